@@ -1,0 +1,46 @@
+# Needs Python 3.11 or later, make and a package index; everything else goes into .venv.
+#   make demo PYTHON=python3.12    another interpreter
+#   make laptop CORES=4            fewer cores than there are
+
+PYTHON ?= python3
+CORES ?= all
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo laptop paper test check docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
+
+demo: ## every table and figure, small, from bundled data: minutes, no data download
+laptop: ## the rows for 100 clients on real data: hours on a CPU
+paper: ## everything as published: a GPU, or a cluster through profiles/slurm
+demo laptop paper: $(INSTALLED)
+	$(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
+	$(BIN)/snakemake --configfile config/$@.yaml --cores 1 --report results/$@/report.html
+	@echo "The report: results/$@/report.html"
+
+test: $(INSTALLED) ## run the tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+
+check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, the length of files
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --configfile config/demo.yaml --lint
+	@find Snakefile workflow src tests -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
+		awk '$$2 != "total" && $$1 > 300 {print $$2 ": " $$1 " lines, allowed: 300"; long = 1} END {exit long}'
+
+docs: $(INSTALLED) ## write the pages that are generated: docs/config.md, docs/deviations.md
+	$(BIN)/python -m fedpriv.docs
+
+clean: ## remove the demo's results and what the tools left behind
+	rm -rf results/demo .snakemake .pytest_cache .ruff_cache .hypothesis
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,56 @@
+"""Values read from YAML: immutable, no unknown keys, chosen by name from plain dicts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
+
+from fedpriv.errors import BadInput
+
+T = TypeVar("T")
+
+
+class Frozen(BaseModel):
+    """An immutable config value; an unknown key is an error that names it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> BeforeValidator:
+    """Return the validator that reads `{key: NAME, ...}` as the registry's class of that name."""
+
+    def build(value: Any) -> Any:
+        if isinstance(value, str):
+            value = {key: value}
+        if not isinstance(value, dict):
+            return value
+        kind = registry.get(value.get(key, ""))
+        if kind is None:
+            found = value.get(key, "nothing")
+            allowed = ", ".join(sorted(registry))
+            raise PydanticCustomError(
+                "choice",
+                "{key}: found {found}, allowed: {allowed}",
+                {"key": key, "found": found, "allowed": allowed},
+            )
+        return kind.model_validate(value)
+
+    return BeforeValidator(build)
+
+
+def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
+    """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed."""
+    try:
+        return build(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        message = first["msg"]
+        if first["type"] == "extra_forbidden":
+            message = f"unknown key (found value {first['input']!r}); allowed: the keys in docs/config.md"
+        elif first["type"] == "missing":
+            message = "is required but was not given"
+        elif first["type"] != "choice":
+            message = f"found {first['input']!r}; {message[0].lower()}{message[1:]}"
+        raise BadInput(f"{where}: {key + ': ' if key else ''}{message}") from None
