@@ -1,0 +1,42 @@
+"""Arrays in an npz file: written whole or not at all, read whole or refused."""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fedpriv.errors import BadInput
+
+
+def save(path: Path, arrays: Mapping[str, np.ndarray]) -> Path:
+    """Write `arrays` to `path` atomically and return it; equal arrays give equal bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, **dict(arrays))  # pyright: ignore[reportArgumentType]
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def load(path: Path, keys: tuple[str, ...]) -> list[np.ndarray]:
+    """Return the arrays named `keys`; a missing, corrupt or foreign file is BadInput naming it."""
+    allowed = f"an npz file with exactly {', '.join(keys)}"
+    try:
+        with np.load(path) as file:
+            arrays = {key: file[key] for key in file.files}
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
+    # All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError.
+    except (OSError, EOFError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise BadInput(
+            f"{path}: found an unreadable file ({error}), allowed: {allowed}; delete it and rerun"
+        ) from error
+    if set(arrays) != set(keys):
+        raise BadInput(f"{path}: found {', '.join(arrays) or 'nothing'}, allowed: {allowed}")
+    return [arrays[key] for key in keys]

@@ -1,0 +1,99 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedpriv.data import arrays
+from fedpriv.data.arrays import Arrays
+from fedpriv.errors import BadInput
+
+
+def make(train: int = 20, test: int = 5) -> Arrays:
+    """Images whose every pixel is their number, so that they can be told apart."""
+    x = np.arange(train + test, dtype=np.uint8)[:, None, None] + np.zeros((28, 28), dtype=np.uint8)
+    y = np.arange(train + test) % 3
+    return Arrays(x[:train], y[:train], x[train:], y[train:], classes=3)
+
+
+def test_saved_arrays_are_loaded_as_they_were(tmp_path):
+    loaded = arrays.load(arrays.save(tmp_path / "deep" / "toys.npz", make()))
+    for was, is_ in zip(make(), loaded, strict=True):
+        assert np.array_equal(was, is_) and np.asarray(was).dtype == np.asarray(is_).dtype
+    assert loaded.classes == 3 and isinstance(loaded.classes, int)
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["toys.npz"]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"x_train": make().x_train.astype(float)}, "x_train of float64"),
+        ({"x_test": make().x_test[:, :27]}, r"x_test of uint8 \[5, 27, 28\]"),
+        ({"y_train": make().y_train[:-1]}, r"y_train of int64 \[19\], not int64 \[20\]"),
+        ({"y_test": make().y_test.astype(np.int32)}, "y_test of int32"),
+        ({"classes": 2}, "labels 0..2 in y_train, not 0..1"),
+        ({"x_test": make().x_test[:0], "y_test": make().y_test[:0]}, "an empty test split"),
+    ],
+)
+def test_arrays_that_break_the_schema_are_not_written(change, wrong, tmp_path):
+    with pytest.raises(ValueError, match=wrong):
+        arrays.save(tmp_path / "toys.npz", make()._replace(**change))
+    assert list(tmp_path.iterdir()) == []
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def foreign(path):
+    np.savez(path, something=np.zeros(3))
+
+
+def single_array(path):
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+
+
+def wrong_schema(path):
+    np.savez(path, **make()._replace(classes=1)._asdict())
+
+
+@pytest.mark.parametrize(
+    "damage", [cut, empty, foreign, single_array, wrong_schema, lambda path: path.unlink()]
+)
+def test_a_damaged_file_is_bad_input_naming_it(damage, tmp_path):
+    path = arrays.save(tmp_path / "toys.npz", make())
+    damage(path)
+    with pytest.raises(BadInput, match=re.escape(f"{path}: found ")):
+        arrays.load(path)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
+    path = arrays.save(tmp_path / "toys.npz", make(3, 2))
+    whole = path.read_bytes()
+    for position in range(0, len(whole), 97):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
+        try:
+            loaded = arrays.load(path)
+        except BadInput:
+            continue
+        assert all(np.array_equal(a, b) for a, b in zip(loaded, make(3, 2), strict=True))
+
+
+@given(count=st.integers(1, 19), seed=st.integers(0, 2**32 - 1))
+def test_held_out_examples_are_training_examples_and_leave_the_training_split(count, seed):
+    held = arrays.hold_out(make(), count, np.random.default_rng(seed))
+    train, test = held.x_train[:, 0, 0].tolist(), held.x_test[:, 0, 0].tolist()
+    assert len(test) == count and sorted(train + test) == list(range(20))
+    assert held.y_test.tolist() == [number % 3 for number in test] and arrays.problem(held) == ""
+
+
+@pytest.mark.parametrize("count", [0, 20])
+def test_holding_out_nothing_or_everything_is_bad_input(count):
+    with pytest.raises(BadInput, match=f"validation: found {count}, allowed: 1 to 19"):
+        arrays.hold_out(make(), count, np.random.default_rng(0))

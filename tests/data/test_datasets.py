@@ -1,0 +1,62 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fedpriv import data
+from fedpriv.data import DATASETS, arrays, npz
+from fedpriv.errors import BadInput
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_every_dataset_knows_its_name_its_licence_and_two_public_sources(name):
+    dataset = data.named(name)
+    assert dataset.name == name and dataset.licence and dataset.citation
+    assert not dataset.files or len(dataset.public) >= 2
+    assert all(base.startswith("http") and base.endswith("/") for base in dataset.public)
+
+
+@pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if not dataset.files])
+def test_a_bundled_dataset_is_prepared_without_any_source(name, tmp_path):
+    path = data.prepare(name, tmp_path, mirrors=["no/such/folder"])
+    assert path == tmp_path / f"{name}.npz"
+    assert arrays.load(path).classes == 10
+
+
+def test_what_is_prepared_is_left_alone(tmp_path):
+    path = data.prepare("digits", tmp_path, [])
+    path.write_bytes(b"mine")
+    assert data.prepare("digits", tmp_path, []).read_bytes() == b"mine"
+
+
+def test_equal_arrays_give_equal_bytes(tmp_path):
+    (tmp_path / "a").mkdir()
+    first, second = (data.decode("digits", tmp_path / place).read_bytes() for place in ("a", "b"))
+    assert first == second
+
+
+def test_an_unknown_dataset_is_bad_input_with_the_names_there_are(tmp_path):
+    with pytest.raises(BadInput, match="dataset: found imagenet, allowed: digits, fashion_mnist, mnist"):
+        data.prepare("imagenet", tmp_path, [])
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = npz.save(tmp_path / "file.npz", {"a": np.zeros(2)})
+    before = path.read_bytes()
+
+    def fail(file, **_):
+        file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(npz.np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        npz.save(path, {})
+    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["file.npz"]
+
+
+def test_importing_the_datasets_imports_nothing_heavy():
+    heavy = "{'torch', 'sklearn', 'scipy', 'pandas', 'pooch', 'requests', 'rich'}"
+    code = f"import sys, fedpriv.data, fedpriv.partition; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,262 @@
+import gzip
+import hashlib
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedpriv.data import source
+from fedpriv.data.dataset import Dataset, RawFile
+from fedpriv.data.source import SourceError
+from fedpriv.errors import BadInput
+
+CONTENT = np.random.default_rng(0).bytes(300_000)
+PACKED = gzip.compress(CONTENT, mtime=0)
+RIGHT = hashlib.sha256(CONTENT).hexdigest()
+FILE = RawFile("toy.gz", RIGHT)
+PATH = "/toys/toy.gz"
+
+
+class Server(ThreadingHTTPServer):
+    """A loopback mirror that misbehaves as told: `faults[path]` holds one fault per request to come."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.faults: dict[str, list[str]] = {}
+        self.resumes = True
+        self.asked: list[tuple[str, str | None]] = []  # path and Range header of each request
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        asked_range = self.headers["Range"]
+        self.server.asked.append((self.path, asked_range))
+        fault = (self.server.faults.get(self.path) or [""]).pop(0)
+        body = self.server.files.get(self.path)
+        if body is None or fault == "500":
+            self.send_error(404 if body is None else 500)
+            return
+        start = 0
+        if asked_range and self.server.resumes:
+            start = int(re.fullmatch(r"bytes=(\d+)-", asked_range)[1])
+            if start >= len(body):
+                self.send_error(416)
+                return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        stop = (start + len(body)) // 2 if fault == "cut" else len(body)
+        self.wfile.write(body[start:stop])
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test output quiet."""
+
+
+@pytest.fixture
+def server(monkeypatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Server() as server:
+        server.files[PATH] = PACKED
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def fetch(folder: Path, *mirrors: str, public: tuple[str, ...] = (), attempts: int = 3) -> Path:
+    toys = Dataset("toys", (FILE,), public, decode=lambda raw: None, licence="", citation="")
+    return source.fetch(toys, FILE, folder, mirrors, attempts=attempts, backoff=0)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_of_a_mirror_arrives_whole_and_alone(server, tmp_path):
+    path = fetch(tmp_path / "new" / "raw", server.url)
+    assert path.read_bytes() == PACKED
+    assert names(tmp_path / "new" / "raw") == ["toy.gz"]
+
+
+def test_a_public_source_carries_its_own_base_and_is_asked_last(server, tmp_path):
+    server.files["/pub/toy.gz"] = PACKED
+    del server.files[PATH]
+    fetch(tmp_path, server.url, public=(f"{server.url}/pub/",))
+    assert server.asked == [(PATH, None), ("/pub/toy.gz", None)]
+
+
+def test_a_mirror_without_the_file_is_asked_once_and_the_next_one_serves(server, tmp_path):
+    path = fetch(tmp_path, f"{server.url}/empty", server.url)
+    assert path.read_bytes() == PACKED
+    assert server.asked == [("/empty" + PATH, None), (PATH, None)]
+
+
+def test_a_server_error_is_tried_again(server, tmp_path):
+    server.faults[PATH] = ["500", "500"]
+    assert fetch(tmp_path, server.url).read_bytes() == PACKED
+    assert len(server.asked) == 3
+
+
+def test_a_cut_download_is_resumed_where_it_stopped(server, tmp_path):
+    server.faults[PATH] = ["cut"]
+    assert fetch(tmp_path, server.url).read_bytes() == PACKED
+    (_, first), (_, second) = server.asked
+    assert first is None and 0 < int(second.removeprefix("bytes=").removesuffix("-")) <= len(PACKED) // 2
+
+
+def test_a_server_that_cannot_resume_sends_everything_again(server, tmp_path):
+    server.faults[PATH], server.resumes = ["cut"], False
+    assert fetch(tmp_path, server.url).read_bytes() == PACKED
+    assert len(server.asked) == 2
+
+
+def test_what_a_cut_download_brought_waits_for_the_next_call_under_another_name(server, tmp_path):
+    server.faults[PATH] = ["cut"]
+    with pytest.raises(SourceError, match="IncompleteRead"):
+        fetch(tmp_path, server.url, attempts=1)
+    (part,) = tmp_path.iterdir()
+    beginning = part.read_bytes()
+    assert part.suffix == ".part" and len(beginning) > 100_000 and PACKED.startswith(beginning)
+
+    fetch(tmp_path, server.url)
+    assert server.asked[-1] == (PATH, f"bytes={len(beginning)}-")
+    assert names(tmp_path) == ["toy.gz"]
+
+
+def test_a_part_is_never_completed_from_another_place(server, tmp_path):
+    repacked = gzip.compress(CONTENT, compresslevel=1, mtime=1)
+    server.files["/other" + PATH] = repacked
+    server.faults[PATH] = ["cut"]
+    with pytest.raises(SourceError):
+        fetch(tmp_path, server.url, attempts=1)
+    assert fetch(tmp_path, f"{server.url}/other").read_bytes() == repacked
+    assert names(tmp_path) == ["toy.gz"]
+
+
+@pytest.mark.parametrize("left_over", [b"\x1f\x8b of an older file", PACKED, PACKED + b"more"])
+def test_a_part_that_cannot_be_completed_is_dropped_and_loaded_anew(left_over, server, tmp_path):
+    server.faults[PATH] = ["cut"]
+    with pytest.raises(SourceError):
+        fetch(tmp_path, server.url, attempts=1)
+    (part,) = tmp_path.iterdir()
+    part.write_bytes(left_over)
+    assert fetch(tmp_path, server.url).read_bytes() == PACKED
+
+
+def test_a_wrong_file_names_itself_both_hashes_and_the_way_out_and_leaves_nothing(server, tmp_path):
+    server.files[PATH] = gzip.compress(b"something else")
+    with pytest.raises(SourceError) as error:
+        fetch(tmp_path, server.url)
+    message = str(error.value)
+    assert "toys/toy.gz" in message and "FEDPRIV_MIRROR" in message and "\n" not in message
+    assert RIGHT in message and hashlib.sha256(b"something else").hexdigest() in message
+    assert names(tmp_path) == []
+    assert len(server.asked) == 1
+
+
+def test_a_damaged_gzip_is_refused(server, tmp_path):
+    server.files[PATH] = PACKED[:-20]
+    with pytest.raises(SourceError, match="damaged gzip"):
+        fetch(tmp_path, server.url)
+    assert names(tmp_path) == []
+
+
+def test_a_wrong_file_of_one_mirror_does_not_stop_the_next(server, tmp_path, capsys):
+    server.files["/bad" + PATH] = gzip.compress(b"something else")
+    assert fetch(tmp_path, f"{server.url}/bad", server.url).read_bytes() == PACKED
+    assert f"allowed: {RIGHT}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("body", [gzip.compress(CONTENT, compresslevel=1, mtime=7), CONTENT])
+def test_any_gzip_of_the_right_contents_serves_and_so_does_an_unpacked_file(body, server, tmp_path):
+    server.files[PATH] = body
+    assert source.decompressed(fetch(tmp_path, server.url)) == CONTENT
+
+
+def test_without_a_network_one_line_lists_every_source_and_its_failure(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    with pytest.raises(SourceError) as error:
+        fetch(tmp_path, f"{url}/mirror", public=(f"{url}/public/",))
+    message = str(error.value)
+    assert f"{url}/mirror/toys/toy.gz: " in message and f"{url}/public/toy.gz: " in message
+    assert message.count("Connection refused") == 2 and "`mirrors:`" in message and "\n" not in message
+    assert names(tmp_path) == []
+
+
+def test_a_file_that_is_there_is_checked_and_not_asked_for(server, tmp_path):
+    (tmp_path / "toy.gz").write_bytes(PACKED)
+    fetch(tmp_path, server.url)
+    assert server.asked == []
+
+
+def test_a_damaged_file_that_is_there_is_replaced(server, tmp_path):
+    (tmp_path / "toy.gz").write_bytes(PACKED[:100])
+    assert fetch(tmp_path, server.url).read_bytes() == PACKED
+
+
+def test_a_folder_serves_as_a_mirror_and_is_not_touched(tmp_path):
+    mirror = tmp_path / "mirror" / "toys" / "toy.gz"
+    mirror.parent.mkdir(parents=True)
+    mirror.write_bytes(PACKED)
+    mirror.chmod(0o444)
+    path = fetch(tmp_path / "raw", str(tmp_path / "mirror"))
+    assert path.read_bytes() == mirror.read_bytes() == PACKED
+    assert names(tmp_path / "raw") == ["toy.gz"]
+
+
+def test_a_folder_without_the_file_or_with_a_wrong_one_leaves_it_to_the_next_source(server, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad" / "toys").mkdir(parents=True)
+    (tmp_path / "bad" / "toys" / "toy.gz").write_bytes(b"something else")
+    path = fetch(tmp_path / "raw", str(tmp_path / "empty"), str(tmp_path / "bad"), server.url)
+    assert path.read_bytes() == PACKED
+    assert names(tmp_path / "raw") == ["toy.gz"]
+
+
+def test_a_wrong_file_of_a_folder_leaves_nothing(tmp_path):
+    (tmp_path / "bad" / "toys").mkdir(parents=True)
+    (tmp_path / "bad" / "toys" / "toy.gz").write_bytes(b"something else")
+    with pytest.raises(SourceError, match=RIGHT):
+        fetch(tmp_path / "raw", str(tmp_path / "bad"))
+    assert names(tmp_path / "raw") == []
+
+
+@pytest.mark.parametrize("mirror", ["no/such/folder", "ftp://example.org/data"])
+def test_a_mirror_that_is_neither_folder_nor_url_is_bad_input(mirror, tmp_path):
+    with pytest.raises(BadInput, match=f"mirrors: found {mirror}, allowed: a folder"):
+        fetch(tmp_path, mirror)
+
+
+def test_the_environment_goes_before_the_configured_mirrors(monkeypatch):
+    monkeypatch.setenv("FEDPRIV_MIRROR", "/data, http://localhost:8000/m,")
+    assert source.mirrors(["https://example.org"]) == [
+        "/data",
+        "http://localhost:8000/m",
+        "https://example.org",
+    ]
+    monkeypatch.delenv("FEDPRIV_MIRROR")
+    assert source.mirrors() == []
+
+
+def test_progress_is_a_bar_on_a_terminal_and_plain_lines_elsewhere(server, tmp_path, monkeypatch, capsys):
+    fetch(tmp_path / "plain", server.url)
+    plain = capsys.readouterr().err
+    assert plain == f"toys/toy.gz: from {server.url}{PATH}\n"
+
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal
+    fetch(tmp_path / "terminal", server.url)
+    terminal = capsys.readouterr().err
+    assert terminal.startswith(plain)
+    assert re.search(r"30\d\.\d/30\d\.\d.* kB", re.sub(r"\x1b\[[\d;?]*\w", "", terminal))

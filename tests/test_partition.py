@@ -1,0 +1,288 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedpriv import partition
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
+from fedpriv.partition import PARTITIONS, Dirichlet, Iid, Partition, PartitionLaw, Quantity, Shards
+
+MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+OWN_KEYS = {"dirichlet": {"alpha": 0.3}, "quantity": {"alpha": 0.3}}
+
+every_law = pytest.mark.parametrize("name", PARTITIONS)
+seeds = st.integers(0, 2**32 - 1)
+few = st.integers(1, 12)
+
+
+def law(name: str, clients: int, examples: int, repeat: bool = False) -> PartitionLaw:
+    own = {"shard_examples": examples // 2} if name == "shards" else OWN_KEYS.get(name, {})
+    return PARTITIONS[name](clients=clients, examples=examples, repeat=repeat, **own)
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def random_labels(n: int, classes: int, seed: int = 0) -> np.ndarray:
+    return generator(seed).integers(classes, size=n)
+
+
+def times_dealt(dealt: Partition, n: int) -> np.ndarray:
+    return np.bincount(dealt.indices, minlength=n)
+
+
+def class_counts(dealt: Partition, labels: np.ndarray) -> np.ndarray:
+    held = [np.bincount(labels[dealt.client(i)], minlength=labels.max() + 1) for i in range(dealt.clients)]
+    return np.array(held)
+
+
+@every_law
+@given(clients=few, pairs=few, spare=st.integers(0, 40), classes=few, seed=seeds)
+def test_every_client_gets_its_examples_and_none_is_dealt_twice(name, clients, pairs, spare, classes, seed):
+    n = clients * 2 * pairs + spare
+    dealt = law(name, clients, 2 * pairs).split(random_labels(n, classes, seed), generator(seed))
+    sizes = np.diff(dealt.offsets)
+    assert dealt.clients == len(sizes) == clients
+    assert sizes.min() >= 1 and sizes.sum() == len(dealt.indices) == clients * 2 * pairs
+    assert name == "quantity" or set(sizes) == {2 * pairs}
+    assert times_dealt(dealt, n).max() <= 1 and dealt.indices.max() < n
+
+
+@every_law
+@given(clients=few, pairs=few, classes=few, seed=seeds)
+def test_all_data_are_used_where_the_sizes_allow_it(name, clients, pairs, classes, seed):
+    n = clients * 2 * pairs
+    dealt = law(name, clients, 2 * pairs).split(random_labels(n, classes, seed), generator(seed))
+    assert (times_dealt(dealt, n) == 1).all()
+
+
+@pytest.mark.parametrize("name", sorted(set(PARTITIONS) - {"dirichlet"}))
+@given(clients=few, pairs=few, passes_in_n=st.integers(1, 5), seed=seeds)
+def test_repeated_data_are_dealt_equally_often_give_or_take_one(name, clients, pairs, passes_in_n, seed):
+    n = pairs * passes_in_n  # a whole number of shards
+    dealt = law(name, clients, 2 * pairs, repeat=True).split(random_labels(n, 3, seed), generator(seed))
+    assert np.ptp(times_dealt(dealt, n)) <= 1
+
+
+@given(clients=few, pairs=few, n=st.integers(1, 60), seed=seeds)
+def test_dirichlet_repeats_the_data_of_a_class_equally_often_give_or_take_one(clients, pairs, n, seed):
+    labels = random_labels(n, 4, seed)
+    times = times_dealt(law("dirichlet", clients, pairs, repeat=True).split(labels, generator(seed)), n)
+    for label in set(labels):
+        assert np.ptp(times[labels == label]) <= 1
+
+
+@every_law
+def test_the_stated_repetition_is_the_share_that_is_dealt(name):
+    labels = random_labels(300, 5)
+    for clients, examples in [(10, 20), (50, 60)]:
+        many = law(name, clients, examples, repeat=True)
+        assert many.repetition(300) == len(many.split(labels, generator()).indices) / 300
+
+
+@every_law
+def test_only_the_generator_decides_who_gets_what(name):
+    labels = random_labels(400, 5)
+    first, again, other = (law(name, 10, 40).split(labels, generator(seed)) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first.indices, other.indices)
+
+
+@every_law
+def test_a_saved_partition_is_loaded_as_it_was(name, tmp_path: Path):
+    dealt = law(name, 10, 40).split(random_labels(400, 5), generator())
+    loaded = partition.load(partition.save(tmp_path / "deep" / "law.npz", dealt))
+    for was, is_ in zip(dealt, loaded, strict=True):
+        assert was.dtype == is_.dtype and np.array_equal(was, is_)
+    assert [file.name for file in (tmp_path / "deep").iterdir()] == ["law.npz"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Partition(np.arange(4, dtype=np.int32), np.array([0, 3])),
+        Partition(np.arange(4, dtype=np.int32), np.array([0, 3, 2, 4])),
+        Partition(np.arange(4, dtype=np.int32), np.array([1, 4])),
+        Partition(np.arange(4.0), np.array([0, 4])),
+    ],
+)
+def test_a_file_that_is_no_partition_is_bad_input_naming_it(broken, tmp_path):
+    path = partition.save(tmp_path / "law.npz", broken)
+    with pytest.raises(BadInput, match=re.escape(str(path))):
+        partition.load(path)
+
+
+def test_ten_thousand_clients_of_600_take_24_megabytes():
+    dealt = Iid(clients=10_000, examples=600, repeat=True).split(random_labels(60_000, 10), generator())
+    assert dealt.indices.nbytes == 24_000_000
+    assert np.shares_memory(dealt.client(77), dealt.indices)
+
+
+# Label skew
+
+
+def straddling(dealt: Partition, labels: np.ndarray, shard_examples: int) -> int:
+    shards = labels[dealt.indices].reshape(-1, shard_examples)
+    return int((shards.min(1) != shards.max(1)).sum())
+
+
+@given(classes=few, shard=st.integers(1, 9), clients=few, each=st.integers(1, 3), seed=seeds)
+def test_a_pass_over_shards_straddles_at_most_one_class_boundary_each(classes, shard, clients, each, seed):
+    labels = random_labels(clients * each * shard + 5, classes, seed)
+    split = Shards(clients=clients, shard_examples=shard, shards_per_client=each).split
+    assert straddling(split(labels, generator(seed)), labels, shard) <= classes - 1
+
+
+@given(shard=st.integers(1, 9), each=st.integers(1, 3), seed=seeds)
+def test_a_client_sees_at_most_two_classes_a_shard(shard, each, seed):
+    sizes = generator(seed).integers(shard, 3 * shard + 1, 10)  # no class smaller than a shard
+    sizes[-1] += -sizes.sum() % shard
+    labels = np.repeat(np.arange(10), sizes)
+    clients = len(labels) // shard // each
+    dealt = Shards(clients=clients, shard_examples=shard, shards_per_client=each).split(
+        labels, generator(seed)
+    )
+    assert (class_counts(dealt, labels) > 0).sum(1).max() <= 2 * each
+
+
+def test_mnist_has_194_pure_shards_of_300_and_the_cut_leaves_at_most_nine_mixed():
+    assert sum(count // 300 for count in MNIST_TRAIN) == 194
+    labels = np.repeat(np.arange(10), MNIST_TRAIN)
+    dealt = Shards(clients=100).split(labels, generator())
+    assert straddling(dealt, labels, 300) <= 9
+    assert (class_counts(dealt, labels) > 0).sum(1).max() <= 4
+
+
+def test_shards_of_repeated_data_are_cut_afresh_in_every_pass():
+    labels = np.repeat([0, 1], 50)
+    dealt = Shards(clients=4, shard_examples=25, repeat=True).split(labels, generator())
+    shards = {frozenset(shard) for shard in dealt.indices.reshape(-1, 25).tolist()}
+    assert len(shards) == 8
+
+
+def test_leftovers_of_the_cut_are_not_all_of_the_last_class():
+    labels = np.repeat(np.arange(10), 39)
+    dealt = Shards(clients=1, shard_examples=100, shards_per_client=3).split(labels, generator())
+    unused = labels[times_dealt(dealt, len(labels)) == 0]
+    assert len(set(unused)) > 5
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 5.0])
+def test_dirichlet_shares_have_the_mean_and_the_spread_of_the_law(alpha):
+    clients, classes = 400, 5
+    labels = np.tile(np.arange(classes), 40_000)  # ample: no class runs out
+    dealt = Dirichlet(clients=clients, examples=100, alpha=alpha).split(labels, generator())
+    shares = class_counts(dealt, labels) / 100
+    concentration = classes * alpha
+    variance = (classes - 1) / classes**2 / (concentration + 1)
+    assert shares.mean(0) == pytest.approx(1 / classes, abs=4 * (variance / clients) ** 0.5)
+    assert (shares**2).sum(1).mean() == pytest.approx((alpha + 1) / (concentration + 1), rel=0.05)
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_a_smaller_alpha_gives_more_skewed_clients(balanced):
+    labels = random_labels(6000, 10)
+
+    def largest_share(alpha: float) -> float:
+        dealt = Dirichlet(clients=60, alpha=alpha, balanced=balanced).split(labels, generator())
+        return float(class_counts(dealt, labels).max(1).mean() / 100)
+
+    shares = [largest_share(alpha) for alpha in (0.01, 0.1, 1, 100)]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0.8 and shares[-1] < 0.2
+
+
+def test_balanced_shares_need_hardly_any_refill():
+    drawn = generator().dirichlet([0.2] * 4, 40)
+
+    def refilled(shares: np.ndarray) -> int:
+        wanted = partition.whole(shares, 100, generator())
+        served = partition.serve(wanted, np.full(4, 1000), np.arange(40))
+        return int(np.abs(served - wanted).sum() // 2)
+
+    assert refilled(drawn) > 200
+    assert refilled(partition.balance(drawn, np.full(4, 10.0))) <= 40  # of 4,000: rounding, one a client
+
+
+def test_balanced_clients_together_hold_the_classes_as_they_occur():
+    labels = np.repeat(np.arange(4), [1000, 2000, 3000, 4000])
+
+    def held(balanced: bool) -> np.ndarray:
+        law = Dirichlet(clients=50, examples=20, alpha=0.2, balanced=balanced)
+        return class_counts(law.split(labels, generator()), labels).sum(0)
+
+    assert held(True) == pytest.approx([100, 200, 300, 400], abs=20)
+    assert np.abs(held(False) - [100, 200, 300, 400]).max() > 100
+
+
+@given(rows=st.integers(2, 20), classes=st.integers(2, 6), alpha=st.floats(0.2, 10), seed=seeds)
+def test_balanced_proportions_sum_to_one_and_want_each_class_as_often_as_it_occurs(
+    rows, classes, alpha, seed
+):
+    columns = rows * generator(seed).dirichlet([5.0] * classes)
+    balanced = partition.balance(generator(seed + 1).dirichlet([alpha] * classes, rows), columns, 10_000)
+    assert balanced.sum(1) == pytest.approx(1)
+    assert balanced.sum(0) == pytest.approx(columns, rel=1e-3)
+
+
+@given(rows=few, k=few, total=st.integers(0, 1000), alpha=st.floats(1e-3, 100), seed=seeds)
+def test_rounded_shares_sum_to_the_total_and_are_off_by_less_than_one(rows, k, total, alpha, seed):
+    shares = generator(seed).dirichlet([alpha] * k, rows)
+    counts = partition.whole(shares, total, generator(seed))
+    assert (counts.sum(1) == total).all() and counts.min() >= 0
+    assert np.abs(counts - total * shares).max() < 1 + 1e-9
+
+
+def test_rounding_is_right_on_average():
+    shares = np.tile([0.05, 0.15, 0.8], (20_000, 1))
+    mean = partition.whole(shares, 7, generator()).mean(0)
+    assert mean == pytest.approx([0.35, 1.05, 5.6], abs=4 * 0.5 / 20_000**0.5)
+
+
+def test_a_class_that_ran_out_is_replaced_by_the_one_with_most_left():
+    served = partition.serve(np.array([[3, 0, 0], [3, 0, 0]]), np.array([4, 1, 5]), np.array([1, 0]))
+    assert served.tolist() == [[1, 0, 2], [3, 0, 0]]
+
+
+@given(clients=st.integers(1, 50), mean=st.integers(1, 20), alpha=st.floats(1e-2, 1e3), seed=seeds)
+def test_quantity_gives_everybody_at_least_one_example(clients, mean, alpha, seed):
+    labels = random_labels(clients * mean, 3, seed)
+    sizes = np.diff(Quantity(clients=clients, alpha=alpha).split(labels, generator(seed)).offsets)
+    assert sizes.min() >= 1 and sizes.sum() == len(labels)
+
+
+def test_quantity_sizes_are_more_unequal_with_a_smaller_alpha():
+    labels = random_labels(5000, 10)
+    spread = [
+        np.diff(Quantity(clients=100, alpha=alpha).split(labels, generator()).offsets).std()
+        for alpha in (0.1, 1, 10, 1000)
+    ]
+    assert spread == sorted(spread, reverse=True)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("too_much", "message"),
+    [
+        (Iid(clients=11), "partition.clients: found 11, allowed: at most 10"),
+        (Iid(clients=3, examples=4), "partition.examples: found 4 .*allowed: at most 3 .*or repeat: true"),
+        (Dirichlet(clients=11, alpha=1), "partition.clients: found 11, allowed: at most 10"),
+        (Quantity(clients=5, alpha=1, examples=3), "partition.examples: found 3 .*allowed: at most 2"),
+        (Shards(clients=3, shard_examples=2), r"partition.clients: found 3 .*at most 2 \(5 shards of 2\)"),
+        (Shards(clients=3), "partition.shard_examples: found 300, allowed: at most 10"),
+    ],
+)
+def test_too_few_examples_are_bad_input_naming_key_found_and_allowed(too_much, message):
+    with pytest.raises(BadInput, match=message):
+        too_much.split(np.zeros(10, dtype=np.int64), generator())
+
+
+def test_examples_that_contradict_the_shards_are_bad_input():
+    with pytest.raises(BadInput, match="examples: found 500, allowed: 600"):
+        parse(Shards.model_validate, {"clients": 10, "examples": 500}, "run.yaml")
