@@ -1,0 +1,70 @@
+"""Two 5x5 convolutions with max pooling and two dense layers; no batch normalisation.
+
+Federated Learning with Bayesian Differential Privacy, section VI-A ("a simple CNN with two convolutional
+layers and two fully connected layers").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, PositiveInt
+
+from fedpriv import native as kernel
+from fedpriv.models.base import Model, Params
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Cnn(Model):
+    """The CNN for 28x28 grey images; `widths` are (channels, channels, *dense units).
+
+    Three widths give two dense layers as in the paper, four the wide variant 64-64-384-192, and two a
+    single dense layer on the pooled features.
+    """
+
+    name: Literal["cnn"] = "cnn"
+    widths: tuple[PositiveInt, ...] = Field(default=(16, 32, 128), min_length=2)
+    activation: Literal["relu", "tanh"] = "relu"
+
+    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+        first, second, *dense = self.widths
+        shapes: dict[str, tuple[int, ...]] = {
+            "conv1.weight": (first, 1, 5, 5),
+            "conv1.bias": (first,),
+            "conv2.weight": (second, first, 5, 5),
+            "conv2.bias": (second,),
+        }
+        # The first dense layer is a 7x7 convolution: the same function, and the CPU has a faster kernel for it.
+        reads: tuple[int, ...] = (second, 7, 7)
+        for number, units in enumerate([*dense, classes], start=1):
+            shapes[f"dense{number}.weight"] = (units, *reads)
+            shapes[f"dense{number}.bias"] = (units,)
+            reads = (units, 1, 1)
+        return shapes
+
+    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+        from torch.nn import functional as F
+
+        activate = {"relu": F.relu, "tanh": F.tanh}[self.activation]
+        dtype = params["conv1.weight"].dtype
+        # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
+        if native and kernel.available():
+            from fedpriv.native.conv_pool import ConvPool
+
+            weight, bias = params["conv1.weight"].float(), params["conv1.bias"].float()
+            rectify = self.activation == "relu"
+            x = ConvPool.apply(x, weight, bias, dtype, rectify)
+            x = x if rectify else activate(x)
+        else:
+            x = F.conv2d(x.to(dtype), params["conv1.weight"], params["conv1.bias"], padding=2)
+            x = activate(F.max_pool2d(x, 2))
+        x = F.conv2d(x, params["conv2.weight"], params["conv2.bias"], padding=2)
+        x = activate(F.max_pool2d(x, 2))
+        layers = len(self.widths) - 1
+        for number in range(1, layers + 1):
+            x = F.conv2d(x, params[f"dense{number}.weight"], params[f"dense{number}.bias"])
+            if number < layers:
+                x = activate(x)
+        return x.flatten(1)

@@ -1,0 +1,112 @@
+"""Optional kernels in C: compiled on first use, kept in a cache; where they cannot be, PyTorch does the work.
+
+The compiler is $CC or `cc`, the cache $XDG_CACHE_HOME/fedpriv or ~/.cache/fedpriv, and FEDPRIV_NATIVE=0
+switches the kernels off. Importing this module compiles nothing and does not import torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib.resources
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+# -O2: the kernels are vectors already, so -O3 takes seven times as long to compile and gains nothing.
+# Comparisons with NaN must hold, hence no -ffast-math; contracting a * b + c is allowed everywhere.
+FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fPIC",
+    "-shared",
+)
+# Compilers differ in how they are told to use all of this machine; the last is plain and always understood.
+TUNINGS = (("-march=native",), ("-mcpu=native",), ())
+
+_compiling = threading.Lock()
+
+
+def _cpu() -> str:
+    """Return what `native` depends on: machines that share a home may not share a kernel."""
+    told = [platform.machine(), platform.processor()]
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = ("vendor_id", "model name", "flags", "Features", "CPU part", "isa")
+    return "\n".join(told + sorted({line for line in lines if line.startswith(named)}))
+
+
+def _compile(source: bytes, to: Path) -> None:
+    """Compile C `source` into the shared library `to`, which appears whole or not at all.
+
+    Raises OSError or subprocess.SubprocessError; a failed compilation carries the compiler's words.
+    """
+    compiler = shlex.split(os.environ.get("CC") or "cc")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=to.parent, prefix="compiling-") as directory:
+        built = Path(directory) / to.name
+        for tuning in TUNINGS:
+            command = [*compiler, *FLAGS, *tuning, "-x", "c", "-", "-o", str(built)]
+            try:
+                subprocess.run(command, input=source, capture_output=True, check=True, timeout=120)
+                break
+            except subprocess.CalledProcessError:
+                if tuning is TUNINGS[-1]:
+                    raise
+        # Two processes may compile at once: each renames its own equal library into place.
+        os.replace(built, to)
+
+
+@functools.cache
+def _built() -> tuple[ctypes.CDLL | None, str]:
+    """Return the library and "", or None and why there is none."""
+    try:
+        source = (importlib.resources.files(__name__) / "conv_pool.c").read_bytes()
+        compiler = os.environ.get("CC") or "cc"
+        key = hashlib.sha256(repr((source, compiler, FLAGS, TUNINGS, _cpu())).encode()).hexdigest()
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedpriv"
+        library = cache / f"conv_pool-{key[:16]}.so"
+        if not library.exists():
+            _compile(source, library)
+        return ctypes.CDLL(str(library)), ""
+    except subprocess.CalledProcessError as failure:
+        words = failure.stderr.decode(errors="replace").strip().splitlines()
+        said = words[0] if words else f"exit code {failure.returncode}"
+        return None, f"the C compiler {failure.cmd[0]!r} failed: {said}"
+    except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as failure:
+        return None, f"no kernel could be compiled or loaded: {failure}"
+
+
+def _state() -> tuple[ctypes.CDLL | None, str]:
+    if os.environ.get("FEDPRIV_NATIVE") == "0":
+        return None, "switched off by FEDPRIV_NATIVE=0"
+    with _compiling:
+        return _built()
+
+
+def available() -> bool:
+    """Say whether the kernels can be called; the first call may compile them, about a second."""
+    return _state()[0] is not None
+
+
+def why_not() -> str:
+    """Return one line on why the kernels are not available; empty when they are."""
+    return _state()[1]
+
+
+def library() -> ctypes.CDLL:
+    """Return the loaded library; raises RuntimeError with the reason when it is not available."""
+    library, reason = _state()
+    if library is None:
+        raise RuntimeError(f"native kernels are not available: {reason}")
+    return library

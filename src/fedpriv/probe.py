@@ -1,0 +1,49 @@
+"""The distances that the Bayesian accountant measures, sampled from a round's noise-free bounded updates.
+
+Federated Learning with Bayesian Differential Privacy, section V-A leaves open which distance between
+neighbouring outcomes is meant. In units of the *sum* of updates ū, against the noise's std on that sum, they are
+
+    remove_sum   ‖ū_i‖                       with or without i, public denominator
+    remove_mean  ‖ū_i − mean_{j≠i} ū_j‖       with or without i, mean of those present
+    pairwise     ‖ū_i − ū_j‖                 i replaced by j
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+DISTANCES = ("remove_sum", "remove_mean", "pairwise")
+
+
+def distances(updates: torch.Tensor, in_cohort: torch.Tensor, chosen: np.ndarray) -> dict[str, np.ndarray]:
+    """Return each distance for the `chosen` rows of `updates` `[n, d]`, float64.
+
+    The outcome is that of the rows marked `in_cohort` `[n]`; a chosen row outside the cohort is measured as
+    if it joined. `pairwise` takes disjoint neighbours of `chosen`, so that its samples are independent too:
+    it has half as many.
+    """
+    rows = updates[torch.from_numpy(chosen)]
+    present = in_cohort[torch.from_numpy(chosen)].to(rows.dtype)[:, None]
+    others = (in_cohort.sum() - present).clamp(min=1)
+    mean = (updates[in_cohort].sum(0) - rows * present) / others
+    pairs = len(chosen) // 2
+    found = {
+        "remove_sum": rows.norm(dim=1),
+        "remove_mean": (rows - mean).norm(dim=1),
+        "pairwise": (rows[: 2 * pairs : 2] - rows[1 : 2 * pairs : 2]).norm(dim=1),
+    }
+    return {name: values.double().cpu().numpy() for name, values in found.items()}
+
+
+def choose(cohort_size: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the positions of min(cohort, wanted) members drawn without replacement, in random order."""
+    return rng.permutation(cohort_size)[:wanted]
+
+
+def padded(rows: list[np.ndarray], width: int) -> np.ndarray:
+    """Return the rounds' samples as one array `[rounds, width]`, missing ones NaN."""
+    table = np.full((len(rows), width), np.nan)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return table

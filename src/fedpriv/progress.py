@@ -1,0 +1,66 @@
+"""Say how far a run is: a bar on a terminal, a plain line now and then otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+PLAIN_SECONDS = 30.0  # between two lines where there is no terminal
+
+
+class Report(Protocol):
+    """Called after each round with the row just written."""
+
+    def __call__(self, row: dict[str, Any]) -> None: ...
+
+
+@contextmanager
+def progress(title: str, done: int, total: int) -> Iterator[Report]:
+    """Yield the function to call after each round."""
+    if sys.stderr.isatty():
+        with _bar(title, done, total) as report:
+            yield report
+    else:
+        yield _lines(title, total)
+
+
+@contextmanager
+def _bar(title: str, done: int, total: int) -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("accuracy {task.fields[accuracy]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, completed=done, total=total, accuracy="–")
+
+        def report(row: dict[str, Any]) -> None:
+            bar.update(task, completed=row["round"])
+            if row["test_accuracy"] == row["test_accuracy"]:  # not NaN: evaluated this round
+                bar.update(task, accuracy=f"{row['test_accuracy']:.3f}")
+
+        yield report
+
+
+def _lines(title: str, total: int) -> Report:
+    last = time.monotonic()
+
+    def report(row: dict[str, Any]) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < PLAIN_SECONDS and row["round"] != total:
+            return
+        last = now
+        accuracy = row["test_accuracy"]
+        said = f", accuracy {accuracy:.3f}" if accuracy == accuracy else ""
+        print(f"{title}: round {row['round']} of {total}{said}", file=sys.stderr, flush=True)
+
+    return report

@@ -1,0 +1,12 @@
+"""The schemes by name; to add one, write its file and its line here."""
+
+from fedpriv.schemes.base import Scheme
+from fedpriv.schemes.client_dp import ClientDP
+from fedpriv.schemes.global_dp import GlobalDP
+from fedpriv.schemes.none import NoPrivacy
+
+SCHEMES: dict[str, type[Scheme]] = {
+    "none": NoPrivacy,
+    "client_dp": ClientDP,
+    "global_dp": GlobalDP,
+}

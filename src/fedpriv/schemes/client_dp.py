@@ -1,0 +1,40 @@
+"""Client-level privacy: clip each update, Gaussian noise on the sum.
+
+Federated Learning with Bayesian Differential Privacy, section V-A, with the scaling of Geyer et al.
+
+DEVIATION: eq. (7) prints noise of std σC on the *average*. We add it to the *sum*, as Geyer et al. do, whom
+the paper says it follows: literal eq. (7) is |U| times noisier and cannot give the published accuracies.
+DEVIATION: the denominator is the public expected cohort qN, not |U|, so that the sensitivity of the sum is C.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import PositiveFloat
+
+from fedpriv.schemes.base import Bounded, Facts, Scheme
+from fedpriv.schemes.gaussian import clip, gaussian_sum
+
+if TYPE_CHECKING:
+    import torch
+
+    from fedpriv.streams import Streams
+
+
+class ClientDP(Scheme):
+    """Clip to `clip_l2`, add N(0, (`noise_multiplier` · clip_l2)²) to the sum, divide by qN."""
+
+    name: Literal["client_dp"] = "client_dp"
+    unit: ClassVar[Literal["client", "instance", "none"]] = "client"
+    clip_l2: PositiveFloat
+    noise_multiplier: PositiveFloat
+
+    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+        return clip(updates, self.clip_l2)
+
+    def combine(
+        self, bounded: Bounded, expected: float, streams: Streams, round: int
+    ) -> tuple[torch.Tensor, Facts]:
+        total, facts = gaussian_sum(bounded, self.noise_multiplier, streams, round)
+        return total / expected, facts

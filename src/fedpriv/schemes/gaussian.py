@@ -1,0 +1,49 @@
+"""The Gaussian mechanism on stacked updates: clip each row, add noise to the sum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fedpriv.schemes.base import Bounded, Facts
+
+if TYPE_CHECKING:
+    import torch
+
+    from fedpriv.streams import Streams
+
+
+def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
+    """Scale every row down to norm at most `l2`; rows inside the ball are untouched.
+
+    A row that is not finite counts as zero: it would otherwise pass every comparison and reach the model.
+    """
+    import torch
+
+    # In float64: a norm rounded down would let its row pass unclipped.
+    norms = torch.linalg.vector_norm(updates, dim=1, dtype=torch.float64)
+    finite = norms.isfinite()
+    if not finite.all():
+        updates = updates.where(finite[:, None], 0.0)
+        norms = norms.where(finite, 0.0)
+    over = norms > l2
+    # The tiny shrink keeps the float32 product inside the ball; clamping means no division by zero.
+    scale = torch.where(over, l2 / norms.clamp(min=l2) * (1 - 1e-6), 1.0)
+    facts = {
+        "clip_l2": l2,
+        "share_clipped": float(over.float().mean()) if len(norms) else 0.0,
+        "not_finite": int((~finite).sum()),
+    }
+    return Bounded(updates * scale.to(updates.dtype)[:, None], l2), facts
+
+
+def gaussian_sum(
+    bounded: Bounded, noise_multiplier: float, streams: Streams, round: int
+) -> tuple[torch.Tensor, Facts]:
+    """Return Σ rows + N(0, (noise_multiplier · sensitivity)² I), sensitivity under add/remove."""
+    import torch
+
+    total = bounded.updates.sum(0)
+    noise_std = noise_multiplier * bounded.sensitivity("add_remove")
+    generator = streams.torch("noise", round, device=total.device)
+    noise = torch.empty_like(total).normal_(0.0, 1.0, generator=generator)
+    return total + noise_std * noise, {"noise_multiplier": noise_multiplier, "noise_std": noise_std}

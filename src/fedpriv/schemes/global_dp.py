@@ -1,0 +1,74 @@
+"""Geyer et al. / SecretFlow: client-level DP that stops before the budget is exceeded.
+
+DEVIATION: Geyer's released code scales *small* updates up to the median and lets large ones pass; here
+every update ends with norm at most S. It also clips each layer by itself; here the whole update is clipped.
+DEVIATION: the released code stops after the round that crossed the bound; here that round is not run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field, PositiveFloat
+
+from fedpriv.frozen import Frozen
+from fedpriv.schemes.base import Bounded, Facts, Scheme
+from fedpriv.schemes.gaussian import clip, gaussian_sum
+
+if TYPE_CHECKING:
+    import torch
+
+    from fedpriv.cohort import CohortLaw
+    from fedpriv.streams import Streams
+
+
+class Budget(Frozen):
+    """The (ε, δ) that no round may exceed, as `accountant` counts it."""
+
+    epsilon: PositiveFloat
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    accountant: Literal["moments", "rdp", "pld"] = "moments"
+
+
+class GlobalDP(Scheme):
+    """Clip to S, a number or the median norm of the round, noise σS on the sum, divide by m.
+
+    With `clip: median` the bound S is a private statistic used without noise: the stated ε then ignores
+    what S itself reveals (the trace marks it `clip_private`).
+    """
+
+    name: Literal["global_dp"] = "global_dp"
+    unit: ClassVar[Literal["client", "instance", "none"]] = "client"
+    clip: Literal["median"] | PositiveFloat
+    noise_multiplier: PositiveFloat
+    budget: Budget
+
+    def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:
+        """Return the last round whose ε is within the budget; σ, q and T are public, so no data is seen."""
+        from fedpriv.account.calibrate import affordable_rounds
+
+        return affordable_rounds(
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            sampling_rate=cohort.expected(population) / population,
+            noise_multiplier=self.noise_multiplier,
+            at_most=rounds,
+            accountant=self.budget.accountant,
+        )
+
+    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+        import torch
+
+        if self.clip != "median":
+            return clip(updates, self.clip)
+        norms = torch.linalg.vector_norm(updates, dim=1, dtype=torch.float64)
+        # An empty or all-zero round has no median; any positive bound keeps the noise defined.
+        median = float(norms.median()) if len(norms) else 0.0
+        bounded, facts = clip(updates, median if 0 < median < float("inf") else 1.0)
+        return bounded, facts | {"clip_private": True}
+
+    def combine(
+        self, bounded: Bounded, expected: float, streams: Streams, round: int
+    ) -> tuple[torch.Tensor, Facts]:
+        total, facts = gaussian_sum(bounded, self.noise_multiplier, streams, round)
+        return total / expected, facts

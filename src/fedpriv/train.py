@@ -1,0 +1,227 @@
+"""The loop: every scheme, every model, every dataset goes through it. Read it from top to bottom.
+
+A scheme never computes ε and neither does the loop: they write down what happened, and
+`fedpriv.account` reads the trace.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from fedpriv import partition, record, resume
+from fedpriv.config import Run, Server, Speed
+from fedpriv.errors import BadInput
+from fedpriv.inputs import arrays_for
+from fedpriv.local import Client, Task, Workshop
+from fedpriv.models.flat import initial
+from fedpriv.probe import choose, distances
+from fedpriv.progress import progress
+from fedpriv.resume import RoundState
+from fedpriv.schemes.base import NO_FACTS, Bounded
+from fedpriv.schemes.gaussian import clip
+from fedpriv.streams import Streams
+
+
+def train(
+    run: Run,
+    name: str,
+    seed: int,
+    arrays_path: Path,
+    partition_path: Path,
+    out: Path,
+    speed: Speed,
+    labels: dict[str, Any],
+) -> Path:
+    """Train `run` on the files made for it and write its run directory `out`; return it.
+
+    Resumes from `out/resume/` if a state of the same identity is there; a directory that already holds
+    the finished run is left as it is. `labels` (paper, preset, what stands in for what) go into the summary.
+
+    Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
+    the number of threads and however often the run was killed and resumed.
+
+    Raises BadInput when `out` holds a finished run of another config.
+    """
+    identity = run.identity(name, seed)
+    finished = record.finished(out)
+    if finished:
+        if finished != identity:
+            raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
+        return out
+    data, clients = arrays_for(run, arrays_path), partition.load(partition_path)
+    device = choose_device(speed)
+    streams = Streams(seed, name)
+    rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
+    shapes = run.model.shapes(data.classes)
+    task = Task(
+        run.model,
+        shapes,
+        torch.from_numpy(data.x_train).to(device),
+        torch.from_numpy(data.y_train).to(device),
+    )
+    test = torch.from_numpy(data.x_test).to(device), torch.from_numpy(data.y_test).to(device)
+
+    checkpoint = out / "resume" / "state.safetensors"
+    state = resume.load(checkpoint, identity, device)
+    if state is None:
+        flat = initial(shapes, streams.torch("init")).to(device)
+        state = RoundState(flat, torch.zeros_like(flat))
+
+    with (
+        Workshop(task, speed) as workshop,
+        progress(f"{name} seed {seed}", state.round, rounds) as report,
+    ):
+        while state.round < rounds:
+            started = time.perf_counter()
+            row = one_round(run, clients, workshop, streams, state, rounds)
+            if state.round % run.evaluate_every == 0 or state.round == rounds:
+                row |= evaluate(workshop, state.flat, *test)
+            row |= {"seconds": time.perf_counter() - started, "peak_mib": record.peak_mib(device)}
+            state.rows.append(row)
+            if state.round % speed.checkpoint_every == 0:
+                resume.save(checkpoint, identity, state)
+            report(row)
+
+    threads = speed.threads or record.cores()
+    summary = labels | {
+        "run": name,
+        "seed": seed,
+        "identity": identity,
+        "config": run.training(),
+        "rounds": rounds,
+        "rounds_wanted": run.rounds,
+        "parameters": len(state.flat),
+        "test_accuracy": state.rows[-1]["test_accuracy"],
+        "data": labels.get("data", {})
+        | {
+            "name": run.dataset,
+            "train": len(data.y_train),
+            "test": len(data.y_test),
+            "repetition": len(clients.indices) / len(data.y_train),
+        },
+        "evaluated_on": "validation" if run.validation else "test",
+        "environment": record.environment(device, speed.dtype, threads),
+        "seconds": sum(row["seconds"] for row in state.rows),
+        "peak_mib": max(row["peak_mib"] for row in state.rows),
+    }
+    record.write(out, state, run.probe.clients, run.probe.panel, summary)
+    resume.forget(checkpoint)
+    return out
+
+
+def one_round(
+    run: Run,
+    clients: partition.Partition,
+    workshop: Workshop,
+    streams: Streams,
+    state: RoundState,
+    rounds: int,
+) -> dict[str, Any]:
+    """Advance `state` by one round in place and return its row of the trace."""
+    population, round = clients.clients, state.round + 1
+    expected = run.cohort.expected(population)
+
+    # Who takes part. The panel is followed whether drawn or not; who was not drawn is only measured.
+    cohort = run.cohort.draw(population, streams.numpy("cohort", round))
+    private = run.scheme.unit != "none"
+    panel = choose(population, run.probe.panel if private else 0, streams.numpy("panel"))
+    members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
+
+    # Local work → bound → client-side release → aggregate with a public denominator → server noise.
+    updates, losses = workshop.updates(
+        run.local,
+        state.flat,
+        [Client(clients.client(one), streams.numpy("batches", round, int(one))) for one in members],
+    )
+    size = len(cohort)
+    bounded, facts = run.scheme.bound(updates[:size])
+    if private:
+        measure(run, state, bounded, updates[size:], members, panel, streams.numpy("probe", round))
+    sent, released = run.scheme.release(bounded, streams, round)
+    step, combined = run.scheme.combine(sent, expected, streams, round)
+
+    rate = learning_rate(run.server, round, rounds)
+    state.velocity = run.server.momentum * state.velocity + step
+    state.flat = state.flat + rate * state.velocity
+    state.round = round
+    norms = updates[:size].norm(dim=1).double().cpu().numpy()
+    return {
+        "round": round,
+        "scheme": run.scheme.name,
+        "unit": run.scheme.unit,
+        "relation": run.scheme.relation,
+        "sampling_law": run.cohort.law,
+        "population": population,
+        "expected_cohort": expected,
+        "sampling_rate": expected / population,
+        "cohort_size": size,
+        "norm_min": norms.min() if size else math.nan,
+        "norm_median": np.median(norms) if size else math.nan,
+        "norm_max": norms.max() if size else math.nan,
+        "server_learning_rate": rate,
+        "train_loss": float(losses[:size].mean()) if size else math.nan,
+        "test_accuracy": math.nan,
+        "test_loss": math.nan,
+        **NO_FACTS,
+        **facts,
+        **released,
+        **combined,
+    }
+
+
+def measure(
+    run: Run,
+    state: RoundState,
+    bounded: Bounded,
+    outsiders: torch.Tensor,
+    members: np.ndarray,
+    panel: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """Append this round's distances to `state`: of a sample of the cohort, and of the panel.
+
+    `outsiders` are the updates of panel members that were not drawn, the last of `members`; they are
+    measured as they would have been bounded had they been drawn.
+    """
+    size = len(bounded.updates)
+    everyone = torch.cat([bounded.updates, clip(outsiders, bounded.l2)[0].updates])
+    in_cohort = torch.arange(len(everyone), device=everyone.device) < size
+    drawn = choose(size, run.probe.clients, rng)
+    followed = np.array([np.flatnonzero(members == one)[0] for one in panel], dtype=np.int64)
+    for prefix, chosen in (("", drawn), ("panel_", followed)):
+        for name, values in distances(everyone, in_cohort, chosen).items():
+            state.samples.setdefault(prefix + name, []).append(values)
+
+
+def learning_rate(server: Server, round: int, rounds: int) -> float:
+    """Return the server's rate in `round` of 1..`rounds`: full in the first, `final_fraction` in the last."""
+    passed = (round - 1) / max(rounds - 1, 1)
+    left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
+    fraction = server.final_fraction
+    return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])
+
+
+def evaluate(
+    workshop: Workshop, flat: torch.Tensor, images: torch.Tensor, labels: torch.Tensor
+) -> dict[str, float]:
+    """Return accuracy and mean loss on the whole test (or validation) split."""
+    logits = workshop.logits(flat, images)
+    return {
+        "test_accuracy": float((logits.argmax(1) == labels).double().mean()),
+        "test_loss": float(F.cross_entropy(logits, labels)),
+    }
+
+
+def choose_device(speed: Speed) -> torch.device:
+    """Return the device asked for; `auto` takes a GPU where there is one."""
+    if speed.device == "cuda" and not torch.cuda.is_available():
+        raise BadInput("speed.device: found cuda, but torch sees no CUDA device; allowed here: auto, cpu")
+    wanted = "cuda" if speed.device != "cpu" and torch.cuda.is_available() else "cpu"
+    return torch.device(wanted)

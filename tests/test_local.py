@@ -1,0 +1,166 @@
+"""Both ways of working through a stack of clients compute the same function as a plain loop."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from fedpriv.config import FedAvg, FedSGD, Speed
+from fedpriv.local import Client, Task, batches, pixels
+from fedpriv.models import MODELS
+from fedpriv.models.cnn import Cnn
+from fedpriv.models.flat import initial, unflatten
+from fedpriv.stacked import Stacks
+from fedpriv.threaded import Threads
+
+CLASSES = 10
+WORK = {
+    "fedsgd": FedSGD(),
+    "fedavg_sgd": FedAvg(epochs=2, batch_size=4, learning_rate=0.05),
+    "fedavg_momentum": FedAvg(steps=5, batch_size=4, learning_rate=0.05, momentum=0.9),
+    "fedavg_adam": FedAvg(steps=3, batch_size=4, learning_rate=0.01, optimizer="adam"),
+}
+MODEL = {"cnn": Cnn(widths=(4, 8, 16)), "cnn_tanh": Cnn(widths=(4, 8, 16), activation="tanh")}
+
+
+def test_every_model_is_covered_here():
+    assert {model.name for model in MODEL.values()} == set(MODELS)
+
+
+def task(model, examples=40):
+    rng = np.random.default_rng(0)
+    images = torch.from_numpy(rng.integers(0, 256, (examples, 28, 28), dtype=np.uint8))
+    labels = torch.from_numpy(rng.integers(0, CLASSES, examples))
+    return Task(model, model.shapes(CLASSES), images, labels)
+
+
+def clients(sizes=(6, 11, 1, 0, 9), examples=40):
+    order = np.random.default_rng(1).permutation(examples).astype(np.int32)
+    ends = np.cumsum(sizes)
+    return [
+        Client(order[end - size : end], np.random.default_rng(client))
+        for client, (size, end) in enumerate(zip(sizes, ends, strict=True))
+    ]
+
+
+def by_hand(task, work, flat, client):
+    """The oracle: torch's own modules' mathematics in float64, one client, one batch at a time."""
+
+    def gradient(weights, rows):
+        leaf = weights.clone().requires_grad_()
+        logits = task.model.apply(unflatten(leaf, task.shapes), task.images[rows][:, None].double() / 255)
+        return torch.autograd.grad(F.cross_entropy(logits, task.labels[rows]), leaf)[0]
+
+    flat = flat.double()
+    rows = torch.from_numpy(client.rows).long()
+    if not len(rows):
+        return torch.zeros_like(flat)
+    if isinstance(work, FedSGD):
+        return -gradient(flat, rows)
+    weights = torch.nn.Parameter(flat.clone())
+    kind = {
+        "sgd": lambda: torch.optim.SGD([weights], lr=work.learning_rate, momentum=work.momentum),
+        "adam": lambda: torch.optim.Adam([weights], lr=work.learning_rate),
+    }
+    optimizer = kind[work.optimizer]()
+    for batch in batches(work, len(rows), client.rng):
+        weights.grad = gradient(weights.detach(), rows[torch.from_numpy(batch)])
+        optimizer.step()
+    return weights.detach() - flat
+
+
+@pytest.mark.parametrize("backend", [Threads, Stacks])
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+@pytest.mark.parametrize("model", MODEL.values(), ids=MODEL)
+def test_a_backend_computes_what_a_plain_loop_computes(model, work, backend):
+    here = task(model)
+    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    expected = torch.stack([by_hand(here, work, flat, client) for client in clients()])
+    engine = backend(here, Speed(chunk=4, stack=2, threads=2))
+    updates, losses = engine.updates(work, flat, clients())
+    engine.close()
+    assert updates.dtype == torch.float32
+    assert (updates - expected).norm(dim=1) == pytest.approx(0, abs=1e-4 * float(expected.norm()))
+    assert losses.shape == (5,)
+
+
+def test_a_client_gets_the_same_bits_whatever_the_threads():
+    here = task(MODEL["cnn"])
+    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+
+    def updates(threads):
+        engine = Threads(here, Speed(threads=threads))
+        found, _ = engine.updates(FedSGD(), flat, clients())
+        engine.close()
+        return found
+
+    assert torch.equal(updates(1), updates(3))
+
+
+@pytest.mark.parametrize("backend", [Threads, Stacks])
+@pytest.mark.parametrize("sizes", [{"chunk": 1, "stack": 1}, {"chunk": 3, "stack": 4}])
+def test_how_the_work_is_cut_changes_nothing_beyond_rounding(backend, sizes):
+    here = task(MODEL["cnn"])
+    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+
+    def updates(speed):
+        engine = backend(here, speed)
+        found, _ = engine.updates(FedSGD(), flat, clients())
+        engine.close()
+        return found
+
+    assert torch.allclose(updates(Speed()), updates(Speed(**sizes)), atol=1e-6)
+
+
+def test_bfloat16_arithmetic_stays_close_and_returns_float32():
+    here = task(MODEL["cnn"])
+    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    found = {}
+    for dtype in ("float32", "bfloat16"):
+        engine = Threads(here, Speed(dtype=dtype))
+        found[dtype], _ = engine.updates(FedSGD(), flat, clients((20,)))
+        engine.close()
+    exact, rough = found["float32"][0], found["bfloat16"][0]
+    assert rough.dtype == torch.float32
+    assert float((rough - exact).norm() / exact.norm()) < 0.03
+
+
+@pytest.mark.parametrize("backend", [Threads, Stacks])
+def test_nobody_in_the_round_gives_no_rows(backend):
+    here = task(MODEL["cnn"])
+    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    engine = backend(here, Speed())
+    updates, losses = engine.updates(FedSGD(), flat, [])
+    engine.close()
+    assert updates.shape == (0, len(flat))
+    assert losses.shape == (0,)
+
+
+@pytest.mark.parametrize("backend", [Threads, Stacks])
+def test_logits_do_not_depend_on_the_chunk(backend):
+    here = task(MODEL["cnn"])
+    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    engine = backend(here, Speed())
+    whole = engine.logits(flat, here.images)
+    parts = torch.cat([engine.logits(flat, part) for part in here.images.split(7)])
+    engine.close()
+    assert whole.shape == (40, CLASSES)
+    assert torch.allclose(whole, parts, atol=1e-5)
+
+
+def test_pixels_have_channels_last_strides():
+    x = pixels(torch.zeros(5, 28, 28, dtype=torch.uint8))
+    assert x.shape == (5, 1, 28, 28)
+    assert x.stride() == (784, 1, 28, 1)
+
+
+def test_every_epoch_visits_every_example_once():
+    plan = batches(FedAvg(epochs=3, batch_size=4), 10, np.random.default_rng(0))
+    assert [len(batch) for batch in plan] == [4, 4, 2] * 3
+    for start in (0, 3, 6):
+        assert sorted(np.concatenate(plan[start : start + 3])) == list(range(10))
+
+
+def test_steps_override_epochs():
+    plan = batches(FedAvg(epochs=3, steps=4, batch_size=4), 10, np.random.default_rng(0))
+    assert len(plan) == 4

@@ -1,0 +1,191 @@
+import json
+import math
+import random
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpriv import inputs
+from fedpriv.config import Run, Server, Speed
+from fedpriv.data import arrays
+from fedpriv.errors import BadInput
+from fedpriv.record import MEASURED, TRACE
+from fedpriv.train import learning_rate, train
+
+RUN = {
+    "dataset": "noise",
+    "partition": {"law": "iid", "clients": 8},
+    "model": {"name": "cnn", "widths": [2, 4]},
+    "scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": 1.0},
+    "cohort": {"law": "poisson", "rate": 0.5},
+    "server": {"learning_rate": 0.1, "momentum": 0.5, "schedule": "linear"},
+    "rounds": 6,
+    "evaluate_every": 4,
+    "probe": {"clients": 3, "panel": 2},
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def split(n):
+        return rng.integers(0, 256, (n, 28, 28), dtype=np.uint8), rng.integers(0, 10, n)
+
+    path = tmp_path / "noise.npz"
+    arrays.save(path, arrays.Arrays(*split(80), *split(20), classes=10))
+    return path
+
+
+def go(run, files, out, seed=0, **speed):
+    run = Run.model_validate(run)
+    dealt = inputs.write_partition(run, seed, files, files.parent / f"partition{seed}.npz")
+    return train(run, "tiny", seed, files, dealt, out, Speed(device="cpu", **speed), {"paper": "none"})
+
+
+def result(out):
+    trace = pd.read_parquet(out / "trace.parquet").drop(columns=list(MEASURED))
+    with np.load(out / "distances.npz") as file:
+        distances = {name: file[name].tobytes() for name in file.files}
+    return trace.to_json(), distances, (out / "model.safetensors").read_bytes()
+
+
+def test_the_trace_has_its_columns_and_a_row_a_round(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    assert list(trace.columns) == list(TRACE)
+    assert trace["round"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert trace["test_accuracy"].notna().tolist() == [False, False, False, True, False, True]
+    assert "epsilon" not in trace.columns
+
+
+def test_the_distances_have_their_shapes(files, tmp_path):
+    with np.load(go(RUN, files, tmp_path / "run") / "distances.npz") as file:
+        shapes = {name: file[name].shape for name in file.files}
+    assert shapes == {
+        "remove_sum": (6, 3),
+        "remove_mean": (6, 3),
+        "pairwise": (6, 1),
+        "panel_remove_sum": (6, 2),
+        "panel_remove_mean": (6, 2),
+        "panel_pairwise": (6, 1),
+    }
+
+
+def test_measuring_distances_does_not_change_the_model(files, tmp_path):
+    watched = go(RUN, files, tmp_path / "watched")
+    blind = go(RUN | {"probe": {"clients": 0, "panel": 0}}, files, tmp_path / "blind")
+    assert (watched / "model.safetensors").read_bytes() == (blind / "model.safetensors").read_bytes()
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(files, tmp_path):
+    once, again, other = (
+        result(go(RUN, files, tmp_path / name, seed)) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert once == again
+    assert once[2] != other[2]
+
+
+def test_the_number_of_threads_changes_no_bit(files, tmp_path):
+    assert result(go(RUN, files, tmp_path / "one", threads=1)) == result(
+        go(RUN, files, tmp_path / "three", threads=3)
+    )
+
+
+@pytest.mark.parametrize(
+    "cohort", [{"law": "poisson", "rate": 1e-9}, {"law": "fixed", "size": 3}, {"law": "full"}], ids=str
+)
+def test_every_cohort_law_trains_even_when_nobody_comes(files, tmp_path, cohort):
+    out = go(RUN | {"cohort": cohort}, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    assert set(trace["sampling_law"]) == {cohort["law"]}
+    assert trace["test_loss"].notna().any()
+
+
+def test_a_validation_split_comes_from_the_training_examples(files):
+    run = Run.model_validate(RUN | {"validation": 30})
+    whole, held = arrays.load(files), inputs.arrays_for(run, files)
+    assert (len(held.y_train), len(held.y_test)) == (50, 30)
+    pool = {image.tobytes() for image in whole.x_train}
+    assert {image.tobytes() for image in (*held.x_train, *held.x_test)} == pool
+
+
+def test_global_dp_runs_only_the_rounds_its_budget_allows(files, tmp_path):
+    scheme = {"name": "global_dp", "clip": "median", "noise_multiplier": 1.0}
+    budget = {"epsilon": 5.0, "delta": 1e-2}
+    out = go(RUN | {"scheme": scheme | {"budget": budget}, "rounds": 50}, files, tmp_path / "run")
+    summary = json.loads((out / "summary.json").read_text())
+    assert 0 < summary["rounds"] < summary["rounds_wanted"] == 50
+
+
+def test_a_finished_run_is_left_alone(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    before = (out / "trace.parquet").stat().st_mtime_ns
+    go(RUN, files, out)
+    assert (out / "trace.parquet").stat().st_mtime_ns == before
+
+
+def test_another_config_never_overwrites_a_finished_run(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    with pytest.raises(BadInput, match="found the finished run of another config"):
+        go(RUN | {"rounds": 7}, files, out)
+
+
+KILLED = """
+import json, sys
+from pathlib import Path
+from fedpriv.config import Run, Speed
+from fedpriv.train import train
+run, data, dealt, out = sys.argv[1:]
+train(Run.model_validate(json.loads(run)), "tiny", 0, Path(data), Path(dealt), Path(out),
+      Speed(device="cpu", checkpoint_every=2), {"paper": "none"})
+"""
+
+
+def saved_at(state):
+    try:
+        return state.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def test_a_run_killed_five_times_ends_with_the_same_bits(files, tmp_path):
+    run = RUN | {"rounds": 60}
+    undisturbed = go(run, files, tmp_path / "undisturbed")
+    out = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, json.dumps(run), files, files.parent / "partition0.npz", out]
+    state, chance = out / "resume" / "state.safetensors", random.Random(0)
+
+    for _ in range(5):
+        before = saved_at(state)
+        process = subprocess.Popen(list(map(str, command)))
+        # Killed at a moment of its own choosing: some spins after it has made progress.
+        spins = chance.randrange(0, 20000)
+        while process.poll() is None and spins:
+            spins -= saved_at(state) != before
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(list(map(str, command)), check=True)
+    assert result(out) == result(undisturbed)
+    assert not (out / "resume").exists()
+
+
+def test_a_state_that_cannot_be_read_is_started_over(files, tmp_path):
+    out = tmp_path / "run"
+    (out / "resume").mkdir(parents=True)
+    (out / "resume" / "state.safetensors").write_bytes(b"torn")
+    assert result(go(RUN, files, out)) == result(go(RUN, files, tmp_path / "fresh"))
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
+def test_the_schedule_goes_from_the_full_rate_to_the_final_fraction(schedule):
+    server = Server(learning_rate=0.4, schedule=schedule, final_fraction=0.25)
+    rates = [learning_rate(server, round, 11) for round in range(1, 12)]
+    assert rates[0] == pytest.approx(0.4)
+    assert rates[-1] == pytest.approx(0.4 if schedule == "constant" else 0.1)
+    assert rates == sorted(rates, reverse=True)
+    assert math.isclose(learning_rate(server, 1, 1), 0.4)
