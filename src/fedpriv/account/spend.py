@@ -1,0 +1,71 @@
+"""One ε with everything that gives it meaning."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
+    """Return 1/(1+e^−ε), the bound on a membership guess from a flat prior.
+
+    Federated Learning with Bayesian Differential Privacy, eq. (1).
+    """
+    return 1.0 / (1.0 + np.exp(-np.asarray(epsilon, dtype=np.float64)))[()]
+
+
+@dataclass(frozen=True)
+class Spend:
+    """An (ε, δ) and whose presence, against which neighbours, under which sampling, by which accountant."""
+
+    epsilon: float
+    delta: float
+    unit: str
+    relation: str
+    sampling_law: str
+    accountant: str
+    composition: str = ""
+    distance: str = ""
+    right_term: str = ""
+    sensitivity: str = ""
+    kind: str = "guarantee"
+    assumptions_met: bool = True
+
+    @property
+    def attacker_accuracy(self) -> float:
+        """Return the accuracy that this ε leaves to a membership guess from a flat prior."""
+        return float(attacker_accuracy(self.epsilon))
+
+    def __str__(self) -> str:
+        """Return all of it on one line; what does not apply is left out."""
+        details = {
+            "unit": self.unit,
+            "relation": self.relation,
+            "sampling law": self.sampling_law,
+            "accountant": self.accountant,
+            "composition": self.composition,
+            "distance": self.distance,
+            "right term": self.right_term,
+            "sensitivity": self.sensitivity,
+        }
+        words = [f"{name} {value}" for name, value in details.items() if value]
+        words.append(f"{self.kind}, not a guarantee" if self.kind == "estimate" else self.kind)
+        words.append(f"attacker accuracy {self.attacker_accuracy:.6g}")
+        if not self.assumptions_met:
+            words.append("sampling mismatch")
+        return f"ε = {self.epsilon:.4g} at δ = {self.delta:g} ({', '.join(words)})"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """ε after every round of one trace, by one accountant; the labels are those of `Spend`."""
+
+    epsilon: np.ndarray  # [rounds]
+    order: np.ndarray  # [rounds], the λ or Rényi order that gave it, NaN if there is none
+    accountant: str
+    relation: str
+    composition: str = ""
+    distance: str = ""
+    right_term: str = ""
+    sensitivity: str = ""
+    kind: str = "guarantee"
+    assumptions_met: bool = True

@@ -1,0 +1,180 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpriv.account import ACCOUNTANTS
+from fedpriv.account.bayesian import DISTANCES
+from fedpriv.account.ledger import LEDGER, account, ledger
+from fedpriv.account.spend import attacker_accuracy
+from fedpriv.errors import BadInput
+
+DELTA = 1e-5
+
+
+def sampled(rounds: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return distances as a run writes them: pairs are half as many, one cohort was empty."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for prefix, size in (("", 12), ("panel_", 8)):
+        for name in DISTANCES:
+            columns = size // 2 if name == "pairwise" else size
+            found[prefix + name] = rng.uniform(0, 1, (rounds, columns))
+    for name in DISTANCES:
+        found[name][rounds // 2] = np.nan
+    return found
+
+
+def save(directory: Path, trace: pd.DataFrame, distances: dict[str, np.ndarray]) -> Path:
+    """Write the two files of a run directory that accounting reads."""
+    directory.mkdir(exist_ok=True)
+    trace.to_parquet(directory / "trace.parquet", index=False)
+    np.savez(directory / "distances.npz", **distances)
+    return directory
+
+
+def test_a_ledger_has_exactly_its_columns_and_types(make_trace) -> None:
+    frame = ledger(make_trace(rounds=5), sampled(5), DELTA)
+    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == LEDGER
+
+
+def test_every_accountant_writes_every_round_of_every_way_of_counting_once(make_trace) -> None:
+    frame = ledger(make_trace(rounds=5), sampled(5), DELTA)
+    ways = ["accountant", "composition", "distance", "right_term", "sensitivity"]
+    assert set(frame["accountant"]) == set(ACCOUNTANTS)
+    assert (frame.groupby(ways)["round"].apply(list).map(lambda rounds: rounds == [1, 2, 3, 4, 5])).all()
+    assert len(frame) == 5 * (3 * 2 + 3 * 3 * 2)
+
+
+def test_epsilon_never_falls_from_round_to_round(make_trace) -> None:
+    frame = ledger(make_trace(rounds=25, rate=0.02), sampled(25), DELTA)
+    ways = ["accountant", "composition", "distance", "right_term", "sensitivity"]
+    assert (frame.groupby(ways)["epsilon"].diff().dropna() >= -1e-12).all()
+    assert (frame["epsilon"] > 0).all()
+
+
+def test_only_the_bayesian_epsilon_is_an_estimate(make_trace) -> None:
+    frame = ledger(make_trace(rounds=3), sampled(3), DELTA)
+    assert set(zip(frame["accountant"] == "bayesian", frame["kind"], strict=True)) == {
+        (True, "estimate"),
+        (False, "guarantee"),
+    }
+
+
+def test_the_attackers_accuracy_stands_beside_every_epsilon(make_trace) -> None:
+    frame = ledger(make_trace(rounds=3), sampled(3), DELTA)
+    np.testing.assert_array_equal(frame["attacker_accuracy"], attacker_accuracy(frame["epsilon"].to_numpy()))
+
+
+def test_the_relation_of_a_dp_epsilon_follows_its_sensitivity(make_trace) -> None:
+    frame = ledger(make_trace(rounds=3), {}, DELTA)
+    found = set(zip(frame["sensitivity"], frame["relation"], strict=True))
+    assert found == {("C", "add_remove"), ("2C", "replace_one")}
+
+
+def test_fixed_cohorts_meet_the_assumptions_of_rdp_alone(make_trace) -> None:
+    frame = ledger(make_trace(rounds=3, law="fixed"), sampled(3), DELTA)
+    assert set(zip(frame["accountant"], frame["assumptions_met"], strict=True)) == {
+        ("moments", False),
+        ("rdp", True),
+        ("bayesian", False),
+    }
+
+
+def test_a_clip_bound_taken_from_private_data_voids_every_row_from_then_on(make_trace) -> None:
+    trace = make_trace(rounds=4)
+    trace.loc[2, "clip_private"] = True
+    met = ledger(trace, sampled(4), DELTA).groupby("round")["assumptions_met"]
+    assert met.any().tolist() == [True, True, False, False]
+
+
+def test_without_noise_epsilon_is_infinite_and_the_ledger_is_written_all_the_same(make_trace) -> None:
+    trace = make_trace(rounds=3, multiplier=0.0, clip=np.inf)
+    frame = ledger(trace, sampled(3), DELTA)
+    assert np.isinf(frame["epsilon"]).all()
+    assert (frame["attacker_accuracy"] == 1).all()
+
+
+def test_without_distances_the_ledger_has_no_bayesian_rows(make_trace) -> None:
+    assert "bayesian" not in set(ledger(make_trace(rounds=3), {}, DELTA)["accountant"])
+
+
+def test_accounting_a_directory_writes_the_ledger_of_its_files(make_trace, tmp_path: Path) -> None:
+    trace, distances = make_trace(rounds=4), sampled(4)
+    written = account(save(tmp_path, trace, distances), DELTA)
+    assert written == tmp_path / "ledger.parquet"
+    pd.testing.assert_frame_equal(pd.read_parquet(written), ledger(trace, distances, DELTA))
+
+
+def test_accounting_needs_no_torch(make_trace, tmp_path: Path) -> None:
+    save(tmp_path, make_trace(rounds=3), sampled(3))
+    program = (
+        "import sys; from pathlib import Path; from fedpriv.account.ledger import account; "
+        "account(Path(sys.argv[1]), 1e-5); sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
+@pytest.mark.parametrize("content", [None, b"", b"not a table"])
+def test_a_missing_or_corrupt_file_is_named_and_the_old_ledger_is_kept(
+    make_trace, tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    save(tmp_path, make_trace(rounds=3), sampled(3))
+    (tmp_path / "ledger.parquet").write_text("old")
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=rf"{name}: found .*, allowed: "):
+        account(tmp_path, DELTA)
+    assert (tmp_path / "ledger.parquet").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("round", 7),
+        ("sampling_law", "shuffled"),
+        ("unit", "household"),
+        ("sampling_rate", 0.0),
+        ("sampling_rate", 1.5),
+        ("clip_l2", np.nan),
+        ("noise_std", 9.0),
+        ("noise_multiplier", -1.0),
+        ("population", 0),
+    ],
+)
+def test_a_column_that_makes_no_sense_is_named(make_trace, column: str, value: object) -> None:
+    trace = make_trace(rounds=3)
+    trace[column] = trace[column].astype(object)
+    trace.loc[1, column] = value
+    trace[column] = trace[column].infer_objects()
+    with pytest.raises(BadInput, match=rf"trace: {column}: found .*, allowed: "):
+        ledger(trace, {}, DELTA)
+
+
+def test_a_missing_column_is_named(make_trace) -> None:
+    with pytest.raises(BadInput, match="trace: found no column clip_l2"):
+        ledger(make_trace().drop(columns="clip_l2"), {}, DELTA)
+
+
+def test_an_empty_trace_is_refused(make_trace) -> None:
+    with pytest.raises(BadInput, match="trace: round: found 0 rows"):
+        ledger(make_trace(rounds=0), {}, DELTA)
+
+
+@pytest.mark.parametrize(
+    "value", [np.zeros((2, 5)), np.zeros(3), np.full((3, 5), -1.0), np.full((3, 5), np.inf)]
+)
+def test_distances_that_make_no_sense_are_named(make_trace, value: np.ndarray) -> None:
+    with pytest.raises(BadInput, match=r"distances: panel_pairwise: found .*, allowed: "):
+        ledger(make_trace(rounds=3), {"panel_pairwise": value}, DELTA)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, np.nan])
+def test_a_delta_out_of_range_is_named(make_trace, delta: float) -> None:
+    with pytest.raises(BadInput, match=r"^delta: found .*, allowed: above 0 and below 1$"):
+        ledger(make_trace(rounds=3), {}, delta)

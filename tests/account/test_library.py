@@ -1,0 +1,125 @@
+"""The two accountants that the library computes: curves against its one-shot values."""
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as distributions
+from dp_accounting.privacy_accountant import NeighboringRelation
+
+from fedpriv.account import moments, pld, rdp
+from fedpriv.account.events import Rounds, blocks, event
+from fedpriv.account.spend import Curve
+
+DELTA = 1e-5
+
+
+def find(curves: list[Curve], sensitivity: str) -> Curve:
+    (found,) = (curve for curve in curves if curve.sensitivity == sensitivity)
+    return found
+
+
+@pytest.mark.parametrize("sensitivity", ["C", "2C"])
+def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_far(
+    make_trace, sensitivity: str
+) -> None:
+    trace = make_trace(rounds=6)
+    trace.loc[3:, "noise_multiplier"] = 1.5
+    curve = find(rdp.curves(trace, {}, DELTA), sensitivity)
+    for rounds in (1, 3, 4, 6):
+        composed = rdp.accountant()
+        for block in blocks(trace[:rounds]):
+            composed.compose(event(block, sensitivity))
+        epsilon, order = composed.get_epsilon_and_optimal_order(DELTA)
+        assert curve.epsilon[rounds - 1] == pytest.approx(epsilon, rel=1e-12)
+        assert curve.order[rounds - 1] == order
+
+
+def test_orders_that_do_not_converge_are_dropped_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    rdp.epsilon(sampling_rate=0.3, noise_multiplier=1.0, rounds=2, delta=1e-3)
+    assert not caplog.records
+
+
+def test_fixed_cohorts_are_accounted_for_replaced_clients_only(make_trace) -> None:
+    (curve,) = rdp.curves(make_trace(law="fixed", rounds=3), {}, DELTA)
+    assert (curve.relation, curve.sensitivity, curve.assumptions_met) == ("replace_one", "2C", True)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 19, 20, 21, 22, 300, 1000])
+def test_the_evaluated_rounds_ascend_to_the_last(rounds: int) -> None:
+    grid = pld.evaluated(rounds)
+    assert grid == sorted(set(grid))
+    assert grid[0] == 1
+    assert grid[-1] == rounds
+
+
+@pytest.mark.parametrize("sensitivity", ["C", "2C"])
+def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sensitivity: str) -> None:
+    trace = make_trace(rounds=40, rate=0.02, multiplier=2.0)
+    curve = find(pld.curves(trace, {}, DELTA), sensitivity)
+    (block,) = blocks(trace)
+    for rounds in (1, 10, 25, 40):
+        composed = pld.accountant().compose(event(block._replace(times=rounds), sensitivity))
+        exact = composed.get_epsilon(DELTA)
+        assert curve.epsilon[rounds - 1] >= exact - 1e-9
+        if rounds != 25:  # between two evaluated rounds
+            assert curve.epsilon[rounds - 1] == pytest.approx(exact, rel=3e-3)
+    assert curve.epsilon[-1] == pytest.approx(exact, rel=1e-6)
+
+
+def test_a_pld_curve_composes_rounds_of_different_noise(make_trace) -> None:
+    trace = make_trace(rounds=24, rate=0.05)
+    trace.loc[8:, "noise_multiplier"] = 4.0
+    curve = find(pld.curves(trace, {}, DELTA), "C")
+    composed = pld.accountant()
+    for block in blocks(trace):
+        composed.compose(event(block, "C"))
+    assert curve.epsilon[-1] == pytest.approx(composed.get_epsilon(DELTA), rel=1e-4)
+    assert (np.diff(curve.epsilon) >= 0).all()
+
+
+def test_a_pld_curve_is_infinite_from_the_first_round_without_noise(make_trace) -> None:
+    trace = make_trace(rounds=30, rate=0.02)
+    trace.loc[12, "noise_multiplier"] = 0.0
+    curve = find(pld.curves(trace, {}, DELTA), "C")
+    assert np.isfinite(curve.epsilon[:12]).all()
+    assert np.isinf(curve.epsilon[12:]).all()
+
+
+def test_fixed_cohorts_have_no_loss_distribution(make_trace) -> None:
+    assert pld.curves(make_trace(law="fixed"), {}, DELTA) == []
+
+
+@pytest.mark.parametrize(("rate", "multiplier", "rounds"), [(0.02, 1.0, 10), (0.1, 3.0, 50), (1.0, 5.0, 4)])
+def test_twice_the_sensitivity_under_add_remove_bounds_replaced_clients(
+    rate: float, multiplier: float, rounds: int
+) -> None:
+    replaced = distributions.from_gaussian_mechanism(
+        multiplier,
+        value_discretization_interval=1e-3,
+        sampling_prob=rate,
+        neighboring_relation=NeighboringRelation.REPLACE_ONE,
+    ).self_compose(rounds)
+    law = "full" if rate == 1 else "poisson"
+    twice = pld.accountant().compose(event(Rounds(law, 0, 0, rate, multiplier, rounds), "2C"))
+    assert replaced.get_epsilon_for_delta(DELTA) <= twice.get_epsilon(DELTA) + 1e-3
+
+
+def test_the_three_accountants_agree_on_the_order_of_tightness(make_trace) -> None:
+    trace = make_trace(rounds=25, rate=0.05)
+    for sensitivity in ("C", "2C"):
+        tight, middle, loose = (
+            find(accountant.curves(trace, {}, DELTA), sensitivity).epsilon[-1]
+            for accountant in (pld, rdp, moments)
+        )
+        assert tight < middle < loose
+
+
+@pytest.mark.parametrize(
+    ("rate", "delta", "renyi", "loss"),
+    [(0.3, 1e-3, 7.35, 6.55), (0.1, 1e-5, 2.72, 2.50), (0.03, 1e-6, 0.834, 0.768)],
+)
+def test_better_accounting_lowers_the_three_published_budgets(
+    rate: float, delta: float, renyi: float, loss: float
+) -> None:
+    plan = {"sampling_rate": rate, "noise_multiplier": 3.0, "rounds": 300, "delta": delta}
+    assert rdp.epsilon(**plan) == pytest.approx(renyi, rel=2e-3)
+    assert pld.epsilon(**plan) == pytest.approx(loss, rel=3e-3)

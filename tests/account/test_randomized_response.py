@@ -1,0 +1,121 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from fedpriv.account import randomized_response as rr
+from fedpriv.errors import BadInput
+
+# γ, δ, then ε over 100 rounds: best order, improved conversion, exact, Theorem 1; all 81,958 bits; the sum
+# over 100 clients, one bit and all bits.
+TABLE = [
+    (0.1, 1e-3, 22.32, 20.93, 19.35, 24.71, 6.69e5, 1.61, 7.3e3),
+    (0.1, 1e-5, 26.15, 24.96, 23.65, 28.31, 6.70e5, 2.06, 7.4e3),
+    (0.2, 1e-3, 60.78, 58.96, 55.81, 78.02, 2.79e6, 3.69, 3.2e4),
+    (0.2, 1e-5, 67.63, 66.07, 63.93, 83.34, 2.79e6, 4.66, 3.3e4),
+    (0.3, 1e-3, 119.8, 117.8, 113.5, 175.6, 6.83e6, 6.93, 9.6e4),
+    (0.3, 1e-5, 128.2, 126.5, 124.2, 180.9, 6.83e6, 8.66, 9.6e4),
+    (0.4, 1e-3, 214.9, 213.0, 210.4, 358.0, 1.44e7, 14.8, 3.1e5),
+    (0.4, 1e-5, 219.7, 219.3, 219.3, 361.8, 1.44e7, 18.1, 3.2e5),
+]
+
+
+@pytest.mark.parametrize(
+    ("gamma", "delta", "best", "tight", "exact", "theorem", "vector", "central_bit", "central_vector"), TABLE
+)
+def test_every_reading_has_its_published_epsilon(
+    gamma: float,
+    delta: float,
+    best: float,
+    tight: float,
+    exact: float,
+    theorem: float,
+    vector: float,
+    central_bit: float,
+    central_vector: float,
+) -> None:
+    found = {name: spend.epsilon for name, spend in rr.epsilons(gamma, 100, delta, 81_958).items()}
+    assert found["bit_rdp"] == pytest.approx(best, rel=5e-4)
+    assert found["bit_rdp_tight"] == pytest.approx(tight, rel=5e-4)
+    assert found["bit_exact"] == pytest.approx(exact, rel=5e-4)
+    assert found["bit_theorem"] == pytest.approx(theorem, rel=5e-4)
+    assert found["vector_rdp"] == pytest.approx(vector, rel=2e-3)
+    assert found["central_bit_rdp"] == pytest.approx(central_bit, rel=4e-3)
+    assert found["central_vector_rdp"] == pytest.approx(central_vector, rel=2e-2)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "divergence"), [(0, 0), (0.1, 0.154), (0.2, 0.566), (0.3, 1.179), (0.4, 2.093), (0.49, 4.585)]
+)
+def test_the_divergence_of_order_two_is_the_papers_second_figure(gamma: float, divergence: float) -> None:
+    assert rr.divergence(gamma, 2.0) == pytest.approx(divergence, abs=6e-4)
+
+
+@pytest.mark.parametrize(("delta", "absurd"), [(1e-3, 0.53), (1e-5, 0.0093)])
+def test_the_theorem_as_printed_gives_an_absurdly_small_epsilon(delta: float, absurd: float) -> None:
+    assert rr.theorem_epsilon(0.1, 100, delta, printed=True) == pytest.approx(absurd, rel=6e-3)
+
+
+@pytest.mark.parametrize(("gamma", "epsilon"), [(1.8e-5, 1), (1.3e-4, 8), (5.5e-4, 50)])
+def test_a_small_epsilon_for_whole_vectors_needs_almost_pure_noise(gamma: float, epsilon: float) -> None:
+    assert rr.epsilons(gamma, 100, 1e-5, 81_958)["vector_rdp"].epsilon == pytest.approx(epsilon, rel=0.04)
+
+
+def test_answers_that_are_fair_coins_reveal_nothing() -> None:
+    assert all(spend.epsilon == 0 for spend in rr.epsilons(0.0, 100, 1e-5, 1000).values())
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.floats(0.01, 0.45), st.integers(1, 200), st.floats(1e-8, 1e-2))
+def test_the_exact_epsilon_solves_the_hockey_stick_divergence(gamma: float, bits: int, delta: float) -> None:
+    epsilon = rr.exact_epsilon(gamma, bits, delta)
+    k = np.arange(bits + 1)
+    gains = binom.pmf(k, bits, 0.5 + gamma) - np.exp(epsilon) * binom.pmf(k, bits, 0.5 - gamma)
+    assert np.maximum(gains, 0).sum() == pytest.approx(
+        delta if epsilon > 0 else gains.clip(0).sum(), rel=1e-4
+    )
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.floats(0.001, 0.45), st.integers(1, 200), st.floats(1e-8, 1e-2))
+def test_the_readings_of_one_bit_are_ordered_from_exact_to_the_theorem(
+    gamma: float, rounds: int, delta: float
+) -> None:
+    found = {name: spend.epsilon for name, spend in rr.epsilons(gamma, rounds, delta).items()}
+    ordered = [found[name] for name in ("bit_exact", "bit_rdp_tight", "bit_rdp", "bit_theorem")]
+    assert all(low <= high * (1 + 1e-6) + 1e-9 for low, high in pairwise(ordered))
+
+
+def test_the_sum_over_one_client_is_what_that_client_says() -> None:
+    orders = np.array([1.5, 2.0, 8.0])
+    np.testing.assert_allclose(rr.central_divergence(0.2, orders, 1), rr.divergence(0.2, orders), rtol=1e-12)
+
+
+def test_the_sum_over_many_clients_hides_the_better_the_more_there_are() -> None:
+    few, many = (rr.central_divergence(0.2, 4.0, clients) for clients in (10, 1000))
+    assert many < few < rr.divergence(0.2, 4.0)
+
+
+def test_one_bit_is_not_called_a_client() -> None:
+    units = {name: spend.unit for name, spend in rr.epsilons(0.1, 10, 1e-5, 50).items()}
+    assert units["bit_rdp"] == "one bit of a client"
+    assert units["vector_rdp"] == "client"
+    assert set(units) == set(rr.READINGS)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ((0.5, 10, 1e-5, None), "gamma: found 0.5"),
+        ((-0.1, 10, 1e-5, None), "gamma: found -0.1"),
+        ((0.1, 0, 1e-5, None), "rounds: found 0"),
+        ((0.1, 10, 1.0, None), "delta: found 1"),
+        ((0.1, 10, 1e-5, 0), "dimension: found 0"),
+    ],
+)
+def test_a_value_out_of_range_is_named(values: tuple, named: str) -> None:
+    with pytest.raises(BadInput, match=f"^{named}, allowed: "):
+        rr.epsilons(*values)

@@ -1,0 +1,107 @@
+"""Twelve settings of the literature, each accounted in several ways; values computed with other code."""
+
+from typing import NamedTuple
+
+import pytest
+
+from fedpriv.account import moments, pld, rdp
+from fedpriv.account.events import Rounds, event
+
+
+class Case(NamedTuple):
+    rate: float
+    multiplier: float
+    rounds: int
+    delta: float
+    moments: float
+    best_lambda: int
+    rdp: float
+    pld: float
+    printed: float
+
+    def plan(self) -> dict[str, float]:
+        return {
+            "sampling_rate": self.rate,
+            "noise_multiplier": self.multiplier,
+            "rounds": self.rounds,
+            "delta": self.delta,
+        }
+
+
+CASES = {
+    "one release": Case(1, 1, 1, 1e-5, 5.3026, 5, 4.7285, 4.3772, 5.303),
+    "full participation": Case(1, 10, 100, 1e-5, 5.3026, 5, 4.7285, 4.3772, 5.303),
+    "headline of Abadi et al.": Case(0.01, 4, 10000, 1e-5, 1.2586, 19, 1.0355, 0.9470, 7.714),
+    "MNIST, long": Case(256 / 60000, 1.1, 14062, 1e-5, 3.0091, 8, 2.5966, 2.3817, 82.42),
+    "MNIST, short": Case(0.01, 1.3, 1500, 1e-5, 1.8552, 12, 1.5486, 1.4059, 14.99),
+    "Geyer et al., 100 clients": Case(0.3, 1, 24, 1e-3, 10.3588, 1, 8.5055, 7.2411, 16.89),
+    "Geyer et al., 1,000 clients": Case(0.1, 1, 10, 1e-5, 4.1770, 4, 3.4416, 2.8545, 6.665),
+    "Geyer et al., 10,000 clients": Case(0.03, 1, 10, 1e-6, 2.4763, 6, 1.9906, 1.4725, 3.768),
+    "federated, 100 clients": Case(0.1, 1, 100, 1e-3, 6.6251, 2, 5.6551, 4.7844, 22.76),
+    "federated, 1,000 clients": Case(0.1, 2, 300, 1e-5, 5.1793, 5, 4.5643, 4.1833, 13.41),
+    "federated, 10,000 clients": Case(0.03, 2, 300, 1e-6, 1.6247, 16, 1.3795, 1.2677, 4.467),
+    "little noise": Case(0.1, 0.5, 50, 1e-5, 32.97, 1, 25.88, 22.62, 104.0),
+}
+
+# (n, m) of a fixed cohort with the same rate, and its ε by `rdp` if one client moves the sum by C and by 2C.
+WITHOUT_REPLACEMENT = {
+    "headline of Abadi et al.": (10_000, 100, 2.221, 5.137),
+    "MNIST, long": (60_000, 256, 5.243, 24.08),
+    "MNIST, short": (60_000, 600, 3.239, 11.39),
+    "Geyer et al., 100 clients": (100, 30, 15.08, 62.69),
+    "Geyer et al., 1,000 clients": (1_000, 100, 4.586, 17.51),
+    "Geyer et al., 10,000 clients": (10_000, 300, 2.232, 13.37),
+    "federated, 100 clients": (100, 10, 10.82, 79.33),
+    "federated, 1,000 clients": (1_000, 100, 10.09, 26.01),
+    "federated, 10,000 clients": (10_000, 300, 2.850, 7.233),
+    "little noise": (1_000, 100, 47.03, 614.5),
+}
+
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@each_case
+def test_moments_gives_the_published_epsilon_at_the_published_order(case: Case) -> None:
+    cost = case.rounds * moments.log_moment(case.rate, case.multiplier, range(1, 33))
+    epsilon, order = moments.best(cost, case.delta, range(1, 33))
+    assert epsilon == pytest.approx(case.moments, rel=2e-4)
+    assert order == case.best_lambda
+
+
+@each_case
+def test_the_longer_grid_of_orders_never_costs_more(case: Case) -> None:
+    assert moments.epsilon(**case.plan()) <= moments.epsilon(**case.plan(), lambdas=range(1, 33))
+
+
+@each_case
+def test_rdp_gives_the_published_epsilon(case: Case) -> None:
+    assert rdp.epsilon(**case.plan()) == pytest.approx(case.rdp, rel=2e-4)
+
+
+@each_case
+def test_pld_gives_the_published_epsilon(case: Case) -> None:
+    assert pld.epsilon(**case.plan()) == pytest.approx(case.pld, rel=2e-4)
+
+
+@each_case
+def test_the_right_term_as_printed_gives_the_published_epsilon(case: Case) -> None:
+    printed = moments.epsilon(**case.plan(), lambdas=range(1, 33), term="as_printed")
+    assert printed == pytest.approx(case.printed, rel=5e-4)
+
+
+@pytest.mark.parametrize("name", WITHOUT_REPLACEMENT)
+def test_fixed_cohorts_give_the_published_epsilon_for_replaced_clients(name: str) -> None:
+    case = CASES[name]
+    population, cohort, _, twice = WITHOUT_REPLACEMENT[name]
+    rounds = Rounds("fixed", population, cohort, cohort / population, case.multiplier, case.rounds)
+    composed = rdp.accountant("replace_one").compose(event(rounds, "2C"))
+    assert composed.get_epsilon(case.delta) == pytest.approx(twice, rel=5e-4)
+
+
+@pytest.mark.parametrize("name", ["Geyer et al., 100 clients", "federated, 1,000 clients"])
+def test_fixed_cohorts_give_the_published_epsilon_were_the_sensitivity_only_c(name: str) -> None:
+    case = CASES[name]
+    population, cohort, once, _ = WITHOUT_REPLACEMENT[name]
+    rounds = Rounds("fixed", population, cohort, cohort / population, case.multiplier, case.rounds)
+    composed = rdp.accountant("replace_one").compose(event(rounds, "C"))
+    assert composed.get_epsilon(case.delta) == pytest.approx(once, rel=5e-4)

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from fedpriv.account.spend import Spend, attacker_accuracy
+
+
+@pytest.mark.parametrize(("epsilon", "accuracy"), [(0, 0.5), (5, 0.9933), (8, 0.99966), (10, 0.999955)])
+def test_the_attackers_accuracy_is_that_of_the_papers_first_equation(epsilon: float, accuracy: float) -> None:
+    assert attacker_accuracy(epsilon) == pytest.approx(accuracy, abs=5e-5)
+
+
+def test_an_infinite_epsilon_leaves_the_attacker_certain() -> None:
+    assert attacker_accuracy(np.array([0.0, np.inf])).tolist() == [0.5, 1.0]
+
+
+def test_a_spend_prints_everything_that_gives_it_meaning() -> None:
+    spend = Spend(
+        1.25,
+        1e-5,
+        unit="client",
+        relation="replace_one",
+        sampling_law="poisson",
+        accountant="bayesian",
+        composition="panel",
+        distance="pairwise",
+        right_term="both_left",
+        kind="estimate",
+        assumptions_met=False,
+    )
+    for part in (
+        "1.25",
+        "1e-05",
+        "client",
+        "replace_one",
+        "poisson",
+        "bayesian",
+        "panel",
+        "pairwise",
+        "both_left",
+    ):
+        assert part in str(spend)
+    assert "not a guarantee" in str(spend)
+    assert "sampling mismatch" in str(spend)
+
+
+def test_a_spend_knows_its_attackers_accuracy() -> None:
+    spend = Spend(5.0, 1e-5, "client", "add_remove", "poisson", "moments")
+    assert spend.attacker_accuracy == pytest.approx(0.9933, abs=5e-5)
