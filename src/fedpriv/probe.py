@@ -1,7 +1,7 @@
 """The distances that the Bayesian accountant measures, sampled from a round's noise-free bounded updates.
 
 Federated Learning with Bayesian Differential Privacy, section V-A leaves open which distance between
-neighbouring outcomes is meant. In units of the *sum* of updates ū, against the noise's std on that sum, they are
+neighbouring outcomes is meant. In units of the *sum* of updates ū, against the std of its noise, they are
 
     remove_sum   ‖ū_i‖                       with or without i, public denominator
     remove_mean  ‖ū_i − mean_{j≠i} ū_j‖       with or without i, mean of those present

@@ -14,7 +14,7 @@ Params = dict[str, "torch.Tensor"]
 
 
 class Model(Frozen):
-    """A frozen description; the weights live outside, in one flat vector `[d]` (see `fedpriv.models.flat`)."""
+    """A frozen description; the weights live outside, in one flat vector `[d]` (`fedpriv.models.flat`)."""
 
     name: str
 

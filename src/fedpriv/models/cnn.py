@@ -36,7 +36,7 @@ class Cnn(Model):
             "conv2.weight": (second, first, 5, 5),
             "conv2.bias": (second,),
         }
-        # The first dense layer is a 7x7 convolution: the same function, and the CPU has a faster kernel for it.
+        # The first dense layer is a 7x7 convolution: the same function, and CPUs have a faster kernel for it.
         reads: tuple[int, ...] = (second, 7, 7)
         for number, units in enumerate([*dense, classes], start=1):
             shapes[f"dense{number}.weight"] = (units, *reads)

@@ -48,8 +48,8 @@ def _check(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, dtype: tor
 class ConvPool(torch.autograd.Function):
     """max_pool2d(conv2d(x, weight, bias, padding=2), 2) of one-channel 28x28 images on a CPU, and its ReLU.
 
-    `ConvPool.apply(x, weight, bias, dtype=torch.float32, rectify=True)`, all positional: x `[n, 1, 28, 28]`, weight
-    `[c, 1, 5, 5]`, bias `[c]`, float32; returns `[n, c, 14, 14]` in `dtype`, float32 or bfloat16, with
+    `ConvPool.apply(x, weight, bias, dtype=torch.float32, rectify=True)`, all positional: x `[n, 1, 28, 28]`,
+    weight `[c, 1, 5, 5]`, bias `[c]`, float32; returns `[n, c, 14, 14]` in `dtype`, float32 or bfloat16, with
     channels_last strides. Weights, arithmetic and gradients are float32 either way; only what is returned is
     rounded. Gradients go to weight and bias, once differentiable, never to x.
 
