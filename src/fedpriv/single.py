@@ -1,0 +1,49 @@
+"""One run by itself: what the workflow does for it in several jobs, done here in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fedpriv import inputs, record
+from fedpriv.config import Run
+from fedpriv.data import prepare, source
+from fedpriv.errors import BadInput
+from fedpriv.plan import Plan, load_preset, partition_id
+from fedpriv.train import train
+
+
+def chosen(plan: Plan, paper: str, name: str) -> Run:
+    """Return the run `name` of `paper`, or BadInput with the names there are."""
+    for what, found, allowed in (("--paper", paper, plan.runs), ("--run", name, plan.runs.get(paper, {}))):
+        if found not in allowed:
+            raise BadInput(f"{what}: found {found}, allowed: {', '.join(allowed)}")
+    return plan.runs[paper][name]
+
+
+def train_one(
+    config: Path, paper: str, name: str, seed: int, out: Path, resources: Path, faster: Mapping[str, Any]
+) -> bool:
+    """Train one run of a preset into `out`; return False if it was there already, finished.
+
+    Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
+    the preset's `speed`, where it is not None. Raises BadInput when `out` holds a finished run of another
+    config.
+    """
+    plan = load_preset(config)
+    run = chosen(plan, paper, name)
+    arrays_path = resources / f"{run.dataset}.npz"
+    partition_path = resources / "partitions" / partition_id(run) / f"seed{seed}.npz"
+    fresh = record.finished(out) is None
+    if fresh:
+        prepare(run.dataset, resources, source.mirrors(plan.preset.mirrors))
+        if not partition_path.exists():
+            inputs.write_partition(run, seed, arrays_path, partition_path)
+    speed = plan.preset.speed.model_copy(
+        update={key: value for key, value in faster.items() if value is not None}
+    )
+    labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
+    # The first thing `train` does is to look at `out`: a finished run is left as it is, or refused.
+    train(run, name, seed, arrays_path, partition_path, out, speed, labels)
+    return fresh

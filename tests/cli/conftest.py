@@ -1,0 +1,77 @@
+import shutil
+
+import pytest
+from tiny import PAPER, contents, lay
+
+from fedpriv import cli
+from fedpriv.frozen import parse
+from fedpriv.plan import Paper
+from fedpriv.report import claims, tables
+from fedpriv.report.collect import collect
+from fedpriv.single import train_one
+from fedpriv.spent import spent
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """An empty folder with a preset of one tiny run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FEDPRIV_MIRROR", raising=False)
+    return lay(tmp_path)
+
+
+@pytest.fixture
+def fedpriv(capsys):
+    """Run the program; return its exit code and the lines on stdout and stderr."""
+
+    def call(*words):
+        capsys.readouterr()
+        code = cli.main(words)
+        said = capsys.readouterr()
+        return code, said.out.splitlines(), said.err.splitlines()
+
+    return call
+
+
+@pytest.fixture
+def refused(fedpriv, here):
+    """Run the program on bad input: exit code 2, one line, nothing written; return the line."""
+
+    def call(*words):
+        before = contents(here / "out")
+        code, out, err = fedpriv(*words)
+        assert (code, out, len(err)) == (2, [], 1), err
+        assert contents(here / "out") == before
+        assert err[0].startswith("fedpriv: ")
+        return err[0]
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def accounted(tmp_path_factory):
+    """The run directory of the tiny run with its ledger, made once."""
+    folder = lay(tmp_path_factory.mktemp("once"))
+    out = folder / "out"
+    assert train_one(folder / "config/tiny.yaml", "tiny", "dp", 0, out, folder / "resources", {})
+    assert spent(out)
+    return out
+
+
+@pytest.fixture
+def trained(accounted, here):
+    """A copy of the run directory without its ledger."""
+    out = shutil.copytree(accounted, here / "out")
+    (out / "ledger.parquet").unlink()
+    return out
+
+
+@pytest.fixture
+def results(accounted, here):
+    """The rendered results of the tiny paper."""
+    folder = here / "results/tiny/tiny"
+    runs = collect([accounted], folder / "runs.parquet")
+    paper = parse(Paper.model_validate, PAPER, "tiny")
+    tables.write(runs, paper.tables["one"], folder / "tables/one")
+    claims.write(runs, paper.model_dump(include={"tables", "claims"}), folder / "claims")
+    return folder

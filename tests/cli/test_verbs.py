@@ -1,0 +1,122 @@
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from tiny import PLAN, RUN, contents
+
+from fedpriv import doctor
+
+
+def test_a_run_is_trained_once_and_then_found(fedpriv, here):
+    code, out, _ = fedpriv(*RUN)
+    assert (code, len(out)) == (0, 1)
+    trained = contents(here / "out")
+    assert {path.name for path in trained} == {
+        "trace.parquet",
+        "distances.npz",
+        "model.safetensors",
+        "summary.json",
+    }
+    code, out, err = fedpriv(*RUN)
+    assert (code, err) == (0, [])
+    assert "was there already" in out[0]
+    assert contents(here / "out") == trained
+
+
+def test_a_finished_run_of_another_config_is_not_overwritten(fedpriv, refused):
+    assert fedpriv(*RUN)[0] == 0
+    assert "out" in refused(*RUN, "--seed", "1")
+
+
+def test_a_run_as_json_is_its_summary(fedpriv, here):
+    _, out, _ = fedpriv(*RUN, "--json")
+    assert json.loads("\n".join(out)) == json.loads((here / "out/summary.json").read_text())
+
+
+def test_an_account_is_every_spend_at_the_delta_of_the_run(fedpriv, trained):
+    code, out, err = fedpriv("account", "out", "--json")
+    spends = json.loads("\n".join(out))["spends"]
+    assert (code, err) == (0, [])
+    assert {spend["delta"] for spend in spends} == {1e-3}
+    assert {spend["accountant"] for spend in spends} == {"moments", "rdp", "pld", "bayesian"}
+    assert {spend["kind"] for spend in spends if spend["accountant"] == "bayesian"} == {"estimate"}
+    ledger = pd.read_parquet(trained / "ledger.parquet")
+    assert sorted(ledger[ledger["round"] == 2]["epsilon"]) == sorted(spend["epsilon"] for spend in spends)
+
+
+def test_an_account_for_people_says_that_an_estimate_is_no_guarantee(fedpriv, trained):
+    _, out, _ = fedpriv("account", "out")
+    assert all(line.startswith("ε = ") for line in out[:-1])
+    assert any("estimate, not a guarantee" in line for line in out)
+    assert "docs/accounting.md" in out[-1]
+
+
+def test_an_account_keeps_the_delta_of_the_ledger_that_is_there(fedpriv, refused, trained):
+    assert fedpriv("account", "out", "--delta", "1e-6")[0] == 0
+    assert "allowed: 1e-06" in refused("account", "out", "--delta", "1e-3")
+    _, out, _ = fedpriv("account", "out", "--json")
+    assert {spend["delta"] for spend in json.loads("\n".join(out))["spends"]} == {1e-6}
+
+
+def test_comparing_shows_what_was_published_beside_what_was_reproduced(fedpriv, results):
+    code, out, err = fedpriv("compare", "results/tiny/tiny")
+    assert (code, err) == (0, [])
+    assert any("90" in line and "below" in line for line in out)
+    assert any("RDP is tighter" in line and "partly" in line for line in out)  # one seed has no interval
+
+
+def test_a_comparison_as_json_holds_accuracies_and_claims(fedpriv, results):
+    _, out, _ = fedpriv("compare", "results/tiny/tiny", "--json")
+    found = json.loads("\n".join(out))
+    assert {line["published"] for line in found["accuracies"]} == {0.9}
+    assert [claim["verdict"] for claim in found["claims"]] == ["partly"]
+
+
+def test_fetching_bundled_data_downloads_nothing(fedpriv, here):
+    code, out, err = fedpriv("fetch", "digits")
+    assert (code, out, err) == (0, ["digits: bundled, nothing to download"], [])
+    assert not (here / "resources").exists()
+
+
+def test_the_doctor_finds_what_the_tests_run_on(fedpriv):
+    code, out, _ = fedpriv("doctor", "--json")
+    found = json.loads("\n".join(out))
+    assert code == 0
+    assert found["python"].startswith("3.")
+    assert found["libraries"] == "all there"
+    assert {"torch", "native kernel", "allocator", "snakemake", "mirrors", "data mnist"} <= set(found)
+
+
+def test_the_doctor_fails_when_an_essential_library_is_missing(fedpriv, monkeypatch):
+    monkeypatch.setattr(doctor, "ESSENTIAL", ("numpy", "no_such_library"))
+    code, out, _ = fedpriv("doctor")
+    assert code == 1
+    assert any("missing no_such_library" in line for line in out)
+
+
+def test_the_doctor_names_a_mirror_that_is_not_there(fedpriv, monkeypatch):
+    monkeypatch.setenv("FEDPRIV_MIRROR", "nowhere,https://example.org")
+    _, out, _ = fedpriv("doctor")
+    assert any("nowhere (no such folder), https://example.org" in line for line in out)
+
+
+def test_what_fails_is_one_line_and_exit_code_1(fedpriv, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("the disk\nis full")
+
+    monkeypatch.setattr(doctor, "diagnose", fail)
+    code, _, err = fedpriv("doctor")
+    assert code == 1
+    assert err == ["fedpriv: RuntimeError: the disk is full (--debug for the traceback)"]
+    with pytest.raises(RuntimeError):
+        fedpriv("doctor", "--debug")
+
+
+def test_the_installed_program_is_the_module(here):
+    command = [sys.executable, "-m", "fedpriv", "epsilon", *PLAN, "--q", "0"]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=here)
+    assert said.returncode == 2
+    assert said.stdout == ""
+    assert said.stderr == "fedpriv: --q: found 0, allowed: above 0 and at most 1\n"

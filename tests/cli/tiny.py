@@ -1,0 +1,73 @@
+"""A preset of one tiny run, and the words that ask for it."""
+
+import yaml
+
+PLAN = ["--q", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]
+GOAL = ["--epsilon", "8", "--delta", "1e-3", "--q", ".3", "--rounds", "300"]
+BITS = ["--gamma", ".1", "--rounds", "100", "--delta", "1e-5"]
+RUN = ["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]
+
+PRESET = {"preset": "tiny", "papers": ["tiny"], "speed": {"device": "cpu", "threads": 1}}
+PAPER = {
+    "paper": "tiny",
+    "title": "Tiny",
+    "authors": "Nobody",
+    "year": 2026,
+    "url": "https://example.org",
+    "runs": {
+        "dp": {
+            "dataset": "digits",
+            "partition": {"law": "shards", "clients": 4, "shard_examples": 5},
+            "model": {"name": "cnn", "widths": [2, 4]},
+            "scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": 1.0},
+            "cohort": {"law": "poisson", "rate": 0.5},
+            "rounds": 2,
+            "probe": {"clients": 2},
+            "account": {"delta": 1e-3},
+        }
+    },
+    "tables": {
+        "one": {
+            "kind": "budget",
+            "title": "One row",
+            "place": "Table I",
+            "columns": {"dp": {"label": "DP", "spend": "moments C"}},
+            "rows": [
+                {
+                    "clients": 4,
+                    "baseline": {"run": "dp", "accuracy": 0.9},
+                    "run": "dp",
+                    "published": {"dp": {"accuracy": 0.9, "epsilon": 8, "delta": 1e-3}},
+                }
+            ],
+        }
+    },
+    "claims": [
+        {
+            "id": "tighter",
+            "place": "Table I",
+            "text": "RDP is tighter than moments.",
+            "check": {"name": "less_epsilon", "tables": ["one"], "spend": "rdp C", "than": "moments C"},
+        }
+    ],
+}
+
+
+def lay(folder):
+    (folder / "config/papers").mkdir(parents=True)
+    write(folder / "config/tiny.yaml", PRESET)
+    write(folder / "config/papers/tiny.yaml", PAPER)
+    return folder
+
+
+def write(path, content):
+    path.write_text(yaml.safe_dump(content))
+
+
+def patch(here, **changes):
+    """Let the preset patch its run."""
+    write(here / "config/tiny.yaml", PRESET | {"patches": {"*": changes}})
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
