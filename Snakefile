@@ -1,0 +1,40 @@
+# From raw data to printed tables; `snakemake --configfile config/laptop.yaml` builds all of a preset.
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+from fedpriv.plan import make_plan
+from fedpriv.targets import targets
+
+min_version("9.19")
+
+# A given --configfile replaces this one: laid over it, it would inherit the demo's stand-ins.
+if "preset" not in config:
+
+    configfile: "config/demo.yaml"
+
+
+container: "docker://python:3.11"  # only with `--sdm apptainer`: an image that holds this package
+
+
+report: "workflow/report/workflow.rst"
+
+
+wildcard_constraints:
+    preset="[a-z0-9_]+",
+    paper="[a-z0-9_]+",
+    run="[a-z0-9_]+",
+    seed="[0-9]+",
+
+
+plan = make_plan(config, Path("config/papers"))
+
+
+rule all:
+    input:
+        targets(plan),
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/paper.smk"

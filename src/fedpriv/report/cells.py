@@ -1,0 +1,57 @@
+"""Numbers as words: how accuracies, ε, δ and rounds are printed everywhere."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from fedpriv.report.interval import Interval, interval
+
+NONE = "—"  # there is no such round
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def with_interval(found: Interval, digits: int) -> str:
+    """Return `mean ± half-width`; the half-width is left out for one seed and where it rounds to nothing."""
+    if np.isnan(found.mean):
+        return NONE
+    text = f"{found.mean:.{digits}f}".replace("-", "−")
+    if found.n == 1 or found.half < 0.5 * 10**-digits:
+        return text
+    return f"{text} ± {found.half:.{digits}f}"
+
+
+def percent(values: Iterable[float]) -> str:
+    """Return accuracies, fractions by seed, in percent."""
+    return with_interval(interval(100 * np.asarray(list(values))), 1)
+
+
+def epsilon(values: Iterable[float]) -> str:
+    """Return the ε of several seeds; two digits after the point, three below 0.1."""
+    found = interval(values)
+    return "∞" if np.isinf(found.mean) else with_interval(found, 3 if found.mean < 0.1 else 2)
+
+
+def attacker(value: float) -> str:
+    """Return an attacker's accuracy, a fraction, in percent: never rounded up to certainty."""
+    return f"{100 * value:.1f}" if value < 0.9995 else "> 99.9"
+
+
+def delta(value: float) -> str:
+    """Return δ, as a power of ten where it is one."""
+    mantissa, exponent = f"{value:.1e}".split("e")
+    power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    return power if mantissa == "1.0" else f"{mantissa} · {power}"
+
+
+def pair(epsilon: str, delta: str) -> str:
+    """Return (ε, δ)."""
+    return NONE if epsilon == NONE else f"({epsilon}, {delta})"
+
+
+def rounds(values: Iterable[float]) -> str:
+    """Return the rounds of several seeds: one number if they agree, else the first and the last."""
+    sample = np.asarray(list(values), dtype=float)
+    if not len(sample) or np.isnan(sample).any():
+        return NONE
+    low, high = int(sample.min()), int(sample.max())
+    return f"{low}" if low == high else f"{low}–{high}"

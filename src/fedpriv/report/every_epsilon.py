@@ -1,0 +1,46 @@
+"""A panel of ε against round: guarantees solid, estimates dashed, equal markers for equal sensitivity."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from fedpriv.report.declared import EpsilonPanel
+from fedpriv.report.reading import spent
+from fedpriv.report.spends import Choice
+
+COLOURS = ("moments", "rdp", "pld", "product", "hoelder", "panel")
+# Lines with the same marker measure against the same sensitivity, so they may be compared.
+MARKERS = {"C": "", "remove_sum": "", "2C": "o", "remove_mean": "o", "pairwise": "^"}
+
+
+def every_epsilon(axes: Axes, frame: pd.DataFrame, panel: EpsilonPanel) -> None:
+    """Draw a line for every spend of the panel's run that its ledger holds: the mean over seeds."""
+    for spend in panel.spends:
+        rows = spent(frame, panel.run, spend)
+        if rows.empty:
+            continue
+        seeds = rows.pivot(index="round", columns="seed", values="epsilon")
+        axes.plot(
+            seeds.index.to_numpy(),
+            seeds.to_numpy().mean(axis=1),
+            label=label(spend),
+            color=f"C{COLOURS.index(spend.composition or spend.accountant)}",
+            linestyle="--" if spend.kind == "estimate" else "-",
+            marker=MARKERS[spend.distance or spend.sensitivity],
+            markevery=max(1, len(seeds) // 8),
+            alpha=0.9,
+        )
+    if not axes.has_data():
+        return
+    for mark in panel.published:
+        axes.axhline(mark.value, color="#707070", linewidth=0.5, linestyle=(0, (4, 3)))
+        axes.annotate(mark.label, (1.015, mark.value), xycoords=("axes fraction", "data"), fontsize=6)
+    axes.set(xlabel="Round", ylabel="ε", yscale="log", xlim=(0, None))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda epsilon, _: f"{epsilon:g}"))
+
+
+def label(spend: Choice) -> str:
+    """Return what the legend says of a spend."""
+    return f"{spend}{' (estimate)' if spend.kind == 'estimate' else ''}"

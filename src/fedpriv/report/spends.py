@@ -1,0 +1,98 @@
+"""Which ε of a ledger is meant: the declaration that tables, figures and claims share."""
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from fedpriv.frozen import Frozen
+
+Accountant = Literal["moments", "rdp", "pld", "bayesian"]
+Composition = Literal["product", "hoelder", "panel"]
+Distance = Literal["remove_sum", "remove_mean", "pairwise"]
+RightTerm = Literal["both_left", "as_printed"]
+Sensitivity = Literal["C", "2C"]
+Empty = Literal[""]
+
+WORDS = {
+    "accountant": get_args(Accountant),
+    "composition": get_args(Composition),
+    "distance": get_args(Distance),
+    "right_term": get_args(RightTerm),
+    "sensitivity": get_args(Sensitivity),
+}
+
+
+class Choice(Frozen):
+    """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
+
+    accountant: Accountant
+    composition: Composition | Empty = ""
+    distance: Distance | Empty = ""
+    right_term: RightTerm | Empty = ""
+    sensitivity: Sensitivity | Empty = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """Fill in what is meant when it is not said: the sensitivity C, and the left term on both sides."""
+        if value.get("accountant") == "bayesian":
+            return {"right_term": "both_left"} | value
+        return {"sensitivity": "C"} | value
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Choice":
+        wanted = (
+            ("composition", "distance", "right_term") if self.accountant == "bayesian" else ("sensitivity",)
+        )
+        given = tuple(name for name in list(WORDS)[1:] if getattr(self, name))
+        if given != wanted:
+            raise PydanticCustomError(
+                "choice",
+                "found {accountant} with {given}, allowed: {accountant} with {wanted}",
+                {
+                    "accountant": self.accountant,
+                    "given": " ".join(given) or "nothing",
+                    "wanted": " ".join(wanted),
+                },
+            )
+        return self
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return the values of the ledger's columns, in the order of `WORDS`."""
+        return tuple(getattr(self, name) for name in WORDS)
+
+    @property
+    def kind(self) -> Literal["guarantee", "estimate"]:
+        return "estimate" if self.accountant == "bayesian" else "guarantee"
+
+    def __str__(self) -> str:
+        if self.accountant == "bayesian":
+            literal = ", right term as printed" if self.right_term == "as_printed" else ""
+            return f"bayesian, {self.composition}, {self.distance}{literal}"
+        return f"{self.accountant}, sensitivity {self.sensitivity}"
+
+
+def _from_words(value: Any) -> Any:
+    """Read `bayesian product remove_mean` or `moments 2C`: every word belongs to one column only."""
+    if not isinstance(value, str):
+        return value
+    read: dict[str, str] = {}
+    for word in value.split():
+        column = next((name for name, words in WORDS.items() if word in words), None)
+        if column is None or column in read:
+            raise PydanticCustomError(
+                "choice",
+                "spend: found {word} in '{value}', allowed: one of each of {allowed}",
+                {
+                    "word": word,
+                    "value": value,
+                    "allowed": "; ".join("|".join(words) for words in WORDS.values()),
+                },
+            )
+        read[column] = word
+    return read
+
+
+SpendChoice = Annotated[Choice, BeforeValidator(_from_words)]

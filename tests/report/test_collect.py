@@ -1,0 +1,87 @@
+"""All runs of a paper in one frame, and a run that is not there is named."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_runs import ROUNDS, SPENDS, write_run
+
+from fedpriv.errors import BadInput
+from fedpriv.report.collect import SCHEMA, collect, load
+
+
+def test_a_private_run_has_a_row_for_every_round_and_spend(frame):
+    rows = frame[(frame["run"] == "n100_dp") & (frame["seed"] == 1)]
+    assert len(rows) == ROUNDS * len(SPENDS)
+    assert not rows.duplicated(["round", "accountant", "composition", "distance", "sensitivity"]).any()
+
+
+def test_a_run_without_privacy_has_a_row_for_every_round(frame):
+    rows = frame[(frame["run"] == "n100_none") & (frame["seed"] == 1)]
+    assert list(rows["round"]) == list(range(1, ROUNDS + 1))
+    assert rows["epsilon"].isna().all() and (rows["accountant"] == "").all()
+
+
+def test_an_epsilon_stands_beside_the_accuracy_of_its_round(frame, directories):
+    trace = pd.read_parquet(directories[3] / "trace.parquet").set_index("round")["test_accuracy"]
+    rows = frame[(frame["run"] == "n100_dp") & (frame["seed"] == 0)]
+    assert np.array_equal(rows["test_accuracy"], trace.reindex(rows["round"]), equal_nan=True)
+
+
+def test_the_frame_has_the_columns_and_types_that_it_promises(runs):
+    assert dict(load(runs).dtypes.astype(str)) == SCHEMA
+
+
+def test_the_order_of_the_folders_does_not_matter_but_for_the_order_of_rows(directories, tmp_path):
+    there, back = (load(collect(order, tmp_path / "x.parquet")) for order in (directories, directories[::-1]))
+    key = ["run", "seed", "round", "accountant", "composition", "sensitivity"]
+    there, back = (frame.sort_values(key, ignore_index=True).astype(object) for frame in (there, back))
+    pd.testing.assert_frame_equal(there, back)
+
+
+@pytest.mark.parametrize("file", ["trace.parquet", "ledger.parquet", "summary.json"])
+def test_a_missing_file_is_named_and_nothing_is_written(directories, tmp_path, file):
+    (directories[1] / file).unlink()
+    with pytest.raises(BadInput, match=file) as error:
+        collect(directories, tmp_path / "runs.parquet")
+    assert "n100_none/seed1" in str(error.value)
+    assert not (tmp_path / "runs.parquet").exists()
+
+
+@pytest.mark.parametrize("file", ["trace.parquet", "ledger.parquet", "summary.json"])
+def test_a_corrupt_file_is_named(directories, tmp_path, file):
+    (directories[1] / file).write_bytes((directories[1] / file).read_bytes()[:50])
+    with pytest.raises(BadInput, match=file):
+        collect(directories, tmp_path / "runs.parquet")
+
+
+def test_a_ledger_of_rounds_that_were_not_run_is_refused(directories, tmp_path):
+    path = directories[3] / "ledger.parquet"
+    ledger = pd.read_parquet(path)
+    ledger["round"] += 1
+    ledger.to_parquet(path)
+    with pytest.raises(BadInput, match=f"round {ROUNDS + 1}"):
+        collect(directories, tmp_path / "runs.parquet")
+
+
+def test_a_summary_without_its_data_is_refused(directories, tmp_path):
+    path = directories[0] / "summary.json"
+    summary = json.loads(path.read_text())
+    del summary["data"]
+    path.write_text(json.dumps(summary))
+    with pytest.raises(BadInput, match="data"):
+        collect(directories, tmp_path / "runs.parquet")
+
+
+@pytest.mark.parametrize("content", [None, b"PAR1"])
+def test_results_that_were_not_collected_are_refused(tmp_path, content):
+    if content is not None:
+        (tmp_path / "runs.parquet").write_bytes(content)
+    with pytest.raises(BadInput, match=r"runs\.parquet"):
+        load(tmp_path / "runs.parquet")
+
+
+def test_a_stand_in_is_in_every_row(tmp_path):
+    run = write_run(tmp_path, "n100_dp", 0, private=True, stand_in_for="mnist")
+    assert set(load(collect([run], tmp_path / "runs.parquet"))["stand_in_for"]) == {"mnist"}

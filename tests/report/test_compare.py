@@ -1,0 +1,58 @@
+"""Published beside reproduced, from the files that the workflow wrote."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fedpriv.errors import BadInput
+from fedpriv.report import claims, tables
+from fedpriv.report.compare import compare, published_and_reproduced
+
+
+@pytest.fixture
+def paper(runs, declared, tmp_path):
+    """Return the results folder of a rendered paper."""
+    tables.write(runs, declared, tmp_path / "tables/table1")
+    check = {"name": "published_accuracy", "tables": ["table1"], "column": "dp", "clients": [100]}
+    claim = {"id": "it", "place": "Table I", "text": "So it is.", "check": check}
+    claims.write(runs, {"tables": {"table1": declared.model_dump()}, "claims": [claim]}, tmp_path / "claims")
+    return tmp_path
+
+
+def test_every_published_accuracy_gets_a_verdict(paper):
+    found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
+    assert found == {
+        (100, "baseline"): "agrees",
+        (100, "dp"): "agrees",
+        (100, "bdp"): "above",
+        (1000, "baseline"): "not run",
+        (1000, "dp"): "not run",
+        (1000, "bdp"): "not run",
+    }
+
+
+def test_numbers_and_claims_are_printed(paper):
+    out = io.StringIO()
+    Console(file=out, width=200).print(compare(paper))
+    assert "97.1 ± 0.2" in out.getvalue() and "agrees" in out.getvalue()
+    assert "So it is." in out.getvalue() and "reproduced" in out.getvalue()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BadInput, match="nowhere"):
+        compare(tmp_path / "nowhere")
+
+
+def test_a_folder_without_tables_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="no table"):
+        compare(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "", "a,b\n1,2\n"])
+def test_missing_or_foreign_claims_are_named(paper, content):
+    (paper / "claims.csv").unlink()
+    if content is not None:
+        (paper / "claims.csv").write_text(content)
+    with pytest.raises(BadInput, match=r"claims\.csv"):
+        compare(paper)

@@ -1,0 +1,39 @@
+"""Means and intervals, against scipy's own."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from fedpriv.report.interval import interval
+
+samples = st.lists(st.floats(-100, 100), min_size=2, max_size=8)
+
+
+@given(samples)
+def test_the_interval_is_that_of_a_t_test(values):
+    found = interval(values)
+    assert found.mean == pytest.approx(np.mean(values), abs=1e-9)
+    if np.std(values) > 1e-6:
+        low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+        assert (found.low, found.high) == pytest.approx((low, high), rel=1e-6, abs=1e-9)
+
+
+def test_equal_values_have_an_interval_of_no_width():
+    assert interval([0.5, 0.5, 0.5]) == (0.5, 0.5, 0.5, 3)
+
+
+def test_one_value_has_no_interval():
+    found = interval([0.5])
+    assert (found.mean, found.n) == (0.5, 1) and np.isnan(found.low) and np.isnan(found.high)
+
+
+@pytest.mark.parametrize("values", [[], [0.5, np.nan]])
+def test_a_missing_value_leaves_nothing_to_say(values):
+    assert np.isnan(interval(values).mean)
+
+
+def test_an_infinite_mean_has_no_interval():
+    found = interval([np.inf, np.inf])
+    assert np.isinf(found.mean) and np.isnan(found.low)

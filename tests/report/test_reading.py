@@ -1,0 +1,60 @@
+"""Accuracies are read at the last evaluated round that the budget affords."""
+
+import numpy as np
+import pytest
+from made_runs import ROUNDS, SPENDS, write_run
+
+from fedpriv.report.collect import collect, load
+from fedpriv.report.reading import at_end, epsilon_at, spent, within
+from fedpriv.report.spends import WORDS, Choice
+
+MOMENTS = Choice(accountant="moments")
+TOTAL = SPENDS["moments", "", "", "", "C"]
+
+
+@pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
+def test_within_a_budget_the_last_evaluated_affordable_round_is_read(frame, budget, round):
+    read = within(frame, "n100_dp", MOMENTS, budget)
+    assert list(read["round"]) == [round] * 3
+    assert read["epsilon"].tolist() == pytest.approx([TOTAL * np.sqrt(round / ROUNDS)] * 3)
+    assert read["accuracy"].tolist() == pytest.approx(
+        [(0.9 + seed / 1000) * round / ROUNDS for seed in range(3)]
+    )
+
+
+def test_a_budget_that_affords_no_evaluated_round_reads_nothing_for_any_seed(frame):
+    read = within(frame, "n100_dp", MOMENTS, 2.0)  # round 1 costs 1.79, and it was not evaluated
+    assert len(read) == 3 and read.isna().all(axis=None)
+
+
+def test_training_stops_when_the_budget_is_first_exceeded(frame):
+    late = frame.copy()
+    late.loc[late["round"] == ROUNDS, "epsilon"] = (
+        0.0  # an estimate may fall again; a stopped run does not go on
+    )
+    assert list(within(late, "n100_dp", MOMENTS, 6.0)["round"]) == [10] * 3
+
+
+def test_the_end_is_the_last_evaluated_round(frame):
+    assert list(at_end(frame, "n100_none")["round"]) == [ROUNDS] * 3
+
+
+def test_epsilon_is_read_at_each_seeds_own_round(frame):
+    rounds = within(frame, "n100_dp", MOMENTS, 6.0)["round"]
+    rounds.loc[1] = 5
+    found = epsilon_at(frame, "n100_dp", Choice(accountant="rdp"), rounds)
+    assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
+
+
+def test_a_spend_reads_only_its_own_lines(frame):
+    for key, epsilon in SPENDS.items():
+        spend = Choice(**dict(zip(WORDS, key, strict=True)))
+        rows = spent(frame, "n100_dp", spend)
+        assert len(rows) == 3 * ROUNDS
+        assert rows["epsilon"].max() == pytest.approx(epsilon)
+
+
+def test_rounds_without_noise_afford_nothing(tmp_path):
+    run = write_run(tmp_path, "n100_dp", 0, private=True, scale=np.inf)
+    frame = load(collect([run], tmp_path / "runs.parquet"))
+    assert within(frame, "n100_dp", MOMENTS, 1e9).isna().all(axis=None)

@@ -1,0 +1,54 @@
+"""A declared spend means exactly one line of a ledger."""
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from fedpriv.report.spends import Choice, SpendChoice
+
+read = TypeAdapter(SpendChoice).validate_python
+
+
+def test_words_mean_the_columns_they_belong_to_in_any_order():
+    spend = read("remove_sum bayesian as_printed hoelder")
+    assert spend.key == ("bayesian", "hoelder", "remove_sum", "as_printed", "")
+
+
+def test_what_is_not_said_is_the_usual():
+    assert read("pld").key == ("pld", "", "", "", "C")
+    assert read("bayesian panel pairwise").right_term == "both_left"
+
+
+def test_a_spend_survives_being_written_as_data():
+    for words in ("moments 2C", "bayesian product remove_mean as_printed"):
+        spend = read(words)
+        assert read(spend.model_dump()) == spend == Choice.model_validate(spend.model_dump())
+
+
+def test_a_spend_says_all_that_tells_it_from_others():
+    texts = {
+        str(read(words))
+        for words in (
+            "moments C",
+            "moments 2C",
+            "rdp C",
+            "bayesian product remove_mean",
+            "bayesian hoelder remove_mean",
+            "bayesian product remove_sum",
+            "bayesian product remove_mean as_printed",
+        )
+    }
+    assert len(texts) == 7
+
+
+def test_only_the_bayesian_accountant_estimates():
+    assert read("moments").kind == "guarantee"
+    assert read("bayesian product remove_mean").kind == "estimate"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "moments rdp", "magic", "moments product", "bayesian product", "bayesian product pairwise C"],
+)
+def test_what_means_no_line_or_several_is_refused(words):
+    with pytest.raises(ValidationError):
+        read(words)
