@@ -16,7 +16,7 @@ help: ## list the targets
 
 demo: ## every table and figure, small, from bundled data: minutes, no data download
 laptop: ## the rows for 100 clients on real data: hours on a CPU
-paper: ## everything as published: a GPU, or a cluster through profiles/slurm
+paper: ## everything as published: hours on a GPU, days on a CPU
 demo laptop paper: $(INSTALLED)
 	$(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
 	$(BIN)/snakemake --configfile config/$@.yaml --cores 1 --report results/$@/report.html

@@ -24,6 +24,11 @@ from fedpriv.models.flat import unflatten
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
 
 
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Threads:
     """Worker threads over one task."""
 
@@ -32,7 +37,7 @@ class Threads:
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
         self.dtype = getattr(torch, speed.dtype)
-        workers = speed.threads or len(os.sched_getaffinity(0))
+        workers = speed.threads or cores()
         self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
 
     def close(self) -> None:

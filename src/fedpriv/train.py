@@ -27,6 +27,7 @@ from fedpriv.resume import RoundState
 from fedpriv.schemes.base import NO_FACTS, Bounded
 from fedpriv.schemes.gaussian import clip
 from fedpriv.streams import Streams
+from fedpriv.threaded import cores
 
 
 def train(
@@ -89,7 +90,7 @@ def train(
                 resume.save(checkpoint, identity, state)
             report(row)
 
-    threads = speed.threads or record.cores()
+    threads = speed.threads or cores()
     summary = labels | {
         "run": name,
         "seed": seed,

@@ -44,7 +44,10 @@ class GlobalDP(Scheme):
     budget: Budget
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:
-        """Return the last round whose ε is within the budget; σ, q and T are public, so no data is seen."""
+        """Return the last round whose ε is within the budget; σ, q and T are public, so no data is seen.
+
+        Counted as if the cohort were drawn by Poisson sampling; with another law the ledger says otherwise.
+        """
         from fedpriv.account.calibrate import affordable_rounds
 
         return affordable_rounds(
