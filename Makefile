@@ -9,18 +9,25 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop paper test check docs clean
+.PHONY: help demo laptop paper search reference test check docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 demo: ## every table and figure, small, from bundled data: minutes, no data download
 laptop: ## the rows for 100 clients on real data: hours on a CPU
 paper: ## everything as published: hours on a GPU, days on a CPU
-demo laptop paper: $(INSTALLED)
+search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
+demo laptop paper search: $(INSTALLED)
 	$(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
 	$(BIN)/snakemake --configfile config/$@.yaml --cores 1 --report results/$@/report.html
 	@echo "The report: results/$@/report.html"
+
+reference: ## keep the tables, figures and claims of `laptop` and `search` in git
+	for preset in laptop search; do \
+		(cd results && find $$preset \( -path '*/tables/*.md' -o -path '*/tables/*.csv' -o -path '*/tables/*.tex' \
+			-o -path '*/figures/*' -o -name 'claims.*' \) -exec cp --parents {} reference \;); \
+	done
 
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
