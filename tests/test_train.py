@@ -13,7 +13,7 @@ from fedpriv import inputs
 from fedpriv.config import Run, Server, Speed
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
-from fedpriv.record import MEASURED, TRACE
+from fedpriv.trace import MEASURED, TRACE
 from fedpriv.train import learning_rate, train
 
 RUN = {

@@ -16,36 +16,7 @@ from safetensors.torch import save_file
 from fedpriv.atomic import writing
 from fedpriv.probe import padded
 from fedpriv.resume import RoundState
-
-# Column -> dtype of trace.parquet, in order. The last two are measurements: they differ between two runs
-# that are otherwise bit-identical.
-TRACE = {
-    "round": "int64",
-    "scheme": "str",
-    "unit": "str",
-    "relation": "str",
-    "sampling_law": "str",
-    "population": "int64",
-    "expected_cohort": "float64",
-    "sampling_rate": "float64",
-    "cohort_size": "int64",
-    "clip_l2": "float64",
-    "share_clipped": "float64",
-    "not_finite": "int64",
-    "clip_private": "bool",
-    "noise_multiplier": "float64",
-    "noise_std": "float64",
-    "norm_min": "float64",
-    "norm_median": "float64",
-    "norm_max": "float64",
-    "server_learning_rate": "float64",
-    "train_loss": "float64",
-    "test_accuracy": "float64",
-    "test_loss": "float64",
-    "seconds": "float64",
-    "peak_mib": "float64",
-}
-MEASURED = ("seconds", "peak_mib")
+from fedpriv.trace import TRACE
 
 
 def peak_mib(device: torch.device) -> float:

@@ -1,59 +1,32 @@
 """Put every run of a paper into one frame: what each round did, beside what it cost."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from fedpriv.account.ledger import LEDGER
 from fedpriv.atomic import writing
 from fedpriv.errors import BadInput
+from fedpriv.trace import TRACE
 
 KEYS = ("unit", "relation", "sampling_law")  # in the trace and in the ledger, which knows better
+
+
+def stored(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns with words as categories: a few of them are repeated in millions of rows."""
+    return {name: "category" if dtype == "str" else dtype for name, dtype in columns.items()}
+
 
 # Column -> dtype of runs.parquet, in order: one row for every (run, seed, round) and ε of its ledger. A run
 # without privacy has no ledger: one row a round, with empty words and NaN in the ledger's columns.
 SCHEMA = {
     "run": "category",
     "seed": "int64",
-    "round": "int64",
-    # what training did
-    "scheme": "category",
-    "population": "int64",
-    "expected_cohort": "float64",
-    "sampling_rate": "float64",
-    "cohort_size": "int64",
-    "clip_l2": "float64",
-    "share_clipped": "float64",
-    "not_finite": "int64",
-    "clip_private": "bool",
-    "noise_multiplier": "float64",
-    "noise_std": "float64",
-    "norm_min": "float64",
-    "norm_median": "float64",
-    "norm_max": "float64",
-    "server_learning_rate": "float64",
-    "train_loss": "float64",
-    "test_accuracy": "float64",
-    "test_loss": "float64",
-    "seconds": "float64",
-    "peak_mib": "float64",
-    # what it cost
-    "unit": "category",
-    "relation": "category",
-    "sampling_law": "category",
-    "accountant": "category",
-    "composition": "category",
-    "distance": "category",
-    "right_term": "category",
-    "sensitivity": "category",
-    "kind": "category",
-    "delta": "float64",
-    "epsilon": "float64",
-    "order": "float64",
-    "attacker_accuracy": "float64",
-    "assumptions_met": "bool",
+    **stored(TRACE),  # what training did
+    **stored(LEDGER),  # what it cost
     # what it was computed from and on
     "preset": "category",
     "paper": "category",
