@@ -93,7 +93,11 @@ def write_run(
         "preset": "test",
         "run": run,
         "seed": seed,
-        "config": {"scheme": {"clip_l2": 0.3}, "server": {"learning_rate": final}},
+        "config": {
+            "model": {"name": "cnn", "widths": [8, 16], "activation": "tanh"},
+            "scheme": {"clip_l2": 0.3},
+            "server": {"learning_rate": final},
+        },
         "rounds": ROUNDS,
         "rounds_wanted": ROUNDS,
         "parameters": 1000,

@@ -73,6 +73,7 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
     ]
     notes = "\n".join(table_of(load(collect(runs, tmp_path / "runs.parquet")), declared).notes)
     for words in (
+        "Model: cnn, activation tanh, widths 8-16",
         "digits standing in for mnist: these are not the paper's data",
         "1,437 training examples",
         "360 test examples",

@@ -1,6 +1,8 @@
 """What stands under every table: data, seeds, sampling, hardware, and what was not run."""
 
+import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -24,7 +26,8 @@ def stand_ins(frame: pd.DataFrame) -> str:
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
-    notes = [*data(frame), *seeds(frame), *settings(frame), *accounting(frame), *machines(frame)]
+    parts = (data, models, seeds, settings, accounting, machines)
+    notes = [note for part in parts for note in part(frame)]
     names = sorted(set(missing))
     return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
 
@@ -39,6 +42,25 @@ def data(frame: pd.DataFrame) -> list[str]:
             f"Data: {name}{stands}; {train:,} training examples, accuracy on {test:,} {split} examples."
         )
     return notes
+
+
+def models(frame: pd.DataFrame) -> list[str]:
+    """Name the models that were trained, with their sizes."""
+    found = {
+        (json.dumps(json.loads(config)["model"]), parameters)
+        for config, parameters in unique(frame, ("config", "parameters"))
+    }
+    notes = []
+    for described, parameters in sorted(found):
+        model = json.loads(described)
+        options = ", ".join(f"{key} {plain(value)}" for key, value in model.items() if key != "name")
+        notes.append(f"Model: {model['name']}, {options}; {parameters:,} parameters.")
+    return notes
+
+
+def plain(value: Any) -> str:
+    """Return a config value as a reader would write it: a list with dashes."""
+    return "-".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def seeds(frame: pd.DataFrame) -> list[str]:
@@ -92,5 +114,9 @@ def accounting(frame: pd.DataFrame) -> list[str]:
 
 
 def machines(frame: pd.DataFrame) -> list[str]:
-    """Name hardware and arithmetic."""
-    return [f"Computed on {hardware} in {dtype}." for hardware, dtype in unique(frame, ("hardware", "dtype"))]
+    """Name hardware and arithmetic, and say how long the rounds took."""
+    rounds = frame.drop_duplicates(["run", "seed", "round"])
+    return [
+        f"Computed on {hardware} in {dtype}: {some['seconds'].sum() / 60:,.0f} minutes of training in all."
+        for (hardware, dtype), some in rounds.groupby(["hardware", "dtype"], observed=True)
+    ]
