@@ -65,8 +65,15 @@ def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
     assert accuracy == pytest.approx(100 * 0.901 * np.array(rounds) / 20)
 
 
-def test_a_panel_that_was_not_run_says_so(frame):
-    panel = draw(frame, CURVES).axes[1]
+def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
+    panel, _, notes = draw(frame, CURVES).axes
+    assert panel.get_lines()
+    assert f"Not run in this preset: {CURVES.panels[1].title}." in notes.texts[0].get_text()
+
+
+def test_a_figure_of_which_nothing_was_run_says_so(frame):
+    nothing = CURVES.model_copy(update={"panels": CURVES.panels[1:]})
+    panel = draw(frame, nothing).axes[0]
     assert [text.get_text() for text in panel.texts] == ["not run"] and not panel.get_lines()
 
 
@@ -90,8 +97,8 @@ def test_lines_of_the_same_sensitivity_have_the_same_marker(frame):
 
 def test_the_legend_covers_no_curve(frame):
     figure = draw(frame, CURVES)
-    assert all(axes.get_legend() is None for axes in figure.axes[:2])
-    assert [text.get_text() for text in figure.axes[2].get_legend().get_texts()] == [
+    assert all(axes.get_legend() is None for axes in figure.axes[:1])
+    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == [
         "no privacy",
         "client privacy",
     ]

@@ -42,7 +42,7 @@ def curves(axes: Axes, frame: pd.DataFrame, panel: CurvePanel) -> None:
             f"{budget.label}: ε = {budget.epsilon:g}",
             (end, 0.03 + 0.08 * number),
             xycoords=("data", "axes fraction"),
-            xytext=(-2, 0),
+            xytext=(-2, 0) if end > 0.4 * last else (2, 0),
             textcoords="offset points",
             ha="right" if end > 0.4 * last else "left",
             fontsize=6,

@@ -1,6 +1,6 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from textwrap import wrap
@@ -52,10 +52,12 @@ def write(runs: Path, declared: FigureSpec, stem: Path) -> list[Path]:
 
 def draw(frame: pd.DataFrame, declared: Any) -> Figure:
     """Return the figure: panels in a row, one legend and the notes under them, each in its own strip."""
-    panels = declared.panels
-    width = max(3.4, PANEL_WIDTH * len(panels))
+    # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
+    panels = [panel for panel in declared.panels if len(made(frame, panel))] or declared.panels[:1]
+    left_out = [panel.title for panel in declared.panels if panel not in panels]
+    width = PANEL_WIDTH * max(2, len(panels))  # a title and two columns of legend need that much
     used = frame.loc[frame["run"].isin(list(declared.runs()))]
-    notes = [line for note in caption(used, declared) for line in wrap(note, int(width * LETTERS))]
+    notes = [line for note in caption(used, declared, left_out) for line in wrap(note, int(width * LETTERS))]
     columns = max(1, int(width / LEGEND_COLUMN))
     most = max(len(panel.lines if declared.kind == "curves" else panel.spends) for panel in panels)
     strips = [PANEL_HEIGHT, LEGEND_LINE * (-(-most // columns) + 0.5), NOTE_LINE * len(notes)]
@@ -87,14 +89,21 @@ def draw(frame: pd.DataFrame, declared: Any) -> Figure:
 
 def here(frame: pd.DataFrame, panel: Any) -> str:
     """Return the number of clients where it is not the one in the title of the panel."""
-    runs = [line.run for line in panel.lines] if hasattr(panel, "lines") else [panel.run]
-    numbers = {f"{number:,}" for number in set(frame.loc[frame["run"].isin(runs), "population"])}
+    numbers = {f"{number:,}" for number in set(made(frame, panel)["population"])}
     return f" (here {', '.join(sorted(numbers))})" if numbers - set(panel.title.split()) else ""
 
 
-def caption(used: pd.DataFrame, declared: FigureSpec) -> list[str]:
+def made(frame: pd.DataFrame, panel: Any) -> pd.DataFrame:
+    """Return what there is of the runs of a panel."""
+    runs = [line.run for line in panel.lines] if hasattr(panel, "lines") else [panel.run]
+    return frame.loc[frame["run"].isin(runs)]
+
+
+def caption(used: pd.DataFrame, declared: FigureSpec, left_out: Sequence[str]) -> list[str]:
     """Return the notes that no figure may be without."""
     notes = [*data(used), *settings(used)]
+    if left_out:
+        notes.append(f"Not run in this preset: {', '.join(left_out)}.")
     if declared.kind == "curves":
         return [*notes, BANDS]
     lines = "Means over seeds; solid a guarantee, dashed an estimate; the same marker, the same sensitivity."
