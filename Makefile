@@ -24,10 +24,8 @@ demo laptop paper search: $(INSTALLED)
 	@echo "The report: results/$@/report.html"
 
 reference: ## keep the tables, figures and claims of `laptop` and `search` in git
-	for preset in laptop search; do \
-		(cd results && find $$preset \( -path '*/tables/*.md' -o -path '*/tables/*.csv' -o -path '*/tables/*.tex' \
-			-o -path '*/figures/*' -o -name 'claims.*' \) -exec cp --parents {} reference \;); \
-	done
+	cd results && find laptop search ! -name '*.html' \( -path '*/tables/*' -o -path '*/figures/*' \
+		-o -path 'laptop/*/claims.*' \) -exec cp --parents {} reference \;
 
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
