@@ -1,6 +1,5 @@
 """Arrays in an npz file: written whole or not at all, read whole or refused."""
 
-import os
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -8,19 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from fedpriv.atomic import writing
 from fedpriv.errors import BadInput
 
 
 def save(path: Path, arrays: Mapping[str, np.ndarray]) -> Path:
     """Write `arrays` to `path` atomically and return it; equal arrays give equal bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, **dict(arrays))  # pyright: ignore[reportArgumentType]
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with writing(path) as partial, partial.open("wb") as file:
+        np.savez(file, **dict(arrays))  # pyright: ignore[reportArgumentType]
     return path
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import PositiveFloat
 
 from fedpriv.schemes.base import Bounded, Facts, Scheme
-from fedpriv.schemes.gaussian import clip, gaussian_sum
+from fedpriv.schemes.gaussian import clip, gaussian_mean
 
 if TYPE_CHECKING:
     import torch
@@ -36,5 +36,4 @@ class ClientDP(Scheme):
     def combine(
         self, bounded: Bounded, expected: float, streams: Streams, round: int
     ) -> tuple[torch.Tensor, Facts]:
-        total, facts = gaussian_sum(bounded, self.noise_multiplier, streams, round)
-        return total / expected, facts
+        return gaussian_mean(bounded, self.noise_multiplier, expected, streams, round)

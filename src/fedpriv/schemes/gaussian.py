@@ -1,4 +1,4 @@
-"""The Gaussian mechanism on stacked updates: clip each row, add noise to the sum."""
+"""The Gaussian mechanism on stacked updates: clip rows, add noise to the sum, divide by a public number."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
     return Bounded(updates * scale.to(updates.dtype)[:, None], l2), facts
 
 
-def gaussian_sum(
-    bounded: Bounded, noise_multiplier: float, streams: Streams, round: int
+def gaussian_mean(
+    bounded: Bounded, noise_multiplier: float, expected: float, streams: Streams, round: int
 ) -> tuple[torch.Tensor, Facts]:
-    """Return Σ rows + N(0, (noise_multiplier · sensitivity)² I), sensitivity under add/remove."""
+    """Return (Σ rows + N(0, (noise_multiplier · sensitivity)² I)) / expected; add/remove sensitivity."""
     import torch
 
     total = bounded.updates.sum(0)
     noise_std = noise_multiplier * bounded.sensitivity("add_remove")
     generator = streams.torch("noise", round, device=total.device)
     noise = torch.empty_like(total).normal_(0.0, 1.0, generator=generator)
-    return total + noise_std * noise, {"noise_multiplier": noise_multiplier, "noise_std": noise_std}
+    facts = {"noise_multiplier": noise_multiplier, "noise_std": noise_std}
+    return (total + noise_std * noise) / expected, facts

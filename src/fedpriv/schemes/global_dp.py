@@ -13,7 +13,7 @@ from pydantic import Field, PositiveFloat
 
 from fedpriv.frozen import Frozen
 from fedpriv.schemes.base import Bounded, Facts, Scheme
-from fedpriv.schemes.gaussian import clip, gaussian_sum
+from fedpriv.schemes.gaussian import clip, gaussian_mean
 
 if TYPE_CHECKING:
     import torch
@@ -73,5 +73,4 @@ class GlobalDP(Scheme):
     def combine(
         self, bounded: Bounded, expected: float, streams: Streams, round: int
     ) -> tuple[torch.Tensor, Facts]:
-        total, facts = gaussian_sum(bounded, self.noise_multiplier, streams, round)
-        return total / expected, facts
+        return gaussian_mean(bounded, self.noise_multiplier, expected, streams, round)
