@@ -10,12 +10,14 @@ from fedpriv.local import Client, Task, batches, pixels
 from fedpriv.models import MODELS
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import initial, unflatten
+from fedpriv.private import poisson_batch
 from fedpriv.stacked import Stacks
 from fedpriv.threaded import Threads
 
 CLASSES = 10
 WORK = {
     "fedsgd": FedSGD(),
+    "fedsgd_batch": FedSGD(batch_size=4),
     "fedavg_sgd": FedAvg(epochs=2, batch_size=4, learning_rate=0.05),
     "fedavg_momentum": FedAvg(steps=5, batch_size=4, learning_rate=0.05, momentum=0.9),
     "fedavg_adam": FedAvg(steps=3, batch_size=4, learning_rate=0.01, optimizer="adam"),
@@ -48,7 +50,7 @@ def by_hand(task, work, flat, client):
 
     def gradient(weights, rows):
         leaf = weights.clone().requires_grad_()
-        logits = task.model.apply(unflatten(leaf, task.shapes), task.images[rows][:, None].double() / 255)
+        logits = task.model.apply(unflatten(leaf, task.shapes), task.inputs[rows][:, None].double() / 255)
         return torch.autograd.grad(F.cross_entropy(logits, task.labels[rows]), leaf)[0]
 
     flat = flat.double()
@@ -56,6 +58,11 @@ def by_hand(task, work, flat, client):
     if not len(rows):
         return torch.zeros_like(flat)
     if isinstance(work, FedSGD):
+        if work.batch_size:
+            rows = rows[torch.from_numpy(poisson_batch(len(rows), work.batch_size, client.rng))]
+            return (
+                -gradient(flat, rows) * len(rows) / work.batch_size if len(rows) else torch.zeros_like(flat)
+            )
         return -gradient(flat, rows)
     weights = torch.nn.Parameter(flat.clone())
     kind = {
@@ -77,7 +84,7 @@ def test_a_backend_computes_what_a_plain_loop_computes(model, work, backend):
     flat = initial(here.shapes, torch.Generator().manual_seed(0))
     expected = torch.stack([by_hand(here, work, flat, client) for client in clients()])
     engine = backend(here, Speed(chunk=4, stack=2, threads=2))
-    updates, losses = engine.updates(work, flat, clients())
+    updates, losses, *_ = engine.updates(work, flat, clients())
     engine.close()
     assert updates.dtype == torch.float32
     assert (updates - expected).norm(dim=1) == pytest.approx(0, abs=1e-4 * float(expected.norm()))
@@ -90,7 +97,7 @@ def test_a_client_gets_the_same_bits_whatever_the_threads():
 
     def updates(threads):
         engine = Threads(here, Speed(threads=threads))
-        found, _ = engine.updates(FedSGD(), flat, clients())
+        found = engine.updates(FedSGD(), flat, clients()).updates
         engine.close()
         return found
 
@@ -105,7 +112,7 @@ def test_how_the_work_is_cut_changes_nothing_beyond_rounding(backend, sizes):
 
     def updates(speed):
         engine = backend(here, speed)
-        found, _ = engine.updates(FedSGD(), flat, clients())
+        found = engine.updates(FedSGD(), flat, clients()).updates
         engine.close()
         return found
 
@@ -118,7 +125,7 @@ def test_bfloat16_arithmetic_stays_close_and_returns_float32():
     found = {}
     for dtype in ("float32", "bfloat16"):
         engine = Threads(here, Speed(dtype=dtype))
-        found[dtype], _ = engine.updates(FedSGD(), flat, clients((20,)))
+        found[dtype] = engine.updates(FedSGD(), flat, clients((20,))).updates
         engine.close()
     exact, rough = found["float32"][0], found["bfloat16"][0]
     assert rough.dtype == torch.float32
@@ -130,7 +137,7 @@ def test_nobody_in_the_round_gives_no_rows(backend):
     here = task(MODEL["cnn"])
     flat = initial(here.shapes, torch.Generator().manual_seed(0))
     engine = backend(here, Speed())
-    updates, losses = engine.updates(FedSGD(), flat, [])
+    updates, losses, *_ = engine.updates(FedSGD(), flat, [])
     engine.close()
     assert updates.shape == (0, len(flat))
     assert losses.shape == (0,)
@@ -141,8 +148,8 @@ def test_logits_do_not_depend_on_the_chunk(backend):
     here = task(MODEL["cnn"])
     flat = initial(here.shapes, torch.Generator().manual_seed(0))
     engine = backend(here, Speed())
-    whole = engine.logits(flat, here.images)
-    parts = torch.cat([engine.logits(flat, part) for part in here.images.split(7)])
+    whole = engine.logits(flat, here.inputs)
+    parts = torch.cat([engine.logits(flat, part) for part in here.inputs.split(7)])
     engine.close()
     assert whole.shape == (40, CLASSES)
     assert torch.allclose(whole, parts, atol=1e-5)

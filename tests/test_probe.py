@@ -50,5 +50,8 @@ def test_no_pair_shares_a_client():
 
 
 def test_missing_samples_are_nan():
-    table = padded([np.array([1.0, 2.0]), np.array([])], 3)
+    table = padded([np.array([1.0, 2.0]), np.array([])], (3,))
     assert np.array_equal(table, [[1, 2, np.nan], [np.nan] * 3], equal_nan=True)
+    table = padded([np.ones((2, 1), np.float32), np.ones((1, 2), np.float32)], (2, 2))
+    assert table.dtype == np.float32
+    assert np.array_equal(np.isnan(table), [[[0, 1], [0, 1]], [[0, 0], [1, 1]]])

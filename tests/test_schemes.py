@@ -6,12 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedpriv.cohort import Poisson
+from fedpriv.config import Run
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
 from fedpriv.schemes import SCHEMES
 from fedpriv.schemes.base import Bounded
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.global_dp import GlobalDP
+from fedpriv.schemes.instance import Instance
+from fedpriv.schemes.joint import Joint
 from fedpriv.schemes.none import NoPrivacy
+from fedpriv.schemes.split import Split
 from fedpriv.streams import Streams
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-3}
@@ -19,7 +25,12 @@ SCHEME = {
     "none": NoPrivacy(),
     "client_dp": ClientDP(clip_l2=0.7, noise_multiplier=2.0),
     "global_dp": GlobalDP(clip="median", noise_multiplier=2.0, budget=BUDGET),
+    "instance": Instance(clip_l2=0.7, noise_multiplier=2.0),
+    "joint": Joint(clip_l2=0.7, noise_multiplier=2.0),
+    "split": Split(clip_l2=0.7, noise_multiplier=2.0, server_noise_multiplier=3.0, clip_uploads=False),
 }
+# These get updates that the clients have bounded already.
+BOUNDED_BY_CLIENTS = ("instance", "joint", "split")
 STREAMS = Streams(0, "test")
 
 
@@ -31,7 +42,7 @@ def test_every_scheme_is_covered_here():
     assert set(SCHEME) == set(SCHEMES)
 
 
-@pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
+@pytest.mark.parametrize("scheme", [SCHEME[name] for name in SCHEME if name not in BOUNDED_BY_CLIENTS])
 @pytest.mark.parametrize("scale", [0.0, 1e-30, 1e-3, 1.0, 1e10, 1e30])
 def test_every_bounded_row_is_inside_its_stated_bound(scheme, scale):
     bounded, _ = scheme.bound(updates(scale=scale))
@@ -96,7 +107,7 @@ def test_the_denominator_is_public(scheme):
 @pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
 def test_an_empty_cohort_gives_a_finite_step(scheme):
     bounded, _ = scheme.bound(torch.zeros(0, 5))
-    sent, _ = scheme.release(bounded, STREAMS, 1)
+    sent, _ = scheme.release(bounded, bounded.updates, STREAMS, 1)
     step, _ = scheme.combine(sent, 30.0, STREAMS, 1)
     assert step.shape == (5,)
     assert step.isfinite().all()
@@ -108,8 +119,75 @@ def test_a_round_is_a_function_of_its_streams(scheme):
         return scheme.combine(scheme.bound(updates())[0], 30.0, STREAMS, round)[0]
 
     assert torch.equal(step(4), step(4))
-    noisy = scheme.unit != "none"
+    noisy = scheme.name in ("client_dp", "global_dp", "split")
     assert torch.equal(step(4), step(5)) != noisy
+
+
+def test_the_server_of_instance_and_joint_only_averages_what_arrives():
+    uploads = updates()
+    for name in ("instance", "joint"):
+        scheme = SCHEME[name]
+        sent, _ = scheme.release(scheme.bound(clip(updates(), 0.7)[0].updates)[0], uploads, STREAMS, 1)
+        step, _ = scheme.combine(sent, 10.0, STREAMS, 1)
+        assert torch.allclose(step, uploads.sum(0) / 10)
+
+
+@pytest.mark.parametrize(("clients", "shares"), [(0, 1), (1, 1), (2, 1), (30, 29)])
+def test_joint_counts_the_noise_of_the_other_clients(clients, shares):
+    scheme = SCHEME["joint"]
+    bounded, _ = scheme.bound(updates(clients=clients))
+    assert scheme.combine(bounded, 30.0, STREAMS, 1)[1]["noise_shares"] == shares
+
+
+def test_split_adds_the_servers_noise_to_noisy_uploads():
+    scheme = SCHEME["split"]
+    uploads = torch.ones(3, 200_000)
+    sent, _ = scheme.release(scheme.bound(torch.zeros(3, 200_000))[0], uploads, STREAMS, 1)
+    step, facts = scheme.combine(sent, 1.0, STREAMS, 1)
+    assert facts["noise_std"] == pytest.approx(2.1)
+    assert (float(step.mean()), float(step.std())) == pytest.approx((3.0, 2.1), rel=0.01)
+
+
+def test_a_server_that_clips_noisy_uploads_is_left_with_noise():
+    clean, noise = torch.zeros(5, 10_000), 2.0 * updates(clients=5, d=10_000)
+    clean[:, 0] = 0.7
+    scheme = SCHEME["split"].model_copy(update={"clip_uploads": True})
+    sent, facts = scheme.release(scheme.bound(clean)[0], clean + noise, STREAMS, 1)
+    assert facts["share_clipped"] == 1.0
+    assert (sent.updates.norm(dim=1) <= 0.7).all()
+    # Each upload had norm 2 · √10,000: a share of 0.7/200 of the gradient is left.
+    assert float((sent.updates - 0.7 / 200 * noise)[:, 0].mean()) == pytest.approx(0.7 * 0.7 / 200, rel=0.2)
+
+
+FEDSGD, FEDAVG = {"name": "fedsgd", "batch_size": 5}, {"name": "fedavg", "steps": 2, "batch_size": 5}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "local", "problem"),
+    [
+        ("instance", {"name": "fedsgd"}, "local.batch_size: found null, allowed: a number"),
+        ("instance", {"name": "fedavg", "epochs": 2}, "local.steps: found null, allowed: a number"),
+        ("joint", FEDAVG, "local: found fedavg, allowed: fedsgd"),
+        ("split", FEDAVG, "local: found fedavg, allowed: fedsgd"),
+        ("instance", FEDAVG, ""),
+        ("joint", FEDSGD, ""),
+        ("split", FEDSGD, ""),
+    ],
+)
+def test_local_work_that_a_scheme_cannot_protect_is_refused(scheme, local, problem):
+    config = {
+        "dataset": "digits",
+        "partition": {"law": "iid", "clients": 8},
+        "model": "cnn",
+        "cohort": {"law": "full"},
+        "scheme": SCHEME[scheme].model_dump(),
+        "local": local,
+    }
+    if not problem:
+        assert Run.model_validate(config).scheme == SCHEME[scheme]
+        return
+    with pytest.raises(BadInput, match=f"^here: {problem}.*, with scheme {scheme}$"):
+        parse(Run.model_validate, config, "here")
 
 
 def test_global_dp_stops_before_its_budget_is_exceeded():

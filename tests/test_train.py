@@ -122,6 +122,57 @@ def test_global_dp_runs_only_the_rounds_its_budget_allows(files, tmp_path):
     assert 0 < summary["rounds"] < summary["rounds_wanted"] == 50
 
 
+INSTANCE = {"clip_l2": 0.5, "noise_multiplier": 0.1, "distances": 3}
+JOINT = {"scheme": {"name": "joint"} | INSTANCE, "local": {"name": "fedsgd", "batch_size": 4}}
+
+
+def test_instance_distances_have_a_place_for_every_step_client_and_sample(files, tmp_path):
+    local = {"name": "fedavg", "steps": 2, "batch_size": 4}
+    out = go(RUN | {"scheme": {"name": "instance"} | INSTANCE, "local": local}, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    with np.load(out / "distances.npz") as file:
+        assert sorted(file.files) == ["instance_pairwise", "instance_remove_mean", "instance_remove_sum"]
+        found = file["instance_remove_sum"]
+    assert found.shape == (6, 2, trace["cohort_size"].max(), 3)
+    present = np.isfinite(found).any(axis=(1, 3)).sum(axis=1)
+    assert present.tolist() == trace["cohort_size"].tolist()
+    assert set(trace["unit"]) == {"instance"}
+    assert trace["rate_parallel"].unique() == pytest.approx([0.4])
+    assert trace["rate_sequential"].unique() == pytest.approx([4 / 80])
+
+
+def test_a_joint_run_measures_the_norms_of_noise_free_gradients(files, tmp_path):
+    out = go(RUN | JOINT | {"cohort": {"law": "full"}, "probe": {"clients": 8}}, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    with np.load(out / "distances.npz") as file:
+        assert "remove_mean" not in file.files
+        norms = file["remove_sum"]
+    assert norms.max(axis=1) == pytest.approx(trace["norm_max"].to_numpy())
+    assert norms.min(axis=1) == pytest.approx(trace["norm_min"].to_numpy())
+    assert trace["noise_shares"].tolist() == [7] * 6
+    assert (trace["noise_std"] == 0).all()
+    assert (norms <= 0.5).all()
+
+
+def test_nobody_in_a_round_leaves_no_instance_distances(files, tmp_path):
+    out = go(RUN | JOINT | {"cohort": {"law": "poisson", "rate": 1e-9}}, files, tmp_path / "run")
+    with np.load(out / "distances.npz") as file:
+        assert file["instance_remove_sum"].shape == (6, 1, 0, 3)
+
+
+def test_noise_of_clients_does_not_depend_on_threads_or_on_who_else_is_there(files, tmp_path):
+    assert result(go(RUN | JOINT, files, tmp_path / "one", threads=1)) == result(
+        go(RUN | JOINT, files, tmp_path / "three", threads=3)
+    )
+
+
+def test_a_batch_larger_than_a_client_stops_the_run_before_it_starts(files, tmp_path):
+    local = {"name": "fedsgd", "batch_size": 11}
+    with pytest.raises(BadInput, match=r"local\.batch_size: found 11, allowed: at most 10"):
+        go(RUN | JOINT | {"local": local}, files, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_finished_run_is_left_alone(files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
     before = (out / "trace.parquet").stat().st_mtime_ns
@@ -153,8 +204,9 @@ def saved_at(state):
         return None
 
 
-def test_a_run_killed_five_times_ends_with_the_same_bits(files, tmp_path):
-    run = RUN | {"rounds": 60}
+@pytest.mark.parametrize("scheme", [{}, JOINT], ids=["client_dp", "joint"])
+def test_a_run_killed_five_times_ends_with_the_same_bits(files, tmp_path, scheme):
+    run = RUN | scheme | {"rounds": 60}
     undisturbed = go(run, files, tmp_path / "undisturbed")
     out = tmp_path / "killed"
     command = [sys.executable, "-c", KILLED, json.dumps(run), files, files.parent / "partition0.npz", out]

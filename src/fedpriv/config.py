@@ -8,7 +8,8 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SerializeAsAny
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SerializeAsAny, model_validator
+from pydantic_core import PydanticCustomError
 
 from fedpriv.cohort import COHORTS, CohortLaw
 from fedpriv.frozen import Frozen, chosen_from
@@ -25,9 +26,13 @@ Delta = Annotated[float, Field(gt=0, lt=1)]
 
 
 class FedSGD(Frozen):
-    """One full-batch gradient a client; the update is minus the gradient, the server rate scales it."""
+    """One gradient a client, of all its examples or of a Poisson batch of expected size `batch_size`.
+
+    The update is minus the gradient, the server rate scales it.
+    """
 
     name: Literal["fedsgd"] = "fedsgd"
+    batch_size: PositiveInt | None = None  # null: all examples
 
 
 class FedAvg(Frozen):
@@ -62,10 +67,20 @@ class Probe(Frozen):
     panel: NonNegativeInt = 0  # clients followed through every round, whether drawn or not
 
 
+class Photos(Frozen):
+    """How photographs become training examples; plain images do not ask."""
+
+    copies: PositiveInt = 1  # of each training image: the first is plain, the others are augmented
+    seed: NonNegativeInt = 0  # of the augmentation
+    dedup: Literal["keep", "drop"] = "keep"  # drop: only the first of pixel-identical images stays
+    unreadable: Literal["refuse", "skip"] = "refuse"  # what a missing or damaged image means
+
+
 class Accounting(Frozen):
     """What is accounted from the trace; changing it never retrains."""
 
-    delta: Delta = 1e-5
+    delta: Delta = 1e-5  # of clients
+    instance_delta: Delta = 1e-5
 
 
 class Run(Frozen):
@@ -81,8 +96,17 @@ class Run(Frozen):
     rounds: PositiveInt = 300
     evaluate_every: PositiveInt = 1  # rounds; the last round is always evaluated
     validation: NonNegativeInt = 0  # training examples set aside and used instead of the test split
+    photos: Photos = Photos()
     probe: Probe = Probe()
     account: Accounting = Accounting()
+
+    @model_validator(mode="after")
+    def _scheme_fits(self) -> "Run":
+        if problem := self.scheme.fits(self.local):
+            raise PydanticCustomError(
+                "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
+            )
+        return self
 
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""

@@ -17,22 +17,52 @@ import torch
 from fedpriv.config import FedAvg, LocalWork, Speed
 from fedpriv.models import Model
 from fedpriv.models.flat import Shapes
+from fedpriv.private import Gradient
+from fedpriv.schemes.private_gradient import PrivateGradient
 
 
 class Task(NamedTuple):
-    """What is learned: a model on images `[n, 28, 28]` uint8 and labels `[n]`, on one device."""
+    """What is learned: a model on inputs (see `as_floats`) and labels `[n]`, on one device."""
 
     model: Model
     shapes: Shapes
-    images: torch.Tensor
+    inputs: torch.Tensor
     labels: torch.Tensor
 
 
 class Client(NamedTuple):
-    """One member of a round: the rows of the images it holds and its own stream."""
+    """One member of a round: the rows of the inputs it holds, its own stream, and one for its noise."""
 
     rows: np.ndarray
     rng: np.random.Generator
+    noise: torch.Generator | None = None
+
+
+class Done(NamedTuple):
+    """What a stack of clients has done: a row for each."""
+
+    updates: torch.Tensor  # [clients, d], with the noise of their local work
+    losses: torch.Tensor  # [clients], mean training loss
+    clean: torch.Tensor  # [clients, d], without that noise; after several noisy steps there is none: updates
+    distances: dict[str, np.ndarray]  # of private gradients: [steps, clients, samples], leave-one-out
+    share_clipped: np.ndarray  # of private gradients: [clients, steps]
+
+
+def gathered(
+    updates: torch.Tensor, losses: torch.Tensor, clean: torch.Tensor, gradients: Sequence[Sequence[Gradient]]
+) -> Done:
+    """Return what was done, from every client's private `gradients`, one a step."""
+    distances = {
+        name: np.array([[one.distances[name] for one in client] for client in gradients]).swapaxes(0, 1)
+        for name in (gradients[0][0].distances if len(gradients) else ())
+    }
+    shares = np.array([[one.share_clipped for one in client] for client in gradients])
+    return Done(updates, losses, clean, distances, shares)
+
+
+def as_floats(inputs: torch.Tensor) -> torch.Tensor:
+    """Return what a model reads: images `[n, 28, 28]` uint8 as `pixels`, features `[n, f]` as float32."""
+    return pixels(inputs) if inputs.dim() == 3 else inputs.float()
 
 
 def pixels(images: torch.Tensor) -> torch.Tensor:
@@ -48,7 +78,12 @@ def pixels(images: torch.Tensor) -> torch.Tensor:
 
 
 def batches(work: FedAvg, examples: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the positions of every mini-batch, in order: shuffled epochs, cut off after `steps` if given."""
+    """Return the positions of every mini-batch, in order: shuffled epochs, cut off after `steps` if given.
+
+    Without examples there are none.
+    """
+    if not examples:
+        return []
     batch = min(work.batch_size, examples)
     a_pass = math.ceil(examples / batch)
     steps = work.steps or work.epochs * a_pass
@@ -80,7 +115,7 @@ class Workshop:
     """Where local work is done; holds the worker threads on a CPU. Use as a context manager."""
 
     def __init__(self, task: Task, speed: Speed):
-        if task.images.device.type == "cpu":
+        if task.inputs.device.type == "cpu":
             from fedpriv.threaded import Threads
 
             self._backend = Threads(task, speed)
@@ -96,16 +131,21 @@ class Workshop:
         self._backend.close()
 
     def updates(
-        self, work: LocalWork, flat: torch.Tensor, clients: Sequence[Client]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return each client's update `[clients, d]` and mean training loss `[clients]`.
+        self,
+        work: LocalWork,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+        how: PrivateGradient | None = None,
+    ) -> Done:
+        """Return what each client sends after its local work at `flat` `[d]`.
 
-        `fedsgd`: minus the mean gradient over all of the client's examples, at `flat`. `fedavg`: the change
-        of the weights after the local steps; its loss is that of the last mini-batch. A client without
+        `fedsgd`: minus the mean gradient over its examples, or over a Poisson batch with its expected size as
+        denominator. `fedavg`: the change of the weights after the local steps; its loss is that of the last
+        mini-batch. With `how` every gradient is private and every batch a Poisson batch. A client without
         examples sends zeros.
         """
-        return self._backend.updates(work, flat, clients)
+        return self._backend.updates(work, flat, clients, how)
 
-    def logits(self, flat: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
-        """Return the logits `[n, classes]`, float32, of uint8 images `[n, 28, 28]`."""
-        return self._backend.logits(flat, images)
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the logits `[n, classes]`, float32, of inputs as a task has them."""
+        return self._backend.logits(flat, inputs)

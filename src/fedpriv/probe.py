@@ -13,8 +13,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-DISTANCES = ("remove_sum", "remove_mean", "pairwise")
-
 
 def distances(updates: torch.Tensor, in_cohort: torch.Tensor, chosen: np.ndarray) -> dict[str, np.ndarray]:
     """Return each distance for the `chosen` rows of `updates` `[n, d]`, float64.
@@ -36,14 +34,37 @@ def distances(updates: torch.Tensor, in_cohort: torch.Tensor, chosen: np.ndarray
     return {name: values.double().cpu().numpy() for name, values in found.items()}
 
 
+def leave_one_out(total: torch.Tensor, rows: torch.Tensor, size: int, l2: float) -> dict[str, torch.Tensor]:
+    """Return how far each of `rows` `[m, d]` moves the clipped mean of its batch: distances `[m]` by name.
+
+    `total` `[d]` is the mean over the public batch size and `rows` are examples' parts of it, out of `size`
+    that are present. The neighbours are clipped to `l2` as the mean is, which never takes them apart. The
+    names and the pairs are those of `distances`.
+    """
+    pairs = len(rows) // 2
+    without = total - rows
+    replaced = without[: 2 * pairs : 2] + rows[1 : 2 * pairs : 2]
+    here = total * (l2 / total.norm()).clamp(max=1)
+
+    def moved(neighbours: torch.Tensor, scale: float) -> torch.Tensor:
+        inside = scale * (l2 / (scale * neighbours.norm(dim=1, keepdim=True))).clamp(max=1)
+        return torch.addcmul(here, neighbours, inside, value=-1).norm(dim=1)
+
+    return {
+        "remove_sum": moved(without, 1.0),
+        "remove_mean": moved(without, size / max(size - 1, 1)),
+        "pairwise": moved(replaced, 1.0),
+    }
+
+
 def choose(cohort_size: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
     """Return the positions of min(cohort, wanted) members drawn without replacement, in random order."""
     return rng.permutation(cohort_size)[:wanted]
 
 
-def padded(rows: list[np.ndarray], width: int) -> np.ndarray:
-    """Return the rounds' samples as one array `[rounds, width]`, missing ones NaN."""
-    table = np.full((len(rows), width), np.nan)
+def padded(rows: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """Return the rounds' samples as one array `[rounds, *shape]` of their dtype, missing ones NaN."""
+    table = np.full((len(rows), *shape), np.nan, dtype=rows[0].dtype)
     for line, row in zip(table, rows, strict=True):
-        line[: len(row)] = row
+        line[tuple(map(slice, row.shape))] = row
     return table

@@ -74,8 +74,12 @@ def write(out: Path, state: RoundState, probe_width: int, panel_width: int, summ
         frame.to_parquet(path, index=False)
     arrays = {}
     for name, rows in state.samples.items():
-        width = panel_width if name.startswith("panel_") else probe_width
-        arrays[name] = padded(rows, width // 2 if name.endswith("pairwise") else width)
+        if name.startswith("instance_"):
+            shape = tuple(np.max([row.shape for row in rows], axis=0))
+        else:
+            width = panel_width if name.startswith("panel_") else probe_width
+            shape = (width // 2 if name.endswith("pairwise") else width,)
+        arrays[name] = padded(rows, shape)
     with writing(out / "distances.npz") as path:
         np.savez_compressed(path, **arrays)
     with writing(out / "model.safetensors") as path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from safetensors.torch import save_file
 
 from fedpriv.atomic import writing
 
+SAMPLES = "samples."  # before the names of their tensors
+
 
 @dataclass
 class RoundState:
@@ -24,15 +27,17 @@ class RoundState:
     velocity: torch.Tensor  # of the server's momentum [d]
     round: int = 0  # rounds completed
     rows: list[dict[str, Any]] = field(default_factory=list)  # of the trace
-    samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # of distances, one array a round
+    samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # distances, an array a round
 
 
 def save(path: Path, identity: str, state: RoundState) -> None:
     """Write the state atomically into one file."""
     tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
-    samples = {name: [list(map(float, row)) for row in rows] for name, rows in state.samples.items()}
+    for name, rows in state.samples.items():
+        tensors[SAMPLES + name] = torch.from_numpy(np.concatenate([row.ravel() for row in rows]))
+    shapes = {name: [row.shape for row in rows] for name, rows in state.samples.items()}
     # JSON keeps every float64 exactly, NaN and infinity included.
-    book = {"round": state.round, "rows": state.rows, "samples": samples}
+    book = {"round": state.round, "rows": state.rows, "shapes": shapes}
     with writing(path) as temporary:
         save_file(tensors, temporary, metadata={"identity": identity, "book": json.dumps(book)})
 
@@ -48,9 +53,14 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
                 return None
             book = json.loads(metadata["book"])
             flat, velocity = (file.get_tensor(name).to(device) for name in ("flat", "velocity"))
+            values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
     except (SafetensorError, OSError, KeyError, json.JSONDecodeError):
         return None
-    samples = {name: [np.array(row) for row in rows] for name, rows in book["samples"].items()}
+    samples = {}
+    for name, shapes in book["shapes"].items():
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        parts = np.split(values[name], ends)
+        samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     return RoundState(flat, velocity, book["round"], book["rows"], samples)
 
 

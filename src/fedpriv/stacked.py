@@ -13,9 +13,12 @@ import torch
 from torch.func import grad_and_value, vmap
 from torch.nn import functional as F
 
-from fedpriv.config import FedAvg, LocalWork, Speed
-from fedpriv.local import Client, Task, batches, optimise, pixels
+from fedpriv.config import FedAvg, FedSGD, LocalWork, Speed
+from fedpriv.local import Client, Done, Task, as_floats, batches, gathered, optimise
 from fedpriv.models.flat import unflatten
+from fedpriv.private import Gradient, poisson_batch, privatise
+from fedpriv.schemes.gaussian import clip
+from fedpriv.schemes.private_gradient import PrivateGradient
 
 EVALUATION_CHUNK = 5000  # images
 
@@ -26,27 +29,35 @@ class Stacks:
     def __init__(self, task: Task, speed: Speed):
         self.task, self.stack = task, speed.stack
         self.dtype = getattr(torch, speed.dtype)
-        self.device = task.images.device
+        self.device = task.inputs.device
 
     def close(self) -> None:
         """Nothing is held between launches."""
 
     def updates(
-        self, work: LocalWork, flat: torch.Tensor, clients: Sequence[Client]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        one = partial(self._fedavg, work) if isinstance(work, FedAvg) else self._fedsgd
-        parts = [
-            one(flat, clients[start : start + self.stack]) for start in range(0, len(clients), self.stack)
-        ]
-        if not parts:
-            return flat.new_zeros(0, len(flat)), flat.new_zeros(0)
-        updates, losses = zip(*parts, strict=True)
-        return torch.cat(updates), torch.cat(losses)
+        self,
+        work: LocalWork,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+        how: PrivateGradient | None = None,
+    ) -> Done:
+        one = partial(self._fedavg if isinstance(work, FedAvg) else self._fedsgd, work, how, flat)
+        none = flat.new_zeros(0, len(flat))
+        updates, clean, losses, gradients = [none], [none], [flat.new_zeros(0)], []
+        for start in range(0, len(clients), self.stack):
+            rows, without_noise, loss, private = one(clients[start : start + self.stack])
+            updates.append(rows)
+            clean.append(without_noise)
+            losses.append(loss)
+            gradients += private
+        together = torch.cat(updates)
+        apart = how and isinstance(work, FedSGD)
+        return gathered(together, torch.cat(losses), torch.cat(clean) if apart else together, gradients)
 
-    def logits(self, flat: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
-            chunks = images.split(EVALUATION_CHUNK)
-            return torch.cat([self._apply(flat, pixels(chunk)) for chunk in chunks])
+            chunks = inputs.split(EVALUATION_CHUNK)
+            return torch.cat([self._apply(flat, as_floats(chunk)) for chunk in chunks])
 
     def _apply(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         params = unflatten(flat.to(self.dtype), self.task.shapes)
@@ -55,32 +66,87 @@ class Stacks:
     def _loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
         return (F.cross_entropy(self._apply(flat, x), y, reduction="none") * weight).sum()
 
-    def _gather(self, rows: Sequence[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return images `[c, n, 1, 28, 28]`, labels and weights `[c, n]` padded to the longest client."""
+    def _gather(
+        self, rows: Sequence[np.ndarray], denominator: int | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return inputs `[c, n, ...]`, labels and weights `[c, n]` padded to the longest client.
+
+        A weight is 1/`denominator`, by default one over the client's own number of rows.
+        """
         longest = max(1, *(len(one) for one in rows)) if rows else 1
         index = np.zeros((len(rows), longest), dtype=np.int64)
         weight = np.zeros((len(rows), longest), dtype=np.float32)
         for client, one in enumerate(rows):
             index[client, : len(one)] = one
-            weight[client, : len(one)] = 1 / max(len(one), 1)
+            weight[client, : len(one)] = 1 / (denominator or max(len(one), 1))
         where = torch.from_numpy(index).to(self.device)
-        x = pixels(self.task.images[where.flatten()]).unflatten(0, where.shape)
+        x = as_floats(self.task.inputs[where.flatten()]).unflatten(0, where.shape)
         return x, self.task.labels[where], torch.from_numpy(weight).to(self.device)
 
-    def _fedsgd(self, flat: torch.Tensor, clients: Sequence[Client]):
-        x, y, weight = self._gather([client.rows for client in clients])
-        gradients, losses = vmap(grad_and_value(self._loss), in_dims=(None, 0, 0, 0))(flat, x, y, weight)
-        return -gradients, losses
-
-    def _fedavg(self, work: FedAvg, flat: torch.Tensor, clients: Sequence[Client]):
-        plans = [
-            [client.rows[batch] for batch in batches(work, len(client.rows), client.rng)]
-            if len(client.rows)
-            else []
-            for client in clients
+    def _private(
+        self, how: PrivateGradient, weights: torch.Tensor, clients: Sequence[Client]
+    ) -> tuple[list[Gradient], torch.Tensor]:
+        """Return a private gradient of each client at its row of `weights` `[c, d]`, and the losses."""
+        batches = [
+            client.rows[poisson_batch(len(client.rows), how.batch_size, client.rng)] for client in clients
         ]
+        x, y, weight = self._gather(batches, how.batch_size)
+        # One by one: every example, or only those that are sampled.
+        alone = slice(None) if how.example_clip_l2 else slice(how.samples)
+        each = vmap(vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0)))
+        rows, _ = each(weights, x[:, alone], y[:, alone])
+        totals, losses = vmap(grad_and_value(self._loss))(weights, x, y, weight)
+        found = []
+        for client, batch, own, total in zip(clients, batches, rows, totals, strict=True):
+            own, share = own[: len(batch)], 0.0
+            if how.example_clip_l2:
+                bounded, facts = clip(own, how.example_clip_l2)
+                own, share = bounded.updates, facts["share_clipped"]
+            own = own / how.batch_size
+            total = own.sum(0) if how.example_clip_l2 else total
+            assert client.noise is not None
+            found.append(privatise(how, total, own[: how.samples], len(batch), share, client.noise))
+        return found, losses
+
+    def _one_loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(self._apply(flat, x[None]), y[None])
+
+    def _fedsgd(
+        self, work: FedSGD, how: PrivateGradient | None, flat: torch.Tensor, clients: Sequence[Client]
+    ):
+        if how:
+            private, losses = self._private(how, flat.expand(len(clients), -1), clients)
+            noisy, clean = (torch.stack(rows) for rows in list(zip(*private, strict=True))[:2])
+            return -noisy, -clean, losses, [[one] for one in private]
+        rows = [client.rows for client in clients]
+        if work.batch_size:
+            rows = [
+                client.rows[poisson_batch(len(client.rows), work.batch_size, client.rng)]
+                if len(client.rows)
+                else client.rows
+                for client in clients
+            ]
+        x, y, weight = self._gather(rows, work.batch_size)
+        gradients, losses = vmap(grad_and_value(self._loss), in_dims=(None, 0, 0, 0))(flat, x, y, weight)
+        return -gradients, -gradients, losses, []
+
+    def _fedavg(
+        self, work: FedAvg, how: PrivateGradient | None, flat: torch.Tensor, clients: Sequence[Client]
+    ):
         weights = flat.expand(len(clients), -1).clone()
         losses, memory = flat.new_zeros(len(clients)), {}
+        if how:
+            steps = []
+            for _ in range(work.steps or 0):
+                private, losses = self._private(how, weights, clients)
+                steps.append(private)
+                optimise(work, weights, torch.stack([one.noisy for one in private]), memory)
+            by_client = [list(client) for client in zip(*steps, strict=True)]
+            return weights - flat, weights - flat, losses, by_client
+        plans = [
+            [client.rows[batch] for batch in batches(work, len(client.rows), client.rng)]
+            for client in clients
+        ]
         nothing = np.empty(0, dtype=np.int64)
         for step in range(max(map(len, plans))):
             now = [plan[step] if step < len(plan) else nothing for plan in plans]
@@ -92,4 +158,4 @@ class Stacks:
             optimise(work, weights, gradients, memory)
             weights = weights.where(active[:, None], before)
             losses = loss.where(active, losses)
-        return weights - flat, losses
+        return weights - flat, weights - flat, losses, []

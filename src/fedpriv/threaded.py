@@ -13,13 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import torch
+from torch.func import vmap
 from torch.nn import functional as F
 
 from fedpriv.allocator import keep_buffers
-from fedpriv.config import FedAvg, LocalWork, Speed
-from fedpriv.local import Client, Task, batches, optimise, pixels
+from fedpriv.config import FedAvg, FedSGD, LocalWork, Speed
+from fedpriv.local import Client, Done, Task, as_floats, batches, gathered, optimise
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
+from fedpriv.private import Gradient, poisson_batch, privatise
+from fedpriv.schemes.gaussian import clip
+from fedpriv.schemes.private_gradient import PrivateGradient
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
 
@@ -44,21 +48,27 @@ class Threads:
         self.pool.shutdown(cancel_futures=True)
 
     def updates(
-        self, work: LocalWork, flat: torch.Tensor, clients: Sequence[Client]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self,
+        work: LocalWork,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+        how: PrivateGradient | None = None,
+    ) -> Done:
         updates = torch.zeros(len(clients), len(flat))
-        one = partial(self._fedavg, work) if isinstance(work, FedAvg) else self._fedsgd
-        losses = self.pool.map(partial(one, flat), clients, updates)
-        return updates, torch.tensor(list(losses))
+        clean = torch.zeros_like(updates) if how and isinstance(work, FedSGD) else updates
+        one = partial(self._fedavg if isinstance(work, FedAvg) else self._fedsgd, work, how, flat)
+        found = list(self.pool.map(one, clients, updates, clean))
+        losses = torch.tensor([loss for loss, _ in found])
+        return gathered(updates, losses, clean, [gradients for _, gradients in found if gradients])
 
-    def logits(self, flat: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         params = {name: leaf.detach() for name, leaf in self._leaves(flat).items()}
 
         def one(chunk: torch.Tensor) -> torch.Tensor:
             with torch.no_grad():
-                return self.task.model.apply(params, pixels(chunk), native=True).float()
+                return self.task.model.apply(params, as_floats(chunk), native=True).float()
 
-        return torch.cat(list(self.pool.map(one, images.split(EVALUATION_CHUNK))))
+        return torch.cat(list(self.pool.map(one, inputs.split(EVALUATION_CHUNK))))
 
     def _leaves(self, flat: torch.Tensor) -> Params:
         """Return the weights as autograd leaves in the arithmetic's dtype, channels-last."""
@@ -70,15 +80,17 @@ class Threads:
             leaves[name] = leaf.detach().requires_grad_()
         return leaves
 
-    def _add_gradient(self, flat: torch.Tensor, rows: torch.Tensor, out: torch.Tensor, sign: float) -> float:
-        """Add sign · (mean gradient over `rows`) to `out` `[d]`, chunk by chunk; return the mean loss."""
+    def _add_gradient(
+        self, flat: torch.Tensor, rows: torch.Tensor, out: torch.Tensor, denominator: float, sign: float
+    ) -> float:
+        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`; return Σ losses / denominator."""
         leaves = self._leaves(flat)
         views = unflatten(out, self.task.shapes)
         total = 0.0
         for chunk in rows.split(self.chunk):
-            x = pixels(self.task.images[chunk])
+            x = as_floats(self.task.inputs[chunk])
             logits = self.task.model.apply(leaves, x, native=True).float()
-            loss = F.cross_entropy(logits, self.task.labels[chunk], reduction="sum") / len(rows)
+            loss = F.cross_entropy(logits, self.task.labels[chunk], reduction="sum") / denominator
             for view, gradient in zip(
                 views.values(), torch.autograd.grad(loss, list(leaves.values())), strict=True
             ):
@@ -86,15 +98,88 @@ class Threads:
             total += float(loss.detach())
         return total
 
-    def _fedsgd(self, flat: torch.Tensor, client: Client, out: torch.Tensor) -> float:
-        return self._add_gradient(flat, torch.from_numpy(client.rows), out, sign=-1.0)
+    def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
+        """Return the gradient of every example `[n, d]`, float32, and the sum of the losses.
 
-    def _fedavg(self, work: FedAvg, flat: torch.Tensor, client: Client, out: torch.Tensor) -> float:
-        weights, memory, loss = flat.clone(), {}, 0.0
+        Each example has weights of its own, views of the same numbers, so that one backward pass keeps the
+        gradients apart; going backward outside of `vmap` spares its overhead.
+        """
+
+        def logits(params: Params, x: torch.Tensor) -> torch.Tensor:
+            return self.task.model.apply(params, x[None])[0]
+
+        params = unflatten(flat.to(self.dtype), self.task.shapes)
+        own = {
+            name: leaf.expand(len(rows), *leaf.shape).detach().requires_grad_()
+            for name, leaf in params.items()
+        }
+        found = vmap(logits)(own, as_floats(self.task.inputs[rows])).float()
+        loss = F.cross_entropy(found, self.task.labels[rows], reduction="sum")
+        gradients = torch.autograd.grad(loss, list(own.values()))
+        return torch.cat([leaf.flatten(1).float() for leaf in gradients], dim=1), float(loss.detach())
+
+    def _private(self, how: PrivateGradient, flat: torch.Tensor, client: Client) -> tuple[Gradient, float]:
+        """Return one private gradient at `flat` and the loss on its batch; the first examples are sampled."""
+        batch = poisson_batch(len(client.rows), how.batch_size, client.rng)
+        rows = torch.from_numpy(client.rows[batch])
+        total = torch.zeros_like(flat)
+        # Only examples whose gradient is needed by itself are worked on one by one.
+        alone = rows if how.example_clip_l2 else rows[: how.samples]
+        sampled, clipped, loss = flat.new_zeros(0, len(flat)), 0.0, 0.0
+        for chunk in alone.split(max(self.chunk, how.samples)) if len(alone) else ():
+            found, chunk_loss = self._per_example(flat, chunk)
+            if how.example_clip_l2:
+                bounded, facts = clip(found, how.example_clip_l2)
+                found, clipped = bounded.updates, clipped + facts["share_clipped"] * len(chunk)
+            found = found / how.batch_size
+            sampled = sampled if len(sampled) else found[: how.samples]
+            total += found.sum(0)
+            loss += chunk_loss / how.batch_size
+        if len(alone) < len(rows):
+            loss += self._add_gradient(flat, rows[len(alone) :], total, how.batch_size, sign=1.0)
+        assert client.noise is not None
+        share = clipped / max(len(rows), 1)
+        return privatise(how, total, sampled, len(rows), share, client.noise), loss
+
+    def _fedsgd(
+        self,
+        work: FedSGD,
+        how: PrivateGradient | None,
+        flat: torch.Tensor,
+        client: Client,
+        update: torch.Tensor,
+        clean: torch.Tensor,
+    ) -> tuple[float, list[Gradient]]:
+        if how:
+            gradient, loss = self._private(how, flat, client)
+            update.copy_(-gradient.noisy)
+            clean.copy_(-gradient.clean)
+            return loss, [gradient]
         rows = torch.from_numpy(client.rows)
-        for batch in batches(work, len(rows), client.rng) if len(rows) else ():
-            gradient = torch.zeros_like(flat)
-            loss = self._add_gradient(weights, rows[torch.from_numpy(batch)], gradient, sign=1.0)
+        if work.batch_size and len(rows):
+            rows = rows[torch.from_numpy(poisson_batch(len(rows), work.batch_size, client.rng))]
+        return self._add_gradient(flat, rows, update, work.batch_size or len(rows), sign=-1.0), []
+
+    def _fedavg(
+        self,
+        work: FedAvg,
+        how: PrivateGradient | None,
+        flat: torch.Tensor,
+        client: Client,
+        update: torch.Tensor,
+        clean: torch.Tensor,
+    ) -> tuple[float, list[Gradient]]:
+        weights, memory, loss = flat.clone(), {}, 0.0
+        rows, private = torch.from_numpy(client.rows), []
+        for batch in batches(work, len(rows), client.rng) if not how else range(work.steps or 0):
+            if how:
+                one, loss = self._private(how, weights, client)
+                private.append(one)
+                gradient = one.noisy
+            else:
+                gradient = torch.zeros_like(flat)
+                batch = rows[torch.from_numpy(batch)]
+                loss = self._add_gradient(weights, batch, gradient, len(batch), sign=1.0)
             optimise(work, weights, gradient, memory)
-        out.copy_(weights - flat)
-        return loss
+        update.copy_(weights - flat)
+        return loss, private

@@ -19,13 +19,15 @@ from fedpriv import partition, record, resume
 from fedpriv.config import Run, Server, Speed
 from fedpriv.errors import BadInput
 from fedpriv.inputs import arrays_for
-from fedpriv.local import Client, Task, Workshop
+from fedpriv.local import Client, Done, Task, Workshop
 from fedpriv.models.flat import initial
+from fedpriv.private import facts as private_facts
 from fedpriv.probe import choose, distances
 from fedpriv.progress import progress
 from fedpriv.resume import RoundState
-from fedpriv.schemes.base import NO_FACTS, Bounded
+from fedpriv.schemes.base import DISTANCES, NO_FACTS, Bounded, Facts
 from fedpriv.schemes.gaussian import clip
+from fedpriv.schemes.private_gradient import PrivateGradient
 from fedpriv.streams import Streams
 from fedpriv.threaded import cores
 
@@ -106,6 +108,7 @@ def train(
             "train": len(data.y_train),
             "test": len(data.y_test),
             "repetition": len(clients.indices) / len(data.y_train),
+            "note": data.note,
         },
         "evaluated_on": "validation" if run.validation else "test",
         "environment": record.environment(device, speed.dtype, threads),
@@ -131,28 +134,27 @@ def one_round(
 
     # Who takes part. The panel is followed whether drawn or not; who was not drawn is only measured.
     cohort = run.cohort.draw(population, streams.numpy("cohort", round))
-    private = run.scheme.unit != "none"
-    panel = choose(population, run.probe.panel if private else 0, streams.numpy("panel"))
+    panel = choose(population, run.probe.panel if run.scheme.measures else 0, streams.numpy("panel"))
     members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
 
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
-    updates, losses = workshop.updates(
-        run.local,
-        state.flat,
-        [Client(clients.client(one), streams.numpy("batches", round, int(one))) for one in members],
-    )
+    how = run.scheme.gradient(run.local)
+    alone = private_facts(how, run.local, np.diff(clients.offsets)) if how else {}
+    done = workshop.updates(run.local, state.flat, working(clients, members, streams, round, how, state), how)
     size = len(cohort)
-    bounded, facts = run.scheme.bound(updates[:size])
-    if private:
-        measure(run, state, bounded, updates[size:], members, panel, streams.numpy("probe", round))
-    sent, released = run.scheme.release(bounded, streams, round)
+    bounded, facts = run.scheme.bound(done.clean[:size])
+    if run.scheme.measures:
+        measure(run, state, bounded, done.clean[size:], members, panel, streams.numpy("probe", round))
+    if how:
+        facts |= alone | keep(state, how, done, size, alone["local_steps"])
+    sent, released = run.scheme.release(bounded, done.updates[:size], streams, round)
     step, combined = run.scheme.combine(sent, expected, streams, round)
 
     rate = learning_rate(run.server, round, rounds)
     state.velocity = run.server.momentum * state.velocity + step
     state.flat = state.flat + rate * state.velocity
     state.round = round
-    norms = updates[:size].norm(dim=1).double().cpu().numpy()
+    norms = done.clean[:size].norm(dim=1).double().cpu().numpy()
     return {
         "round": round,
         "scheme": run.scheme.name,
@@ -167,7 +169,7 @@ def one_round(
         "norm_median": np.median(norms) if size else math.nan,
         "norm_max": norms.max() if size else math.nan,
         "server_learning_rate": rate,
-        "train_loss": float(losses[:size].mean()) if size else math.nan,
+        "train_loss": float(done.losses[:size].mean()) if size else math.nan,
         "test_accuracy": math.nan,
         "test_loss": math.nan,
         **NO_FACTS,
@@ -175,6 +177,36 @@ def one_round(
         **released,
         **combined,
     }
+
+
+def working(
+    clients: partition.Partition,
+    members: np.ndarray,
+    streams: Streams,
+    round: int,
+    how: PrivateGradient | None,
+    state: RoundState,
+) -> list[Client]:
+    """Return the members of a round, each with its own streams."""
+    device = state.flat.device
+    return [
+        Client(
+            clients.client(one),
+            streams.numpy("batches", round, int(one)),
+            streams.torch("instance", round, int(one), device) if how else None,
+        )
+        for one in members
+    ]
+
+
+def keep(state: RoundState, how: PrivateGradient, done: Done, size: int, steps: int) -> Facts:
+    """Append the cohort's leave-one-out distances `[steps, size, samples]`; return what was clipped."""
+    for name in DISTANCES if how.samples else ():
+        width = how.samples // 2 if name == "pairwise" else how.samples
+        nobody = np.empty((steps, 0, width), dtype=np.float32)
+        state.samples.setdefault(f"instance_{name}", []).append(done.distances.get(name, nobody)[:, :size])
+    shares = done.share_clipped[:size]
+    return {"share_clipped": float(shares.mean()) if shares.size else 0.0}
 
 
 def measure(
@@ -198,6 +230,8 @@ def measure(
     followed = np.array([np.flatnonzero(members == one)[0] for one in panel], dtype=np.int64)
     for prefix, chosen in (("", drawn), ("panel_", followed)):
         for name, values in distances(everyone, in_cohort, chosen).items():
+            if name not in run.scheme.measures:
+                continue
             state.samples.setdefault(prefix + name, []).append(values)
 
 
@@ -210,10 +244,10 @@ def learning_rate(server: Server, round: int, rounds: int) -> float:
 
 
 def evaluate(
-    workshop: Workshop, flat: torch.Tensor, images: torch.Tensor, labels: torch.Tensor
+    workshop: Workshop, flat: torch.Tensor, inputs: torch.Tensor, labels: torch.Tensor
 ) -> dict[str, float]:
     """Return accuracy and mean loss on the whole test (or validation) split."""
-    logits = workshop.logits(flat, images)
+    logits = workshop.logits(flat, inputs)
     return {
         "test_accuracy": float((logits.argmax(1) == labels).double().mean()),
         "test_loss": float(F.cross_entropy(logits, labels)),

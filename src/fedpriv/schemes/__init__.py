@@ -3,10 +3,16 @@
 from fedpriv.schemes.base import Scheme
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.global_dp import GlobalDP
+from fedpriv.schemes.instance import Instance
+from fedpriv.schemes.joint import Joint
 from fedpriv.schemes.none import NoPrivacy
+from fedpriv.schemes.split import Split
 
 SCHEMES: dict[str, type[Scheme]] = {
     "none": NoPrivacy,
     "client_dp": ClientDP,
     "global_dp": GlobalDP,
+    "instance": Instance,
+    "joint": Joint,
+    "split": Split,
 }

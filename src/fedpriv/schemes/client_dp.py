@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import PositiveFloat
 
-from fedpriv.schemes.base import Bounded, Facts, Scheme
+from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Scheme, Unit
 from fedpriv.schemes.gaussian import clip, gaussian_mean
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class ClientDP(Scheme):
     """Clip to `clip_l2`, add N(0, (`noise_multiplier` · clip_l2)²) to the sum, divide by qN."""
 
     name: Literal["client_dp"] = "client_dp"
-    unit: ClassVar[Literal["client", "instance", "none"]] = "client"
+    unit: ClassVar[Unit] = "client"
+    measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip_l2: PositiveFloat
     noise_multiplier: PositiveFloat
 

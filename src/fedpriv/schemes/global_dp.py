@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, PositiveFloat
 
 from fedpriv.frozen import Frozen
-from fedpriv.schemes.base import Bounded, Facts, Scheme
+from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Scheme, Unit
 from fedpriv.schemes.gaussian import clip, gaussian_mean
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class GlobalDP(Scheme):
     """
 
     name: Literal["global_dp"] = "global_dp"
-    unit: ClassVar[Literal["client", "instance", "none"]] = "client"
+    unit: ClassVar[Unit] = "client"
+    measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip: Literal["median"] | PositiveFloat
     noise_multiplier: PositiveFloat
     budget: Budget

@@ -1,0 +1,51 @@
+"""Split privacy: instance noise on the clients and client-level noise on the server, accounted apart.
+
+Federated Learning with Bayesian Differential Privacy, section VI-D: what joint accounting is compared with.
+The paper does not say whether the server clips what it receives. It matters: noise of std s on d coordinates
+has norm s√d, and clipping an upload that is mostly noise leaves next to nothing of the gradient in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import PositiveFloat
+
+from fedpriv.schemes.base import Bounded, Facts, Unit
+from fedpriv.schemes.gaussian import clip, gaussian_mean
+from fedpriv.schemes.instance import Instance
+
+if TYPE_CHECKING:
+    import torch
+
+    from fedpriv.config import LocalWork
+    from fedpriv.streams import Streams
+
+
+class Split(Instance):
+    """As `instance`, and the server adds N(0, (`server_noise_multiplier` · clip_l2)²) to the sum of uploads.
+
+    With `clip_uploads` the server clips what arrives, noise and all, to `clip_l2`, as it must if it does not
+    trust the clients. Without, it relies on their having bounded the noise-free part. Either way the server's
+    noise alone protects clients.
+    """
+
+    name: Literal["split"] = "split"
+    unit: ClassVar[Unit] = "both"
+    server_noise_multiplier: PositiveFloat
+    clip_uploads: bool = True
+
+    def fits(self, local: LocalWork) -> str:
+        if local.name != "fedsgd":
+            return f"local: found {local.name}, allowed: fedsgd, whose uploads are bounded by clip_l2"
+        return super().fits(local)
+
+    def release(
+        self, bounded: Bounded, uploads: torch.Tensor, streams: Streams, round: int
+    ) -> tuple[Bounded, Facts]:
+        return clip(uploads, self.clip_l2) if self.clip_uploads else (Bounded(uploads, self.clip_l2), {})
+
+    def combine(
+        self, bounded: Bounded, expected: float, streams: Streams, round: int
+    ) -> tuple[torch.Tensor, Facts]:
+        return gaussian_mean(bounded, self.server_noise_multiplier, expected, streams, round)
