@@ -88,14 +88,14 @@ def fetch(
     resources: Resources = Path("resources"),
     as_json: AsJson = False,
 ) -> None:
-    """Download the raw files of datasets and check their hashes."""
+    """Download the raw files of datasets and check their hashes; find photographs and look at every one."""
     from fedpriv import data
 
     for name in datasets:
         data.named(name)
     mirrors = [*(mirror or ()), *data.source.mirrors()]
     files = {name: list(map(str, data.fetch(name, resources, mirrors))) for name in datasets}
-    text = [f"{name}: {', '.join(paths) or 'bundled, nothing to download'}" for name, paths in files.items()]
+    text = [f"{name}: {data.described(name, paths)}" for name, paths in files.items()]
     say(files, text, as_json)
 
 
@@ -128,13 +128,16 @@ def run(
 @app.command()
 def account(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
-    delta: Annotated[float | None, typer.Option(help="δ; the run's own if not given.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ of clients; the run's own if not given.")] = None,
+    instance_delta: Annotated[
+        float | None, typer.Option(help="δ of instances; the run's own if not given.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count what a finished run has spent, by every accountant, and write its ledger."""
     from fedpriv.spent import spent
 
-    spends = spent(directory, delta)
+    spends = spent(directory, delta, instance_delta)
     text = list(map(str, spends))
     if any(spend.kind == "estimate" for spend in spends):
         text.append("What an estimate is, and why it is no guarantee: docs/accounting.md")

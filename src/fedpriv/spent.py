@@ -8,36 +8,48 @@ from pathlib import Path
 import pandas as pd
 
 from fedpriv.account.ledger import account
-from fedpriv.account.spend import Spend
+from fedpriv.account.spend import Deltas, Spend
 from fedpriv.config import Accounting
 from fedpriv.errors import BadInput
 
 
-def spent(directory: Path, delta: float | None = None) -> list[Spend]:
+def spent(directory: Path, delta: float | None = None, instance_delta: float | None = None) -> list[Spend]:
     """Write the ledger of a run directory and return every spend after the last round.
 
-    Without `delta` the run's own is taken. A ledger that counts at another δ belongs to whoever made it, and
+    What is not given is the run's own. A ledger that counts at another δ belongs to whoever made it, and
     what was rendered from it: BadInput, as for a run directory that is missing or corrupt.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: found no such folder, allowed: a run directory")
-    own, there = own_delta(directory), directory / "ledger.parquet"
-    delta = own if delta is None else delta
-    if there.exists() and delta != own and 0 < delta < 1:
-        raise BadInput(
-            f"delta: found {delta:g}, allowed: {own:g}, at which {there} counts; or remove that file"
-        )
-    frame = pd.read_parquet(account(directory, delta))
+    counted = counted_at(directory)
+    own = configured(directory)._replace(**counted)
+    asked = {"delta": delta, "instance_delta": instance_delta}
+    wanted = own._replace(**{name: value for name, value in asked.items() if value is not None})
+    for name, value in wanted._asdict().items():
+        if name in counted and value != counted[name] and 0 < value < 1:
+            there = directory / "ledger.parquet"
+            raise BadInput(
+                f"{name}: found {value:g}, allowed: {counted[name]:g}, at which {there} counts; "
+                "or remove that file"
+            )
+    frame = pd.read_parquet(account(directory, wanted))
     last = frame[frame["round"] == frame["round"].max()]
     columns = [field.name for field in fields(Spend)]
     return [Spend(**row) for row in last[columns].to_dict("records")]
 
 
-def own_delta(directory: Path) -> float:
-    """Return the δ of the ledger that is there, else of the run's config, else the default."""
-    unknown = OSError, ValueError, KeyError, IndexError
-    with suppress(*unknown):
-        return float(pd.read_parquet(directory / "ledger.parquet", columns=["delta"])["delta"].iloc[0])
-    with suppress(*unknown):
-        return float(json.loads((directory / "summary.json").read_text())["account"]["delta"])
-    return Accounting().delta
+def counted_at(directory: Path) -> dict[str, float]:
+    """Return the δ of each unit in the ledger that is there, by their names in `Deltas`; none if none is."""
+    with suppress(OSError, ValueError, KeyError):
+        frame = pd.read_parquet(directory / "ledger.parquet", columns=["unit", "delta"])
+        names = frame["unit"].map(lambda unit: "instance_delta" if unit == "instance" else "delta")
+        return {str(name): float(rows.iloc[0]) for name, rows in frame["delta"].groupby(names)}
+    return {}
+
+
+def configured(directory: Path) -> Deltas:
+    """Return the δ of the run's config, or the defaults where it says nothing."""
+    own = Accounting().model_dump()
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        own |= json.loads((directory / "summary.json").read_text())["account"]
+    return Deltas(**own)

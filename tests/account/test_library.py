@@ -6,8 +6,9 @@ from dp_accounting.pld import privacy_loss_distribution as distributions
 from dp_accounting.privacy_accountant import NeighboringRelation
 
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.events import Rounds, blocks, event
+from fedpriv.account.events import Mechanism, event
 from fedpriv.account.spend import Curve
+from fedpriv.account.views import View, of_server
 
 DELTA = 1e-5
 
@@ -17,17 +18,24 @@ def find(curves: list[Curve], sensitivity: str) -> Curve:
     return found
 
 
+def composed_by_the_library(view: View, rounds: int, sensitivity: str, accountant):
+    """Return a library accountant after the first `rounds` of a view."""
+    for mechanism, times in zip(view.mechanisms, view.counts[:rounds].sum(axis=0).tolist(), strict=True):
+        if times:
+            accountant.compose(event(mechanism, times, sensitivity))
+    return accountant
+
+
 @pytest.mark.parametrize("sensitivity", ["C", "2C"])
 def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_far(
     make_trace, sensitivity: str
 ) -> None:
     trace = make_trace(rounds=6)
     trace.loc[3:, "noise_multiplier"] = 1.5
-    curve = find(rdp.curves(trace, {}, DELTA), sensitivity)
+    view = of_server(trace, {})
+    curve = find(rdp.curves(view, DELTA), sensitivity)
     for rounds in (1, 3, 4, 6):
-        composed = rdp.accountant()
-        for block in blocks(trace[:rounds]):
-            composed.compose(event(block, sensitivity))
+        composed = composed_by_the_library(view, rounds, sensitivity, rdp.accountant())
         epsilon, order = composed.get_epsilon_and_optimal_order(DELTA)
         assert curve.epsilon[rounds - 1] == pytest.approx(epsilon, rel=1e-12)
         assert curve.order[rounds - 1] == order
@@ -39,7 +47,7 @@ def test_orders_that_do_not_converge_are_dropped_in_silence(caplog: pytest.LogCa
 
 
 def test_fixed_cohorts_are_accounted_for_replaced_clients_only(make_trace) -> None:
-    (curve,) = rdp.curves(make_trace(law="fixed", rounds=3), {}, DELTA)
+    (curve,) = rdp.curves(of_server(make_trace(law="fixed", rounds=3), {}), DELTA)
     assert (curve.relation, curve.sensitivity, curve.assumptions_met) == ("replace_one", "2C", True)
 
 
@@ -54,11 +62,10 @@ def test_the_evaluated_rounds_ascend_to_the_last(rounds: int) -> None:
 @pytest.mark.parametrize("sensitivity", ["C", "2C"])
 def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sensitivity: str) -> None:
     trace = make_trace(rounds=40, rate=0.02, multiplier=2.0)
-    curve = find(pld.curves(trace, {}, DELTA), sensitivity)
-    (block,) = blocks(trace)
+    view = of_server(trace, {})
+    curve = find(pld.curves(view, DELTA), sensitivity)
     for rounds in (1, 10, 25, 40):
-        composed = pld.accountant().compose(event(block._replace(times=rounds), sensitivity))
-        exact = composed.get_epsilon(DELTA)
+        exact = composed_by_the_library(view, rounds, sensitivity, pld.accountant()).get_epsilon(DELTA)
         assert curve.epsilon[rounds - 1] >= exact - 1e-9
         if rounds != 25:  # between two evaluated rounds
             assert curve.epsilon[rounds - 1] == pytest.approx(exact, rel=3e-3)
@@ -68,10 +75,9 @@ def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sen
 def test_a_pld_curve_composes_rounds_of_different_noise(make_trace) -> None:
     trace = make_trace(rounds=24, rate=0.05)
     trace.loc[8:, "noise_multiplier"] = 4.0
-    curve = find(pld.curves(trace, {}, DELTA), "C")
-    composed = pld.accountant()
-    for block in blocks(trace):
-        composed.compose(event(block, "C"))
+    view = of_server(trace, {})
+    curve = find(pld.curves(view, DELTA), "C")
+    composed = composed_by_the_library(view, 24, "C", pld.accountant())
     assert curve.epsilon[-1] == pytest.approx(composed.get_epsilon(DELTA), rel=1e-4)
     assert (np.diff(curve.epsilon) >= 0).all()
 
@@ -79,13 +85,21 @@ def test_a_pld_curve_composes_rounds_of_different_noise(make_trace) -> None:
 def test_a_pld_curve_is_infinite_from_the_first_round_without_noise(make_trace) -> None:
     trace = make_trace(rounds=30, rate=0.02)
     trace.loc[12, "noise_multiplier"] = 0.0
-    curve = find(pld.curves(trace, {}, DELTA), "C")
+    curve = find(pld.curves(of_server(trace, {}), DELTA), "C")
     assert np.isfinite(curve.epsilon[:12]).all()
     assert np.isinf(curve.epsilon[12:]).all()
 
 
+@pytest.mark.parametrize(("distinct", "curves"), [(8, 2), (9, 0)])
+def test_more_than_eight_mechanisms_have_no_loss_distribution(make_trace, distinct: int, curves: int) -> None:
+    trace = make_trace(rounds=9, rate=0.05)
+    trace.loc[: distinct - 1, "noise_multiplier"] = np.linspace(5.0, 9.0, distinct)
+    trace.loc[distinct:, "noise_multiplier"] = 9.0
+    assert len(pld.curves(of_server(trace, {}), DELTA)) == curves
+
+
 def test_fixed_cohorts_have_no_loss_distribution(make_trace) -> None:
-    assert pld.curves(make_trace(law="fixed"), {}, DELTA) == []
+    assert pld.curves(of_server(make_trace(law="fixed"), {}), DELTA) == []
 
 
 @pytest.mark.parametrize(("rate", "multiplier", "rounds"), [(0.02, 1.0, 10), (0.1, 3.0, 50), (1.0, 5.0, 4)])
@@ -99,15 +113,15 @@ def test_twice_the_sensitivity_under_add_remove_bounds_replaced_clients(
         neighboring_relation=NeighboringRelation.REPLACE_ONE,
     ).self_compose(rounds)
     law = "full" if rate == 1 else "poisson"
-    twice = pld.accountant().compose(event(Rounds(law, 0, 0, rate, multiplier, rounds), "2C"))
+    twice = pld.accountant().compose(event(Mechanism(law, 0, 0, rate, multiplier), rounds, "2C"))
     assert replaced.get_epsilon_for_delta(DELTA) <= twice.get_epsilon(DELTA) + 1e-3
 
 
 def test_the_three_accountants_agree_on_the_order_of_tightness(make_trace) -> None:
-    trace = make_trace(rounds=25, rate=0.05)
+    view = of_server(make_trace(rounds=25, rate=0.05), {})
     for sensitivity in ("C", "2C"):
         tight, middle, loose = (
-            find(accountant.curves(trace, {}, DELTA), sensitivity).epsilon[-1]
+            find(accountant.curves(view, DELTA), sensitivity).epsilon[-1]
             for accountant in (pld, rdp, moments)
         )
         assert tight < middle < loose

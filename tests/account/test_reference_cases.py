@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.events import Rounds, event
+from fedpriv.account.events import Mechanism, event
 
 
 class Case(NamedTuple):
@@ -93,8 +93,8 @@ def test_the_right_term_as_printed_gives_the_published_epsilon(case: Case) -> No
 def test_fixed_cohorts_give_the_published_epsilon_for_replaced_clients(name: str) -> None:
     case = CASES[name]
     population, cohort, _, twice = WITHOUT_REPLACEMENT[name]
-    rounds = Rounds("fixed", population, cohort, cohort / population, case.multiplier, case.rounds)
-    composed = rdp.accountant("replace_one").compose(event(rounds, "2C"))
+    draw = Mechanism("fixed", population, cohort, cohort / population, case.multiplier)
+    composed = rdp.accountant("replace_one").compose(event(draw, case.rounds, "2C"))
     assert composed.get_epsilon(case.delta) == pytest.approx(twice, rel=5e-4)
 
 
@@ -102,6 +102,6 @@ def test_fixed_cohorts_give_the_published_epsilon_for_replaced_clients(name: str
 def test_fixed_cohorts_give_the_published_epsilon_were_the_sensitivity_only_c(name: str) -> None:
     case = CASES[name]
     population, cohort, once, _ = WITHOUT_REPLACEMENT[name]
-    rounds = Rounds("fixed", population, cohort, cohort / population, case.multiplier, case.rounds)
-    composed = rdp.accountant("replace_one").compose(event(rounds, "C"))
+    draw = Mechanism("fixed", population, cohort, cohort / population, case.multiplier)
+    composed = rdp.accountant("replace_one").compose(event(draw, case.rounds, "C"))
     assert composed.get_epsilon(case.delta) == pytest.approx(once, rel=5e-4)

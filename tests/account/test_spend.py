@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedpriv.account.spend import Spend, attacker_accuracy
+from fedpriv.account.spend import Deltas, Spend, attacker_accuracy
 
 
 @pytest.mark.parametrize(("epsilon", "accuracy"), [(0, 0.5), (5, 0.9933), (8, 0.99966), (10, 0.999955)])
@@ -19,8 +19,9 @@ def test_a_spend_prints_everything_that_gives_it_meaning() -> None:
         1e-5,
         unit="client",
         relation="replace_one",
-        sampling_law="poisson",
+        sampling_law="fixed",
         accountant="bayesian",
+        accounting="sum",
         composition="panel",
         distance="pairwise",
         right_term="both_left",
@@ -32,7 +33,8 @@ def test_a_spend_prints_everything_that_gives_it_meaning() -> None:
         "1e-05",
         "client",
         "replace_one",
-        "poisson",
+        "fixed",
+        "accounting sum",
         "bayesian",
         "panel",
         "pairwise",
@@ -46,3 +48,15 @@ def test_a_spend_prints_everything_that_gives_it_meaning() -> None:
 def test_a_spend_knows_its_attackers_accuracy() -> None:
     spend = Spend(5.0, 1e-5, "client", "add_remove", "poisson", "moments")
     assert spend.attacker_accuracy == pytest.approx(0.9933, abs=5e-5)
+
+
+def test_what_else_than_sampling_is_not_met_is_said() -> None:
+    spend = Spend(
+        1.0, 1e-5, "instance", "add_remove", "poisson", "moments", "sequential", assumptions_met=False
+    )
+    assert "assumptions not met" in str(spend)
+
+
+def test_each_unit_has_its_own_delta() -> None:
+    deltas = Deltas(1e-3, 1e-5)
+    assert [deltas.of(unit) for unit in ("client", "instance", "none")] == [1e-3, 1e-5, 1e-3]

@@ -10,16 +10,16 @@ read = TypeAdapter(SpendChoice).validate_python
 
 def test_words_mean_the_columns_they_belong_to_in_any_order():
     spend = read("remove_sum bayesian as_printed hoelder")
-    assert spend.key == ("bayesian", "hoelder", "remove_sum", "as_printed", "")
+    assert spend.key == ("bayesian", "hoelder", "remove_sum", "as_printed", "", "")
 
 
 def test_what_is_not_said_is_the_usual():
-    assert read("pld").key == ("pld", "", "", "", "C")
+    assert read("pld").key == ("pld", "", "", "", "C", "")
     assert read("bayesian panel pairwise").right_term == "both_left"
 
 
 def test_a_spend_survives_being_written_as_data():
-    for words in ("moments 2C", "bayesian product remove_mean as_printed"):
+    for words in ("moments 2C", "upload rdp", "parallel bayesian product remove_mean as_printed"):
         spend = read(words)
         assert read(spend.model_dump()) == spend == Choice.model_validate(spend.model_dump())
 
@@ -35,9 +35,17 @@ def test_a_spend_says_all_that_tells_it_from_others():
             "bayesian hoelder remove_mean",
             "bayesian product remove_sum",
             "bayesian product remove_mean as_printed",
+            *(f"{accounting} moments C" for accounting in ("sequential", "parallel", "sum", "upload")),
+            "sequential bayesian product remove_mean",
         )
     }
-    assert len(texts) == 7
+    assert len(texts) == 12
+
+
+def test_the_accounting_comes_first():
+    assert str(read("moments sequential")) == "sequential moments, sensitivity C"
+    assert str(read("parallel bayesian hoelder pairwise")) == "parallel bayesian, hoelder, pairwise"
+    assert str(read("moments")) == "moments, sensitivity C"
 
 
 def test_only_the_bayesian_accountant_estimates():
@@ -47,7 +55,16 @@ def test_only_the_bayesian_accountant_estimates():
 
 @pytest.mark.parametrize(
     "words",
-    ["", "moments rdp", "magic", "moments product", "bayesian product", "bayesian product pairwise C"],
+    [
+        "",
+        "moments rdp",
+        "magic",
+        "sum",
+        "sum upload moments",
+        "moments product",
+        "bayesian product",
+        "bayesian product pairwise C",
+    ],
 )
 def test_what_means_no_line_or_several_is_refused(words):
     with pytest.raises(ValidationError):

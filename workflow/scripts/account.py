@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fedpriv.account.ledger import account
+from fedpriv.account.spend import Deltas
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
-account(Path(snakemake.input.trace).parent, snakemake.params.delta)
+account(Path(snakemake.input.trace).parent, Deltas(**snakemake.params.deltas))

@@ -5,19 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
-import numpy as np
+from collections.abc import Callable
 
 from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.spend import Curve
+from fedpriv.account.views import View
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# (trace, sampled distances, δ) -> ε after every round, one curve for each way of counting.
-Accountant = Callable[["pd.DataFrame", Mapping[str, np.ndarray], float], list[Curve]]
+# (view of a trace, δ) -> ε after every round, one curve for each way of counting.
+Accountant = Callable[[View, float], list[Curve]]
 
 ACCOUNTANTS: dict[str, Accountant] = {
     "moments": moments.curves,

@@ -15,32 +15,30 @@ DEVIATION: the authors' code takes the least ε over λ at no charge. Here δ pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Iterator, Mapping
+from typing import get_args
 
 import numpy as np
 from scipy.special import stdtrit
 
-from fedpriv.account.moments import LAMBDAS, Term, best, log_moment
+from fedpriv.account.chords import LogMoments, log_moments
+from fedpriv.account.moments import LAMBDAS, Term, best
 from fedpriv.account.spend import Curve
+from fedpriv.account.views import DISTANCES, Samples, View
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# Distance -> the relation it belongs to and the most it can be, in units of the clip bound C.
-DISTANCES = {
-    "remove_sum": ("add_remove", 1.0),
-    "remove_mean": ("add_remove", 2.0),
-    "pairwise": ("replace_one", 2.0),
-}
+# Log-moments worked on at once: a chunk of rounds stays in a core's cache.
+CHUNK = 1 << 18
 
 # The share of δ that pays for the estimator; the rest goes to the Chernoff bound.
 ESTIMATOR_SHARE = 0.01
 
 
-def failure_probability(delta: float, rounds: int) -> float:
-    """Return δ' = 0.01 δ/(T·#Λ): what one upper bound may fail with, by a union over rounds and λ."""
-    return ESTIMATOR_SHARE * delta / (rounds * len(LAMBDAS))
+def failure_probability(delta: float, bounds: int) -> float:
+    """Return δ' = 0.01 δ/(bounds·#Λ): what one upper bound may fail with, by a union over them and λ.
+
+    Of clients there is one bound a round; of instances one for each step of each client of a round.
+    """
+    return ESTIMATOR_SHARE * delta / (bounds * len(LAMBDAS))
 
 
 def log_upper_bound(log_samples: np.ndarray, failure: float) -> np.ndarray:
@@ -49,24 +47,26 @@ def log_upper_bound(log_samples: np.ndarray, failure: float) -> np.ndarray:
     `log_samples` is `[..., m, Λ]` with the logs of the samples, NaN where a sample is missing; the result is
     `[..., Λ]`. M is the mean, S the population standard deviation, t the Student-t quantile with m − 1
     degrees of freedom that is exceeded with probability `failure`. Both moments are taken about the largest
-    sample, the variance in a second pass: nearly equal samples give their common value, never NaN.
+    sample, where one of the differences is exactly zero: their variance is then no small difference of large
+    numbers, and nearly equal samples give their common value, never NaN.
 
     With fewer than 3 samples there is no bound: the result is infinite and the caller must have another.
     """
-    present = ~np.isnan(log_samples)
-    size = present.sum(axis=-2)
-    largest = np.where(present, log_samples, -np.inf).max(axis=-2)
-    usable = (size >= 3) & np.isfinite(largest)
-    shift = np.where(usable, largest, 0.0)
-    # e^(x − max) − 1: keeps the differences of samples that are all close to 1.
-    below = np.expm1(np.where(present & usable[..., None, :], log_samples - shift[..., None, :], 0.0))
-    count = np.maximum(size, 3)
+    missing = np.isnan(log_samples[..., 0])
+    size = missing.shape[-1] - missing.sum(axis=-1)
+    largest = np.fmax.reduce(log_samples, axis=-2)
+    quantiles = -stdtrit(np.arange(2, max(missing.shape[-1], 3)), failure)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞, of samples that are not usable
+        # e^(x − max) − 1: keeps the differences of samples that are all close to 1.
+        below = log_samples - largest[..., None, :]
+        np.expm1(below, out=below)
+    below[missing] = 0.0
+    count = np.maximum(size, 3)[..., None]
     mean = below.sum(axis=-2) / count
-    spread = np.where(present, below - mean[..., None, :], 0.0)
-    deviation = np.sqrt((spread**2).sum(axis=-2) / count)
-    quantile = -stdtrit(count - 1, failure)
-    bound = shift + np.log1p(mean + quantile * deviation / np.sqrt(count - 1))
-    return np.where(usable, bound, np.inf)
+    variance = np.einsum("...ml,...ml->...l", below, below) / count - mean**2
+    error = quantiles[count - 3] * np.sqrt(variance.clip(min=0.0) / (count - 1))
+    usable = (size >= 3)[..., None] & np.isfinite(largest)
+    return np.where(usable, largest + np.log1p(mean + error), np.inf)
 
 
 def round_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float, exponent: int = 1) -> np.ndarray:
@@ -94,63 +94,108 @@ def panel_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float) -> n
     return worst.cumsum(axis=0) if few else np.maximum.accumulate(bound, axis=0)
 
 
-def curves(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], delta: float) -> list[Curve]:
+def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round for every distance, composition and right term that was sampled.
 
-    `distances` holds arrays `[T, m]` in the units of the noise std, NaN where a sample is missing.
+    Costs add up as `view` says: over a round's members, or the largest of them, and over steps and rounds.
     """
-    chernoff = (1 - ESTIMATOR_SHARE) * delta
-    met = bool((trace["sampling_law"] != "fixed").all())
+    samples = view.samples
+    functions = {term: _functions(samples, term) for term in get_args(Term)}
     found = []
-    for distance, (relation, _) in DISTANCES.items():
-        for term in get_args(Term):
-            for composition, cost in _total_costs(trace, distances, distance, term, delta).items():
-                value, order = best(cost, chernoff)
+    for distance, (neighbours, _) in DISTANCES.items():
+        for term, by_rate in functions.items():
+            for composition, cost in _total_costs(view, distance, by_rate, delta):
+                value, order = best(cost, (1 - ESTIMATOR_SHARE) * delta)
                 found.append(
                     Curve(
                         value,
                         order,
                         accountant="bayesian",
-                        relation=relation,
+                        relation=view.relations[neighbours],
                         composition=composition,
                         distance=distance,
                         right_term=term,
                         kind="estimate",
-                        assumptions_met=met,
+                        assumptions_met=view.believed and view.law != "fixed",
                     )
                 )
     return found
 
 
 def _total_costs(
-    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], distance: str, term: Term, delta: float
-) -> dict[str, np.ndarray]:
-    """Return composition -> total cost after each round `[T, Λ]`, of the compositions that were sampled."""
-    planned = len(trace)
-    failure = failure_probability(delta, planned)
-    _, largest = DISTANCES[distance]
-    clip = trace["clip_l2"].to_numpy()
-    worst = _log_moments(trace, (largest * clip)[:, None], term)[:, 0]
-    found = {}
-    sampled, panel = distances.get(distance), distances.get(f"panel_{distance}")
-    if sampled is not None and sampled.shape[1]:
-        samples = _log_moments(trace, sampled, term)
-        found["product"] = round_costs(samples, worst, failure).cumsum(axis=0)
-        found["hoelder"] = round_costs(samples, worst, failure, exponent=planned).cumsum(axis=0)
+    view: View, distance: str, by_rate: Mapping[float, LogMoments], delta: float
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield composition and total cost after each round `[T, Λ]`, of the compositions that were sampled."""
+    samples = view.samples
+    sampled, panel = samples.distances.get(distance), samples.panels.get(distance)
+    failure = failure_probability(delta, samples.bounds)
+    farthest = samples.largest[distance] * samples.bound
+    worst = _log_moments(samples, farthest[:, None], by_rate)[:, 0]
+    if sampled is not None and sampled.shape[-1]:
+        composed = max(1, int(view.counts.sum()))
+        product, hoelder = _round_costs(samples, sampled, worst, by_rate, failure, (1, composed))
+        yield "product", product.cumsum(axis=0)
+        yield "hoelder", hoelder.cumsum(axis=0)
     if panel is not None and panel.shape[1]:
-        found["panel"] = panel_costs(_log_moments(trace, panel, term), worst, failure)
+        yield "panel", panel_costs(_log_moments(samples, panel, by_rate), worst, failure)
+
+
+def _round_costs(
+    samples: Samples,
+    sampled: np.ndarray,
+    worst: np.ndarray,
+    by_rate: Mapping[float, LogMoments],
+    failure: float,
+    exponents: tuple[int, ...],
+) -> np.ndarray:
+    """Return what each round costs at each Hölder exponent `[E, T, Λ]`, from distances `[T, K, n, m]`."""
+    found = np.zeros((len(exponents), *worst.shape))
+    together = max(1, CHUNK // max(1, sampled[0].size * len(LAMBDAS)))
+    for start in range(0, len(sampled), together):
+        rounds = slice(start, start + together)
+        moments = _log_moments(samples, sampled, by_rate, rounds)
+        filled = np.arange(moments.shape[2]) < samples.taking_part[rounds, None, None]
+        for index, exponent in enumerate(exponents):
+            costs = round_costs(moments, worst[rounds, None, None], failure, exponent)
+            costs = np.where(filled[..., None], costs, 0.0)
+            steps = costs.max(axis=2, initial=0.0) if samples.members == "max" else costs.sum(axis=2)
+            found[index, rounds] = steps.sum(axis=1)
     return found
 
 
-def _log_moments(trace: pd.DataFrame, distances: np.ndarray, term: Term) -> np.ndarray:
-    """Return λ D_{λ+1} of each distance `[T, m]` under its round's sampling rate and noise, `[T, m, Λ]`."""
-    noise = trace["noise_std"].to_numpy()[:, None]
-    rates = trace["sampling_rate"].to_numpy()
+def _functions(samples: Samples, term: Term) -> dict[float, LogMoments]:
+    """Return sampling rate -> log-moments of scales, made for all distances sampled or charged at it."""
+    farthest = [most * samples.bound for most in samples.largest.values()]
+    arrays = [*samples.distances.values(), *samples.panels.values(), *farthest]
+    found = {}
+    for rate in np.unique(samples.sampling_rate):
+        rounds = samples.sampling_rate == rate
+        scales = [_scale(array[rounds], samples.noise_std[rounds]).ravel() for array in arrays]
+        found[rate] = log_moments(rate, np.concatenate(scales), term)
+    return found
+
+
+def _log_moments(
+    samples: Samples,
+    distances: np.ndarray,
+    by_rate: Mapping[float, LogMoments],
+    rounds: slice = slice(None),
+) -> np.ndarray:
+    """Return λ D_{λ+1} of each distance `[T, ...]` at its round's sampling rate and noise, `[T, ..., Λ]`."""
+    scale = _scale(distances[rounds], samples.noise_std[rounds])
+    rates = samples.sampling_rate[rounds]
+    if (rates == rates[0]).all():
+        return by_rate[rates[0]](scale)
+    found = np.empty((*scale.shape, len(LAMBDAS)))
+    for rate in np.unique(rates):
+        found[rates == rate] = by_rate[rate](scale[rates == rate])
+    return found
+
+
+def _scale(distances: np.ndarray, noise_std: np.ndarray) -> np.ndarray:
+    """Return Δ²/(2σ²) of distances `[T, ...]` under the noise of their rounds `[T]`, NaN where missing."""
+    noise = noise_std.reshape(-1, *[1] * (distances.ndim - 1))
     # Without noise everything is revealed, even by an update that happens to be zero.
     with np.errstate(divide="ignore", invalid="ignore"):
-        multipliers = np.where(noise > 0, noise / distances, np.where(np.isnan(distances), np.nan, 0.0))
-    found = np.full((*distances.shape, len(LAMBDAS)), np.nan)
-    for rate in np.unique(rates):
-        chosen = (rates == rate)[:, None] & ~np.isnan(multipliers)
-        found[chosen] = log_moment(rate, multipliers[chosen], term=term)
-    return found
+        scale = np.square(distances / noise, dtype=np.float64) / 2
+    return np.where(noise > 0, scale, np.where(np.isnan(distances), np.nan, np.inf))

@@ -40,7 +40,7 @@ def epsilon(
         delta,
         unit="client",
         relation="add_remove",
-        sampling_law=planned(sampling_rate, noise_multiplier, rounds).law,
+        sampling_law=planned(sampling_rate, noise_multiplier).law,
         accountant=accountant,
         sensitivity="C",
     )
@@ -130,13 +130,13 @@ def _by_the_library(
 ) -> float:
     from dp_accounting import ExplicitBracketInterval, calibrate_dp_mechanism
 
-    interval = pld.interval([planned(sampling_rate, low, rounds)], delta, "C", pld.CELLS)
+    interval = pld.interval([planned(sampling_rate, low)], [rounds], delta, "C", pld.CELLS)
     fresh = {"rdp": rdp.accountant, "pld": lambda: pld.accountant(interval)}
     with rdp.quietly():
         return float(
             calibrate_dp_mechanism(
                 fresh[accountant],
-                lambda multiplier: event(planned(sampling_rate, multiplier, rounds)),
+                lambda multiplier: event(planned(sampling_rate, multiplier), rounds),
                 epsilon,
                 delta,
                 ExplicitBracketInterval(low, high),

@@ -9,14 +9,16 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from fedpriv.account import ACCOUNTANTS
-from fedpriv.account.bayesian import DISTANCES
-from fedpriv.account.spend import Curve, attacker_accuracy
+from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
+from fedpriv.account.traced import check_distances, check_trace, completed
+from fedpriv.account.views import View, views
 from fedpriv.atomic import writing
 from fedpriv.errors import BadInput
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
 LEDGER = {
     "round": "int64",
+    "accounting": "str",
     "accountant": "str",
     "composition": "str",
     "distance": "str",
@@ -33,33 +35,27 @@ LEDGER = {
     "kind": "str",
 }
 
-# What the accountants read of a trace, and the values they can work with.
-NUMBERS = {
-    "population": (1, np.inf),
-    "cohort_size": (0, np.inf),
-    "sampling_rate": (1e-9, 1),
-    "clip_l2": (0, np.inf),
-    "noise_multiplier": (0, np.inf),
-    "noise_std": (0, np.inf),
-}
-WORDS = {"unit": ("client", "instance", "none"), "sampling_law": ("poisson", "fixed", "full")}
 
-
-def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], delta: float) -> pd.DataFrame:
+def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Deltas) -> pd.DataFrame:
     """Return the ledger of a trace: columns `LEDGER`, one row for each round and way of counting.
 
     A round without noise makes ε infinite from there on. Where the clip bound was itself taken from private
     data no row meets its assumptions. Raises BadInput naming the column that makes no sense.
     """
-    if not 0 < delta < 1:
-        raise BadInput(f"delta: found {delta:g}, allowed: above 0 and below 1")
+    for name, delta in deltas._asdict().items():
+        if not 0 < delta < 1:
+            raise BadInput(f"{name}: found {delta:g}, allowed: above 0 and below 1")
     check_trace(trace)
-    check_distances(distances, len(trace))
-    curves = [curve for accountant in ACCOUNTANTS.values() for curve in accountant(trace, distances, delta)]
-    return pd.concat([_rows(curve, trace, delta) for curve in curves], ignore_index=True)
+    check_distances(distances, trace)
+    frames = []
+    for view in views(trace, distances):
+        delta = deltas.of(view.unit)
+        for accountant in ACCOUNTANTS.values():
+            frames += [_rows(curve, view, trace, delta) for curve in accountant(view, delta)]
+    return pd.concat(frames, ignore_index=True)
 
 
-def account(directory: Path, delta: float) -> Path:
+def account(directory: Path, deltas: Deltas) -> Path:
     """Read a run directory's trace and distances, write its ledger.parquet, return that path.
 
     Raises BadInput naming the file that is missing or corrupt; an existing ledger is then left alone.
@@ -76,7 +72,7 @@ def account(directory: Path, delta: float) -> Path:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise _unreadable(source, error, "the distances that a run wrote") from None
     try:
-        frame = ledger(trace, distances, delta)
+        frame = ledger(completed(trace), distances, deltas)
     except BadInput as error:
         raise BadInput(f"{directory}: {error}") from None
     with writing(directory / "ledger.parquet") as path:
@@ -84,56 +80,19 @@ def account(directory: Path, delta: float) -> Path:
     return directory / "ledger.parquet"
 
 
-def check_trace(trace: pd.DataFrame) -> None:
-    """Raise BadInput naming the first column of a trace that cannot be what happened."""
-    for name in ("round", "clip_private", *NUMBERS, *WORDS):
-        if name not in trace:
-            raise BadInput(f"trace: found no column {name}, allowed: the columns that a run writes")
-    if not len(trace) or not np.array_equal(trace["round"], np.arange(1, len(trace) + 1)):
-        raise BadInput(f"trace: round: found {len(trace)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
-    for name, (low, high) in NUMBERS.items():
-        values = trace[name].to_numpy(dtype=np.float64)
-        wrong = values[~((values >= low) & (values <= high))]
-        if len(wrong):
-            raise BadInput(f"trace: {name}: found {wrong[0]:g}, allowed: {low} to {high}")
-    for name, allowed in WORDS.items():
-        found = sorted({str(word) for word in trace[name]})
-        if len(found) > 1 or found[0] not in allowed:
-            raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: one of {', '.join(allowed)}")
-    multiplier, clip, std = (trace[name].to_numpy() for name in ("noise_multiplier", "clip_l2", "noise_std"))
-    noisy = multiplier > 0
-    if (std[~noisy] != 0).any() or not np.allclose(std[noisy], multiplier[noisy] * clip[noisy], rtol=1e-6):
-        raise BadInput(
-            "trace: noise_std: found another value than noise_multiplier × clip_l2, allowed: that product"
-        )
-
-
-def check_distances(distances: Mapping[str, np.ndarray], rounds: int) -> None:
-    """Raise BadInput naming the first array that is not `[rounds, m]` of distances or NaN."""
-    for name in (prefix + distance for prefix in ("", "panel_") for distance in DISTANCES):
-        array = distances.get(name, np.empty((rounds, 0)))
-        if array.ndim != 2 or len(array) != rounds:
-            raise BadInput(
-                f"distances: {name}: found shape {array.shape}, allowed: one row for each of {rounds} rounds"
-            )
-        if (array < 0).any() or np.isinf(array).any():
-            raise BadInput(
-                f"distances: {name}: found a negative or infinite distance, allowed: finite, at least 0"
-            )
-
-
-def _rows(curve: Curve, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
+def _rows(curve: Curve, view: View, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
     """Return one curve as rows of the ledger."""
     met = curve.assumptions_met & ~trace["clip_private"].to_numpy(dtype=bool).cumsum().astype(bool)
     columns = {
         "round": trace["round"],
+        "accounting": view.accounting,
         "accountant": curve.accountant,
         "composition": curve.composition,
         "distance": curve.distance,
         "right_term": curve.right_term,
-        "unit": trace["unit"],
+        "unit": view.unit,
         "relation": curve.relation,
-        "sampling_law": trace["sampling_law"],
+        "sampling_law": view.law,
         "sensitivity": curve.sensitivity,
         "delta": delta,
         "epsilon": curve.epsilon,

@@ -6,17 +6,16 @@ log-moment at λ equals λ times the Rényi divergence of order λ + 1 (Mironov,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
-from fedpriv.account.events import blocks
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from fedpriv.account.views import View
 
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])
@@ -42,19 +41,27 @@ def log_moment(
 
     An infinite multiplier (nothing moves) costs 0, a zero multiplier (no noise) costs infinity.
     """
-    multipliers = np.asarray(noise_multiplier, dtype=np.float64)
     with np.errstate(divide="ignore", over="ignore"):
-        scale = (0.5 / multipliers**2).ravel()
+        scale = 0.5 / np.square(noise_multiplier, dtype=np.float64)
+    return np.stack([log_moment_at(sampling_rate, scale, int(order), term) for order in lambdas], axis=-1)
+
+
+def log_moment_at(sampling_rate: float, scale: np.ndarray, order: int, term: Term) -> np.ndarray:
+    """Return the log-moments at λ = `order` for each s = Δ²/(2σ²) in `scale`, of its shape.
+
+    As a function of s it is zero at zero, rises, and is convex: the log of a sum of exponentials of s. An
+    infinite s costs infinity, NaN stays NaN.
+    """
+    scale = np.asarray(scale, dtype=np.float64)
+    found = np.where(scale > 0, np.inf, np.minimum(scale, 0.0))
     proper = (scale > 0) & (scale < np.inf)
-    found = np.where(scale > 0, np.inf, 0.0)[:, None].repeat(len(lambdas), axis=1)
-    for column, order in enumerate(lambdas):
-        found[proper, column] = _one_order(sampling_rate, scale[proper], int(order), term)
     # Rounding may leave the sum of the binomial weights a hair below one.
-    return found.clip(min=0.0).reshape(*multipliers.shape, len(lambdas))
+    found[proper] = _log_sum(sampling_rate, scale[proper], order, term).clip(min=0.0)
+    return found
 
 
-def _one_order(sampling_rate: float, scale: np.ndarray, order: int, term: Term) -> np.ndarray:
-    """Return the log-moment at λ = `order` for each 1/(2z²) in `scale`, as a log-sum-exp over k."""
+def _log_sum(sampling_rate: float, scale: np.ndarray, order: int, term: Term) -> np.ndarray:
+    """Return the log-sum-exp over k for each of `scale`, a flat array of positive numbers."""
     trials = order + 1 if term == "both_left" else order
     k = np.arange(trials + 1.0)
     log_binomial = gammaln(trials + 1) - gammaln(k + 1) - gammaln(trials - k + 1)
@@ -99,18 +106,16 @@ def epsilon(
     return float(best(cost, delta, lambdas)[0])
 
 
-def curves(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], delta: float) -> list[Curve]:
+def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round for sensitivities C and 2C.
 
     The formula assumes Poisson sampling (full participation is its case q = 1); for `fixed` cohorts it is
-    computed with q = m/N all the same and marked as not meeting its assumptions. `distances` are not used.
+    computed with q = m/N all the same and marked as not meeting its assumptions.
     """
-    rounds = blocks(trace)
-    counts = [block.times for block in rounds]
     found = []
-    for sensitivity, relation in (("C", "add_remove"), ("2C", "replace_one")):
-        costs = [log_moment(block.sampling_rate, block.multiplier(sensitivity)) for block in rounds]
-        value, order = best(np.repeat(costs, counts, axis=0).cumsum(axis=0), delta)
+    for sensitivity, relation in view.relations.items():
+        costs = [log_moment(one.sampling_rate, one.multiplier(sensitivity)) for one in view.mechanisms]
+        value, order = best(view.running(np.array(costs)), delta)
         found.append(
             Curve(
                 value,
@@ -118,7 +123,7 @@ def curves(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], delta: floa
                 accountant="moments",
                 relation=relation,
                 sensitivity=sensitivity,
-                assumptions_met=rounds[0].law != "fixed",
+                assumptions_met=view.law != "fixed" and view.met(sensitivity),
             )
         )
     return found

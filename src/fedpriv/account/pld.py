@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedpriv.account import moments
-from fedpriv.account.events import Rounds, blocks, event, planned
+from fedpriv.account.events import Mechanism, event, planned
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    import pandas as pd
     from dp_accounting.pld import PLDAccountant
+
+    from fedpriv.account.views import View
 
 # Losses are rounded up to multiples of an interval: the library's 1e-4, coarser where ε is so large that the
 # cells would not fit. The rounding makes ε larger, by a few intervals at most.
@@ -25,6 +26,10 @@ CURVE_CELLS = 5_000  # per ε, of the rounds before it
 EACH_ROUND_UNTIL = 20
 STEP = 1.1
 
+# More distinct mechanisms than this have no curve: each is a loss distribution of its own, and all of them
+# are composed at every evaluated round.
+MOST = 8
+
 
 def accountant(width: float = FINEST) -> PLDAccountant:
     """Return a fresh library accountant for add/remove neighbours."""
@@ -33,19 +38,20 @@ def accountant(width: float = FINEST) -> PLDAccountant:
     return PLDAccountant(value_discretization_interval=width)
 
 
-def interval(rounds: list[Rounds], delta: float, sensitivity: str, cells: int) -> float:
+def interval(
+    mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str, cells: int
+) -> float:
     """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells."""
     cost = np.zeros(len(moments.LAMBDAS))
-    for block in rounds:
-        if block.noise_multiplier > 0:
-            multiplier = block.multiplier(sensitivity)
-            cost += block.times * moments.log_moment(block.sampling_rate, multiplier)
+    for mechanism, count in zip(mechanisms, times, strict=True):
+        if mechanism.noise_multiplier > 0:
+            cost += count * moments.log_moment(mechanism.sampling_rate, mechanism.multiplier(sensitivity))
     return max(FINEST, float(moments.best(cost, delta)[0]) / cells)
 
 
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours."""
-    return _epsilon([planned(sampling_rate, noise_multiplier, rounds)], delta, "C")
+    return _epsilon([planned(sampling_rate, noise_multiplier)], [rounds], delta, "C")
 
 
 def evaluated(rounds: int) -> list[int]:
@@ -56,50 +62,56 @@ def evaluated(rounds: int) -> list[int]:
     return found
 
 
-def curves(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], delta: float) -> list[Curve]:
-    """Return ε after every round for sensitivities C and 2C; nothing for `fixed` cohorts.
+def curves(view: View, delta: float) -> list[Curve]:
+    """Return ε after every round for sensitivities C and 2C; nothing for `fixed` samples or many mechanisms.
 
     The library has no loss distribution for sampling without replacement. Between the `evaluated` rounds a
-    curve carries the value of the next one, which is larger: ε never falls from round to round. `distances`
-    are not used.
+    curve carries the value of the next one, which is larger: ε never falls from round to round.
     """
-    rounds = blocks(trace)
-    if rounds[0].law == "fixed":
+    if view.law == "fixed" or len(view.mechanisms) > MOST:
         return []
     # As in rdp.py: add/remove at twice the sensitivity bounds replaced clients.
-    return [_curve(rounds, delta, "C", "add_remove"), _curve(rounds, delta, "2C", "replace_one")]
+    return [_curve(view, delta, sensitivity) for sensitivity in view.relations]
 
 
-def _epsilon(rounds: list[Rounds], delta: float, sensitivity: str) -> float:
-    composed = accountant(interval(rounds, delta, sensitivity, CELLS))
-    for block in rounds:
-        composed.compose(event(block, sensitivity))
+def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str) -> float:
+    composed = accountant(interval(mechanisms, times, delta, sensitivity, CELLS))
+    for mechanism, count in zip(mechanisms, times, strict=True):
+        if count:
+            composed.compose(event(mechanism, count, sensitivity))
     return float(composed.get_epsilon(delta))
 
 
-def _curve(rounds: list[Rounds], delta: float, sensitivity: str, relation: str) -> Curve:
-    """Return the curve from one loss distribution a block, which the library's accountant would rebuild."""
+def _curve(view: View, delta: float, sensitivity: str) -> Curve:
+    """Return the curve from one loss distribution a mechanism; the library's accountant would rebuild it."""
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism, identity
 
-    width = interval(rounds, delta, sensitivity, CURVE_CELLS)
-    total = sum(block.times for block in rounds)
-    grid = evaluated(total)
-    value = np.full(total, np.inf)
-    start, before = 0, identity(width)
-    for block in rounds:
-        if block.noise_multiplier == 0:
-            break
-        one_round = from_gaussian_mechanism(
-            block.multiplier(sensitivity),
+    done = view.counts.cumsum(axis=0)
+    width = interval(view.mechanisms, done[-1].tolist(), delta, sensitivity, CURVE_CELLS)
+    noisy = np.array([one.noise_multiplier > 0 for one in view.mechanisms])
+    once = {
+        index: from_gaussian_mechanism(
+            view.mechanisms[index].multiplier(sensitivity),
             value_discretization_interval=width,
-            sampling_prob=block.sampling_rate,
+            sampling_prob=view.mechanisms[index].sampling_rate,
         )
-        end = start + block.times
-        for last in (last for last in grid if start < last <= end):
-            until_last = before.compose(one_round.self_compose(last - start))
-            value[last - 1] = until_last.get_epsilon_for_delta(delta)
-        before, start = before.compose(one_round.self_compose(block.times)), end
-    value[-1] = _epsilon(rounds, delta, sensitivity)
-    value = np.minimum.accumulate(value[::-1])[::-1]
-    order = np.full(total, np.nan)
-    return Curve(value, order, accountant="pld", relation=relation, sensitivity=sensitivity)
+        for index in np.flatnonzero(noisy)
+    }
+    value = np.full(len(done), np.inf)
+    for last in evaluated(len(done)):
+        times = done[last - 1]
+        if times[~noisy].any():
+            break
+        composed = identity(width)
+        for index in np.flatnonzero(times):
+            composed = composed.compose(once[index].self_compose(int(times[index])))
+        value[last - 1] = composed.get_epsilon_for_delta(delta)
+    value[-1] = _epsilon(view.mechanisms, done[-1].tolist(), delta, sensitivity)
+    return Curve(
+        np.minimum.accumulate(value[::-1])[::-1],
+        np.full(len(done), np.nan),
+        accountant="pld",
+        relation=view.relations[sensitivity],
+        sensitivity=sensitivity,
+        assumptions_met=view.met(sensitivity),
+    )

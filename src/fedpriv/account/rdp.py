@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account.events import Rounds, blocks, event, planned
+from fedpriv.account.events import event, planned
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    import pandas as pd
     from dp_accounting.rdp import RdpAccountant
+
+    from fedpriv.account.views import View
 
 
 def accountant(relation: str = "add_remove") -> RdpAccountant:
@@ -44,37 +45,36 @@ def quietly() -> Iterator[None]:
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours."""
     with quietly():
-        composed = accountant().compose(event(planned(sampling_rate, noise_multiplier, rounds)))
+        composed = accountant().compose(event(planned(sampling_rate, noise_multiplier), rounds))
     return float(composed.get_epsilon(delta))
 
 
-def curves(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], delta: float) -> list[Curve]:
-    """Return ε after every round: for sensitivities C and 2C, or for `fixed` cohorts 2C alone.
+def curves(view: View, delta: float) -> list[Curve]:
+    """Return ε after every round: for sensitivities C and 2C, or for `fixed` samples 2C alone.
 
-    Divergences add over rounds, so one round of each block is evaluated and the rest is a running sum.
-    `distances` are not used.
+    Divergences add up, so each mechanism is evaluated once.
     """
-    rounds = blocks(trace)
-    if rounds[0].law == "fixed":
-        return [_curve(rounds, delta, "2C", "replace_one", "replace_one")]
+    if view.law == "fixed":
+        return [_curve(view, delta, "2C", "replace_one")]
     # The library has no Poisson event for replaced clients; see docs/accounting.md for why twice the
     # sensitivity under add/remove bounds it.
-    return [
-        _curve(rounds, delta, "C", "add_remove", "add_remove"),
-        _curve(rounds, delta, "2C", "replace_one", "add_remove"),
-    ]
+    return [_curve(view, delta, sensitivity, "add_remove") for sensitivity in view.relations]
 
 
-def _curve(rounds: list[Rounds], delta: float, sensitivity: str, relation: str, evaluated_as: str) -> Curve:
+def _curve(view: View, delta: float, sensitivity: str, evaluated_as: str) -> Curve:
     from dp_accounting.rdp import compute_epsilon
 
     orders = accountant().orders.tolist()
     with quietly():
-        one_round = [
-            accountant(evaluated_as).compose(event(block._replace(times=1), sensitivity)).rdp
-            for block in rounds
-        ]
-    total = np.repeat(one_round, [block.times for block in rounds], axis=0).cumsum(axis=0)
+        once = [accountant(evaluated_as).compose(event(one, 1, sensitivity)).rdp for one in view.mechanisms]
+    total = view.running(np.array(once))
     value, order = np.array([compute_epsilon(orders, divergence, delta) for divergence in total]).T
     order = np.where(np.isfinite(value), order, np.nan)
-    return Curve(value, order, accountant="rdp", relation=relation, sensitivity=sensitivity)
+    return Curve(
+        value,
+        order,
+        accountant="rdp",
+        relation=view.relations[sensitivity],
+        sensitivity=sensitivity,
+        assumptions_met=view.met(sensitivity),
+    )

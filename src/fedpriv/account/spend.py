@@ -1,6 +1,7 @@
 """One ε with everything that gives it meaning."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,17 @@ def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
     return 1.0 / (1.0 + np.exp(-np.asarray(epsilon, dtype=np.float64)))[()]
 
 
+class Deltas(NamedTuple):
+    """The δ at which each unit is counted, named as in a run's config."""
+
+    delta: float  # of clients
+    instance_delta: float
+
+    def of(self, unit: str) -> float:
+        """Return the δ of rows about `unit`."""
+        return self.instance_delta if unit == "instance" else self.delta
+
+
 @dataclass(frozen=True)
 class Spend:
     """An (ε, δ) and whose presence, against which neighbours, under which sampling, by which accountant."""
@@ -23,6 +35,7 @@ class Spend:
     relation: str
     sampling_law: str
     accountant: str
+    accounting: str = ""  # who sees what: sequential, parallel, sum, upload; empty for the server's own noise
     composition: str = ""
     distance: str = ""
     right_term: str = ""
@@ -41,6 +54,7 @@ class Spend:
             "unit": self.unit,
             "relation": self.relation,
             "sampling law": self.sampling_law,
+            "accounting": self.accounting,
             "accountant": self.accountant,
             "composition": self.composition,
             "distance": self.distance,
@@ -51,13 +65,13 @@ class Spend:
         words.append(f"{self.kind}, not a guarantee" if self.kind == "estimate" else self.kind)
         words.append(f"attacker accuracy {self.attacker_accuracy:.6g}")
         if not self.assumptions_met:
-            words.append("sampling mismatch")
+            words.append("sampling mismatch" if self.sampling_law == "fixed" else "assumptions not met")
         return f"ε = {self.epsilon:.4g} at δ = {self.delta:g} ({', '.join(words)})"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """ε after every round of one trace, by one accountant; the labels are those of `Spend`."""
+    """ε after every round of one view, by one accountant; the labels are those of `Spend`."""
 
     epsilon: np.ndarray  # [rounds]
     order: np.ndarray  # [rounds], the λ or Rényi order that gave it, NaN if there is none

@@ -12,6 +12,7 @@ Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean", "pairwise"]
 RightTerm = Literal["both_left", "as_printed"]
 Sensitivity = Literal["C", "2C"]
+Accounting = Literal["sequential", "parallel", "sum", "upload"]
 Empty = Literal[""]
 
 WORDS = {
@@ -20,6 +21,7 @@ WORDS = {
     "distance": get_args(Distance),
     "right_term": get_args(RightTerm),
     "sensitivity": get_args(Sensitivity),
+    "accounting": get_args(Accounting),
 }
 
 
@@ -31,6 +33,7 @@ class Choice(Frozen):
     distance: Distance | Empty = ""
     right_term: RightTerm | Empty = ""
     sensitivity: Sensitivity | Empty = ""
+    accounting: Accounting | Empty = ""  # empty: of noise that the server adds
 
     @model_validator(mode="before")
     @classmethod
@@ -45,7 +48,7 @@ class Choice(Frozen):
         wanted = (
             ("composition", "distance", "right_term") if self.accountant == "bayesian" else ("sensitivity",)
         )
-        given = tuple(name for name in list(WORDS)[1:] if getattr(self, name))
+        given = tuple(name for name in list(WORDS)[1:-1] if getattr(self, name))
         if given != wanted:
             raise PydanticCustomError(
                 "choice",
@@ -68,14 +71,15 @@ class Choice(Frozen):
         return "estimate" if self.accountant == "bayesian" else "guarantee"
 
     def __str__(self) -> str:
+        counted = f"{self.accounting} {self.accountant}".strip()
         if self.accountant == "bayesian":
             literal = ", right term as printed" if self.right_term == "as_printed" else ""
-            return f"bayesian, {self.composition}, {self.distance}{literal}"
-        return f"{self.accountant}, sensitivity {self.sensitivity}"
+            return f"{counted}, {self.composition}, {self.distance}{literal}"
+        return f"{counted}, sensitivity {self.sensitivity}"
 
 
 def _from_words(value: Any) -> Any:
-    """Read `bayesian product remove_mean` or `moments 2C`: every word belongs to one column only."""
+    """Read `bayesian product remove_mean` or `sum moments 2C`: every word belongs to one column only."""
     if not isinstance(value, str):
         return value
     read: dict[str, str] = {}

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedpriv.account import chords
+from fedpriv.account.moments import LAMBDAS, Term, log_moment
+
+MANY = chords.EXACT + 1
+
+
+def scales(multiplier: float, spread: float, seed: int = 0) -> np.ndarray:
+    """Return Δ²/(2σ²) of more distances than are evaluated one by one, up to twice the bound."""
+    logs = np.random.default_rng(seed).normal(-1.5, spread, MANY)
+    return (np.minimum(2.0, np.exp(logs)) / multiplier) ** 2 / 2
+
+
+def exact(rate: float, scale: np.ndarray, term: Term) -> np.ndarray:
+    return log_moment(rate, np.sqrt(0.5 / scale), term=term)
+
+
+@pytest.mark.parametrize("term", ["both_left", "as_printed"])
+@pytest.mark.parametrize(
+    ("rate", "multiplier"), [(0.001, 1.0), (0.01, 4.0), (0.1, 2.0), (0.34, 1.0), (1.0, 3.0)]
+)
+def test_what_is_read_off_chords_is_never_below_the_exact_value_and_hardly_above(
+    rate: float, multiplier: float, term: Term
+) -> None:
+    scale = scales(multiplier, spread=1.0)
+    some = scale[:1500]
+    read, true = chords.log_moments(rate, scale, term)(some), exact(rate, some, term)
+    assert (read >= true * (1 - 1e-12) - 1e-14).all()
+    assert (read <= true * (1 + 1e-3) + chords.NEGLIGIBLE).all()
+    assert np.mean(read / (true + 1e-12)) < 1 + 2e-4
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.floats(1e-4, 1), st.floats(0.5, 20), st.floats(0.01, 3), st.integers(0, 100))
+def test_chords_bound_whatever_the_rate_the_noise_and_the_spread(
+    rate: float, multiplier: float, spread: float, seed: int
+) -> None:
+    scale = scales(multiplier, spread, seed)
+    some = scale[:100]
+    read, true = chords.log_moments(rate, scale, "both_left")(some), exact(rate, some, "both_left")
+    assert (read >= true * (1 - 1e-12) - 1e-13).all()
+    assert (read <= true * (1 + 1e-3) + chords.NEGLIGIBLE).all()
+
+
+def test_few_values_are_evaluated_one_by_one() -> None:
+    scale = scales(2.0, 1.0)[:200].reshape(20, 10)
+    found = chords.log_moments(0.1, scale, "both_left")(scale)
+    assert found.shape == (20, 10, len(LAMBDAS))
+    np.testing.assert_allclose(found, exact(0.1, scale, "both_left"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_nothing_moved_costs_nothing_and_no_noise_costs_everything(many: bool) -> None:
+    scale = np.array([0.0, np.inf, np.nan, 0.1])
+    padded = np.concatenate([scale, scales(1.0, 1.0)]) if many else scale
+    found = chords.log_moments(0.1, padded, "both_left")(scale)
+    assert (found[0] == 0).all()
+    assert np.isinf(found[1]).all()
+    assert np.isnan(found[2]).all()
+    assert np.isfinite(found[3]).all()
+
+
+def test_a_larger_distance_never_costs_less() -> None:
+    scale = np.sort(scales(2.0, 1.0))
+    found = chords.log_moments(0.05, scale, "both_left")(scale[::50])
+    assert (np.diff(found, axis=0) >= -1e-12 * found[1:]).all()

@@ -1,0 +1,51 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpriv.errors import BadInput
+from fedpriv.spent import spent
+
+
+@pytest.fixture
+def finished(make_instances, tmp_path: Path) -> Path:
+    """Return a run directory of a joint run, as far as accounting reads it."""
+    trace = make_instances(rounds=3, joint=True, per_example=False)
+    trace.to_parquet(tmp_path / "trace.parquet", index=False)
+    np.savez(tmp_path / "distances.npz", remove_sum=np.full((3, 8), 0.1))
+    summary = {"account": {"delta": 1e-3, "instance_delta": 1e-4}}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    return tmp_path
+
+
+def deltas(directory: Path, **asked: float) -> dict[str, float]:
+    """Return unit -> δ of what a run has spent."""
+    return {spend.unit: spend.delta for spend in spent(directory, **asked)}
+
+
+def test_each_unit_is_counted_at_the_runs_own_delta(finished: Path) -> None:
+    assert deltas(finished) == {"client": 1e-3, "instance": 1e-4}
+
+
+def test_a_run_that_says_nothing_is_counted_at_the_defaults(finished: Path) -> None:
+    (finished / "summary.json").write_text(json.dumps({"account": {"delta": 1e-3}}))
+    assert deltas(finished) == {"client": 1e-3, "instance": 1e-5}
+
+
+def test_every_spend_says_who_sees_what(finished: Path) -> None:
+    spends = spent(finished)
+    assert {spend.accounting for spend in spends} == {"sum", "upload", "sequential", "parallel"}
+    assert all(f"accounting {spend.accounting}" in str(spend) for spend in spends)
+    assert all(f"unit {spend.unit}" in str(spend) for spend in spends)
+
+
+@pytest.mark.parametrize("name", ["delta", "instance_delta"])
+def test_a_ledger_that_counts_at_another_delta_is_left_alone(finished: Path, name: str) -> None:
+    assert deltas(finished, delta=1e-6, instance_delta=1e-7) == {"client": 1e-6, "instance": 1e-7}
+    before = pd.read_parquet(finished / "ledger.parquet")
+    with pytest.raises(BadInput, match=rf"^{name}: found 0.001, allowed: 1e-0\d, at which .*ledger.parquet"):
+        spent(finished, **{name: 1e-3})
+    pd.testing.assert_frame_equal(pd.read_parquet(finished / "ledger.parquet"), before)
+    assert deltas(finished) == {"client": 1e-6, "instance": 1e-7}
