@@ -7,7 +7,7 @@ import pytest
 from made_runs import write_run
 
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared import BudgetTable
+from fedpriv.report.declared_tables import BudgetTable, JointTable
 
 
 @pytest.fixture
@@ -35,21 +35,86 @@ def declared() -> BudgetTable:
     )
 
 
-@pytest.fixture
-def directories(tmp_path: Path) -> list[Path]:
-    """Return three seeds of a baseline and of a private run."""
+def write_small(directory: Path) -> list[Path]:
+    """Write three seeds of a baseline and of a private run."""
     return [
-        write_run(tmp_path / "runs", run, seed, private=private, final=final)
-        for run, private, final in (("n100_none", False, 0.97), ("n100_dp", True, 0.9))
+        write_run(directory / "runs", run, seed, scheme=scheme, final=final)
+        for run, scheme, final in (("n100_none", "none", 0.97), ("n100_dp", "client_dp", 0.9))
         for seed in range(3)
     ]
 
 
 @pytest.fixture
-def runs(directories: list[Path], tmp_path: Path) -> Path:
-    return collect(directories, tmp_path / "runs.parquet")
+def directories(tmp_path: Path) -> list[Path]:
+    """Return the folders of the small paper's runs, to be damaged."""
+    return write_small(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the collected runs of the small paper, to be read."""
+    folder = tmp_path_factory.mktemp("small")
+    return collect(write_small(folder), folder / "runs.parquet")
+
+
+@pytest.fixture(scope="session")
+def frame(runs: Path) -> pd.DataFrame:
+    return load(runs)
+
+
+JOINT_RUNS = {
+    # The ε of DP are 1.6 and 0.2 at the end: 1 is spent after round 7, and 0.1 after round 5.
+    "photos_none": {"scheme": "none", "final": 0.7},
+    "photos_dp": {"scheme": "joint", "final": 0.4},
+    "photos_dpsgd": {"scheme": "joint", "final": 0.6, "scale": 0.5, "per_example_clip": True},
+    "photos_bdp": {"scheme": "joint", "final": 0.65},
+}
 
 
 @pytest.fixture
-def frame(runs: Path) -> pd.DataFrame:
-    return load(runs)
+def joint() -> JointTable:
+    """Return a table of two settings at both levels; only the photographs were run."""
+    dp = {"client": "sum moments C", "instance": "sequential moments C"}
+    bdp = {unit: f"{words} bayesian product remove_sum" for unit, words in WORDS_OF_UNITS.items()}
+    columns = {
+        "dp": {"label": "DP, as the paper", "spends": dp},
+        "dpsgd": {"label": "DP-SGD", "spends": dp},
+        "bdp": {"label": "BDP", "spends": bdp},
+    }
+    rows = [
+        {
+            "label": label,
+            "clients": 100,
+            "baseline": {"run": f"{name}_none", "accuracy": 0.7},
+            "runs": {column: f"{name}_{column}" for column in columns},
+            "published": {"dp": 0.42, "bdp": 0.64},
+            "budgets": {
+                "client": {"epsilon": 1, "delta": 1e-3},
+                "instance": {"epsilon": 0.1, "delta": 1e-5},
+            },
+        }
+        for label, name in (("Photographs", "photos"), ("Digits", "digits"))
+    ]
+    return JointTable.model_validate(
+        {"title": "Both levels", "place": "Table IV", "columns": columns, "rows": rows}
+    )
+
+
+WORDS_OF_UNITS = {"client": "sum", "instance": "sequential"}
+
+
+@pytest.fixture(scope="session")
+def joint_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the collected runs of the photographs, three seeds each."""
+    folder = tmp_path_factory.mktemp("joint")
+    directories = [
+        write_run(folder, run, seed, **made, data="photos", note="Features of a network.", copies=11)
+        for run, made in JOINT_RUNS.items()
+        for seed in range(3)
+    ]
+    return collect(directories, folder / "joint.parquet")
+
+
+@pytest.fixture(scope="session")
+def joint_frame(joint_runs: Path) -> pd.DataFrame:
+    return load(joint_runs)

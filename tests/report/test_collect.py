@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from made_runs import ROUNDS, SPENDS, write_run
 
+from fedpriv.account.traced import SINCE
 from fedpriv.errors import BadInput
 from fedpriv.report.collect import SCHEMA, collect, load
 
@@ -83,5 +84,32 @@ def test_results_that_were_not_collected_are_refused(tmp_path, content):
 
 
 def test_a_stand_in_is_in_every_row(tmp_path):
-    run = write_run(tmp_path, "n100_dp", 0, private=True, stand_in_for="mnist")
+    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", stand_in_for="mnist")
     assert set(load(collect([run], tmp_path / "runs.parquet"))["stand_in_for"]) == {"mnist"}
+
+
+def test_how_the_data_were_made_is_in_every_row(tmp_path):
+    run = write_run(tmp_path, "photos_dp", 0, scheme="joint", note="Features of a network.")
+    assert set(load(collect([run], tmp_path / "runs.parquet"))["data_note"]) == {"Features of a network."}
+
+
+def test_the_cohort_law_is_kept_beside_the_sampling_law_of_an_epsilon(tmp_path):
+    run = write_run(tmp_path, "photos_dp", 0, scheme="joint")
+    trace = pd.read_parquet(run / "trace.parquet").assign(sampling_law="full")
+    trace.to_parquet(run / "trace.parquet")
+    frame = load(collect([run], tmp_path / "runs.parquet"))
+    assert set(frame["cohort_law"]) == {"full"} and set(frame["sampling_law"]) == {"poisson"}
+
+
+def test_a_trace_from_before_there_was_noise_at_clients_had_none(directories, tmp_path):
+    path = directories[3] / "trace.parquet"
+    pd.read_parquet(path).drop(columns=list(SINCE), errors="ignore").to_parquet(path)
+    frame = load(collect(directories, tmp_path / "runs.parquet"))
+    assert set(frame["instance_noise_multiplier"]) == {0.0} and set(frame["local_steps"]) == {0}
+
+
+def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directories, tmp_path):
+    path = directories[3] / "ledger.parquet"
+    pd.read_parquet(path).drop(columns="accounting").to_parquet(path)
+    with pytest.raises(BadInput, match=r"ledger\.parquet: found no column accounting"):
+        collect(directories, tmp_path / "runs.parquet")

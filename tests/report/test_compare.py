@@ -32,6 +32,17 @@ def test_every_published_accuracy_gets_a_verdict(paper):
     }
 
 
+def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):
+    tables.write(joint_runs, joint, paper / "tables/table4")
+    found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
+    assert found[100, "dp"] == "agrees" and found["Photographs", "baseline"] == "agrees"
+    assert found["Photographs", "dp"] == "below" and found["Digits", "bdp"] == "not run"
+    assert ("Photographs", "dpsgd") not in found
+    out = io.StringIO()
+    Console(file=out, width=200).print(compare(paper))
+    assert "Photographs" in out.getvalue() and "1,000" in out.getvalue()
+
+
 def test_numbers_and_claims_are_printed(paper):
     out = io.StringIO()
     Console(file=out, width=200).print(compare(paper))

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
 from fedpriv.report.curves import apart, exhausted
-from fedpriv.report.declared import CurvesFigure, EpsilonsFigure, Exhausted
+from fedpriv.report.declared_figures import CurvesFigure, EpsilonsFigure, Exhausted
 from fedpriv.report.figures import draw, write
 
 CURVES = CurvesFigure.model_validate(
@@ -57,6 +59,11 @@ def lines_of(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
 
 
+def words_of(figure):
+    """Return what the notes say, however they are wrapped."""
+    return " ".join(figure.texts[-1].get_text().split())
+
+
 def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
     lines = lines_of(draw(frame, CURVES).axes[0])
     assert list(lines) == ["no privacy", "client privacy"]
@@ -66,9 +73,49 @@ def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
 
 
 def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
-    panel, _, notes = draw(frame, CURVES).axes
+    figure = draw(frame, CURVES)
+    panel, _ = figure.axes
     assert panel.get_lines()
-    assert f"Not run in this preset: {CURVES.panels[1].title}." in notes.texts[0].get_text()
+    assert f"Not run in this preset: {CURVES.panels[1].title}." in words_of(figure)
+
+
+def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
+    data = CURVES.panels[0].model_dump()
+    data["lines"] = [*data["lines"], {"run": "n100_joint", "label": "both levels"}]
+    figure = draw(frame, CURVES.model_validate(CURVES.model_dump() | {"panels": [data]}))
+    assert list(lines_of(figure.axes[0])) == ["no privacy", "client privacy"]
+    assert "Not run in this preset: 100 clients: both levels." in words_of(figure)
+
+
+@pytest.mark.parametrize(
+    "place, title",
+    [
+        ("Figure 2", "Figure 2. Accuracy"),
+        ("eq. (1)", "Eq. (1). Accuracy"),
+        ("ours, beside Table I", "Accuracy"),
+    ],
+)
+def test_the_title_names_the_figure_that_is_reproduced(frame, place, title):
+    figure = draw(frame, CURVES.model_copy(update={"place": place}))
+    assert figure.get_suptitle() == title
+
+
+def test_the_legend_and_the_notes_stay_within_the_figure(frame):
+    data = CURVES.panels[0].model_dump()
+    data["lines"] = [
+        {"run": run, "label": f"{run}, one of several long labels, {number}"}
+        for number in range(2)
+        for run in ("n100_none", "n100_dp")
+    ]
+    figure = draw(frame, CURVES.model_validate(CURVES.model_dump() | {"panels": [data]}))
+    figure.canvas.draw()
+    panel, legend = figure.axes
+    boxes = [one.get_window_extent() for one in (*figure.texts, legend.get_legend())]
+    for box in boxes:
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+        assert box.y0 >= 0 and box.y1 <= figure.bbox.height
+    title, notes, legend = boxes
+    assert title.y0 > panel.get_window_extent().y1 and legend.y0 > notes.y1
 
 
 def test_a_figure_of_which_nothing_was_run_says_so(frame):
@@ -116,3 +163,10 @@ def test_labels_are_moved_apart_and_keep_their_order():
     heights = apart([98.0, 95.0, 96.0, 50.0])
     assert heights[0] > heights[2] > heights[1] > heights[3] == 50.0
     assert np.diff(sorted(heights)).min() >= 6.5
+
+
+def test_the_epsilons_of_one_panel_are_of_one_accounting():
+    spends = ["sum moments C", "upload moments C"]
+    panels = [{"title": "100 clients", "run": "n100_joint", "spends": spends}]
+    with pytest.raises(BadInput, match="found sum, upload, allowed: one accounting a panel"):
+        parse(EpsilonsFigure.model_validate, {"title": "Every ε", "panels": panels}, "paper.yaml")

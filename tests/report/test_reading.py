@@ -5,25 +5,26 @@ import pytest
 from made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.report.collect import collect, load
-from fedpriv.report.reading import at_end, epsilon_at, spent, within
+from fedpriv.report.reading import at_end, epsilon_at, growth, spent, within
 from fedpriv.report.spends import WORDS, Choice
 
 MOMENTS = Choice(accountant="moments")
-TOTAL = SPENDS["moments", "", "", "", "C"]
+SUM = Choice(accountant="moments", accounting="sum")
+SEQUENTIAL = Choice(accountant="moments", accounting="sequential")
+TOTAL = SPENDS["moments", "", "", "", "C", ""]
 
 
 @pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
 def test_within_a_budget_the_last_evaluated_affordable_round_is_read(frame, budget, round):
-    read = within(frame, "n100_dp", MOMENTS, budget)
+    read = within(frame, "n100_dp", (MOMENTS, budget))
     assert list(read["round"]) == [round] * 3
-    assert read["epsilon"].tolist() == pytest.approx([TOTAL * np.sqrt(round / ROUNDS)] * 3)
     assert read["accuracy"].tolist() == pytest.approx(
         [(0.9 + seed / 1000) * round / ROUNDS for seed in range(3)]
     )
 
 
 def test_a_budget_that_affords_no_evaluated_round_reads_nothing_for_any_seed(frame):
-    read = within(frame, "n100_dp", MOMENTS, 2.0)  # round 1 costs 1.79, and it was not evaluated
+    read = within(frame, "n100_dp", (MOMENTS, 2.0))  # round 1 costs 1.79, and it was not evaluated
     assert len(read) == 3 and read.isna().all(axis=None)
 
 
@@ -32,7 +33,30 @@ def test_training_stops_when_the_budget_is_first_exceeded(frame):
     late.loc[late["round"] == ROUNDS, "epsilon"] = (
         0.0  # an estimate may fall again; a stopped run does not go on
     )
-    assert list(within(late, "n100_dp", MOMENTS, 6.0)["round"]) == [10] * 3
+    assert list(within(late, "n100_dp", (MOMENTS, 6.0))["round"]) == [10] * 3
+
+
+@pytest.mark.parametrize(
+    "client, instance, round", [(1.0, 0.1, 4), (0.8, 0.1, 4), (0.8, 1.0, 4), (1.6, 0.2, 20)]
+)
+def test_within_several_budgets_the_first_that_is_exceeded_ends_the_reading(
+    joint_frame, client, instance, round
+):
+    read = within(joint_frame, "photos_dp", (SUM, client), (SEQUENTIAL, instance))
+    assert list(read["round"]) == [round] * 3
+    other_way = within(joint_frame, "photos_dp", (SEQUENTIAL, instance), (SUM, client))
+    assert other_way.equals(read)
+
+
+def test_an_epsilon_that_the_ledger_does_not_hold_affords_nothing(joint_frame):
+    read = within(joint_frame, "photos_dp", (SUM, 9.0), (MOMENTS, 9.0))
+    assert len(read) == 3 and read.isna().all(axis=None)
+
+
+def test_growth_starts_at_nothing_after_the_first_round(frame):
+    grown = growth(frame, "n100_dp", MOMENTS)
+    assert grown.shape == (ROUNDS, 3) and (grown.iloc[0] == 0).all()
+    assert grown.iloc[-1].tolist() == pytest.approx([TOTAL * (1 - np.sqrt(1 / ROUNDS))] * 3)
 
 
 def test_the_end_is_the_last_evaluated_round(frame):
@@ -40,7 +64,7 @@ def test_the_end_is_the_last_evaluated_round(frame):
 
 
 def test_epsilon_is_read_at_each_seeds_own_round(frame):
-    rounds = within(frame, "n100_dp", MOMENTS, 6.0)["round"]
+    rounds = within(frame, "n100_dp", (MOMENTS, 6.0))["round"]
     rounds.loc[1] = 5
     found = epsilon_at(frame, "n100_dp", Choice(accountant="rdp"), rounds)
     assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
@@ -55,6 +79,6 @@ def test_a_spend_reads_only_its_own_lines(frame):
 
 
 def test_rounds_without_noise_afford_nothing(tmp_path):
-    run = write_run(tmp_path, "n100_dp", 0, private=True, scale=np.inf)
+    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", scale=np.inf)
     frame = load(collect([run], tmp_path / "runs.parquet"))
-    assert within(frame, "n100_dp", MOMENTS, 1e9).isna().all(axis=None)
+    assert within(frame, "n100_dp", (MOMENTS, 1e9)).isna().all(axis=None)

@@ -11,7 +11,7 @@ from made_runs import write_run
 
 from fedpriv.report import cells, render
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared import RankingTable, SpendsTable
+from fedpriv.report.declared_tables import RankingTable, SpendsTable
 from fedpriv.report.tables import KINDS, write
 
 
@@ -67,7 +67,9 @@ def test_a_budget_that_affords_no_round_shows_a_dash_with_a_note(frame, declared
 
 def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared):
     runs = [
-        write_run(tmp_path, run, seed, private=run.endswith("dp"), stand_in_for="mnist")
+        write_run(
+            tmp_path, run, seed, scheme="client_dp" if run.endswith("dp") else "none", stand_in_for="mnist"
+        )
         for run in ("n100_none", "n100_dp")
         for seed in range(2)
     ]
@@ -92,7 +94,9 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
 
 def test_a_sampling_mismatch_is_said(tmp_path, declared):
     runs = [
-        write_run(tmp_path, run, 0, private=run.endswith("dp"), assumptions_met=False)
+        write_run(
+            tmp_path, run, 0, scheme="client_dp" if run.endswith("dp") else "none", assumptions_met=False
+        )
         for run in ("n100_none", "n100_dp")
     ]
     notes = "\n".join(table_of(load(collect(runs, tmp_path / "runs.parquet")), declared).notes)
@@ -121,7 +125,7 @@ def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(frame, decla
     assert [line["Kind"] for line in shown] == ["guarantee", "guarantee", "estimate", "estimate"]
     assert [line[dp] for line in shown] == ["5.66 (99.7)", "12.02 (> 99.9)", "1.41 (80.4)", cells.NONE]
     assert shown[1][bdp] == "17.00 (> 99.9)"
-    assert all(line["Neighbours"] == "add_remove" for line in shown[:3])
+    assert [line["Neighbours"] for line in shown[:3]] == ["add_remove", "replace_one", "add_remove"]
 
 
 def test_a_companion_of_runs_that_were_not_run_says_so(frame, declared):
@@ -197,6 +201,8 @@ def test_numbers_are_printed_with_their_interval():
     assert cells.percent([0.88, np.nan]) == cells.NONE
     assert cells.percent([-0.05, -0.05]) == "−5.0"
     assert cells.epsilon([0.05, 0.05]) == "0.050"
+    assert cells.epsilon([0.00042]) == "0.00042"
+    assert cells.epsilon([20464.56]) == "20465"
     assert cells.epsilon([np.inf, np.inf]) == "∞"
     assert cells.rounds([280, 285]) == "280–285"
     assert cells.attacker(0.99966) == "> 99.9"

@@ -1,53 +1,95 @@
-"""The table of the client-privacy experiments: accuracy within a budget, published under reproduced."""
+"""Accuracy within budgets, at one level or at both: published under reproduced."""
+
+from collections.abc import Iterator
 
 import pandas as pd
 
 from fedpriv.report import cells
-from fedpriv.report.declared import BudgetTable, Row, Rows
-from fedpriv.report.footnotes import footnotes, stand_ins
-from fedpriv.report.reading import BASELINE, column, present, spent
+from fedpriv.report.footnotes import accountings, footnotes, stand_ins
+from fedpriv.report.reading import epsilon_at, present, reading, spent
 from fedpriv.report.render import Table
+from fedpriv.report.rows import Cap, Row, Rows
+from fedpriv.report.spends import Choice
 from fedpriv.report.tidy import tidy
 
-ACCURACY, PRIVACY, ROUND = "Accuracy (%)", "Privacy (ε, δ)", "Read at round"
+ACCURACY, ROUND = "Accuracy (%)", "Read at round"
+ABSENT = "not run, or some seed has no evaluated round within the budget"
 Line = dict[tuple[str, str], str]
 
 
-def budget_table(frame: pd.DataFrame, declared: BudgetTable, name: str) -> Table:
+def budget_table(frame: pd.DataFrame, declared: Rows, name: str) -> Table:
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
     lines = [
         line for row in declared.rows for line in (reproduced(frame, declared, row), published(declared, row))
     ]
     display = pd.DataFrame(lines)
     display.columns = pd.MultiIndex.from_tuples(list(lines[0]))
-    notes = [*how_read(frame, declared), *under(frame, declared)]
+    notes = [*how_read(frame, declared), *ours(declared), *under(frame, declared)]
     if (display == cells.NONE).to_numpy().any():
-        notes.insert(0, f"{cells.NONE}: not run, or some seed has no evaluated round within the budget.")
+        notes.insert(0, f"{cells.NONE}: {ABSENT}{'s' if len(units(declared)) > 1 else ''}.")
     title = f"{declared.place}. {declared.title}{stand_ins(used(frame, declared))}"
     return Table(name, title, tidy(frame, declared, name), display, notes)
 
 
 def how_read(frame: pd.DataFrame, declared: Rows) -> list[str]:
     """Return the notes that say at which round a column was read, and what its ε means."""
-    labels = " and ".join(column.label for column in declared.columns.values())
-    notes = []
-    for one in declared.columns.values():
-        rows = pd.concat([spent(frame, row.run, one.spend) for row in declared.rows])
-        meaning = [", ".join(sorted(set(rows[name]))) for name in ("unit", "relation", "sampling_law")]
-        stated = "; unit {}, neighbours by {}, {} sampling".format(*meaning) if len(rows) else ""
-        notes.append(
-            f"{one.label}: read at the last evaluated round before ε ({one.spend}; {one.spend.kind}{stated}) "
-            "exceeds the published budget, and the ε spent by then."
+    found: dict[str, list[str]] = {}
+    for name, column in declared.columns.items():
+        runs = [declared.cell(row, name).run for row in declared.rows]
+        means = {unit: meaning(frame, runs, spend) for unit, spend in column.by_unit().items()}
+        both = ", ".join(f"{unit} ε ({words})" for unit, words in means.items())
+        said = (
+            f"before ε ({means['']}) exceeds the published budget, and the ε spent by then."
+            if "" in means
+            else f"before any ε exceeds its budget, and the ε spent by then: {both}."
         )
-    return [
-        *notes,
-        f"Baseline: accuracy at the last round. {labels} come from one run, and differ in how ε is counted.",
+        found.setdefault(said, []).append(column.label)
+    notes = [
+        f"{'; '.join(labels)}: read at the last evaluated round {said}" for said, labels in found.items()
     ]
+    if all(len({*row.private().values()}) == 1 for row in declared.rows):
+        labels = " and ".join(column.label for column in declared.columns.values())
+        runs = f"{labels} come from one run, and differ in how ε is counted."
+    else:
+        runs = "Every other column is a run of its own."
+    return [*notes, f"Baseline: accuracy at the last round. {runs}", *absent(frame, declared)]
+
+
+def meaning(frame: pd.DataFrame, runs: list[str], spend: Choice) -> str:
+    """Return a spend with what the ledgers of `runs` say it means."""
+    rows = pd.concat([spent(frame, run, spend) for run in runs])
+    words = [", ".join(sorted(set(rows[name]))) for name in ("unit", "relation", "sampling_law")]
+    stated = "; unit {}, neighbours by {}, {} sampling".format(*words) if len(rows) else ""
+    unmet = ", its assumptions not met" if not all(rows["assumptions_met"]) else ""
+    return f"{spend}; {spend.kind}{unmet}{stated}"
+
+
+def absent(frame: pd.DataFrame, declared: Rows) -> Iterator[str]:
+    """Yield a note for every ε that a column is read within and the ledger of its run does not hold."""
+    for row in declared.rows:
+        for name in declared.columns:
+            cell = declared.cell(row, name)
+            for spend, _ in cell.budgets:
+                if present(frame, cell.run) and spent(frame, cell.run, spend).empty:
+                    yield f"The ledger of {cell.run} holds no ε ({spend})."
+
+
+def ours(declared: Rows) -> Iterator[str]:
+    """Yield the note that names the columns which the paper does not have."""
+    labels = [
+        column.label
+        for name, column in declared.columns.items()
+        if all(row.prints(name) is None for row in declared.rows)
+    ]
+    if labels:
+        yield f"Ours, not in the paper: {', '.join(labels)}."
 
 
 def under(frame: pd.DataFrame, declared: Rows) -> list[str]:
     """Return the notes about the runs of a table."""
-    return footnotes(used(frame, declared), (run for run in declared.runs() if not present(frame, run)))
+    spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
+    missing = (run for run in declared.runs() if not present(frame, run))
+    return [*accountings(spends), *footnotes(used(frame, declared), missing)]
 
 
 def used(frame: pd.DataFrame, declared: Rows) -> pd.DataFrame:
@@ -55,46 +97,82 @@ def used(frame: pd.DataFrame, declared: Rows) -> pd.DataFrame:
     return frame.loc[frame["run"].isin(list(declared.runs()))]
 
 
-def delta_of(frame: pd.DataFrame, run: str) -> float:
-    """Return the δ that the ε of `run` are stated at."""
-    return float(frame.loc[(frame["run"] == run) & (frame["accountant"] != ""), "delta"].iloc[0])
-
-
-def reproduced(frame: pd.DataFrame, declared: BudgetTable, row: Row) -> Line:
+def reproduced(frame: pd.DataFrame, declared: Rows, row: Row) -> Line:
     """Return the line of what was measured; a cell that was not run or not within budget shows a dash."""
-    ran = {
-        name: present(frame, row.baseline.run if name == BASELINE else row.run) for name in names(declared)
-    }
-    read = {name: column(frame, declared, row, name) for name, there in ran.items() if there}
-    clients = frame.loc[frame["run"].isin((row.baseline.run, row.run)), "population"]
+    there = {name: declared.cell(row, name) for name in declared.labels}
+    read = {name: reading(frame, cell) for name, cell in there.items() if present(frame, cell.run)}
     line = {
-        ("", "Clients"): f"{clients.iloc[0] if len(clients) else row.clients:,}",
+        ("", declared.subject): subject(frame, declared, row),
         ("", "Source"): "reproduced" if read else "not run",
     }
-    for name, label in names(declared).items():
+    for name, label in declared.labels.items():
         line[ACCURACY, label] = cells.percent(read[name]["accuracy"]) if name in read else cells.NONE
-    for name, one in declared.columns.items():
-        line[PRIVACY, one.label] = cells.NONE
-        if name in read:
-            epsilon = cells.epsilon(read[name]["epsilon"])
-            line[PRIVACY, one.label] = cells.pair(epsilon, cells.delta(delta_of(frame, row.run)))
-    for name, one in declared.columns.items():
-        line[ROUND, one.label] = cells.rounds(read[name]["round"]) if name in read else cells.NONE
+    for unit, (heading, delta) in units(declared).items():
+        for name, column in declared.columns.items():
+            cap = next(cap for cap in there[name].caps if cap.unit == unit)
+            found = spent_by_then(frame, there[name].run, cap, read[name], delta) if name in read else None
+            line[heading, column.label] = found or cells.NONE
+    for name, column in declared.columns.items():
+        line[ROUND, column.label] = cells.rounds(read[name]["round"]) if name in read else cells.NONE
     return line
 
 
-def published(declared: BudgetTable, row: Row) -> Line:
-    """Return the line that the paper prints."""
-    accuracies = {BASELINE: row.baseline.accuracy}
-    accuracies |= {name: cell.accuracy for name, cell in row.published.items()}
-    line = {("", "Clients"): f"{row.clients:,}", ("", "Source"): "published"}
-    line |= {(ACCURACY, label): f"{100 * accuracies[name]:.0f}" for name, label in names(declared).items()}
-    for name, one in declared.columns.items():
-        cell = row.published[name]
-        line[PRIVACY, one.label] = cells.pair(f"{cell.epsilon:g}", cells.delta(cell.delta))
-    return line | {(ROUND, one.label): "" for one in declared.columns.values()}
+def published(declared: Rows, row: Row) -> Line:
+    """Return the line that the paper prints; nothing stands where it has no number."""
+    line = {("", declared.subject): here(declared, row, row.clients), ("", "Source"): "published"}
+    for name, label in declared.labels.items():
+        accuracy = declared.cell(row, name).published
+        line[ACCURACY, label] = "" if accuracy is None else f"{100 * accuracy:.0f}"
+    for unit, (heading, delta) in units(declared).items():
+        for name, column in declared.columns.items():
+            cell = declared.cell(row, name)
+            cap = next(cap for cap in cell.caps if cap.unit == unit)
+            text = with_delta(f"{cap.epsilon:g}", cap.delta, delta)
+            line[heading, column.label] = "" if cell.published is None else text
+    return line | {(ROUND, column.label): "" for column in declared.columns.values()}
 
 
-def names(declared: Rows) -> dict[str, str]:
-    """Return the label of every column of accuracies."""
-    return {BASELINE: "Baseline"} | {name: column.label for name, column in declared.columns.items()}
+def units(declared: Rows) -> dict[str, tuple[str, float | None]]:
+    """Return by unit the heading of its ε, and the δ in that heading: none if the cells show it."""
+    caps = [
+        cap for row in declared.rows for name in declared.columns for cap in declared.cell(row, name).caps
+    ]
+    found = {}
+    for unit in dict.fromkeys(cap.unit for cap in caps):
+        deltas = {cap.delta for cap in caps if cap.unit == unit}
+        if unit and len(deltas) == 1:
+            (delta,) = deltas
+            found[unit] = f"{unit.capitalize()} ε at δ = {cells.delta(delta)}", delta
+        else:
+            found[unit] = f"{unit.capitalize() or 'Privacy'} (ε, δ)", None
+    return found
+
+
+def with_delta(epsilon: str, delta: float, said: float | None) -> str:
+    """Return ε, and δ unless it was said."""
+    return epsilon if delta == said else cells.pair(epsilon, cells.delta(delta))
+
+
+def spent_by_then(
+    frame: pd.DataFrame, run: str, cap: Cap, read: pd.DataFrame, said: float | None
+) -> str | None:
+    """Return what `run` had spent at the rounds read; nothing if its ledger has no such ε."""
+    rows = spent(frame, run, cap.spend)
+    if rows.empty:
+        return None
+    epsilons = epsilon_at(frame, run, cap.spend, read["round"])
+    return with_delta(cells.epsilon(epsilons), float(rows["delta"].iloc[0]), said)
+
+
+def subject(frame: pd.DataFrame, declared: Rows, row: Row) -> str:
+    """Return what a row is about, with the number of clients that there really were."""
+    runs = {declared.cell(row, name).run for name in declared.labels}
+    clients = frame.loc[frame["run"].isin(runs), "population"]
+    return here(declared, row, int(clients.iloc[0]) if len(clients) else row.clients)
+
+
+def here(declared: Rows, row: Row, clients: int) -> str:
+    """Return what a row is about; of `clients`, if they are not those declared."""
+    if isinstance(row.key, int):
+        return f"{clients:,}"
+    return str(row.key) if clients == row.clients else f"{row.key} (here N = {clients:,})"

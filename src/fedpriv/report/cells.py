@@ -26,9 +26,14 @@ def percent(values: Iterable[float]) -> str:
 
 
 def epsilon(values: Iterable[float]) -> str:
-    """Return the ε of several seeds; two digits after the point, three below 0.1."""
+    """Return the ε of several seeds: two digits after the point, two that count below 0.1, none from 1000."""
     found = interval(values)
-    return "∞" if np.isinf(found.mean) else with_interval(found, 3 if found.mean < 0.1 else 2)
+    if np.isinf(found.mean):
+        return "∞"
+    if found.mean >= 1000:
+        return with_interval(found, 0)
+    small = np.floor(np.log10(found.mean)) if 0 < found.mean < 1 else 0
+    return with_interval(found, int(np.clip(1 - small, 2, 9)))
 
 
 def attacker(value: float) -> str:

@@ -16,9 +16,10 @@ from fedpriv.report import render
 from fedpriv.report.check import Outcome
 from fedpriv.report.claim import Claim
 from fedpriv.report.collect import load
-from fedpriv.report.declared import TABLES, Rows, TableSpec
+from fedpriv.report.declared import TABLES
 from fedpriv.report.footnotes import footnotes, stand_ins
 from fedpriv.report.interval import interval
+from fedpriv.report.rows import TableSpec, with_cells
 
 VERDICTS = {
     "reproduced": "every cell that the claim is about was run and holds (a claim about some cell: one holds)",
@@ -51,7 +52,7 @@ def claims_table(
     frame: pd.DataFrame, claims: Sequence[Claim], tables: Mapping[str, TableSpec]
 ) -> render.Table:
     """Return a line a claim; the notes say what a verdict means."""
-    rows = {name: table for name, table in tables.items() if isinstance(table, Rows)}
+    rows = with_cells(tables)
     lines = [judge(claim, list(claim.check.outcomes(frame, rows))) for claim in claims]
     tidy = pd.DataFrame(lines, columns=COLUMNS)
     display = pd.DataFrame(

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.account.ledger import LEDGER
+from fedpriv.account.traced import SINCE, completed
 from fedpriv.atomic import writing
 from fedpriv.errors import BadInput
 from fedpriv.trace import TRACE
@@ -26,11 +27,13 @@ SCHEMA = {
     "run": "category",
     "seed": "int64",
     **stored(TRACE),  # what training did
+    "cohort_law": "category",  # how clients were drawn; `sampling_law` is that of the unit of an ε
     **stored(LEDGER),  # what it cost
     # what it was computed from and on
     "preset": "category",
     "paper": "category",
     "data": "category",
+    "data_note": "category",  # how the data were made, where there is something to say
     "stand_in_for": "category",
     "train_examples": "int64",
     "test_examples": "int64",
@@ -64,8 +67,9 @@ def load(path: Path) -> pd.DataFrame:
 
 def one_run(directory: Path) -> pd.DataFrame:
     """Return the trace of one run directory, its ledger beside it, the facts of its summary in every row."""
-    trace = table(directory / "trace.parquet", ["round", "scheme", *KEYS, "population", "test_accuracy"])
-    ledger = table(directory / "ledger.parquet", ["round", "accountant", "epsilon", "delta", *KEYS])
+    trace = completed(table(directory / "trace.parquet", [name for name in TRACE if name not in SINCE]))
+    trace["cohort_law"] = trace["sampling_law"]
+    ledger = table(directory / "ledger.parquet", list(LEDGER))
     if stray := sorted(set(ledger["round"]) - set(trace["round"])):
         raise BadInput(
             f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
@@ -89,6 +93,7 @@ def facts(path: Path) -> dict[str, Any]:
                 for name in ("run", "seed", "preset", "paper", "evaluated_on", "parameters")
             },
             "data": data["name"],
+            "data_note": data.get("note") or "",
             "stand_in_for": data.get("stand_in_for") or "",
             "train_examples": data["train"],
             "test_examples": data["test"],

@@ -31,13 +31,13 @@ def compare(directory: Path) -> RenderableType:
     Raises BadInput naming the folder or file that is missing or not what the workflow writes.
     """
     accuracies = Table(
-        "Table", "Clients", "Column", "Published (%)", "Reproduced (%)", "Verdict", title="Accuracy"
+        "Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict", title="Accuracy"
     )
     for line in published_and_reproduced(directory).to_dict("records"):
         found = Interval(*(100 * line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
         accuracies.add_row(
             line["table"],
-            f"{line['row']:,}",
+            line["row"] if isinstance(line["row"], str) else f"{line['row']:,}",
             line["column"],
             f"{100 * line['published']:.0f}",
             cells.with_interval(found, 1),

@@ -1,15 +1,18 @@
 """A panel of accuracies: a line a run with its interval, published values, rounds at which budgets end."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedpriv.report.declared import CurvePanel, Exhausted
+from fedpriv.report.declared_figures import CurvePanel, CurvesFigure, Exhausted
 from fedpriv.report.interval import interval
 from fedpriv.report.reading import accuracies, present, spent
 
 GREY = "#707070"
 FEW = 3  # with fewer seeds the interval covers everything and says nothing
+BANDS = "Bands: 95 % intervals over seeds; fewer than three seeds are drawn themselves, thin."
 LABEL_GAP = 6.5  # percent points between two labels beside the axes, so that they do not overlap
 
 
@@ -20,7 +23,9 @@ def curves(axes: Axes, frame: pd.DataFrame, panel: CurvePanel) -> None:
         return
     for number, line in enumerate(panel.lines):
         if line in there:
-            band(axes, accuracies(frame, line.run), line.label, f"C{number}")
+            read = accuracies(frame, line.run)
+            seeds = 100 * read.pivot(index="round", columns="seed", values="test_accuracy")
+            band(axes, seeds, (0, 100), label=line.label, color=f"C{number}")
     last = int(accuracies(frame, there[0].run).loc[:, "round"].max())
     for mark, height in zip(
         panel.published, apart([100 * mark.value for mark in panel.published]), strict=True
@@ -51,17 +56,20 @@ def curves(axes: Axes, frame: pd.DataFrame, panel: CurvePanel) -> None:
     axes.set(xlabel="Round", ylabel="Test accuracy (%)", xlim=(0, last), ylim=(0, 102))
 
 
-def band(axes: Axes, read: pd.DataFrame, label: str, colour: str) -> None:
-    """Draw the mean over seeds against round, and its interval as a band; few seeds are drawn themselves."""
-    places = np.unique(read.loc[:, "round"])
-    found = np.array([interval(100 * read.loc[read["round"] == place, "test_accuracy"]) for place in places])
-    axes.plot(places, found[:, 0], label=label, color=colour)
-    seeds = [seed for _, seed in read.groupby("seed")]
-    if len(seeds) >= FEW:
-        axes.fill_between(places, *np.clip(found[:, 1:3], 0, 100).T, color=colour, alpha=0.2, linewidth=0)
+def band(axes: Axes, seeds: pd.DataFrame, ends: tuple[float, float], **style: Any) -> None:
+    """Draw the mean over seeds, a column each, against round, and its interval, within `ends`, as a band.
+
+    Few seeds are drawn themselves.
+    """
+    places = seeds.index.to_numpy()
+    found = np.array([interval(seeds.loc[place].dropna()) for place in places])
+    (line,) = axes.plot(places, found[:, 0], **style)
+    if seeds.shape[1] >= FEW:
+        low, high = np.clip(found[:, 1:3], *ends).T
+        axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         return
-    for seed in seeds:
-        axes.plot(seed["round"], 100 * seed["test_accuracy"], color=colour, alpha=0.4, linewidth=0.6)
+    for seed in seeds if seeds.shape[1] > 1 else ():
+        axes.plot(places, seeds[seed], color=line.get_color(), alpha=0.4, linewidth=0.6)
 
 
 def exhausted(frame: pd.DataFrame, budget: Exhausted) -> float | None:
@@ -80,3 +88,12 @@ def apart(heights: list[float]) -> list[float]:
     for place in np.argsort(heights)[::-1]:
         placed[int(place)] = ceiling = min(heights[place], ceiling - LABEL_GAP)
     return list(placed.values())
+
+
+def notes(frame: pd.DataFrame, declared: CurvesFigure) -> list[str]:
+    """Return what the bands and the thin lines mean."""
+    marks = (
+        ("Dashed: published.", any(panel.published for panel in declared.panels)),
+        ("Dotted: the budget is spent.", any(panel.budgets for panel in declared.panels)),
+    )
+    return [" ".join([BANDS, *(words for words, there in marks if there)])]

@@ -4,13 +4,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from fedpriv.report.declared import EpsilonPanel
+from fedpriv.report.declared_figures import EpsilonPanel, EpsilonsFigure
+from fedpriv.report.footnotes import ESTIMATE, accountings
 from fedpriv.report.reading import spent
 from fedpriv.report.spends import Choice
 
 COLOURS = ("moments", "rdp", "pld", "product", "hoelder", "panel")
 # Lines with the same marker measure against the same sensitivity, so they may be compared.
 MARKERS = {"C": "", "remove_sum": "", "2C": "o", "remove_mean": "o", "pairwise": "^"}
+LINES = "Means over seeds; solid a guarantee, dashed an estimate; the same marker, the same sensitivity."
 
 
 def every_epsilon(axes: Axes, frame: pd.DataFrame, panel: EpsilonPanel) -> None:
@@ -35,8 +37,15 @@ def every_epsilon(axes: Axes, frame: pd.DataFrame, panel: EpsilonPanel) -> None:
     for mark in panel.published:
         axes.axhline(mark.value, color="#707070", linewidth=0.5, linestyle=(0, (4, 3)))
         axes.annotate(mark.label, (1.015, mark.value), xycoords=("axes fraction", "data"), fontsize=6)
-    axes.set(xlabel="Round", ylabel="ε", yscale="log", xlim=(0, None))
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    logarithmic(axes, "ε")
+
+
+def logarithmic(axes: Axes, label: str) -> None:
+    """Let `axes` show an ε against round on a logarithmic axis with plain numbers."""
+    axes.set(xlabel="Round", ylabel=label, yscale="log", xlim=(0, axes.dataLim.xmax))
+    low, high = axes.get_ylim()
+    # Over more than two decades there is no place for more than the powers of ten.
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda epsilon, _: f"{epsilon:g}"))
 
@@ -44,3 +53,9 @@ def every_epsilon(axes: Axes, frame: pd.DataFrame, panel: EpsilonPanel) -> None:
 def label(spend: Choice) -> str:
     """Return what the legend says of a spend."""
     return f"{spend}{' (estimate)' if spend.kind == 'estimate' else ''}"
+
+
+def notes(frame: pd.DataFrame, declared: EpsilonsFigure) -> list[str]:
+    """Return what the lines mean."""
+    spends = [spend for panel in declared.panels for spend in panel.spends]
+    return [LINES, *accountings(spends), ESTIMATE]

@@ -2,37 +2,47 @@
 
 from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
+from math import ceil
 from pathlib import Path
+from re import findall
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import pandas as pd
 
 from fedpriv.atomic import writing
+from fedpriv.report import attacker, curves, every_epsilon, growing
 from fedpriv.report.collect import load
-from fedpriv.report.curves import curves
-from fedpriv.report.declared import FigureSpec
-from fedpriv.report.every_epsilon import every_epsilon
-from fedpriv.report.footnotes import ESTIMATE, data, settings, stand_ins
+from fedpriv.report.declared_figures import FigureSpec, Panel, SpendLine
+from fedpriv.report.footnotes import data, instances, settings, stand_ins
+from fedpriv.report.reading import present, spent
 
 matplotlib.use("agg")  # no display: figures are files
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-# A kind draws one panel and returns nothing; what it labels ends up in one legend under all panels.
-KINDS: dict[str, Callable[[Axes, pd.DataFrame, Any], None]] = {"curves": curves, "epsilons": every_epsilon}
-PANEL_WIDTH, PANEL_HEIGHT = 2.45, 2.1  # inches, as everything here
-TITLE, LEGEND_LINE, LEGEND_COLUMN, NOTE_LINE = 0.3, 0.15, 2.3, 0.12
-LETTERS = 20  # of a note, an inch
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 
 
-BANDS = (
-    "Bands: 95 % intervals over seeds; fewer than three seeds are drawn themselves, thin. "
-    "Dashed: published. Dotted: the budget is spent."
-)
+class Kind(NamedTuple):
+    """How a panel is drawn (what it labels ends up in one legend under all panels), and what must be said."""
+
+    draw: Callable[[Axes, pd.DataFrame, Any], None]
+    notes: Callable[[pd.DataFrame, Any], list[str]]
+
+
+KINDS = {
+    "curves": Kind(curves.curves, curves.notes),
+    "epsilons": Kind(every_epsilon.every_epsilon, every_epsilon.notes),
+    "growth": Kind(growing.growing, growing.notes),
+    "attacker": Kind(attacker.attacker, attacker.notes),
+}
+PANEL_WIDTH, PANEL_HEIGHT = 2.45, 2.3  # inches, as everything here
+TITLE_LINE, LEGEND_LINE, GAP = 0.15, 0.15, 0.07
+EDGE = 0.01  # left of title and notes, as a share of the width
 
 
 def write(runs: Path, declared: FigureSpec, stem: Path) -> list[Path]:
@@ -50,61 +60,101 @@ def write(runs: Path, declared: FigureSpec, stem: Path) -> list[Path]:
     return [stem.with_suffix(".pdf"), stem.with_suffix(".png")]
 
 
-def draw(frame: pd.DataFrame, declared: Any) -> Figure:
-    """Return the figure: panels in a row, one legend and the notes under them, each in its own strip."""
+def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
+    """Return the figure: panels in a row, one legend and the notes under them."""
     # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
-    panels = [panel for panel in declared.panels if len(made(frame, panel))] or declared.panels[:1]
-    left_out = [panel.title for panel in declared.panels if panel not in panels]
-    width = PANEL_WIDTH * max(2, len(panels))  # a title and two columns of legend need that much
+    parts = declared.parts()
+    panels = [panel for panel in parts if len(made(frame, panel))] or parts[:1]
+    width = PANEL_WIDTH * max(2, len(panels))  # a title and the notes need that much
     used = frame.loc[frame["run"].isin(list(declared.runs()))]
-    notes = [line for note in caption(used, declared, left_out) for line in wrap(note, int(width * LETTERS))]
-    columns = max(1, int(width / LEGEND_COLUMN))
-    most = max(len(panel.lines if declared.kind == "curves" else panel.spends) for panel in panels)
-    strips = [PANEL_HEIGHT, LEGEND_LINE * (-(-most // columns) + 0.5), NOTE_LINE * len(notes)]
-    figure = plt.figure(figsize=(width, sum(strips) + TITLE))
-    grid = figure.add_gridspec(3, len(panels), height_ratios=strips)
+    figure = plt.figure(figsize=(width, PANEL_HEIGHT))
+    grid = figure.add_gridspec(2, len(panels))
     rows = [figure.add_subplot(grid[0, number]) for number in range(len(panels))]
     for axes, panel in zip(rows, panels, strict=True):
         axes.set_title(panel.title + here(frame, panel))
-        KINDS[declared.kind](axes, frame, panel)
+        KINDS[declared.kind].draw(axes, frame, panel)
         if not axes.has_data():
             axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color="gray")
             axes.set(xticks=[], yticks=[])
+    strips = [PANEL_HEIGHT, LEGEND_LINE * (labelled(figure.add_subplot(grid[1, :]), rows) + 0.5)]
+    grid.set_height_ratios(strips)
+    title = figure.suptitle("", x=EDGE, ha="left")
+    above = TITLE_LINE * (wrapped(title, [titled(declared) + stand_ins(used)]) + 1)
+    said = [*data(used), *settings(used), *instances(used), *left_out(frame, parts, panels)]
+    notes = figure.text(EDGE, 0, "", va="bottom", fontsize=6, color="#606060")
+    wrapped(notes, said + KINDS[declared.kind].notes(frame, declared))
+    # The notes are at the bottom, as high as they are; the rest is laid out above them.
+    below = notes.get_window_extent().height / figure.dpi + 2 * GAP
+    height = sum(strips) + above + below
+    figure.set_size_inches(width, height)
+    notes.set_y(GAP / height)
+    notes.set_in_layout(False)
+    figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, below / height, 1, 1 - below / height)))
+    return figure
+
+
+def labelled(legend: Axes, rows: Sequence[Axes]) -> int:
+    """Put what the panels label into `legend`, in as many columns as fit; return the number of lines."""
     entries = {
         label: handle
         for axes in rows
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    legend, under = (figure.add_subplot(grid[strip, :]) for strip in (1, 2))
     legend.axis("off")
-    legend.legend(list(entries.values()), list(entries), loc="center", ncols=columns, borderaxespad=0)
-    under.axis("off")
-    text = under.text(
-        0, 1, "\n".join(notes), va="top", fontsize=6, color="#606060", transform=under.transAxes
-    )
-    text.set_in_layout(False)  # its strip is high enough
-    figure.suptitle(declared.title + stand_ins(used), x=0.01, ha="left")
-    return figure
+    lines = 0
+    fits = False
+    while entries and not fits:
+        lines += 1
+        columns = ceil(len(entries) / lines)
+        handles, labels = list(entries.values()), list(entries)
+        box = legend.legend(handles, labels, loc="center", ncols=columns, borderaxespad=0)
+        fits = columns == 1 or box.get_window_extent().width < legend.figure.bbox.width * (1 - 3 * EDGE)
+    return lines
 
 
-def here(frame: pd.DataFrame, panel: Any) -> str:
-    """Return the number of clients where it is not the one in the title of the panel."""
-    numbers = {f"{number:,}" for number in set(made(frame, panel)["population"])}
-    return f" (here {', '.join(sorted(numbers))})" if numbers - set(panel.title.split()) else ""
+def wrapped(text: Text, paragraphs: Sequence[str]) -> int:
+    """Let `text` say `paragraphs` in lines that its figure is wide enough for; return their number."""
+    figure = text.get_figure()
+    assert figure is not None
+    room = figure.bbox.width * (1 - 3 * EDGE)
+    letters = max(map(len, paragraphs), default=0)
+    while True:
+        lines = [line for paragraph in paragraphs for line in wrap(paragraph, letters)]
+        text.set_text("\n".join(lines))
+        taken = text.get_window_extent().width
+        if taken <= room:
+            return len(lines)
+        letters = min(letters - 1, int(letters * room / taken))
 
 
-def made(frame: pd.DataFrame, panel: Any) -> pd.DataFrame:
+def titled(declared: FigureSpec) -> str:
+    """Return the title, with the figure of the paper that this one stands for."""
+    theirs = declared.place and not declared.place.startswith("ours")
+    return f"{declared.place[0].upper()}{declared.place[1:]}. {declared.title}" if theirs else declared.title
+
+
+def here(frame: pd.DataFrame, panel: Panel) -> str:
+    """Return the numbers of clients where they are not those that the panel speaks of."""
+    said = " ".join([panel.title, *(line.label for line in panel.drawn())])
+    spoken = set(findall(r"([\d,]+) clients", said))
+    numbers = {f"{number:,}" for number in sorted(set(made(frame, panel)["population"]))}
+    return f" (here {', '.join(sorted(numbers, key=len))})" if spoken and numbers - spoken else ""
+
+
+def made(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     """Return what there is of the runs of a panel."""
-    runs = [line.run for line in panel.lines] if hasattr(panel, "lines") else [panel.run]
-    return frame.loc[frame["run"].isin(runs)]
+    return frame.loc[frame["run"].isin([line.run for line in panel.drawn()])]
 
 
-def caption(used: pd.DataFrame, declared: FigureSpec, left_out: Sequence[str]) -> list[str]:
-    """Return the notes that no figure may be without."""
-    notes = [*data(used), *settings(used)]
-    if left_out:
-        notes.append(f"Not run in this preset: {', '.join(left_out)}.")
-    if declared.kind == "curves":
-        return [*notes, BANDS]
-    lines = "Means over seeds; solid a guarantee, dashed an estimate; the same marker, the same sensitivity."
-    return [*notes, lines, ESTIMATE]
+def left_out(frame: pd.DataFrame, parts: Sequence[Panel], panels: Sequence[Panel]) -> list[str]:
+    """Return the notes that name the panels, and the lines in the others, that could not be drawn."""
+    missing, uncounted = [part.title for part in parts if part not in panels], []
+    for panel in panels if len(parts) > len(missing) else ():
+        for line in panel.drawn():
+            name = ": ".join(filter(None, (panel.title, line.label)))
+            if not present(frame, line.run):
+                missing.append(name)
+            elif isinstance(line, SpendLine) and spent(frame, line.run, line.spend).empty:
+                uncounted.append(f"{name} ({line.spend})")
+    notes = [f"Not run in this preset: {'; '.join(missing)}."] if missing else []
+    return notes + ([f"Not in the ledger: {'; '.join(uncounted)}."] if uncounted else [])

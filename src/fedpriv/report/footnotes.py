@@ -1,14 +1,31 @@
 """What stands under every table: data, seeds, sampling, hardware, and what was not run."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
 from fedpriv.report.interval import METHOD
+from fedpriv.report.spends import Choice
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
+MISMATCH = "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."
+SEQUENTIAL = (
+    "Sequential accounting supposes that it is secret, and drawn anew for every step, which client holds an "
+    "example; here examples stay where they are, and no sequential ε is a guarantee."
+)
+MEAN_CLIPPED = (
+    "Where only the mean of a batch was clipped, an instance ε that takes C for its sensitivity is what the "
+    "paper claims, not a guarantee; that clipping certifies 2C."
+)
+# What each word of an accounting means.
+ACCOUNTINGS = {
+    "sequential": "an example is drawn with its share of all clients' examples; the costs of clients add up",
+    "parallel": "an example is drawn with its share of its client's examples; the most costly client counts",
+    "sum": "against who sees only the sum of the uploads, as behind secure aggregation",
+    "upload": "against who sees every upload, such as a server without secure aggregation",
+}
 
 
 def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple]:
@@ -26,7 +43,7 @@ def stand_ins(frame: pd.DataFrame) -> str:
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
-    parts = (data, models, seeds, settings, accounting, machines)
+    parts = (data, models, seeds, settings, instances, accounting, machines)
     notes = [note for part in parts for note in part(frame)]
     names = sorted(set(missing))
     return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
@@ -35,11 +52,12 @@ def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
 def data(frame: pd.DataFrame) -> list[str]:
     """Name the data, what they stand in for, and the split that was evaluated."""
     notes = []
-    columns = ("data", "stand_in_for", "train_examples", "test_examples", "evaluated_on")
-    for name, wanted, train, test, split in unique(frame, columns):
+    columns = ("data", "stand_in_for", "train_examples", "test_examples", "evaluated_on", "data_note")
+    for name, wanted, train, test, split, made in unique(frame, columns):
         stands = f" standing in for {wanted}: these are not the paper's data" if wanted else ""
+        how = f" {made.removesuffix('.')}." if made else ""
         notes.append(
-            f"Data: {name}{stands}; {train:,} training examples, accuracy on {test:,} {split} examples."
+            f"Data: {name}{stands}; {train:,} training examples, accuracy on {test:,} {split} examples.{how}"
         )
     return notes
 
@@ -76,27 +94,66 @@ def seeds(frame: pd.DataFrame) -> list[str]:
 
 def settings(frame: pd.DataFrame) -> list[str]:
     """Say for every population how clients were drawn, how much noise there was, how often data repeat."""
-    notes = []
-    columns = ["population", "sampling_law", "sampling_rate", "repetition", "rounds_wanted"]
-    noises = {setting: (set(), set()) for setting in sorted(unique(frame, columns))}
-    for *setting, sigma, clip in unique(frame, [*columns, "noise_multiplier", "clip_l2"]):
-        if sigma > 0:
-            noises[tuple(setting)][0].add(sigma)
-            noises[tuple(setting)][1].add(clip)
-    for (population, law, rate, repetition, rounds), (sigmas, clips) in noises.items():
-        noise = f"; σ = {several(sigmas)}, C = {several(clips)}" if sigmas else ""
+    found: dict[str, list[str]] = {}
+    columns = ["data", "population", "cohort_law", "sampling_rate", "repetition", "rounds_wanted"]
+    for (name, population, law, rate, repetition, rounds), some in groups(frame, columns):
+        noisy = some.loc[some["noise_multiplier"] > 0]
+        sigmas, clips = several(noisy["noise_multiplier"]), several(noisy["clip_l2"])
+        noise = f"; σ = {sigmas}, C = {clips}" if sigmas else ""
         repeated = (
             f"an example is at {repetition:.3g} clients" if repetition > 1 else "no example is repeated"
         )
-        notes.append(
-            f"N = {population:,}: {law} sampling, rate {rate:g}{noise}; {rounds:,} rounds; {repeated}."
+        said = f"{law} sampling, rate {rate:g}{noise}; {rounds:,} rounds; {repeated}."
+        found.setdefault(said, []).append(where(frame, name, population))
+    return [f"{'; '.join(places)}: {said}" for said, places in found.items()]
+
+
+def groups(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Yield the distinct rows of some columns, in order, each with the rows of the frame."""
+    yield from frame.groupby(list(columns), observed=True)
+
+
+def where(frame: pd.DataFrame, data: str, population: int) -> str:
+    """Return how a population is cited: with its data, where there are others."""
+    return f"{f'{data}, ' if frame['data'].nunique() > 1 else ''}N = {population:,}"
+
+
+def instances(frame: pd.DataFrame) -> list[str]:
+    """Say for every population how its clients protected their examples, and what an example is."""
+    noisy = frame.loc[frame["instance_noise_multiplier"] > 0]
+    found: dict[str, list[str]] = {}
+    for (name, population, every), some in groups(noisy, ("data", "population", "per_example_clip")):
+        configs = [json.loads(config) for (config,) in unique(some, ["config"])]
+        batches = several(config["local"]["batch_size"] for config in configs)
+        sampled = {config["scheme"]["distances"] for config in configs}
+        distances = (
+            f"distances of {several(sampled)} examples a step and client" if any(sampled) else "no distances"
         )
+        shares = several(some["rate_parallel"]), several(some["rate_sequential"])
+        steps = several(some["local_steps"])
+        clipped = "the gradient of every example clipped" if every else "only the mean of a batch clipped"
+        sigma, bound = several(some["instance_noise_multiplier"]), several(some["instance_clip_l2"])
+        said = (
+            f"noise at clients ({', '.join(sorted(set(some['scheme'])))}): Poisson batches of {batches} "
+            f"examples on average, {shares[0]} of a client's and {shares[1]} of all; "
+            f"{steps} local step{'s' if steps != '1' else ''} a round; {clipped}, S = {bound}; σ = {sigma}; "
+            f"{distances}."
+        )
+        found.setdefault(said, []).append(where(frame, name, population))
+    notes = [f"{'; '.join(places)}, {said}" for said, places in found.items()]
+    copies = {
+        json.loads(config).get("photos", {}).get("copies", 1)
+        for config, made in unique(noisy, ["config", "data_note"])
+        if made
+    } - {1}
+    if copies:
+        notes.append(f"An instance ε is for one augmented copy; an image has {several(copies)}.")
     return notes
 
 
 def several(values: Iterable[float]) -> str:
-    """Return up to three numbers, or the range of more."""
-    found = sorted(values)
+    """Return up to three different numbers, or the range of more."""
+    found = sorted(set(values))
     if len(found) <= 3:
         return ", ".join(f"{value:.3g}" for value in found)
     return f"{found[0]:.3g} to {found[-1]:.3g}"
@@ -104,13 +161,22 @@ def several(values: Iterable[float]) -> str:
 
 def accounting(frame: pd.DataFrame) -> list[str]:
     """Say which ε are not what they seem."""
-    spent = frame.loc[frame["unit"] != "none"]
-    notes = [ESTIMATE] if "estimate" in set(spent["kind"]) else []
-    if not all(spent["assumptions_met"]):
-        notes.append(
-            "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."
-        )
-    return notes
+    counted = frame.loc[(frame["accountant"] != "") & (frame["unit"] != "none")]
+    notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
+    unmet = counted.loc[~counted["assumptions_met"]]
+    examples = unmet["unit"] == "instance"
+    reasons = {
+        MISMATCH: ~examples,
+        SEQUENTIAL: unmet["accounting"] == "sequential",
+        MEAN_CLIPPED: examples & ~unmet["per_example_clip"],
+    }
+    return notes + [reason for reason, rows in reasons.items() if rows.any()]
+
+
+def accountings(spends: Iterable[Choice]) -> list[str]:
+    """Say what the accountings among `spends` mean."""
+    words = {spend.accounting for spend in spends}
+    return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
 
 
 def machines(frame: pd.DataFrame) -> list[str]:

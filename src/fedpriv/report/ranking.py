@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.report import cells
-from fedpriv.report.declared import RankingTable
+from fedpriv.report.declared_tables import RankingTable
 from fedpriv.report.footnotes import footnotes, stand_ins
 from fedpriv.report.interval import interval
 from fedpriv.report.reading import at_end, within
@@ -49,7 +49,7 @@ def ranking_table(frame: pd.DataFrame, declared: RankingTable, name: str) -> Tab
 
 def readings(frame: pd.DataFrame, declared: RankingTable, run: str) -> dict[str, pd.DataFrame]:
     """Return the readings of `run` within every budget, in their order, and then at its end."""
-    limits = {limit.label: within(frame, run, limit.spend, limit.epsilon) for limit in declared.budgets}
+    limits = {limit.label: within(frame, run, (limit.spend, limit.epsilon)) for limit in declared.budgets}
     return limits | {END: at_end(frame, run)}
 
 

@@ -1,14 +1,12 @@
-"""Read accuracies and ε off the collected runs: at the last round, or at the last round within a budget."""
+"""Read accuracies and ε off the collected runs: at the last round, or at the last round within budgets."""
 
-import numpy as np
 import pandas as pd
 
-from fedpriv.report.declared import Row, Rows
+from fedpriv.report.rows import Cell
 from fedpriv.report.spends import WORDS, Choice
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round.
-BASELINE = "baseline"  # the column that is the end of the baseline run
-READING = ["round", "accuracy", "epsilon"]
+READING = ["round", "accuracy"]
 
 
 def accuracies(frame: pd.DataFrame, run: str) -> pd.DataFrame:
@@ -19,27 +17,47 @@ def accuracies(frame: pd.DataFrame, run: str) -> pd.DataFrame:
     )
 
 
-def spent(frame: pd.DataFrame, run: str, spend: Choice) -> pd.DataFrame:
-    """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    chosen = frame["run"] == run
+def counted(frame: pd.DataFrame, spend: Choice) -> pd.DataFrame:
+    """Return the rows, of every run, that hold the ε which `spend` means."""
+    chosen = pd.Series(True, index=frame.index)
     for column, value in zip(WORDS, spend.key, strict=True):
         chosen &= frame[column] == value
-    return frame.loc[chosen].sort_values(["seed", "round"])
+    return frame.loc[chosen]
+
+
+def spent(frame: pd.DataFrame, run: str, spend: Choice) -> pd.DataFrame:
+    """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
+    return counted(frame.loc[frame["run"] == run], spend).sort_values(["seed", "round"])
 
 
 def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:
-    """Return the reading of `run` at its last evaluated round; ε is left out (NaN)."""
+    """Return the reading of `run` at its last evaluated round."""
     last = accuracies(frame, run).groupby("seed").last()
-    return last.rename(columns={"test_accuracy": "accuracy"}).assign(epsilon=np.nan).filter(READING)
+    return last.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
 
 
-def within(frame: pd.DataFrame, run: str, spend: Choice, budget: float) -> pd.DataFrame:
-    """Return the reading of `run` at the last evaluated round before its ε first exceeds `budget`."""
-    rows = spent(frame, run, spend)
-    affordable = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
-    read = rows.loc[affordable & rows["test_accuracy"].notna()].groupby("seed").last()
+def within(frame: pd.DataFrame, run: str, *budgets: tuple[Choice, float]) -> pd.DataFrame:
+    """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
+    seeds = sorted(frame.loc[frame["run"] == run, "seed"].unique())
+    # A seed that cannot afford even one round has NaN here, which no round is below.
+    last = pd.concat([affordable(frame, run, *budget).reindex(seeds) for budget in budgets], axis=1)
+    until = last.min(axis="columns", skipna=False)
+    evaluated = accuracies(frame, run)
+    read = evaluated.loc[evaluated["round"] <= evaluated["seed"].map(until)].groupby("seed").last()
     read = read.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
-    return read.astype(float).reindex(sorted(frame.loc[frame["run"] == run, "seed"].unique()))
+    return read.astype(float).reindex(seeds)
+
+
+def affordable(frame: pd.DataFrame, run: str, spend: Choice, budget: float) -> pd.Series:
+    """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
+    rows = spent(frame, run, spend)
+    fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
+    return rows.loc[fine].groupby("seed").last().loc[:, "round"]
+
+
+def reading(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """Return the reading of one cell of a table."""
+    return within(frame, cell.run, *cell.budgets) if cell.caps else at_end(frame, cell.run)
 
 
 def epsilon_at(frame: pd.DataFrame, run: str, spend: Choice, rounds: pd.Series | None = None) -> pd.Series:
@@ -51,11 +69,10 @@ def epsilon_at(frame: pd.DataFrame, run: str, spend: Choice, rounds: pd.Series |
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
 
-def column(frame: pd.DataFrame, table: Rows, row: Row, name: str) -> pd.DataFrame:
-    """Return the reading of one cell of a table."""
-    if name == BASELINE:
-        return at_end(frame, row.baseline.run)
-    return within(frame, row.run, table.columns[name].spend, row.published[name].epsilon)
+def growth(frame: pd.DataFrame, run: str, spend: Choice) -> pd.DataFrame:
+    """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
+    seeds = spent(frame, run, spend).pivot(index="round", columns="seed", values="epsilon")
+    return seeds - seeds.iloc[:1].to_numpy()
 
 
 def present(frame: pd.DataFrame, run: str) -> bool:

@@ -9,13 +9,15 @@ import pandas as pd
 from fedpriv.report import render
 from fedpriv.report.budget import budget_table
 from fedpriv.report.collect import load
-from fedpriv.report.declared import TableSpec
 from fedpriv.report.every_spend import spends_table
 from fedpriv.report.ranking import ranking_table
+from fedpriv.report.rows import TableSpec
 
 KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
     "budget": budget_table,
     "spends": spends_table,
+    "joint": budget_table,
+    "joint_spends": spends_table,
     "ranking": ranking_table,
 }
 

@@ -1,0 +1,36 @@
+"""What the page about papers shows may be declared."""
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import yaml
+
+from fedpriv.report.claim import Claim
+from fedpriv.report.declared import FIGURES, TABLES
+
+PAGE = Path(__file__).parents[2] / "docs/add-a-paper.md"
+EXAMPLES = [
+    yaml.safe_load(dedent(block)) for block in re.findall(r"(?:^    .*\n)+", PAGE.read_text(), re.MULTILINE)
+]
+DECLARED = {name: spec for block in EXAMPLES if isinstance(block, dict) for name, spec in block.items()}
+CLAIMS = [claim for block in EXAMPLES if isinstance(block, list) for claim in block]
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_table_or_figure_of_the_page_is_what_it_says_and_survives_being_written_as_data(name):
+    kind = (TABLES | FIGURES)[DECLARED[name]["kind"]]
+    spec = kind.model_validate(DECLARED[name])
+    assert kind.model_validate(spec.model_dump()) == spec
+    assert list(spec.runs())
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["id"])
+def test_a_claim_of_the_page_can_be_checked(claim):
+    assert Claim.model_validate(claim).check.sentence()
+
+
+@pytest.mark.parametrize("registry", [TABLES, FIGURES], ids=["tables", "figures"])
+def test_the_page_names_every_kind(registry):
+    assert all(f"`{kind}`" in PAGE.read_text() for kind in registry)

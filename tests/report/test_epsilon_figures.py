@@ -1,0 +1,157 @@
+"""Figures of ε: how it grows, and what it leaves to an attacker."""
+
+import numpy as np
+import pytest
+from made_runs import ROUNDS, write_run
+from matplotlib import pyplot as plt
+
+from fedpriv.report.collect import collect, load
+from fedpriv.report.declared_figures import AttackerFigure, GrowthFigure
+from fedpriv.report.figures import draw, write
+
+LINES = [
+    {"run": f"n{clients}", "label": f"{clients:,} clients, {accounting}", "spend": f"{accounting} {spend}"}
+    for clients in (100, 1000)
+    for accounting in ("sequential", "parallel")
+    for spend in ("bayesian product remove_sum",)
+]
+GROWTH = GrowthFigure.model_validate(
+    {"title": "Growth", "place": "Figure 1", "panels": [{"title": "Photographs", "lines": LINES}]}
+)
+ATTACKER = AttackerFigure.model_validate(
+    {
+        "title": "What ε leaves",
+        "place": "eq. (1)",
+        "published": [{"label": "99.33 %", "epsilon": 5, "accuracy": 0.9933}],
+        "lines": [
+            {"run": "n100", "label": "sequential", "spend": "sequential moments C"},
+            {"run": "n100", "label": "parallel", "spend": "parallel moments 2C"},
+            {"run": "n100", "label": "of no ledger", "spend": "sum moments C"},
+            {"run": "missing", "label": "of no run", "spend": "sequential moments C"},
+        ],
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def instance_runs(tmp_path_factory):
+    """Return the collected runs of 100 clients, three seeds."""
+    folder = tmp_path_factory.mktemp("instance")
+    runs = [write_run(folder, "n100", seed, scheme="instance", scale=1 + seed / 10) for seed in range(3)]
+    return collect(runs, folder / "runs.parquet")
+
+
+@pytest.fixture(scope="module")
+def instance_frame(instance_runs):
+    return load(instance_runs)
+
+
+def lines_of(axes):
+    return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+
+
+def words_of(figure):
+    return " ".join(figure.texts[-1].get_text().split())
+
+
+@pytest.mark.parametrize("declared", [GROWTH, ATTACKER], ids=lambda declared: declared.kind)
+def test_a_figure_is_a_pdf_and_a_png_the_same_for_the_same_runs(instance_runs, declared, tmp_path):
+    first, second = (write(instance_runs, declared, tmp_path / name / "figure") for name in ("a", "b"))
+    assert [path.suffix for path in first] == [".pdf", ".png"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_growth_is_the_mean_over_seeds_of_what_was_spent_after_the_first_round(instance_frame):
+    axes = draw(instance_frame, GROWTH).axes[0]
+    rounds, grown = lines_of(axes)["100 clients, parallel"].get_data()
+    assert list(rounds) == list(range(2, ROUNDS + 1)) and axes.get_yscale() == "log"
+    assert grown == pytest.approx(1.1 * 2.0 * (np.sqrt(np.array(rounds) / ROUNDS) - np.sqrt(1 / ROUNDS)))
+
+
+def test_the_lines_of_one_run_have_one_colour_and_different_dashes(tmp_path):
+    runs = [
+        write_run(tmp_path, f"n{clients}", 0, scheme="instance", clients=clients) for clients in (100, 1000)
+    ]
+    lines = list(lines_of(draw(load(collect(runs, tmp_path / "x.parquet")), GROWTH).axes[0]).values())
+    colours = [line.get_color() for line in lines]
+    dashes = [line.get_linestyle() for line in lines]
+    assert colours[0] == colours[1] != colours[2] == colours[3]
+    assert dashes[0] == dashes[2] != dashes[1] == dashes[3]
+
+
+def test_a_line_of_growth_that_was_not_run_is_left_out_and_named(instance_frame):
+    figure = draw(instance_frame, GROWTH)
+    assert list(lines_of(figure.axes[0])) == ["100 clients, sequential", "100 clients, parallel"]
+    missing = "Photographs: 1,000 clients, sequential; Photographs: 1,000 clients, parallel"
+    assert f"Not run in this preset: {missing}." in words_of(figure)
+
+
+def test_the_notes_of_growth_say_what_its_epsilons_are(instance_frame):
+    notes = words_of(draw(instance_frame, GROWTH))
+    for words in (
+        "ε₁, what the first round cost, is subtracted",
+        "ε: sequential bayesian, product, remove_sum; parallel bayesian, product, remove_sum.",
+        "an estimate, never a guarantee",
+        "Sequential accounting supposes that it is secret",
+        "N = 100, noise at clients (instance): Poisson batches of 120",
+    ):
+        assert words in notes
+
+
+def test_guarantees_alone_are_not_called_estimates(instance_frame):
+    lines = [line | {"spend": f"{line['spend'].split()[0]} moments C"} for line in LINES]
+    panels = [{"title": "Photographs", "lines": lines}]
+    figure = draw(instance_frame, GrowthFigure.model_validate({"title": "Growth", "panels": panels}))
+    assert "never a guarantee" not in words_of(figure)
+
+
+def test_rounds_in_which_nothing_grew_have_no_place_on_the_axis(instance_frame):
+    flat = instance_frame.copy()
+    flat.loc[flat["round"] <= 5, "epsilon"] = flat["epsilon"].min()
+    rounds, grown = lines_of(draw(flat, GROWTH).axes[0])["100 clients, parallel"].get_data()
+    assert list(rounds) == list(range(6, ROUNDS + 1)) and (grown > 0).all()
+
+
+def test_the_accuracy_of_an_attacker_is_that_of_the_equation(instance_frame):
+    axes = draw(instance_frame, ATTACKER).axes[0]
+    curve = axes.get_lines()[0]
+    epsilons, accuracy = curve.get_data()
+    assert accuracy == pytest.approx(1 / (1 + np.exp(-np.array(epsilons))))
+    assert (epsilons[0], epsilons[-1]) == (0, pytest.approx(11))  # beyond the 9.9 that a run spent
+
+
+def test_runs_stand_on_the_curve_where_they_ended(instance_frame):
+    points = lines_of(draw(instance_frame, ATTACKER).axes[0])
+    assert list(points) == ["sequential: ε = 0.22, 55.5 %", "parallel: ε = 9.90, > 99.9 %"]
+    for point, epsilon in zip(points.values(), (0.22, 9.9), strict=True):
+        x, y = point.get_data()
+        assert (x[0], y[0]) == (pytest.approx(epsilon), pytest.approx(1 / (1 + np.exp(-epsilon))))
+
+
+def test_published_points_are_labelled(instance_frame):
+    (label,) = draw(instance_frame, ATTACKER).axes[0].texts
+    assert (label.get_text(), label.xy) == ("99.33 %", (5, 0.9933))
+
+
+def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instance_frame):
+    notes = words_of(draw(instance_frame, ATTACKER))
+    for words in (
+        "sequential: unit instance, δ = 10⁻⁵; sequential moments, sensitivity C.",
+        "Not run in this preset: of no run.",
+        "Not in the ledger: of no ledger (sum moments, sensitivity C).",
+    ):
+        assert words in notes
+
+
+def test_the_curve_of_the_attacker_needs_no_run(instance_frame):
+    lines = [line.model_dump() for line in ATTACKER.lines if line.run == "missing"]
+    alone = AttackerFigure.model_validate(ATTACKER.model_dump() | {"lines": lines})
+    figure = draw(instance_frame, alone)
+    assert len(figure.axes[0].get_lines()) == 2
+    assert "Not run in this preset: of no run." in words_of(figure)

@@ -1,0 +1,156 @@
+"""A table of both levels: one round within two budgets, and what was spent at each level by then."""
+
+import numpy as np
+import pytest
+from made_runs import write_run
+
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
+from fedpriv.report import cells, render
+from fedpriv.report.collect import collect, load
+from fedpriv.report.declared_tables import JointSpendsTable, JointTable
+from fedpriv.report.tables import KINDS
+
+
+def table_of(frame, declared):
+    return KINDS[declared.kind](frame, declared, "table4")
+
+
+def lines(table):
+    return render.flat(table.display).to_dict("records")
+
+
+def test_both_levels_are_read_at_the_last_round_within_both_budgets(joint_frame, joint):
+    ours, theirs, missing, _ = lines(table_of(joint_frame, joint))
+    assert ours == {
+        "Dataset": "Photographs",
+        "Source": "reproduced",
+        "Accuracy (%) Baseline": "70.1 ± 0.2",
+        "Accuracy (%) DP, as the paper": "8.0",
+        "Accuracy (%) DP-SGD": "60.1 ± 0.2",
+        "Accuracy (%) BDP": "65.1 ± 0.2",
+        "Client ε at δ = 10⁻³ DP, as the paper": "0.72",
+        "Client ε at δ = 10⁻³ DP-SGD": "0.80",
+        "Client ε at δ = 10⁻³ BDP": "0.80",
+        "Instance ε at δ = 10⁻⁵ DP, as the paper": "0.089",
+        "Instance ε at δ = 10⁻⁵ DP-SGD": "0.10",
+        "Instance ε at δ = 10⁻⁵ BDP": "0.10",
+        "Read at round DP, as the paper": "4",
+        "Read at round DP-SGD": "20",
+        "Read at round BDP": "20",
+    }
+    assert theirs["Accuracy (%) DP, as the paper"] == "42" and theirs["Accuracy (%) BDP"] == "64"
+    assert theirs["Client ε at δ = 10⁻³ BDP"] == "1" and theirs["Instance ε at δ = 10⁻⁵ BDP"] == "0.1"
+    assert missing["Dataset"] == "Digits" and missing["Source"] == "not run"
+
+
+def test_a_column_that_the_paper_does_not_have_is_ours_and_has_no_published_number(joint_frame, joint):
+    table = table_of(joint_frame, joint)
+    theirs = lines(table)[1]
+    assert {value for name, value in theirs.items() if name.endswith("DP-SGD")} == {""}
+    assert "Ours, not in the paper: DP-SGD." in table.notes
+    assert table.tidy.query("source == 'published' and column == 'dpsgd'").empty
+
+
+def test_the_notes_say_how_both_levels_were_read_and_counted(joint_frame, joint):
+    notes = "\n".join(table_of(joint_frame, joint).notes)
+    for words in (
+        "BDP: read at the last evaluated round before any ε exceeds its budget",
+        "unit client, neighbours by zero_out, poisson sampling",
+        "unit instance, neighbours by add_remove, poisson sampling",
+        "DP, as the paper; DP-SGD: read at",
+        "sequential moments, sensitivity C; guarantee, its assumptions not met; unit instance",
+        "Every other column is a run of its own.",
+        "sum: against who sees only the sum of the uploads",
+        "sequential: an example is drawn with its share of all clients' examples",
+        "Sequential accounting supposes that it is secret",
+        "Poisson batches of 120 examples on average, 0.2 of a client's and 0.002 of all; 1 local step a "
+        "round; only the mean of a batch clipped, S = 1; σ = 2; distances of 16 examples",
+        "the gradient of every example clipped, S = 0.00833",
+        "An instance ε is for one augmented copy; an image has 11.",
+        "Features of a network.",
+        "Not run in this preset: digits_bdp, digits_dp, digits_dpsgd, digits_none.",
+    ):
+        assert words in notes
+    assert "Sampling mismatch" not in notes
+
+
+def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_frame, joint):
+    numbers = table_of(joint_frame, joint).tidy.query("source == 'reproduced' and column == 'dp'")
+    spent = numbers.query("row == 'Photographs' and quantity in ('epsilon', 'delta')")
+    found = spent.set_index(["unit", "accounting", "quantity"])["value"].to_dict()
+    assert found == {
+        ("client", "sum", "epsilon"): pytest.approx(1.6 * np.sqrt(0.2)),
+        ("client", "sum", "delta"): 1e-3,
+        ("instance", "sequential", "epsilon"): pytest.approx(0.2 * np.sqrt(0.2)),
+        ("instance", "sequential", "delta"): 1e-5,
+    }
+    assert numbers.query("quantity == 'accuracy'")["unit"].isna().all()
+
+
+def test_the_latex_of_both_levels_is_ascii(joint_frame, joint):
+    text = render.latex(table_of(joint_frame, joint))
+    assert text.isascii() and r"Client $\varepsilon$ at $\delta$ = 10$^{-3}$" in text
+
+
+def test_a_row_with_another_number_of_clients_says_so(tmp_path, joint):
+    run = write_run(tmp_path, "photos_none", 0, scheme="none", clients=10)
+    ours, theirs, *_ = lines(table_of(load(collect([run], tmp_path / "runs.parquet")), joint))
+    assert (ours["Dataset"], theirs["Dataset"]) == ("Photographs (here N = 10)", "Photographs")
+
+
+def test_deltas_that_differ_between_rows_are_shown_in_the_cells(joint_frame, joint):
+    data = joint.model_dump()
+    data["rows"][1]["budgets"]["client"]["delta"] = 1e-5
+    ours, theirs, *_ = lines(table_of(joint_frame, JointTable.model_validate(data)))
+    assert ours["Client (ε, δ) BDP"] == "(0.80, 10⁻³)" and theirs["Client (ε, δ) BDP"] == "(1, 10⁻³)"
+
+
+def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_frame, joint):
+    data = joint.model_dump()
+    data["columns"]["dp"]["spends"]["client"] = "moments C"
+    table = table_of(joint_frame, JointTable.model_validate(data))
+    assert lines(table)[0]["Accuracy (%) DP, as the paper"] == cells.NONE
+    assert "The ledger of photos_dp holds no ε (moments, sensitivity C)." in table.notes
+    dp = table.tidy.query("row == 'Photographs' and column == 'dp' and source == 'reproduced'")
+    assert set(dp["status"]) == {"no such ε in the ledger"}
+
+
+def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_that_against_uploads(
+    joint_frame, joint
+):
+    spends = ["sum moments C", "upload moments C", "sequential moments C", "parallel moments 2C"]
+    data = joint.model_dump() | {"kind": "joint_spends", "spends": spends}
+    table = table_of(joint_frame, JointSpendsTable.model_validate(data))
+    shown = lines(table)
+    assert [line["Photographs BDP, round 20"] for line in shown] == [
+        "1.60 (83.2)",
+        "40.00 (> 99.9)",
+        "0.20 (55.0)",
+        "9.00 (> 99.9)",
+    ]
+    assert [line["Unit"] for line in shown] == ["client", "client", "instance", "instance"]
+    assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
+    assert [line["Assumptions"] for line in shown] == ["met", "met", "not met", "met"]
+    assert len(table.tidy) == 2 * 3 * len(spends)
+
+
+@pytest.mark.parametrize(
+    "path, value, words",
+    [
+        (("columns", "dp", "spends", "instance"), "moments C", "sequential or parallel"),
+        (("columns", "dp", "spends", "client"), "parallel moments C", "sum, upload or no accounting"),
+        (("rows", 0, "runs"), {"dp": "photos_dp"}, "exactly the columns dp, dpsgd, bdp"),
+        (("rows", 0, "published"), {"pd": 0.4}, "some of the columns dp, dpsgd, bdp"),
+        (("rows", 0, "budgets"), {"client": {"epsilon": 1, "delta": 0.1}}, "client, instance"),
+        (("rows", 1, "label"), "Photographs", "every label once"),
+    ],
+)
+def test_a_table_of_both_levels_that_does_not_fit_together_is_refused(joint, path, value, words):
+    data = joint.model_dump()
+    place = data
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(BadInput, match=words):
+        parse(JointTable.model_validate, data, "paper.yaml")

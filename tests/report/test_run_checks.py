@@ -1,0 +1,121 @@
+"""Checks of runs, whether they are in a table or not: what their margins are, in closed form."""
+
+import numpy as np
+import pytest
+from made_claims import claim
+from made_runs import ROUNDS, write_run
+
+from fedpriv.errors import BadInput
+from fedpriv.report.collect import collect, load
+from fedpriv.report.spends import Choice
+
+SEQUENTIAL, PARALLEL = (
+    Choice(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")
+)
+# run -> its scheme and the accuracy at its end
+RUNS = {
+    "plain": ("none", 0.9),
+    "client": ("client_dp", 0.8),
+    "joint": ("joint", 0.78),
+    "slow": ("joint", 0.5),
+    "larger": ("instance", 0.7),
+}
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory):
+    """Return two seeds of every run; accuracy grows in proportion to rounds, ε with their square root."""
+    folder = tmp_path_factory.mktemp("checked")
+    runs = [
+        write_run(folder, run, seed, scheme=scheme, final=final, scale=1.5 if run == "larger" else 1.0)
+        for run, (scheme, final) in RUNS.items()
+        for seed in range(2)
+    ]
+    return load(collect(runs, folder / "runs.parquet"))
+
+
+def outcome_of(frame, cell, **check):
+    (outcome,) = claim(check | {"cells": [{"label": "here"} | cell]}).check.outcomes(frame, {})
+    return outcome
+
+
+def test_a_gain_at_the_end_is_paired_by_seed(frame):
+    outcome = outcome_of(frame, {"of": "joint", "over": "client"}, name="run_gain", at_least=-0.03)
+    assert outcome.margins == pytest.approx([0.01, 0.01])
+    assert outcome.measured.startswith("78.1 ± 0.6 % against 80")
+
+
+def test_a_run_fails_to_learn_if_it_ends_below_a_number(frame):
+    outcome = outcome_of(frame, {"run": "slow", "below": 0.2}, name="run_below")
+    assert outcome.margins == pytest.approx([-0.3, -0.301])
+
+
+GROWN = 1 - np.sqrt(1 / ROUNDS)  # of what is spent after the last round
+
+
+def test_growth_compares_what_was_spent_after_the_first_round(frame):
+    cell = {"run": "joint", "spend": "sequential moments C", "than": "parallel moments C"}
+    outcome = outcome_of(frame, cell, name="growth")
+    assert outcome.margins == pytest.approx([GROWN * (4.0 - 0.2)] * 2)
+    assert outcome.measured == f"0.16 ({SEQUENTIAL}) against 3.11 ({PARALLEL})"
+    exactly = outcome_of(frame, cell, name="growth", at_least_ratio=20.0)
+    assert exactly.margins == pytest.approx([0, 0])
+
+
+def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(frame):
+    spends = {"spend": "parallel moments C", "than": "parallel moments C"}
+    outcome = outcome_of(frame, {"run": "joint", "than_run": "larger", **spends}, name="growth")
+    assert outcome.margins == pytest.approx([GROWN * 2.0] * 2)
+    other_way = outcome_of(frame, {"run": "larger", "than_run": "joint", **spends}, name="growth")
+    assert other_way.margins == pytest.approx(-outcome.margins)
+
+
+@pytest.mark.parametrize("within, ratio, margin", [(0.02, 1.0, 0.0), (0.02, 1.1, 0.1), (0.1, 1.25, 0.25)])
+def test_rounds_are_counted_until_the_final_accuracy_of_the_other_run_is_reached(
+    tmp_path, within, ratio, margin
+):
+    runs = [
+        write_run(tmp_path, run, 0, scheme="none", final=final) for run, final in (("a", 0.78), ("b", 0.8))
+    ]
+    frame = load(collect(runs, tmp_path / "runs.parquet"))
+    cell = {"run": "a", "over": "b", "within": within, "rounds_ratio": ratio}
+    # Every second round: 0.78 and 0.7 are reached by b at rounds 20 and 18, by a at rounds 20 and 18.
+    assert outcome_of(frame, cell, name="reaches").margins == pytest.approx([margin])
+
+
+def test_an_accuracy_that_is_never_reached_is_reached_in_no_number_of_rounds(frame):
+    cell = {"run": "slow", "over": "client", "within": 0.1, "rounds_ratio": 100.0}
+    outcome = outcome_of(frame, cell, name="reaches")
+    assert np.isneginf(outcome.margins).all() and "round — against 18" in outcome.measured
+
+
+CELLS = {
+    "run_gain": {"of": "plain", "over": "client"},
+    "run_below": {"run": "plain", "below": 0.2},
+    "growth": {"run": "joint", "spend": "sequential moments C", "than": "parallel moments C"},
+    "reaches": {"run": "joint", "over": "client", "rounds_ratio": 2.0},
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_misspelt_run_is_named_before_anything_is_read(name):
+    check = claim({"name": name, "cells": [{"label": "here"} | CELLS[name]]}).check
+    check.validate_names("claims.it", {}, RUNS)
+    for key in CELLS[name].keys() & {"run", "of", "over"}:
+        wrong = claim({"name": name, "cells": [{"label": "here"} | CELLS[name] | {key: "jiont"}]}).check
+        with pytest.raises(BadInput, match=r"claims\.it: runs: found jiont, allowed: plain, client"):
+            wrong.validate_names("claims.it", {}, RUNS)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_whose_run_is_missing_is_not_run(frame, name):
+    without = frame.loc[~frame["run"].isin(["joint", "plain"])]
+    outcome = outcome_of(without, CELLS[name], name=name)
+    assert outcome.margins is None and outcome.measured == "not run"
+
+
+def test_growth_of_an_epsilon_that_is_not_in_the_ledger_is_not_run(frame):
+    cell = {"run": "client", "spend": "sequential moments C", "than": "moments C"}
+    outcome = outcome_of(frame, cell, name="growth")
+    assert outcome.margins is None
+    assert outcome.measured == f"no ε ({SEQUENTIAL}) in the ledger"
