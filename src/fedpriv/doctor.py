@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedpriv import allocator, native
-from fedpriv.data import DATASETS, source
+from fedpriv.data import DATASETS, manifest, source
+from fedpriv.data.photographs import Photographs
+from fedpriv.errors import BadInput
 
 # Without these no run can be trained or accounted.
 ESSENTIAL = (
@@ -41,6 +43,7 @@ def diagnose(resources: Path) -> list[Finding]:
         Finding("python", platform.python_version(), missing=sys.version_info < (3, 11)),
         libraries(),
         Finding("torch", torch()),
+        Finding("photographs", photographs()),
         Finding("cores", cores()),
         Finding("native kernel", native_kernel()),
         Finding("allocator", allocator.describe()),
@@ -65,6 +68,14 @@ def torch() -> str:
 
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU, runs on the CPU"
     return f"{torch.__version__}, {device}"
+
+
+def photographs() -> str:
+    """Name what only photographs and their features need."""
+    lost = [name for name in ("torchvision", "PIL", "kagglehub") if find_spec(name) is None]
+    if lost:
+        return f"missing {', '.join(lost)}; plain images work without, photographs do not"
+    return f"torchvision {version('torchvision')}, kagglehub {version('kagglehub')}"
 
 
 def cores() -> str:
@@ -96,10 +107,28 @@ def mirrors() -> str:
 
 def data(name: str, resources: Path) -> str:
     """Say how far a dataset is prepared."""
+    dataset = DATASETS[name]
+    if isinstance(dataset, Photographs):
+        return looked_at(dataset, resources)
     if (resources / f"{name}.npz").exists():
         return f"ready: {resources / name}.npz"
-    files = DATASETS[name].files
+    files = dataset.files
     if not files:
         return "bundled, nothing to download"
     there = sum((resources / name / "raw" / file.name).exists() for file in files)
     return f"{there} of {len(files)} files fetched; fedpriv fetch {name}"
+
+
+def looked_at(dataset: Photographs, resources: Path) -> str:
+    """Say whether photographs have been found, and which features have been made of them."""
+    path = resources / dataset.name / "images.json"
+    if not path.exists():
+        found = "not looked for yet" if dataset.network else "drawn when needed"
+        return f"{found}; fedpriv fetch {dataset.name}"
+    try:
+        listed = manifest.load(path)
+    except BadInput as error:
+        return str(error)
+    made = ", ".join(sorted(file.name for file in resources.glob(f"{dataset.name}-*.npz"))) or "none yet"
+    wrong = manifest.wrong(listed)
+    return f"{len(listed.images):,} images in {listed.folder}{wrong and f' ({wrong})'}; features: {made}"

@@ -3,29 +3,76 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-from fedpriv import partition
-from fedpriv.config import Run
+import numpy as np
+
+from fedpriv import data, partition
+from fedpriv.config import Run, Speed
 from fedpriv.data import arrays
+from fedpriv.errors import BadInput
+from fedpriv.plan import arrays_id
 from fedpriv.streams import Streams
 
 
+def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> Path:
+    """Return the file of the run's arrays, resources/<arrays_id>.npz, making what is not there yet."""
+    out = resources / f"{arrays_id(run)}.npz"
+    if not out.exists():
+        made = data.prepare(run.dataset, resources, mirrors)
+        if made != out:
+            write_features(run, made, out, speed)
+    return out
+
+
+def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
+    """Write the features of the run's photographs, those in the manifest `listed`, to `out`."""
+    from fedpriv.features.extract import extract
+
+    backbone = getattr(run.model, "backbone", "")
+    return extract(listed, run.photos, backbone, out, speed.device, speed.threads)
+
+
 def arrays_for(run: Run, path: Path) -> arrays.Arrays:
-    """Return the dataset in `path`, with `run.validation` training examples in place of the test split.
+    """Return the arrays in `path`, with `run.validation` training images in place of the test split.
 
     The validation split is the same for every run and seed, and the official test split is not touched.
     """
-    data = arrays.load(path)
+    found = arrays.load(path)
     if not run.validation:
-        return data
-    return arrays.hold_out(data, run.validation, Streams(0, run.dataset).numpy("validation"))
+        return found
+    return arrays.hold_out(found, run.validation, Streams(0, run.dataset).numpy("validation"))
 
 
-def partition_for(run: Run, data: arrays.Arrays, seed: int) -> partition.Partition:
-    """Return who holds what; runs that share dataset, validation split, law and seed share it."""
+def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
+    """Return who holds what; runs that share dataset, validation split, law and seed share it.
+
+    Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
+    The law's numbers of examples count copies; a remainder that is less than an image is left out.
+    """
     shared = json.dumps([run.dataset, run.validation, run.partition.model_dump(mode="json")])
-    return run.partition.split(data.y_train, Streams(seed, shared).numpy("partition"))
+    rng, copies = Streams(seed, shared).numpy("partition"), found.copies
+    if copies == 1:
+        return run.partition.split(found.y_train, rng)
+    try:
+        dealt = of_images(run.partition, copies).split(found.y_train[::copies], rng)
+    except BadInput as error:
+        raise BadInput(f"{error}; counted in images, of which every one stands for {copies} copies") from None
+    indices = (dealt.indices[:, None] * copies + np.arange(copies, dtype=np.int32)).ravel()
+    return partition.Partition(indices, dealt.offsets * copies)
+
+
+def of_images(law: partition.PartitionLaw, copies: int) -> partition.PartitionLaw:
+    """Return the law with its numbers of examples as numbers of images; less than one image is BadInput."""
+    images = {}
+    for key in ("examples", "shard_examples"):
+        examples = getattr(law, key, None)
+        if examples is not None:
+            images[key] = examples // copies
+            if examples < copies:
+                raise BadInput(f"partition.{key}: found {examples}, allowed: at least {copies}, one image")
+    return law.model_copy(update=images)
 
 
 def write_partition(run: Run, seed: int, arrays_path: Path, out: Path) -> Path:

@@ -17,9 +17,12 @@ from fedpriv.config import Run, Speed
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Frozen, chosen_from, parse
+from fedpriv.models import MODELS
 from fedpriv.report.check import known
 from fedpriv.report.claim import Claim
-from fedpriv.report.declared import FIGURES, TABLES, FigureSpec, TableSpec
+from fedpriv.report.declared import FIGURES, TABLES
+from fedpriv.report.declared_figures import FigureSpec
+from fedpriv.report.rows import TableSpec, with_cells
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$")]
 DISCRIMINATORS = ("name", "law")
@@ -88,6 +91,10 @@ class Plan(NamedTuple):
         """Return one run of each partition, by id: runs with equal data, law and hold-out share its files."""
         return {partition_id(run): run for run in self.all_runs()}
 
+    def features(self) -> dict[str, Run]:
+        """Return one run of each file of features, by `arrays_id`."""
+        return {arrays_id(run): run for run in self.all_runs() if run.model.reads == "features"}
+
     def labels(self, paper: str, name: str) -> dict[str, Any]:
         """Return what a run's summary says beside its results."""
         return {
@@ -97,10 +104,20 @@ class Plan(NamedTuple):
         }
 
 
+def arrays_id(run: Run) -> str:
+    """Return the name of the file of arrays that a run trains on: its dataset's, or that of its features."""
+    if run.model.reads == "images":
+        return run.dataset
+    photos = run.photos
+    words = [run.dataset, getattr(run.model, "backbone", "")]
+    words += [f"c{photos.copies}", f"s{photos.seed}", photos.dedup]
+    return "-".join(words if photos.unreadable == "refuse" else [*words, photos.unreadable])
+
+
 def partition_id(run: Run) -> str:
     """Return a readable name, the same for exactly the runs that may share a partition file."""
     law = run.partition
-    words = [run.dataset, getattr(law, "law", ""), f"n{law.clients}"]
+    words = [arrays_id(run), getattr(law, "law", ""), f"n{law.clients}"]
     if run.validation:
         words.append(f"v{run.validation}")
     others = law.model_dump(mode="json", exclude_defaults=True, exclude={"law", "clients"})
@@ -144,8 +161,20 @@ def load_paper(name: str, folder: Path) -> Paper:
         for item, spec in getattr(paper, kind).items():
             known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
     for claim in paper.claims:
-        claim.check.validate_cells(f"{path}: claims.{claim.id}", paper.tables)
+        claim.check.validate_names(f"{path}: claims.{claim.id}", with_cells(paper.tables), paper.runs)
     return paper
+
+
+def check_dataset(run: Run, where: str) -> None:
+    """Raise BadInput for a dataset that is not known, or that does not give what the model reads."""
+    known(where, [run.dataset], DATASETS)
+    if DATASETS[run.dataset].gives != run.model.reads:
+        datasets = [name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads]
+        models = [name for name, model in MODELS.items() if model.reads == DATASETS[run.dataset].gives]
+        raise BadInput(
+            f"{where}: found {run.dataset} with model {run.model.name}, allowed: with that model "
+            f"{', '.join(sorted(datasets))}; with that dataset model {', '.join(sorted(models))}"
+        )
 
 
 def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
@@ -162,7 +191,7 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
             if fnmatchcase(name, glob):
                 merged = merge(merged, patch)
         run = parse(Run.model_validate, merged, f"{where}: {paper.paper}.runs.{name}")
-        known(f"{where}: {paper.paper}.runs.{name}.dataset", [run.dataset], DATASETS)
+        check_dataset(run, f"{where}: {paper.paper}.runs.{name}.dataset")
         planned[name] = Planned(run, wanted if wanted != run.dataset else None)
     if not planned:
         raise BadInput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -12,23 +13,23 @@ PLAIN_SECONDS = 30.0  # between two lines where there is no terminal
 
 
 class Report(Protocol):
-    """Called after each round with the row just written."""
+    """Called after each round with the row just written; for another unit, with `{unit: how many done}`."""
 
     def __call__(self, row: dict[str, Any]) -> None: ...
 
 
 @contextmanager
-def progress(title: str, done: int, total: int) -> Iterator[Report]:
-    """Yield the function to call after each round."""
+def progress(title: str, done: int, total: int, unit: str = "round") -> Iterator[Report]:
+    """Yield the function to call after each round, or each image or whatever `unit` is counted."""
     if sys.stderr.isatty():
-        with _bar(title, done, total) as report:
+        with _bar(title, done, total, unit) as report:
             yield report
     else:
-        yield _lines(title, total)
+        yield _lines(title, total, unit)
 
 
 @contextmanager
-def _bar(title: str, done: int, total: int) -> Iterator[Report]:
+def _bar(title: str, done: int, total: int, unit: str) -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -36,31 +37,32 @@ def _bar(title: str, done: int, total: int) -> Iterator[Report]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("accuracy {task.fields[accuracy]}"),
+        TextColumn("{task.fields[accuracy]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(title, completed=done, total=total, accuracy="–")
+        task = bar.add_task(title, completed=done, total=total, accuracy="")
 
         def report(row: dict[str, Any]) -> None:
-            bar.update(task, completed=row["round"])
-            if row["test_accuracy"] == row["test_accuracy"]:  # not NaN: evaluated this round
-                bar.update(task, accuracy=f"{row['test_accuracy']:.3f}")
+            bar.update(task, completed=row[unit])
+            accuracy = row.get("test_accuracy", math.nan)
+            if accuracy == accuracy:  # not NaN: evaluated this round
+                bar.update(task, accuracy=f"accuracy {accuracy:.3f}")
 
         yield report
 
 
-def _lines(title: str, total: int) -> Report:
+def _lines(title: str, total: int, unit: str) -> Report:
     last = time.monotonic()
 
     def report(row: dict[str, Any]) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < PLAIN_SECONDS and row["round"] != total:
+        if now - last < PLAIN_SECONDS and row[unit] != total:
             return
         last = now
-        accuracy = row["test_accuracy"]
+        accuracy = row.get("test_accuracy", math.nan)
         said = f", accuracy {accuracy:.3f}" if accuracy == accuracy else ""
-        print(f"{title}: round {row['round']} of {total}{said}", file=sys.stderr, flush=True)
+        print(f"{title}: {unit} {row[unit]} of {total}{said}", file=sys.stderr, flush=True)
 
     return report

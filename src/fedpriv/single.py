@@ -8,9 +8,9 @@ from typing import Any
 
 from fedpriv import inputs, record
 from fedpriv.config import Run
-from fedpriv.data import prepare, source
+from fedpriv.data import source
 from fedpriv.errors import BadInput
-from fedpriv.plan import Plan, load_preset, partition_id
+from fedpriv.plan import Plan, arrays_id, load_preset, partition_id
 from fedpriv.train import train
 
 
@@ -33,16 +33,16 @@ def train_one(
     """
     plan = load_preset(config)
     run = chosen(plan, paper, name)
-    arrays_path = resources / f"{run.dataset}.npz"
-    partition_path = resources / "partitions" / partition_id(run) / f"seed{seed}.npz"
-    fresh = record.finished(out) is None
-    if fresh:
-        prepare(run.dataset, resources, source.mirrors(plan.preset.mirrors))
-        if not partition_path.exists():
-            inputs.write_partition(run, seed, arrays_path, partition_path)
     speed = plan.preset.speed.model_copy(
         update={key: value for key, value in faster.items() if value is not None}
     )
+    arrays_path = resources / f"{arrays_id(run)}.npz"
+    partition_path = resources / "partitions" / partition_id(run) / f"seed{seed}.npz"
+    fresh = record.finished(out) is None
+    if fresh:
+        inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)
+        if not partition_path.exists():
+            inputs.write_partition(run, seed, arrays_path, partition_path)
     labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
     # The first thing `train` does is to look at `out`: a finished run is left as it is, or refused.
     train(run, name, seed, arrays_path, partition_path, out, speed, labels)

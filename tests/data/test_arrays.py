@@ -17,10 +17,19 @@ def make(train: int = 20, test: int = 5) -> Arrays:
     return Arrays(x[:train], y[:train], x[train:], y[train:], classes=3)
 
 
+def copied(images: int = 6, copies: int = 3) -> Arrays:
+    """Features whose every value is the number of their image, with a copy's number in the first."""
+    group = np.repeat(np.arange(images), copies)
+    x = np.repeat(group[:, None], 5, axis=1).astype(np.float16)
+    x[:, 0] = np.tile(np.arange(copies), images)
+    return Arrays(x, group % 2, x[:2], group[:2] % 2, classes=2, group=group, note="made by a test")
+
+
 def test_saved_arrays_are_loaded_as_they_were(tmp_path):
-    loaded = arrays.load(arrays.save(tmp_path / "deep" / "toys.npz", make()))
-    for was, is_ in zip(make(), loaded, strict=True):
-        assert np.array_equal(was, is_) and np.asarray(was).dtype == np.asarray(is_).dtype
+    for saved in (copied(), make()):
+        loaded = arrays.load(arrays.save(tmp_path / "deep" / "toys.npz", saved))
+        for was, is_ in zip(saved, loaded, strict=True):
+            assert np.array_equal(was, is_) and np.asarray(was).dtype == np.asarray(is_).dtype
     assert loaded.classes == 3 and isinstance(loaded.classes, int)
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["toys.npz"]
 
@@ -34,6 +43,13 @@ def test_saved_arrays_are_loaded_as_they_were(tmp_path):
         ({"y_test": make().y_test.astype(np.int32)}, "y_test of int32"),
         ({"classes": 2}, "labels 0..2 in y_train, not 0..1"),
         ({"x_test": make().x_test[:0], "y_test": make().y_test[:0]}, "an empty test split"),
+        ({"x_test": copied().x_test}, r"x_test of \[2, 5\] beside x_train of \[20, 28, 28\]"),
+        ({"group": make().group[:-1]}, r"group of int64 \[19\], not int64 \[20\]"),
+        ({"group": make().group[::-1].copy()}, "groups that are not 0, 1"),
+        ({"group": make().group // 3}, "groups that are not 0, 1, ... with equally many"),
+        ({"group": make().group - 1}, "groups that are not 0, 1"),
+        ({"group": make().group // 2}, "copies of one image with different labels"),
+        (copied()._replace(x_train=np.full((18, 5), np.inf, np.float16))._asdict(), "not finite"),
     ],
 )
 def test_arrays_that_break_the_schema_are_not_written(change, wrong, tmp_path):
@@ -91,6 +107,21 @@ def test_held_out_examples_are_training_examples_and_leave_the_training_split(co
     train, test = held.x_train[:, 0, 0].tolist(), held.x_test[:, 0, 0].tolist()
     assert len(test) == count and sorted(train + test) == list(range(20))
     assert held.y_test.tolist() == [number % 3 for number in test] and arrays.problem(held) == ""
+
+
+@given(count=st.integers(1, 5), copies=st.integers(1, 4), seed=st.integers(0, 2**32 - 1))
+def test_an_image_is_held_out_with_all_its_copies_and_only_the_plain_one_is_tested_on(count, copies, seed):
+    held = arrays.hold_out(copied(6, copies), count, np.random.default_rng(seed))
+    train, test = held.x_train[:, 1].astype(int), held.x_test[:, 1].astype(int)
+    assert len(set(test)) == len(test) == count and not set(test) & set(train)
+    assert (held.x_test[:, 0] == 0).all()
+    assert (np.unique(train, return_counts=True)[1] == copies).all() and len(set(train)) == 6 - count
+    assert arrays.problem(held) == "" and held.note == "made by a test"
+
+
+def test_which_images_are_held_out_does_not_depend_on_their_copies():
+    one, three = (arrays.hold_out(copied(6, n), 2, np.random.default_rng(3)) for n in (1, 3))
+    assert one.x_test[:, 1].tolist() == three.x_test[:, 1].tolist()
 
 
 @pytest.mark.parametrize("count", [0, 20])

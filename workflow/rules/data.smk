@@ -1,5 +1,8 @@
-# From public sources to arrays: one rule for every file, one for every dataset.
-from fedpriv.data import DATASETS
+# From public sources to arrays: one rule for every file, one for every dataset, one for all features.
+from fedpriv.data import IMAGES, PHOTOGRAPHS
+from fedpriv.features import FEATURES_VERSION
+
+features = plan.features()
 
 
 rule fetch:
@@ -8,7 +11,7 @@ rule fetch:
     log:
         "logs/fetch/{dataset}/{file}.log",
     wildcard_constraints:
-        dataset=r"[a-z0-9_]+",
+        dataset="|".join(IMAGES),
         file=r"[^/]+",
     localrule: True
     script:
@@ -19,13 +22,47 @@ rule decode:
     input:
         lambda wildcards: [
             f"resources/{wildcards.dataset}/raw/{file.name}"
-            for file in DATASETS[wildcards.dataset].files
+            for file in IMAGES[wildcards.dataset].files
         ],
     output:
         "resources/{dataset}.npz",
     log:
         "logs/decode/{dataset}.log",
     wildcard_constraints:
-        dataset="|".join(DATASETS),
+        dataset="|".join(IMAGES),
     script:
         "../scripts/decode.py"
+
+
+rule photographs:
+    output:
+        # The images stay where they are: this is the list of them, and of what is wrong with them.
+        "resources/{dataset}/images.json",
+    log:
+        "logs/photographs/{dataset}.log",
+    wildcard_constraints:
+        dataset="|".join(PHOTOGRAPHS),
+    localrule: True
+    script:
+        "../scripts/photographs.py"
+
+
+rule features:
+    input:
+        lambda wildcards: f"resources/{features[wildcards.arrays].dataset}/images.json",
+    output:
+        # What an interrupted extraction goes on from lies beside it and is no output: those are deleted.
+        "resources/{arrays}.npz",
+    log:
+        "logs/features/{arrays}.log",
+    benchmark:
+        "logs/features/{arrays}.tsv"
+    wildcard_constraints:
+        arrays="|".join(features) or "none",
+    threads: plan.preset.speed.threads or 2
+    resources:
+        gpu=int(plan.preset.speed.device == "cuda"),
+    params:
+        version=FEATURES_VERSION,
+    script:
+        "../scripts/features.py"

@@ -1,6 +1,6 @@
 # From arrays to a run directory, and from its trace to ε.
 from fedpriv.config import RESULTS_VERSION
-from fedpriv.plan import partition_id
+from fedpriv.plan import arrays_id, partition_id
 
 runs = plan.runs
 partitions = plan.partitions()
@@ -8,7 +8,7 @@ partitions = plan.partitions()
 
 rule partition:
     input:
-        lambda wildcards: f"resources/{partitions[wildcards.partition].dataset}.npz",
+        lambda wildcards: f"resources/{arrays_id(partitions[wildcards.partition])}.npz",
     output:
         "results/{preset}/partitions/{partition}/seed{seed}.npz",
     log:
@@ -22,7 +22,7 @@ rule partition:
 
 rule train:
     input:
-        arrays=lambda wildcards: f"resources/{runs[wildcards.paper][wildcards.run].dataset}.npz",
+        arrays=lambda wildcards: f"resources/{arrays_id(runs[wildcards.paper][wildcards.run])}.npz",
         partition=lambda wildcards: (
             f"results/{wildcards.preset}/partitions/"
             f"{partition_id(runs[wildcards.paper][wildcards.run])}/seed{wildcards.seed}.npz"
@@ -58,7 +58,7 @@ rule account:
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        delta=lambda wildcards: runs[wildcards.paper][wildcards.run].account.delta,
+        deltas=lambda wildcards: dict(runs[wildcards.paper][wildcards.run].account),
     script:
         "../scripts/account.py"
 

@@ -1,18 +1,29 @@
-"""The datasets by name, and the way from a name to arrays; to add one, write its file and its line here."""
+"""The datasets by name, and the way from a name to files; to add one, write its file and its line here.
+
+Images become arrays at once. Photographs are looked at and listed in a manifest; `fedpriv.features` makes
+arrays of them, once for each backbone and way to augment.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedpriv.data import arrays, source
+from fedpriv.data import arrays, manifest, source
+from fedpriv.data.aptos import APTOS
 from fedpriv.data.dataset import Dataset
 from fedpriv.data.digits import DIGITS
+from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
 from fedpriv.data.mnist import FASHION_MNIST, MNIST
+from fedpriv.data.photographs import Photographs
 from fedpriv.errors import BadInput
 
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in (MNIST, FASHION_MNIST, DIGITS)}
+DATASETS: dict[str, Dataset | Photographs] = {
+    dataset.name: dataset for dataset in (MNIST, FASHION_MNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
+}
+IMAGES = {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Dataset)}
+PHOTOGRAPHS = {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Photographs)}
 
 
-def named(name: str) -> Dataset:
+def named(name: str) -> Dataset | Photographs:
     """Return the dataset of that name, or BadInput with the names there are."""
     if name not in DATASETS:
         raise BadInput(f"dataset: found {name}, allowed: {', '.join(sorted(DATASETS))}")
@@ -20,24 +31,47 @@ def named(name: str) -> Dataset:
 
 
 def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
-    """Bring the raw files into resources/<name>/raw; files there with the right contents are left alone.
+    """Bring what a dataset is made from: raw files into resources/<name>/raw, or a manifest of photographs.
 
-    `mirrors` (folders or base URLs, holding <name>/<file>) come before the public sources. Raises BadInput
-    for a mirror folder that does not exist, and SourceError when no source gives a file with the right hash.
+    `mirrors` (folders or base URLs, holding <name>/<file>) come before the public sources; files there with
+    the right contents are left alone, and photographs stay where they are. Raises BadInput for a mirror
+    folder that does not exist and for missing or damaged photographs (the manifest that names them is
+    written), and SourceError when no source gives a file with the right hash.
     """
     wanted = named(name)
-    return [source.fetch(wanted, file, resources / name / "raw", mirrors) for file in wanted.files]
+    if isinstance(wanted, Dataset):
+        return [source.fetch(wanted, file, resources / name / "raw", mirrors) for file in wanted.files]
+    path = resources / name / "images.json"
+    manifest.refuse(manifest.write(wanted, mirrors, path), path)
+    return [path]
+
+
+def described(name: str, fetched: Sequence[str]) -> str:
+    """Return what `fetch` has brought, in words."""
+    if name in PHOTOGRAPHS:
+        listed = manifest.load(Path(fetched[0]))
+        return f"{listed.folder}: {listed.counts} (all listed in {fetched[0]})"
+    return ", ".join(fetched) or "bundled, nothing to download"
 
 
 def decode(name: str, resources: Path) -> Path:
     """Write resources/<name>.npz from the raw files; a missing or damaged one is BadInput naming it."""
-    return arrays.save(resources / f"{name}.npz", named(name).decode(resources / name / "raw"))
+    return arrays.save(resources / f"{name}.npz", IMAGES[name].decode(resources / name / "raw"))
 
 
 def prepare(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
-    """Return resources/<name>.npz, fetching and decoding what is not there yet."""
-    path = resources / f"{named(name).name}.npz"
+    """Return what is made of a dataset alone, making it if it is not there yet.
+
+    That is resources/<name>.npz of images, and the manifest of photographs.
+    """
+    wanted = named(name)
+    if isinstance(wanted, Dataset):
+        path = resources / f"{name}.npz"
+        if not path.exists():
+            fetch(name, resources, mirrors)
+            decode(name, resources)
+        return path
+    path = resources / name / "images.json"
     if not path.exists():
-        fetch(name, resources, mirrors)
-        decode(name, resources)
+        manifest.write(wanted, mirrors, path)
     return path

@@ -1,4 +1,4 @@
-"""A decoded dataset: grey 28x28 images and their labels, in one npz file."""
+"""A dataset as arrays in one npz file: grey images or the features of photographs, and their labels."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,28 +9,61 @@ from fedpriv.data import npz
 from fedpriv.errors import BadInput
 
 
-class Arrays(NamedTuple):
-    """Images and labels, split into train and test."""
-
-    x_train: np.ndarray  # uint8 [n, 28, 28]
+class _Fields(NamedTuple):
+    x_train: np.ndarray  # images uint8 [n, 28, 28], or features float16 [n, f]
     y_train: np.ndarray  # int64 [n], in 0..classes-1
     x_test: np.ndarray
     y_test: np.ndarray
     classes: int
+    group: np.ndarray  # int64 [n]: 0, 1, ...: which original image a training example is a copy of
+    note: str  # one sentence about how the data were made
+
+
+class Arrays(_Fields):
+    """Inputs and labels, split into train and test; without `group` every training example is its own."""
+
+    __slots__ = ()
+
+    def __new__(cls, x_train, y_train, x_test, y_test, classes, group=None, note=""):
+        group = np.arange(len(y_train)) if group is None else group
+        return super().__new__(cls, x_train, y_train, x_test, y_test, classes, group, note)
+
+    @property
+    def copies(self) -> int:
+        """Return how many training examples stand side by side for each original image."""
+        return len(self.group) // (int(self.group[-1]) + 1)
 
 
 def problem(arrays: Arrays) -> str:
     """Return what is wrong with `arrays` in a few words, or the empty string."""
     for split in ("train", "test"):
         x, y = getattr(arrays, f"x_{split}"), getattr(arrays, f"y_{split}")
-        if x.dtype != np.uint8 or x.ndim != 3 or x.shape[1:] != (28, 28):
-            return f"x_{split} of {x.dtype} {list(x.shape)}, not uint8 [n, 28, 28]"
+        images = x.dtype == np.uint8 and x.ndim == 3 and x.shape[1:] == (28, 28)
+        if not images and not (x.dtype == np.float16 and x.ndim == 2):
+            found = f"x_{split} of {x.dtype} {list(x.shape)}"
+            return f"{found}, neither uint8 [n, 28, 28] (images) nor float16 [n, f] (features)"
+        if x.shape[1:] != arrays.x_train.shape[1:]:
+            return f"x_test of {list(x.shape)} beside x_train of {list(arrays.x_train.shape)}"
+        if not images and not np.isfinite(x).all():
+            return f"features in x_{split} that are not finite"
         if y.dtype != np.int64 or y.shape != (len(x),):
             return f"y_{split} of {y.dtype} {list(y.shape)}, not int64 [{len(x)}]"
         if len(y) == 0:
             return f"an empty {split} split"
         if y.min() < 0 or y.max() >= arrays.classes:
             return f"labels {y.min()}..{y.max()} in y_{split}, not 0..{arrays.classes - 1}"
+    return _problem_of_groups(arrays.group, arrays.y_train)
+
+
+def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:
+    if group.dtype != np.int64 or group.shape != labels.shape:
+        return f"group of {group.dtype} {list(group.shape)}, not int64 {list(labels.shape)}"
+    images = max(int(group[-1]) + 1, 1)
+    copies = len(group) // images
+    if len(group) != images * copies or (group != np.repeat(np.arange(images), copies)).any():
+        return "groups that are not 0, 1, ... with equally many copies side by side"
+    if (labels != labels[::copies][group]).any():
+        return "copies of one image with different labels"
     return ""
 
 
@@ -43,22 +76,27 @@ def save(path: Path, arrays: Arrays) -> Path:
 
 def load(path: Path) -> Arrays:
     """Read what `save` wrote; anything else is BadInput naming the file."""
-    *splits, classes = npz.load(path, Arrays._fields)
-    arrays = Arrays(*splits, classes=int(classes))
+    *splits, classes, group, note = npz.load(path, Arrays._fields)
+    arrays = Arrays(*splits, classes=int(classes), group=group, note=str(note))
     if wrong := problem(arrays):
         raise BadInput(f"{path}: found {wrong}; delete it and rerun")
     return arrays
 
 
 def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:
-    """Move `count` random training examples into the test split; the official test split is left out.
+    """Move `count` random training images into the test split; the official test split is left out.
 
-    Both parts keep the order of the training data.
+    An image leaves with all its copies, and only the first of them, the plain one, is tested on. Both parts
+    keep the order of the training data.
     """
-    n = len(arrays.y_train)
-    if not 0 < count < n:
-        raise BadInput(f"validation: found {count}, allowed: 1 to {n - 1} of the {n} training examples")
-    held = np.zeros(n, dtype=bool)
-    held[rng.choice(n, count, replace=False)] = True
+    copies, n = arrays.copies, len(arrays.y_train)
+    images = n // copies
+    if not 0 < count < images:
+        what = f"{images} training {'examples' if copies == 1 else 'images'}"
+        raise BadInput(f"validation: found {count}, allowed: 1 to {images - 1} of the {what}")
+    held = np.zeros(images, dtype=bool)
+    held[rng.choice(images, count, replace=False)] = True
+    first, held = np.arange(n) % copies == 0, held[arrays.group]
     x, y = arrays.x_train, arrays.y_train
-    return Arrays(x[~held], y[~held], x[held], y[held], arrays.classes)
+    group = np.repeat(np.arange(images - count), copies)
+    return Arrays(x[~held], y[~held], x[held & first], y[held & first], arrays.classes, group, arrays.note)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from fedpriv.data.arrays import Arrays
 
@@ -25,3 +25,9 @@ class Dataset:
     decode: Callable[[Path], Arrays]  # the folder of the raw files -> arrays
     licence: str
     citation: str
+    gives: ClassVar[Literal["images", "features"]] = "images"
+
+    @property
+    def network(self) -> bool:
+        """Say whether the public source needs one."""
+        return bool(self.files)

@@ -2,5 +2,6 @@
 
 from fedpriv.models.base import Model
 from fedpriv.models.cnn import Cnn
+from fedpriv.models.resnet50_head import Resnet50Head
 
-MODELS: dict[str, type[Model]] = {"cnn": Cnn}
+MODELS: dict[str, type[Model]] = {"cnn": Cnn, "resnet50_head": Resnet50Head}

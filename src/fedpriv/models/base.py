@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedpriv.frozen import Frozen
 
@@ -16,6 +16,7 @@ Params = dict[str, "torch.Tensor"]
 class Model(Frozen):
     """A frozen description; the weights live outside, in one flat vector `[d]` (`fedpriv.models.flat`)."""
 
+    reads: ClassVar[Literal["images", "features"]] = "images"
     name: str
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
@@ -23,7 +24,9 @@ class Model(Frozen):
         raise NotImplementedError
 
     def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
-        """Return the logits `[n, classes]` of `x` `[n, 1, 28, 28]`; in the dtype of `params`.
+        """Return the logits `[n, classes]` of images `[n, 1, 28, 28]` or features `[n, f]`.
+
+        They have the dtype of `params`.
 
         `native` allows our own CPU kernels.
         """

@@ -1,0 +1,111 @@
+"""A dataset of photographs: a folder with `train.csv` and images of any size, which are read in place."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from fedpriv.errors import BadInput
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+COLUMNS = ("id_code", "diagnosis")
+SUFFIXES = (".png", ".jpg", ".jpeg")  # the first that is there, if one id has several
+
+
+@dataclass(frozen=True)
+class Photographs:
+    """A dataset by name; the first `test_rows` rows of its train.csv are the test split."""
+
+    name: str
+    classes: int
+    test_rows: int
+    side: int  # pixels: a network reads them as squares of this size
+    find: Callable[[Sequence[str], Path], Path]  # mirrors, resources/<name> -> folder of the photographs
+    network: bool  # whether the public source needs one
+    licence: str
+    citation: str
+    gives: ClassVar[Literal["images", "features"]] = "features"
+
+
+class Row(NamedTuple):
+    """A row of train.csv: an image by id, and its grade."""
+
+    id: str
+    label: int
+
+
+def rows(table: Path, classes: int, more_than: int) -> list[Row]:
+    """Return the rows of a train.csv; BadInput names the file and the row that is wrong.
+
+    Ids must be unique, labels in 0..classes-1, and the rows more than `more_than`, the test split.
+    """
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = reader.fieldnames or []
+            if missing := set(COLUMNS) - set(columns):
+                raise BadInput(
+                    f"{table}: found columns {', '.join(columns) or 'none'}, allowed: {', '.join(COLUMNS)} "
+                    f"({', '.join(sorted(missing))} missing)"
+                )
+            found = [(reader.line_num, *(line[column] for column in COLUMNS)) for line in reader]
+    except FileNotFoundError:
+        raise BadInput(f"{table}: found no such file, allowed: a table of {', '.join(COLUMNS)}") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{table}: found no readable table ({error}), allowed: CSV in UTF-8") from None
+    read: list[Row] = []
+    first: dict[str, int] = {}
+    allowed = {str(label): label for label in range(classes)}
+    for line, id_, label in found:
+        where = f"{table}, line {line}"
+        if not id_:
+            raise BadInput(f"{where}: found no id_code, allowed: the name of an image")
+        if label not in allowed:
+            found_ = f"diagnosis {label or 'nothing'} of {id_}"
+            raise BadInput(f"{where}: found {found_}, allowed: 0 to {classes - 1}")
+        if id_ in first:
+            raise BadInput(f"{where}: found id_code {id_} again (line {first[id_]}), allowed: every id once")
+        first[id_] = line
+        read.append(Row(id_, allowed[label]))
+    if len(read) <= more_than:
+        raise BadInput(
+            f"{table}: found {len(read)} rows, allowed: more than {more_than}, the rows of the test split"
+        )
+    return read
+
+
+def located(folder: Path) -> dict[str, str]:
+    """Return the images by id, as paths below `folder`: in its `train_images`, or beside train.csv."""
+    found: dict[str, str] = {}
+    for place in (folder / "train_images", folder):
+        files = sorted(place.iterdir()) if place.is_dir() else []
+        for suffix in SUFFIXES:
+            for file in files:
+                if file.suffix.lower() == suffix:
+                    found.setdefault(file.stem, file.relative_to(folder).as_posix())
+    return found
+
+
+def decoded(path: Path) -> Image:
+    """Return an image as RGB; one that is damaged or cut is a ValueError in a few words."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return image.convert("RGB")
+    # All that Pillow raises on damaged bytes.
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError) as error:
+        raise ValueError(str(error).replace(str(path), path.name) or type(error).__name__) from error
+
+
+def fingerprint(image: Image) -> str:
+    """Return the sha256 of an image's size and pixels: equal for the same pixels in whatever file."""
+    width, height = image.size
+    return hashlib.sha256(f"{width}x{height}\n".encode() + image.tobytes()).hexdigest()

@@ -1,0 +1,147 @@
+"""The frozen ResNet-50 up to its pooled features: torchvision's ImageNet weights, or seeded random ones.
+
+He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2016.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torchvision.models import ResNet50_Weights, resnet50
+
+from fedpriv.data.source import SourceError
+from fedpriv.streams import Streams
+
+WIDTH = 2048  # of the pooled features
+WEIGHTS = ResNet50_Weights.IMAGENET1K_V2
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as those weights expect
+
+
+def architecture() -> nn.Module:
+    """Return a ResNet-50 without its last layer, its weights not made yet."""
+    with torch.device("meta"):
+        network = resnet50(weights=None)
+    network.fc = nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
+    return network
+
+
+def loaded(state: dict[str, torch.Tensor]) -> nn.Module:
+    """Return the network with these weights."""
+    network = architecture()
+    network.load_state_dict(state, assign=True)
+    return network.requires_grad_(False)
+
+
+def random() -> nn.Module:
+    """Return a network with He-initialised convolutions, from a stream of their own: always the same.
+
+    Its BatchNorm layers know nothing of the data yet (see `calibrate`).
+    """
+    network, generator = architecture().to_empty(device="cpu"), Streams(0, "resnet50").torch("init")
+    network.requires_grad_(False)
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            fan_out = layer.out_channels * math.prod(layer.kernel_size)
+            layer.weight.normal_(0.0, math.sqrt(2 / fan_out), generator=generator)
+        elif isinstance(layer, nn.BatchNorm2d):
+            layer.reset_parameters()
+    return network
+
+
+Statistics = list[tuple[torch.Tensor, torch.Tensor]]  # mean and variance of each BatchNorm layer
+
+
+def _norms(network: nn.Module) -> list[nn.BatchNorm2d]:
+    return [layer for layer in network.modules() if isinstance(layer, nn.BatchNorm2d)]
+
+
+def statistics(network: nn.Module, pixels: torch.Tensor) -> Statistics:
+    """Return what BatchNorm layers see of pixels, uint8 [n, 3, s, s]; `network` is left as it is."""
+    twin = copy.deepcopy(network).to(memory_format=torch.channels_last).train()
+    for layer in _norms(twin):
+        layer.momentum = 1.0  # keep this batch, nothing of before
+    with torch.no_grad():
+        twin(normalised(pixels))
+    return [(layer.running_mean, layer.running_var) for layer in _norms(twin)]  # pyright: ignore
+
+
+def calibrate(network: nn.Module, found: Sequence[Statistics]) -> None:
+    """Set the statistics of every BatchNorm layer to their mean over batches.
+
+    Without it a random network multiplies its activations layer by layer, and its features say little.
+    """
+    for layer, of_batches in zip(_norms(network), zip(*found, strict=True), strict=True):
+        means, variances = zip(*of_batches, strict=True)
+        layer.running_mean = torch.stack(means).double().mean(0).float()
+        layer.running_var = torch.stack(variances).double().mean(0).float()
+
+
+def imagenet() -> nn.Module:
+    """Return the network with torchvision's ImageNet weights, downloaded once.
+
+    The hash in the file's name is checked. Raises SourceError when the weights cannot be had.
+    """
+    path = Path(torch.hub.get_dir()) / "checkpoints" / WEIGHTS.url.rsplit("/", 1)[1]
+    prefix = path.stem.rsplit("-", 1)[1]
+    instead = f"put the file from {WEIGHTS.url} at {path}, or take backbone: random, which needs no download"
+    if path.exists():
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if not found.startswith(prefix):
+            raise SourceError(f"{path}: found sha256 {found}, allowed: {prefix}...; delete it, {instead}")
+    try:
+        state = WEIGHTS.get_state_dict(progress=True, check_hash=True, map_location="cpu")
+    except (OSError, RuntimeError) as error:  # no network, a server's refusal, a full disk; a wrong hash
+        raise SourceError(f"backbone: imagenet: no weights ({error}); {instead}") from error
+    return loaded({name: value for name, value in state.items() if not name.startswith("fc.")})
+
+
+def folded(network: nn.Module) -> nn.Module:
+    """Put every BatchNorm layer into the convolution before it, in place: the same function, fewer passes."""
+    network.eval()
+    for module in list(network.modules()):
+        names = dict(module.named_children())
+        for before, (name, norm) in zip(names, list(names.items())[1:], strict=False):
+            convolution = names[before]
+            if isinstance(norm, nn.BatchNorm2d) and isinstance(convolution, nn.Conv2d):
+                setattr(module, before, fuse_conv_bn_eval(convolution, norm))
+                setattr(module, name, nn.Identity())
+    return network
+
+
+def normalised(pixels: torch.Tensor) -> torch.Tensor:
+    """Return uint8 pixels [n, 3, s, s] as the network's inputs, float32, channels-last."""
+    shape = (1, 3, 1, 1)
+    mean, std = (torch.tensor(values, device=pixels.device).view(shape) for values in (MEAN, STD))
+    return ((pixels.float() / 255 - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+class Extractor:
+    """A folded network on a device, in the dtype that is fast there."""
+
+    def __init__(self, network: nn.Module, device: torch.device, dtype: torch.dtype):
+        trunk = nn.Sequential(*list(folded(network).children())[:-2])  # without pooling and the last layer
+        self.trunk = trunk.to(device=device, dtype=dtype).to(memory_format=torch.channels_last)
+        self.device, self.dtype = device, dtype
+
+    def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Return the pooled features of uint8 pixels [n, 3, s, s]: float16 [n, 2048] on the CPU."""
+        with torch.inference_mode():
+            x = normalised(pixels.to(self.device)).to(self.dtype)
+            return self.trunk(x).float().mean((2, 3)).half().cpu()
+
+
+def fast_dtype(device: torch.device) -> torch.dtype:
+    """Return bfloat16 where the hardware multiplies it, else float32."""
+    if device.type == "cuda":
+        able = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # newer torch only
+        able = capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
+    return torch.bfloat16 if able else torch.float32

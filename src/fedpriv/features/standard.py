@@ -1,0 +1,21 @@
+"""Features on one scale: what a clipped and noised linear head sees differs as images do, not as units do."""
+
+import numpy as np
+
+# Of the median spread: a feature that hardly varies is not blown up to noise.
+LEAST_SPREAD = 1e-3
+
+
+def standardised(features: np.ndarray, plain: np.ndarray) -> np.ndarray:
+    """Return `features` `[n, f]` with the mean and spread of `plain` `[m, f]` taken out, float16.
+
+    Afterwards the mean squared norm of the rows of `plain` is 1. The statistics are those of training images
+    and are used without noise, as the statistics of a calibrated backbone are: no ε pays for them.
+    """
+    known = plain.astype(np.float32)
+    mean, spread = known.mean(axis=0), known.std(axis=0)
+    scale = 1 / (np.maximum(spread, LEAST_SPREAD * np.median(spread)) * np.sqrt(known.shape[1]))
+    found = np.empty(features.shape, np.float16)
+    for start in range(0, len(features), 1024):  # so that float32 copies stay small
+        found[start : start + 1024] = (features[start : start + 1024].astype(np.float32) - mean) * scale
+    return found

@@ -1,0 +1,31 @@
+"""The last layer of a ResNet-50 whose other layers are frozen: a linear map of its pooled features.
+
+Federated Learning with Bayesian Differential Privacy, section VI-A: pre-trained on ImageNet, and only the
+last layer is trained. What lies below is computed once, by `fedpriv.features`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from fedpriv.models.base import Model, Params
+
+if TYPE_CHECKING:
+    import torch
+
+WIDTH = 2048  # of a ResNet-50's pooled features
+
+
+class Resnet50Head(Model):
+    """The linear head on ResNet-50 features; `backbone` says whose features: ImageNet's or a random net's."""
+
+    reads: ClassVar[Literal["images", "features"]] = "features"
+    name: Literal["resnet50_head"] = "resnet50_head"
+    backbone: Literal["imagenet", "random"] = "imagenet"
+
+    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+        return {"head.weight": (classes, WIDTH), "head.bias": (classes,)}
+
+    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+        weight = params["head.weight"]
+        return x.to(weight.dtype) @ weight.T + params["head.bias"]

@@ -1,0 +1,16 @@
+import pytest
+from photos import TINY, lay
+
+from fedpriv import data
+from fedpriv.data import manifest
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """The manifest of a dataset of twelve tiny photographs, four for testing, known by the name `tiny`."""
+    for known in (data.DATASETS, data.PHOTOGRAPHS):
+        monkeypatch.setitem(known, "tiny", TINY)
+    lay(tmp_path / "resources/tiny/raw")
+    path = tmp_path / "resources/tiny/images.json"
+    manifest.write(TINY, [], path)
+    return path

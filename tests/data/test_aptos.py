@@ -1,0 +1,154 @@
+import io
+import re
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from photos import lay
+
+from fedpriv import data
+from fedpriv.data import aptos
+from fedpriv.data.source import SourceError
+from fedpriv.errors import BadInput
+
+
+def test_the_folder_of_the_first_mirror_that_has_it_is_read_in_place(tmp_path):
+    (tmp_path / "empty").mkdir()
+    folder = lay(tmp_path / "full/aptos")
+    mirrors = ["https://example.org/mirror", str(tmp_path / "empty"), str(tmp_path / "full")]
+    assert aptos.find(mirrors, tmp_path / "resources") == folder
+    assert not (tmp_path / "resources").exists()
+
+
+def test_a_mirror_may_be_the_folder_itself(tmp_path):
+    folder = lay(tmp_path / "aptos")
+    assert aptos.find([str(folder)], tmp_path) == folder
+
+
+def test_a_mirror_that_is_no_folder_is_bad_input(tmp_path):
+    with pytest.raises(BadInput, match=r"mirrors: found .*nowhere, allowed: a folder"):
+        aptos.find([str(tmp_path / "nowhere")], tmp_path)
+
+
+def test_a_folder_without_its_table_is_bad_input(tmp_path):
+    (tmp_path / "aptos/train_images").mkdir(parents=True)
+    with pytest.raises(BadInput, match=r"aptos: found no train\.csv"):
+        aptos.find([str(tmp_path)], tmp_path)
+
+
+def test_the_first_500_rows_are_the_test_split(tmp_path):
+    lay(tmp_path / "aptos", 503, ".jpg")
+    (path,) = data.fetch("aptos", tmp_path / "resources", [str(tmp_path)])
+    listed = data.manifest.load(path)
+    assert [image.test for image in listed.images] == 500 * [True] + 3 * [False]
+    assert "503 rows: 500 test and 3 training images" in data.described("aptos", [str(path)])
+
+
+def test_a_missing_image_is_named_in_the_error_and_in_the_manifest(tmp_path):
+    folder = lay(tmp_path / "aptos", 503, ".jpg")
+    (folder / "train_images/p501.jpg").unlink()
+    with pytest.raises(BadInput, match=r"1 missing: p501 \(of 503; .*images\.json names all\)"):
+        data.fetch("aptos", tmp_path / "resources", [str(tmp_path)])
+    assert (tmp_path / "resources/aptos/images.json").exists()
+
+
+class Kaggle(ThreadingHTTPServer):
+    """A server that speaks to kagglehub as Kaggle does, and answers every request with one status."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.status, self.body, self.asked = 200, b"", []
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Kaggle
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(self.headers["Authorization"])
+        self.send_response(self.server.status)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test output quiet."""
+
+
+@pytest.fixture
+def nobody(monkeypatch, tmp_path):
+    """A user without Kaggle credentials, with an own cache."""
+    for name in ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def somebody(nobody, monkeypatch):
+    monkeypatch.setenv("KAGGLE_USERNAME", "somebody")
+    monkeypatch.setenv("KAGGLE_KEY", "a key")
+
+
+@pytest.fixture
+def kaggle(somebody, monkeypatch) -> Iterator[Kaggle]:
+    from kagglesdk import kaggle_env
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Kaggle() as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.PROD, url)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, capsys):
+    lay(tmp_path / "packed", 503, ".png")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for file in (tmp_path / "packed").rglob("*.*"):
+            archive.write(file, file.relative_to(tmp_path / "packed"))
+    kaggle.body = packed.getvalue()
+    (path,) = data.fetch("aptos", tmp_path / "resources", [])
+    assert data.manifest.load(path).folder.startswith(str(tmp_path / "cache"))
+    assert len(data.manifest.load(path).images) == 503
+    assert len(kaggle.asked) == 1 and kaggle.asked[0].startswith("Basic")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, ["401", "credentials", "https://www.kaggle.com/settings", "KAGGLE_USERNAME", "kaggle.json"]),
+        (403, ["403", "rules", f"https://www.kaggle.com/competitions/{aptos.COMPETITION}/rules"]),
+        (500, ["answered 500"]),
+    ],
+)
+def test_what_kaggle_refuses_is_one_line_that_says_what_to_do(status, words, kaggle, tmp_path):
+    kaggle.status = status
+    with pytest.raises(SourceError) as error:
+        aptos.find([], tmp_path)
+    said = str(error.value)
+    assert all(word in said for word in [*words, "FEDPRIV_MIRROR"]) and "\n" not in said
+
+
+def test_without_credentials_nobody_is_asked(nobody, tmp_path):
+    with pytest.raises(
+        SourceError, match=re.escape("Kaggle wants to know who asks; make a token on https://")
+    ):
+        aptos.find([], tmp_path)
+
+
+def test_without_a_network_the_line_names_the_failure(kaggle, tmp_path):
+    kaggle.shutdown()
+    kaggle.server_close()
+    with pytest.raises(SourceError, match=r"Kaggle cannot be reached.*refused") as error:
+        aptos.find([], tmp_path)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,135 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedpriv import inputs, partition
+from fedpriv.config import Run, Speed
+from fedpriv.data.arrays import Arrays
+from fedpriv.errors import BadInput
+from fedpriv.plan import arrays_id, partition_id
+from fedpriv.streams import Streams
+
+RUN = {
+    "dataset": "aptos",
+    "partition": {"law": "iid", "clients": 4},
+    "model": {"name": "resnet50_head", "backbone": "random"},
+    "scheme": "none",
+    "cohort": {"law": "poisson", "rate": 0.5},
+}
+IMAGES = 60
+LAWS = (
+    {"law": "iid", "clients": 5, "examples": 12},
+    {"law": "iid", "clients": 7},
+    {"law": "shards", "clients": 5, "shard_examples": 5, "shards_per_client": 2},
+    {"law": "shards", "clients": 3, "shard_examples": 9, "examples": 18},
+    {"law": "dirichlet", "clients": 6, "alpha": 0.5},
+    {"law": "dirichlet", "clients": 6, "alpha": 0.5, "examples": 8, "balanced": True},
+    {"law": "quantity", "clients": 6, "alpha": 0.5},
+)
+
+
+def run(**changes):
+    return Run.model_validate(RUN | changes)
+
+
+def copied(copies):
+    group = np.repeat(np.arange(IMAGES), copies)
+    x = np.zeros((len(group), 3), dtype=np.float16)
+    return Arrays(x, group % 5, x[:2], group[:2] % 5, classes=5, group=group)
+
+
+@settings(deadline=None)
+@given(law=st.sampled_from(LAWS), copies=st.integers(1, 4), seed=st.integers(0, 99))
+def test_no_image_has_copies_at_two_clients(law, copies, seed):
+    found = copied(copies)
+    dealt = inputs.partition_for(run(partition=law), found, seed)
+    held = [set(found.group[dealt.client(client)]) for client in range(dealt.clients)]
+    assert sum(map(len, held)) == len(set().union(*held))
+    for client, images in enumerate(held):
+        rows = dealt.client(client)
+        assert len(rows) == len(set(rows)) == copies * len(images)
+
+
+def test_with_repetition_a_client_still_holds_whole_images():
+    found = copied(3)
+    law = {"law": "iid", "clients": 20, "examples": 18, "repeat": True}
+    dealt = inputs.partition_for(run(partition=law), found, 0)
+    assert np.bincount(dealt.indices).tolist() == 180 * [2]
+    for client in range(20):
+        assert (dealt.client(client).reshape(-1, 3) % 3 == [0, 1, 2]).all()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law["law"])
+def test_examples_that_are_their_own_images_are_dealt_as_the_law_says(law):
+    plan = run(partition=law)
+    dealt = inputs.partition_for(plan, copied(1), 3)
+    shared = json.dumps(["aptos", 0, plan.partition.model_dump(mode="json")])
+    expected = plan.partition.split(copied(1).y_train, Streams(3, shared).numpy("partition"))
+    assert all(np.array_equal(a, b) for a, b in zip(dealt, expected, strict=True))
+
+
+def test_the_examples_of_a_client_are_rounded_down_to_whole_images():
+    law = {"law": "iid", "clients": 5, "examples": 35}
+    dealt = inputs.partition_for(run(partition=law), copied(3), 0)
+    assert np.diff(dealt.offsets).tolist() == 5 * [33]
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        ({"law": "iid", "clients": 5, "examples": 2}, "partition.examples: found 2, allowed: at least 3"),
+        (
+            {"law": "shards", "clients": 5, "shard_examples": 1},
+            "partition.shard_examples: found 1, allowed: at least 3",
+        ),
+        (
+            {"law": "iid", "clients": 61},
+            "partition.clients: found 61, allowed: at most 60.*counted in images",
+        ),
+        (
+            {"law": "iid", "clients": 20, "examples": 12},
+            "partition.examples: found 4 for each of 20 clients, .*counted in images.* 3 copies",
+        ),
+    ],
+)
+def test_too_few_images_are_bad_input(law, words):
+    with pytest.raises(BadInput, match=words):
+        inputs.partition_for(run(partition=law), copied(3), 0)
+
+
+def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_that_they_depend_on():
+    assert arrays_id(run(dataset="mnist", model="cnn", photos={"copies": 3})) == "mnist"
+    photos = {"copies": 11, "seed": 2, "dedup": "drop"}
+    assert arrays_id(run(photos=photos)) == "aptos-random-c11-s2-drop"
+    assert arrays_id(run(photos=photos | {"unreadable": "skip"})) == "aptos-random-c11-s2-drop-skip"
+
+
+def test_partitions_of_other_photos_are_other_files():
+    ids = {
+        partition_id(run(photos={"copies": copies, "dedup": dedup}))
+        for copies in (1, 2)
+        for dedup in ("keep", "drop")
+    }
+    assert len(ids) == 4
+
+
+def test_features_are_prepared_from_a_folder_of_photographs(tiny, tmp_path):
+    wanted = run(dataset="tiny", photos={"copies": 2}, partition={"law": "iid", "clients": 3})
+    tiny.unlink()
+    path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
+    assert path == tmp_path / "resources/tiny-random-c2-s0-keep.npz"
+    dealt = partition.load(inputs.write_partition(wanted, 0, path, tmp_path / "dealt.npz"))
+    assert np.diff(dealt.offsets).tolist() == [4, 4, 4]
+    before = path.stat().st_mtime_ns
+    assert inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu")) == path
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_validation_split_is_taken_of_whole_images(tiny, tmp_path):
+    wanted = run(dataset="tiny", photos={"copies": 2}, validation=3)
+    path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
+    held = inputs.arrays_for(wanted, path)
+    assert (len(held.y_train), len(held.y_test)) == (10, 3)
