@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedpriv.account import moments
-from fedpriv.data import DATASETS
+from fedpriv.data import IMAGES
 from fedpriv.errors import BadInput
 from fedpriv.plan import load_preset, make_plan, merge, partition_id
-from fedpriv.report.declared import BudgetTable
+from fedpriv.report.declared_tables import BudgetTable, JointTable
 
 CONFIG = Path(__file__).parents[1] / "config"
 PRESETS = ("demo", "laptop", "paper")
@@ -92,7 +92,8 @@ def test_every_preset_plans_its_runs(preset):
 
 
 def test_the_demo_needs_no_network():
-    assert not any(DATASETS[name].files for name in load_preset(CONFIG / "demo.yaml").datasets())
+    for name in load_preset(CONFIG / "demo.yaml").datasets():
+        assert name == "fundus_synthetic" or not IMAGES[name].files
 
 
 def test_the_paper_preset_runs_every_run_as_declared():
@@ -116,7 +117,7 @@ def test_the_noise_of_the_paper_spends_the_published_dp_budgets(clients, epsilon
     assert spent == pytest.approx(epsilon, abs=0.006)
 
 
-def test_every_row_of_a_table_has_runs_with_its_clients_and_delta():
+def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas():
     plan = load_preset(CONFIG / "paper.yaml")
     for paper, declared in plan.papers.items():
         for table in declared.tables.values():
@@ -125,6 +126,14 @@ def test_every_row_of_a_table_has_runs_with_its_clients_and_delta():
                 assert private.partition == baseline.partition
                 assert private.partition.clients == row.clients
                 assert {cell.delta for cell in row.published.values()} == {private.account.delta}
+            for row in table.rows if isinstance(table, JointTable) else ():
+                baseline = plan.runs[paper][row.baseline.run]
+                for name in row.runs.values():
+                    private = plan.runs[paper][name]
+                    assert private.partition == baseline.partition
+                    assert private.partition.clients == row.clients
+                    assert row.budgets["client"].delta == private.account.delta
+                    assert row.budgets["instance"].delta == private.account.instance_delta
 
 
 def test_planning_imports_neither_torch_nor_pandas():
