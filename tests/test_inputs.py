@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,8 @@ from fedpriv import inputs, partition
 from fedpriv.config import Run, Speed
 from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput
-from fedpriv.plan import arrays_id, partition_id
+from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.plan import arrays_id, check_dataset, partition_id
 from fedpriv.streams import Streams
 
 RUN = {
@@ -105,6 +107,33 @@ def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_tha
     photos = {"copies": 11, "seed": 2, "dedup": "drop"}
     assert arrays_id(run(photos=photos)) == "aptos-random-c11-s2-drop"
     assert arrays_id(run(photos=photos | {"unreadable": "skip"})) == "aptos-random-c11-s2-drop-skip"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"model": "cnn"},
+            "found aptos with model cnn, allowed: with that model digits, fashion_mnist, mnist",
+        ),
+        ({"dataset": "mnist"}, "found mnist with model resnet50_head, .* with that dataset model cnn"),
+        ({"dataset": "letters"}, "found letters, allowed: "),
+    ],
+)
+def test_a_dataset_that_does_not_give_what_the_model_reads_is_bad_input(changes, words):
+    with pytest.raises(BadInput, match=f"here: {words}"):
+        check_dataset(run(**changes), "here")
+
+
+def test_a_head_is_the_linear_layer_of_torch():
+    head, generator = Resnet50Head(), torch.Generator().manual_seed(0)
+    params = {name: torch.randn(shape, generator=generator) for name, shape in head.shapes(classes=5).items()}
+    x = torch.randn(3, 2048, generator=generator)
+    expected = torch.nn.functional.linear(x, params["head.weight"], params["head.bias"])
+    assert torch.allclose(head.apply(params, x), expected, atol=1e-5)
+    assert head.size(5) == 10_245
+    halves = {name: value.bfloat16() for name, value in params.items()}
+    assert head.apply(halves, x).dtype == torch.bfloat16
 
 
 def test_partitions_of_other_photos_are_other_files():

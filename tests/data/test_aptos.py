@@ -1,4 +1,5 @@
 import io
+import os
 import re
 import threading
 import zipfile
@@ -8,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from photos import lay
 
-from fedpriv import data
+from fedpriv import cli, data
 from fedpriv.data import aptos
 from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput
@@ -152,3 +153,41 @@ def test_without_a_network_the_line_names_the_failure(kaggle, tmp_path):
     with pytest.raises(SourceError, match=r"Kaggle cannot be reached.*refused") as error:
         aptos.find([], tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_the_program_says_what_it_found(tmp_path, capsys):
+    lay(tmp_path / "aptos", 503, ".jpg")
+    words = ["fetch", "aptos", "--mirror", str(tmp_path), "--resources", str(tmp_path / "resources")]
+    assert cli.main(words) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"aptos: {tmp_path / 'aptos'}: 503 rows") and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda folder: (folder / "train_images/p7.jpg").unlink(), ["1 missing: p7"]),
+        (lambda folder: (folder / "train_images/p7.jpg").write_bytes(b"\xff\xd8"), ["1 unreadable: p7"]),
+        (lambda folder: relabel(folder / "train.csv"), ["train.csv, line 9", "diagnosis 7 of p7", "0 to 4"]),
+        (lambda folder: (folder / "train.csv").unlink(), ["no train.csv"]),
+    ],
+    ids=["missing", "truncated", "label", "table"],
+)
+def test_bad_photographs_are_one_line_and_exit_code_2(change, words, tmp_path, capsys):
+    change(lay(tmp_path / "aptos", 503, ".jpg"))
+    resources = tmp_path / "resources"
+    assert cli.main(["fetch", "aptos", "--mirror", str(tmp_path), "--resources", str(resources)]) == 2
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("fedpriv: ")]
+    assert len(said) == 1 and all(word in said[0] for word in words)
+
+
+def relabel(table):
+    table.write_text(table.read_text().replace("\np7,2\n", "\np7,7\n"))
+
+
+@pytest.mark.skipif("FEDPRIV_MIRROR" not in os.environ, reason="FEDPRIV_MIRROR names no mirror")
+def test_the_real_photographs_have_the_known_duplicates(tmp_path):
+    (path,) = data.fetch("aptos", tmp_path, data.source.mirrors())
+    counts = data.manifest.load(path).counts
+    assert (counts.test, counts.train, counts.missing, counts.unreadable) == (500, 3162, 0, 0)
+    assert (counts.identical_groups, counts.identical_images, counts.conflicting_groups) == (123, 251, 30)
