@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -30,14 +29,10 @@ from fedpriv.features.copies import Copy, batches, chosen, pixels
 from fedpriv.features.standard import standardised
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
+from fedpriv.threaded import cores
 
 BATCH = 16  # copies in one forward pass; measured: larger ones are no faster on a CPU, and need more memory
 CALIBRATION, TOGETHER = 512, 32  # plain training images that give a random backbone its statistics
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def extract(
