@@ -10,6 +10,7 @@ from fedpriv.local import Client, Task, batches, pixels
 from fedpriv.models import MODELS
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import initial, unflatten
+from fedpriv.models.resnet50_head import Resnet50Head
 from fedpriv.private import poisson_batch
 from fedpriv.stacked import Stacks
 from fedpriv.threaded import Threads
@@ -22,7 +23,11 @@ WORK = {
     "fedavg_momentum": FedAvg(steps=5, batch_size=4, learning_rate=0.05, momentum=0.9),
     "fedavg_adam": FedAvg(steps=3, batch_size=4, learning_rate=0.01, optimizer="adam"),
 }
-MODEL = {"cnn": Cnn(widths=(4, 8, 16)), "cnn_tanh": Cnn(widths=(4, 8, 16), activation="tanh")}
+MODEL = {
+    "cnn": Cnn(widths=(4, 8, 16)),
+    "cnn_tanh": Cnn(widths=(4, 8, 16), activation="tanh"),
+    "resnet50_head": Resnet50Head(backbone="random"),
+}
 
 
 def test_every_model_is_covered_here():
@@ -33,7 +38,15 @@ def task(model, examples=40):
     rng = np.random.default_rng(0)
     images = torch.from_numpy(rng.integers(0, 256, (examples, 28, 28), dtype=np.uint8))
     labels = torch.from_numpy(rng.integers(0, CLASSES, examples))
-    return Task(model, model.shapes(CLASSES), images, labels)
+    inputs = images
+    if model.reads == "features":
+        inputs = torch.from_numpy(0.05 * rng.standard_normal((examples, 2048))).half()
+    return Task(model, model.shapes(CLASSES), inputs, labels)
+
+
+def exactly(inputs):
+    """Return inputs as a model reads them, float64."""
+    return inputs[:, None].double() / 255 if inputs.dim() == 3 else inputs.double()
 
 
 def clients(sizes=(6, 11, 1, 0, 9), examples=40):
@@ -50,7 +63,7 @@ def by_hand(task, work, flat, client):
 
     def gradient(weights, rows):
         leaf = weights.clone().requires_grad_()
-        logits = task.model.apply(unflatten(leaf, task.shapes), task.inputs[rows][:, None].double() / 255)
+        logits = task.model.apply(unflatten(leaf, task.shapes), exactly(task.inputs[rows]))
         return torch.autograd.grad(F.cross_entropy(logits, task.labels[rows]), leaf)[0]
 
     flat = flat.double()
