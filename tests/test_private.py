@@ -129,6 +129,22 @@ def test_clipped_per_example_gradients_are_those_of_opacus(task):
 
 
 @pytest.mark.parametrize("backend", [Threads, Stacks])
+@pytest.mark.parametrize("example", [None, C])
+def test_sampling_no_distances_changes_no_gradient(task, backend, example):
+    def clean(samples):
+        engine = backend(task, Speed(threads=1))
+        how = PrivateGradient(B, C, example, noise_multiplier=0.5, samples=samples)
+        done = engine.updates(FedSGD(batch_size=B), FLAT, clients(), how)
+        engine.close()
+        assert bool(done.distances) == bool(samples)
+        return done
+
+    without, sampled = clean(0), clean(4)
+    assert torch.allclose(without.clean, sampled.clean, atol=1e-6)
+    assert torch.allclose(without.losses, sampled.losses, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", [Threads, Stacks])
 def test_fedavg_takes_as_many_private_steps_as_it_is_told(task, backend):
     how = PrivateGradient(B, C, None, noise_multiplier=0.5, samples=3)
     work = FedAvg(steps=4, batch_size=B, learning_rate=0.1)

@@ -91,11 +91,15 @@ class Stacks:
             client.rows[poisson_batch(len(client.rows), how.batch_size, client.rng)] for client in clients
         ]
         x, y, weight = self._gather(batches, how.batch_size)
-        # One by one: every example, or only those that are sampled.
-        alone = slice(None) if how.example_clip_l2 else slice(how.samples)
         each = vmap(vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0)))
-        rows, _ = each(weights, x[:, alone], y[:, alone])
-        totals, losses = vmap(grad_and_value(self._loss))(weights, x, y, weight)
+        totals = rows = weights.new_zeros(len(clients), 0, weights.shape[1])  # unless they are needed
+        if how.example_clip_l2:
+            rows, of_examples = each(weights, x, y)
+            losses = (of_examples * weight).sum(1)
+        else:
+            totals, losses = vmap(grad_and_value(self._loss))(weights, x, y, weight)
+            if how.samples:
+                rows, _ = each(weights, x[:, : how.samples], y[:, : how.samples])
         found = []
         for client, batch, own, total in zip(clients, batches, rows, totals, strict=True):
             own, share = own[: len(batch)], 0.0
