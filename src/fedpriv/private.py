@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from fedpriv.errors import BadInput
-from fedpriv.probe import leave_one_out
+from fedpriv.probe import leave_one_out, width
 from fedpriv.schemes.base import Facts
 from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.private_gradient import PrivateGradient
@@ -46,8 +46,7 @@ def privatise(
     distances = {}
     if how.samples:
         for name, values in leave_one_out(total, rows, size, how.clip_l2).items():
-            width = how.samples // 2 if name == "pairwise" else how.samples
-            distances[name] = np.full(width, np.nan, dtype=np.float32)
+            distances[name] = np.full(width(name, how.samples), np.nan, dtype=np.float32)
             distances[name][: len(values)] = values.cpu().numpy()
     return Gradient(noisy, clean, distances, share_clipped if how.example_clip_l2 else facts["share_clipped"])
 

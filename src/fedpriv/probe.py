@@ -57,6 +57,11 @@ def leave_one_out(total: torch.Tensor, rows: torch.Tensor, size: int, l2: float)
     }
 
 
+def width(distance: str, samples: int) -> int:
+    """Return how many distances `samples` clients or examples give: half as many pairs."""
+    return samples // 2 if distance.endswith("pairwise") else samples
+
+
 def choose(cohort_size: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
     """Return the positions of min(cohort, wanted) members drawn without replacement, in random order."""
     return rng.permutation(cohort_size)[:wanted]

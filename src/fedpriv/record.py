@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from fedpriv.atomic import writing
-from fedpriv.probe import padded
+from fedpriv.probe import padded, width
 from fedpriv.resume import RoundState
 from fedpriv.trace import TRACE
 
@@ -65,7 +65,7 @@ def trace(state: RoundState) -> pd.DataFrame:
     return pd.DataFrame(state.rows, columns=pd.Index(TRACE)).astype(TRACE)
 
 
-def write(out: Path, state: RoundState, probe_width: int, panel_width: int, summary: dict[str, Any]) -> None:
+def write(out: Path, state: RoundState, probe: int, panel: int, summary: dict[str, Any]) -> None:
     """Write the four files of a run directory, each atomically; the summary last: it marks completion."""
     for torn in out.glob(".*.*"):  # left by a writer that was killed
         torn.unlink()
@@ -77,8 +77,7 @@ def write(out: Path, state: RoundState, probe_width: int, panel_width: int, summ
         if name.startswith("instance_"):
             shape = tuple(np.max([row.shape for row in rows], axis=0))
         else:
-            width = panel_width if name.startswith("panel_") else probe_width
-            shape = (width // 2 if name.endswith("pairwise") else width,)
+            shape = (width(name, panel if name.startswith("panel_") else probe),)
         arrays[name] = padded(rows, shape)
     with writing(out / "distances.npz") as path:
         np.savez_compressed(path, **arrays)

@@ -22,7 +22,7 @@ from fedpriv.inputs import arrays_for
 from fedpriv.local import Client, Done, Task, Workshop
 from fedpriv.models.flat import initial
 from fedpriv.private import facts as private_facts
-from fedpriv.probe import choose, distances
+from fedpriv.probe import choose, distances, width
 from fedpriv.progress import progress
 from fedpriv.resume import RoundState
 from fedpriv.schemes.base import DISTANCES, NO_FACTS, Bounded, Facts
@@ -140,7 +140,9 @@ def one_round(
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
     how = run.scheme.gradient(run.local)
     alone = private_facts(how, run.local, np.diff(clients.offsets)) if how else {}
-    done = workshop.updates(run.local, state.flat, working(clients, members, streams, round, how, state), how)
+    done = workshop.updates(
+        run.local, state.flat, working(clients, members, streams, round, how, state.flat.device), how
+    )
     size = len(cohort)
     bounded, facts = run.scheme.bound(done.clean[:size])
     if run.scheme.measures:
@@ -185,10 +187,9 @@ def working(
     streams: Streams,
     round: int,
     how: PrivateGradient | None,
-    state: RoundState,
+    device: torch.device,
 ) -> list[Client]:
     """Return the members of a round, each with its own streams."""
-    device = state.flat.device
     return [
         Client(
             clients.client(one),
@@ -202,8 +203,7 @@ def working(
 def keep(state: RoundState, how: PrivateGradient, done: Done, size: int, steps: int) -> Facts:
     """Append the cohort's leave-one-out distances `[steps, size, samples]`; return what was clipped."""
     for name in DISTANCES if how.samples else ():
-        width = how.samples // 2 if name == "pairwise" else how.samples
-        nobody = np.empty((steps, 0, width), dtype=np.float32)
+        nobody = np.empty((steps, 0, width(name, how.samples)), dtype=np.float32)
         state.samples.setdefault(f"instance_{name}", []).append(done.distances.get(name, nobody)[:, :size])
     shares = done.share_clipped[:size]
     return {"share_clipped": float(shares.mean()) if shares.size else 0.0}

@@ -25,7 +25,7 @@ def curves(axes: Axes, frame: pd.DataFrame, panel: CurvePanel) -> None:
         if line in there:
             read = accuracies(frame, line.run)
             seeds = 100 * read.pivot(index="round", columns="seed", values="test_accuracy")
-            band(axes, seeds, (0, 100), label=line.label, color=f"C{number}")
+            band(axes, seeds, label=line.label, color=f"C{number}")
     last = int(accuracies(frame, there[0].run).loc[:, "round"].max())
     for mark, height in zip(
         panel.published, apart([100 * mark.value for mark in panel.published]), strict=True
@@ -56,8 +56,8 @@ def curves(axes: Axes, frame: pd.DataFrame, panel: CurvePanel) -> None:
     axes.set(xlabel="Round", ylabel="Test accuracy (%)", xlim=(0, last), ylim=(0, 102))
 
 
-def band(axes: Axes, seeds: pd.DataFrame, ends: tuple[float, float], **style: Any) -> None:
-    """Draw the mean over seeds, a column each, against round, and its interval, within `ends`, as a band.
+def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:
+    """Draw the mean of percents over seeds, a column each, against round, and its interval as a band.
 
     Few seeds are drawn themselves.
     """
@@ -65,7 +65,7 @@ def band(axes: Axes, seeds: pd.DataFrame, ends: tuple[float, float], **style: An
     found = np.array([interval(seeds.loc[place].dropna()) for place in places])
     (line,) = axes.plot(places, found[:, 0], **style)
     if seeds.shape[1] >= FEW:
-        low, high = np.clip(found[:, 1:3], *ends).T
+        low, high = np.clip(found[:, 1:3], 0, 100).T
         axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         return
     for seed in seeds if seeds.shape[1] > 1 else ():
