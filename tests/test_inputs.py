@@ -73,6 +73,22 @@ def test_examples_that_are_their_own_images_are_dealt_as_the_law_says(law):
     assert all(np.array_equal(a, b) for a, b in zip(dealt, expected, strict=True))
 
 
+def test_writers_are_dealt_where_they_are_known():
+    found = copied(1)._replace(owner=np.arange(IMAGES) % 6)
+    dealt = inputs.partition_for(run(partition={"law": "natural", "clients": 4}), found, 0)
+    held = [set(found.owner[dealt.client(client)]) for client in range(4)]
+    assert [len(writers) for writers in held] == 4 * [1] and len(set().union(*held)) == 4
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_writers_are_not_dealt_where_nobody_knows_them(copies):
+    words = (
+        "law: found natural with dataset aptos, of which nobody knows the writers, allowed: dirichlet, iid"
+    )
+    with pytest.raises(BadInput, match=words):
+        inputs.partition_for(run(partition={"law": "natural", "clients": 2}), copied(copies), 0)
+
+
 def test_the_examples_of_a_client_are_rounded_down_to_whole_images():
     law = {"law": "iid", "clients": 5, "examples": 35}
     dealt = inputs.partition_for(run(partition=law), copied(3), 0)
@@ -114,9 +130,9 @@ def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_tha
     [
         (
             {"model": "cnn"},
-            "found aptos with model cnn, allowed: with that model digits, fashion_mnist, mnist",
+            "found aptos with model cnn, allowed: with that model digits, fashion_mnist, femnist",
         ),
-        ({"dataset": "mnist"}, "found mnist with model resnet50_head, .* with that dataset model cnn"),
+        ({"dataset": "mnist"}, "found mnist with model resnet50_head, .* with that dataset model .*cnn"),
         ({"dataset": "letters"}, "found letters, allowed: "),
     ],
 )

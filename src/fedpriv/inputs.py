@@ -49,14 +49,22 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
     """Return who holds what; runs that share dataset, validation split, law and seed share it.
 
     Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
-    The law's numbers of examples count copies; a remainder that is less than an image is left out.
+    The law's numbers of examples count copies; a remainder that is less than an image is left out. A law
+    that deals writers is BadInput where nobody knows them.
     """
+    if run.partition.by_owner and not len(found.owner):
+        laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
+        raise BadInput(
+            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.dataset}, of which "
+            f"nobody knows the writers, allowed: {laws}"
+        )
     shared = json.dumps([run.dataset, run.validation, run.partition.model_dump(mode="json")])
     rng, copies = Streams(seed, shared).numpy("partition"), found.copies
     if copies == 1:
-        return run.partition.split(found.y_train, rng)
+        return run.partition.split(found.y_train, rng, found.owner)
     try:
-        dealt = of_images(run.partition, copies).split(found.y_train[::copies], rng)
+        law = of_images(run.partition, copies)
+        dealt = law.split(found.y_train[::copies], rng, found.owner[::copies])
     except BadInput as error:
         raise BadInput(f"{error}; counted in images, of which every one stands for {copies} copies") from None
     indices = (dealt.indices[:, None] * copies + np.arange(copies, dtype=np.int32)).ravel()

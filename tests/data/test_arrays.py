@@ -26,7 +26,7 @@ def copied(images: int = 6, copies: int = 3) -> Arrays:
 
 
 def test_saved_arrays_are_loaded_as_they_were(tmp_path):
-    for saved in (copied(), make()):
+    for saved in (copied(), make()._replace(owner=np.arange(20) // 7), make()):
         loaded = arrays.load(arrays.save(tmp_path / "deep" / "toys.npz", saved))
         for was, is_ in zip(saved, loaded, strict=True):
             assert np.array_equal(was, is_) and np.asarray(was).dtype == np.asarray(is_).dtype
@@ -49,6 +49,9 @@ def test_saved_arrays_are_loaded_as_they_were(tmp_path):
         ({"group": make().group // 3}, "groups that are not 0, 1, ... with equally many"),
         ({"group": make().group - 1}, "groups that are not 0, 1"),
         ({"group": make().group // 2}, "copies of one image with different labels"),
+        ({"owner": make().group[:-1]}, r"owner of int64 \[19\], not int64 \[20\], or \[0\]"),
+        ({"owner": make().group - 1}, "owner -1, not 0, 1"),
+        (copied()._replace(owner=np.arange(18))._asdict(), "copies of one image with different owners"),
         (copied()._replace(x_train=np.full((18, 5), np.inf, np.float16))._asdict(), "not finite"),
     ],
 )
@@ -56,6 +59,14 @@ def test_arrays_that_break_the_schema_are_not_written(change, wrong, tmp_path):
     with pytest.raises(ValueError, match=wrong):
         arrays.save(tmp_path / "toys.npz", make()._replace(**change))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_from_before_there_were_owners_is_loaded(tmp_path):
+    fields = make()._asdict()
+    del fields["owner"]
+    np.savez(tmp_path / "old.npz", **fields)
+    loaded = arrays.load(tmp_path / "old.npz")
+    assert np.array_equal(loaded.x_train, make().x_train) and loaded.owner.size == 0
 
 
 def cut(path):
@@ -117,6 +128,13 @@ def test_an_image_is_held_out_with_all_its_copies_and_only_the_plain_one_is_test
     assert (held.x_test[:, 0] == 0).all()
     assert (np.unique(train, return_counts=True)[1] == copies).all() and len(set(train)) == 6 - count
     assert arrays.problem(held) == "" and held.note == "made by a test"
+
+
+@given(count=st.integers(1, 19), seed=st.integers(0, 2**32 - 1))
+def test_an_example_that_is_not_held_out_stays_its_writers(count, seed):
+    owned = make()._replace(owner=np.arange(20) // 4)
+    held = arrays.hold_out(owned, count, np.random.default_rng(seed))
+    assert held.owner.tolist() == [number // 4 for number in held.x_train[:, 0, 0].tolist()]
 
 
 def test_which_images_are_held_out_does_not_depend_on_their_copies():

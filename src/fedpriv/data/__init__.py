@@ -11,13 +11,14 @@ from fedpriv.data import arrays, manifest, source
 from fedpriv.data.aptos import APTOS
 from fedpriv.data.dataset import Dataset
 from fedpriv.data.digits import DIGITS
+from fedpriv.data.femnist import FEMNIST
 from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
 from fedpriv.data.mnist import FASHION_MNIST, MNIST
 from fedpriv.data.photographs import Photographs
 from fedpriv.errors import BadInput
 
 DATASETS: dict[str, Dataset | Photographs] = {
-    dataset.name: dataset for dataset in (MNIST, FASHION_MNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
+    dataset.name: dataset for dataset in (MNIST, FASHION_MNIST, FEMNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
 }
 IMAGES = {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Dataset)}
 PHOTOGRAPHS = {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Photographs)}

@@ -8,6 +8,8 @@ import numpy as np
 from fedpriv.data import npz
 from fedpriv.errors import BadInput
 
+NOBODY = np.empty(0, dtype=np.int64)
+
 
 class _Fields(NamedTuple):
     x_train: np.ndarray  # images uint8 [n, 28, 28], or features float16 [n, f]
@@ -17,6 +19,7 @@ class _Fields(NamedTuple):
     classes: int
     group: np.ndarray  # int64 [n]: 0, 1, ...: which original image a training example is a copy of
     note: str  # one sentence about how the data were made
+    owner: np.ndarray  # int64 [n], from 0: which writer a training example is of; empty where nobody knows
 
 
 class Arrays(_Fields):
@@ -24,9 +27,9 @@ class Arrays(_Fields):
 
     __slots__ = ()
 
-    def __new__(cls, x_train, y_train, x_test, y_test, classes, group=None, note=""):
+    def __new__(cls, x_train, y_train, x_test, y_test, classes, group=None, note="", owner=NOBODY):
         group = np.arange(len(y_train)) if group is None else group
-        return super().__new__(cls, x_train, y_train, x_test, y_test, classes, group, note)
+        return super().__new__(cls, x_train, y_train, x_test, y_test, classes, group, note, owner)
 
     @property
     def copies(self) -> int:
@@ -52,7 +55,7 @@ def problem(arrays: Arrays) -> str:
             return f"an empty {split} split"
         if y.min() < 0 or y.max() >= arrays.classes:
             return f"labels {y.min()}..{y.max()} in y_{split}, not 0..{arrays.classes - 1}"
-    return _problem_of_groups(arrays.group, arrays.y_train)
+    return _problem_of_groups(arrays.group, arrays.y_train) or _problem_of_owners(arrays)
 
 
 def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:
@@ -67,6 +70,17 @@ def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:
     return ""
 
 
+def _problem_of_owners(arrays: Arrays) -> str:
+    owner, copies = arrays.owner, arrays.copies
+    if owner.dtype != np.int64 or owner.shape not in (arrays.y_train.shape, (0,)):
+        return f"owner of {owner.dtype} {list(owner.shape)}, not int64 {list(arrays.y_train.shape)}, or [0]"
+    if len(owner) and owner.min() < 0:
+        return f"owner {owner.min()}, not 0, 1, ..."
+    if len(owner) and (owner != owner[::copies][arrays.group]).any():
+        return "copies of one image with different owners"
+    return ""
+
+
 def save(path: Path, arrays: Arrays) -> Path:
     """Write the arrays to an npz file, atomically; arrays that break the schema are a ValueError."""
     if wrong := problem(arrays):
@@ -75,9 +89,9 @@ def save(path: Path, arrays: Arrays) -> Path:
 
 
 def load(path: Path) -> Arrays:
-    """Read what `save` wrote; anything else is BadInput naming the file."""
-    *splits, classes, group, note = npz.load(path, Arrays._fields)
-    arrays = Arrays(*splits, classes=int(classes), group=group, note=str(note))
+    """Read what `save` wrote, now or before there were owners; anything else is BadInput naming the file."""
+    *splits, classes, group, note, owner = npz.load(path, Arrays._fields, {"owner": NOBODY})
+    arrays = Arrays(*splits, classes=int(classes), group=group, note=str(note), owner=owner)
     if wrong := problem(arrays):
         raise BadInput(f"{path}: found {wrong}; delete it and rerun")
     return arrays
@@ -99,4 +113,6 @@ def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:
     first, held = np.arange(n) % copies == 0, held[arrays.group]
     x, y = arrays.x_train, arrays.y_train
     group = np.repeat(np.arange(images - count), copies)
-    return Arrays(x[~held], y[~held], x[held & first], y[held & first], arrays.classes, group, arrays.note)
+    owner = arrays.owner[~held] if len(arrays.owner) else NOBODY
+    tested = held & first
+    return Arrays(x[~held], y[~held], x[tested], y[tested], arrays.classes, group, arrays.note, owner)

@@ -9,10 +9,11 @@ from fedpriv.data.arrays import Arrays
 
 
 class RawFile(NamedTuple):
-    """A file to download; `sha256` is that of the decompressed bytes, so that any gzip of them serves."""
+    """A file to download, known by its hash; one whose hash nobody publishes is recorded when it arrives."""
 
     name: str
-    sha256: str
+    sha256: str | None  # of the decompressed bytes, so that any gzip of them serves
+    problem: Callable[[Path], str] = lambda path: ""  # what a glance at a file shows to be wrong, or nothing
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Dataset:
     decode: Callable[[Path], Arrays]  # the folder of the raw files -> arrays
     licence: str
     citation: str
+    writers: bool = False  # every training example has an owner
     gives: ClassVar[Literal["images", "features"]] = "images"
 
     @property

@@ -4,6 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,12 +19,17 @@ def save(path: Path, arrays: Mapping[str, np.ndarray]) -> Path:
     return path
 
 
-def load(path: Path, keys: tuple[str, ...]) -> list[np.ndarray]:
-    """Return the arrays named `keys`; a missing, corrupt or foreign file is BadInput naming it."""
+def load(
+    path: Path, keys: tuple[str, ...], defaults: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> list[np.ndarray]:
+    """Return the arrays named `keys`, of which those with a default may be missing.
+
+    A missing, corrupt or foreign file is BadInput naming it.
+    """
     allowed = f"an npz file with exactly {', '.join(keys)}"
     try:
         with np.load(path) as file:
-            arrays = {key: file[key] for key in file.files}
+            found = {key: file[key] for key in file.files}
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     # All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError.
@@ -31,6 +37,7 @@ def load(path: Path, keys: tuple[str, ...]) -> list[np.ndarray]:
         raise BadInput(
             f"{path}: found an unreadable file ({error}), allowed: {allowed}; delete it and rerun"
         ) from error
+    arrays = {**defaults, **found}
     if set(arrays) != set(keys):
-        raise BadInput(f"{path}: found {', '.join(arrays) or 'nothing'}, allowed: {allowed}")
+        raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {allowed}")
     return [arrays[key] for key in keys]

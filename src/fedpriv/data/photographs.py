@@ -31,6 +31,7 @@ class Photographs:
     network: bool  # whether the public source needs one
     licence: str
     citation: str
+    writers: ClassVar[bool] = False
     gives: ClassVar[Literal["images", "features"]] = "features"
 
 

@@ -3,12 +3,14 @@
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from fedpriv.atomic import writing
 from fedpriv.data.dataset import Dataset, RawFile
 from fedpriv.errors import BadInput
 
@@ -54,26 +56,91 @@ def decompressed(path: Path) -> bytes:
         raise ValueError(f"a damaged gzip file ({error})") from error
 
 
-def mismatch(path: Path, sha256: str) -> str:
-    """Return why the contents of `path` are not those with that hash, or the empty string."""
+def digest(path: Path) -> str:
+    """Return the sha256 of a file's decompressed bytes; a damaged gzip is a ValueError saying so."""
+    return hashlib.sha256(decompressed(path)).hexdigest()
+
+
+def record_of(target: Path) -> Path:
+    """Return the file beside `target` that keeps the hash with which it first came."""
+    return target.with_name(f"{target.name}.sha256")
+
+
+def recorded(record: Path) -> str | None:
+    """Return the hash that `keep` wrote, or None without one; a damaged record is BadInput naming it."""
+    if not record.exists():
+        return None
+    found = re.match(rb"([0-9a-f]{64})\b", record.read_bytes())
+    if not found:
+        raise BadInput(f"{record}: found no hash, allowed: 64 hexadecimal digits; delete it and fetch again")
+    return found[1].decode()
+
+
+def keep(target: Path) -> str:
+    """Record the hash of `target` as sha256sum would write it, atomically, and return it."""
+    sha256 = digest(target)
+    with writing(record_of(target)) as partial:
+        partial.write_text(f"{sha256}  {target.name}\n")
+    return sha256
+
+
+def wrong(path: Path, file: RawFile) -> str:
+    """Return why `path`, in the folder of the raw files, is not `file`, or the empty string."""
+    record = record_of(path.with_name(file.name))
+    sha256 = file.sha256 or recorded(record)
     try:
-        found = hashlib.sha256(decompressed(path)).hexdigest()
+        found = digest(path)
     except ValueError as error:
-        return f"found {error}, allowed: contents with sha256 {sha256}"
-    return "" if found == sha256 else f"found sha256 {found}, allowed: {sha256} (of the decompressed bytes)"
+        return f"found {error}, allowed: " + (f"contents with sha256 {sha256}" if sha256 else "a whole file")
+    if sha256 in (None, found):
+        return file.problem(path)
+    basis = "of the decompressed bytes"
+    if not file.sha256:
+        basis = f"as it was first fetched; if it was changed on purpose, delete {record}"
+    return f"found sha256 {found}, allowed: {sha256} ({basis})"
 
 
-def copy(path: Path, part: Path, sha256: str) -> str:
+def copy(path: Path, part: Path, file: RawFile) -> str:
     """Copy a mirror's file to `part`, or return why not; then no `part` is left."""
     try:
         shutil.copyfile(path, part)
     except OSError as error:
         reason = error.strerror or str(error)
     else:
-        reason = mismatch(part, sha256)
+        reason = wrong(part, file)
     if reason:
         part.unlink(missing_ok=True)
     return reason
+
+
+def bring(
+    dataset: Dataset, file: RawFile, folder: Path, mirrors: Sequence[str], attempts: int, backoff: float
+) -> None:
+    """Put the right file into `folder`, from the first place that has it; raises SourceError without one."""
+    label = f"{dataset.name}/{file.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    failures = []
+    for place in places(dataset, file, mirrors):
+        print(f"{label}: from {place}", file=sys.stderr)
+        # Another place may have gzipped otherwise, so only the same place's part can be resumed.
+        part = folder / f"{file.name}.{hashlib.sha256(place.encode()).hexdigest()[:8]}.part"
+        if is_url(place):
+            from fedpriv.data.download import download
+
+            reason = download(place, part, lambda part: wrong(part, file), attempts, backoff)
+        else:
+            reason = copy(Path(place), part, file)
+        if not reason:
+            os.replace(part, folder / file.name)
+            for stale in folder.glob(f"{file.name}.*.part"):
+                stale.unlink()
+            return
+        print(f"{label}: {reason}", file=sys.stderr)
+        failures.append(f"{place}: {reason}")
+    raise SourceError(
+        f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {label} "
+        "and set FEDPRIV_MIRROR, or `mirrors:` in the config, to that folder, or to another base URL"
+    )
 
 
 def fetch(
@@ -88,32 +155,15 @@ def fetch(
     """Return `folder`/`file.name` with the right contents, from the first place that has them.
 
     A file that is there already is checked and left alone. What a cut download has brought stays beside it
-    as a `.part` for the next call; nothing incomplete or wrong ever has the final name. Raises SourceError.
+    as a `.part` for the next call; nothing incomplete or wrong ever has the final name. Where no hash is
+    published, that of the first file is recorded beside it, and every later one must have it, even after
+    the first is deleted. Raises SourceError.
     """
     target = folder / file.name
-    if target.exists() and not mismatch(target, file.sha256):
-        return target
-    label = f"{dataset.name}/{file.name}"
-    folder.mkdir(parents=True, exist_ok=True)
-    failures = []
-    for place in places(dataset, file, mirrors):
-        print(f"{label}: from {place}", file=sys.stderr)
-        # Another place may have gzipped otherwise, so only the same place's part can be resumed.
-        part = folder / f"{file.name}.{hashlib.sha256(place.encode()).hexdigest()[:8]}.part"
-        if is_url(place):
-            from fedpriv.data.download import download
-
-            reason = download(place, part, lambda part: mismatch(part, file.sha256), attempts, backoff)
-        else:
-            reason = copy(Path(place), part, file.sha256)
-        if not reason:
-            os.replace(part, target)
-            for stale in folder.glob(f"{file.name}.*.part"):
-                stale.unlink()
-            return target
-        print(f"{label}: {reason}", file=sys.stderr)
-        failures.append(f"{place}: {reason}")
-    raise SourceError(
-        f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {label} "
-        "and set FEDPRIV_MIRROR, or `mirrors:` in the config, to that folder, or to another base URL"
-    )
+    if not target.exists() or wrong(target, file):
+        bring(dataset, file, folder, mirrors, attempts, backoff)
+    if file.sha256 is None and recorded(record_of(target)) is None:
+        sha256 = keep(target)
+        said = f"sha256 {sha256} recorded, could not be compared with a published one"
+        print(f"{dataset.name}/{file.name}: {said}", file=sys.stderr)
+    return target

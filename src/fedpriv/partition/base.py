@@ -1,0 +1,81 @@
+"""What every partition law has and shares.
+
+A law that may repeat examples passes over the data as often as it needs, so a client at the seam of two
+passes (or one that wants more of a class than there is) may hold an example twice. What a client holds may
+be sorted by label. Everything random comes from the generator that is passed in.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from pydantic import PositiveInt
+
+from fedpriv.data.arrays import NOBODY
+from fedpriv.errors import BadInput
+from fedpriv.frozen import Frozen
+from fedpriv.partition.dealt import Partition
+
+
+class PartitionLaw(Frozen):
+    """How the training examples are dealt to `clients`; with `repeat`, an example more than once."""
+
+    clients: PositiveInt
+    examples: PositiveInt | None = None  # per client; by default all the data are shared out
+    repeat: bool = False
+    by_owner: ClassVar[bool] = False  # only data whose writers are known can be dealt
+
+    def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
+        """Return who holds which of the examples with these integer `labels` [n].
+
+        `owners` [n] says which writer an example is of, 0, 1, ...; it is empty where nobody knows.
+        """
+        raise NotImplementedError
+
+    def size(self, n: int) -> int:
+        """Return the examples per client (their mean where sizes differ), or BadInput if n are too few."""
+        if self.examples is None:
+            if self.clients > n:
+                raise BadInput(
+                    f"partition.clients: found {self.clients}, allowed: at most {n}, one example each"
+                )
+            return n // self.clients
+        if self.clients * self.examples > n and not self.repeat:
+            raise BadInput(
+                f"partition.examples: found {self.examples} for each of {self.clients} clients, allowed: "
+                f"at most {n // self.clients} (there are {n} examples), or repeat: true"
+            )
+        return self.examples
+
+
+def equal(indices: np.ndarray, clients: int) -> Partition:
+    """Cut `indices` into `clients` equal parts."""
+    return Partition(indices, np.arange(clients + 1, dtype=np.int64) * (len(indices) // clients))
+
+
+def shuffled(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return 0..n-1 in random order, int32 [n]."""
+    return rng.permutation(np.arange(n, dtype=np.int32))
+
+
+def passes(one_pass: Callable[[], np.ndarray], total: int) -> np.ndarray:
+    """Return the first `total` indices of independent passes over the data, one after the other.
+
+    Every index that a pass holds is drawn either floor or ceil of (total / length of a pass) times.
+    """
+    drawn = [one_pass()]
+    while sum(map(len, drawn)) < total:
+        drawn.append(one_pass())
+    return np.concatenate(drawn)[:total]
+
+
+def whole(shares: np.ndarray, total: int, rng: np.random.Generator) -> np.ndarray:
+    """Round `total` · shares [rows, k] to integers: rows sum to `total`, entries are off by less than one.
+
+    Systematic rounding (one uniform offset a row), so the expectation of every entry is exact. Rows of
+    `shares` must sum to one.
+    """
+    offset = rng.random((len(shares), 1))
+    edges = np.floor(total * np.cumsum(shares, axis=1) + offset).clip(max=total)
+    edges[:, -1] = total  # whatever the last bits of the cumulative sum are
+    return np.diff(edges, axis=1, prepend=0).astype(np.int64)

@@ -1,0 +1,56 @@
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+
+class Server(ThreadingHTTPServer):
+    """A loopback mirror that misbehaves as told: `faults[path]` holds one fault per request to come."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.faults: dict[str, list[str]] = {}
+        self.resumes = True
+        self.asked: list[tuple[str, str | None]] = []  # path and Range header of each request
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        asked_range = self.headers["Range"]
+        self.server.asked.append((self.path, asked_range))
+        fault = (self.server.faults.get(self.path) or [""]).pop(0)
+        body = self.server.files.get(self.path)
+        if body is None or fault == "500":
+            self.send_error(404 if body is None else 500)
+            return
+        start = 0
+        if asked_range and self.server.resumes:
+            start = int(re.fullmatch(r"bytes=(\d+)-", asked_range)[1])
+            if start >= len(body):
+                self.send_error(416)
+                return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        stop = (start + len(body)) // 2 if fault == "cut" else len(body)
+        self.wfile.write(body[start:stop])
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test output quiet."""
+
+
+@pytest.fixture
+def server(monkeypatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,184 @@
+import re
+import sqlite3
+import zlib
+from contextlib import closing
+
+import msgpack
+import numpy as np
+import pytest
+
+from fedpriv import data
+from fedpriv.data import arrays, femnist
+from fedpriv.errors import BadInput
+
+SIZES = {"train": [3, 1, 4], "test": [1, 2, 1]}
+COLUMNS = "client_id BLOB NOT NULL PRIMARY KEY, data BLOB NOT NULL, num_examples INTEGER NOT NULL"
+
+
+def packed(array):
+    parts = (array.shape, array.dtype.name, array.tobytes())
+    return msgpack.ExtType(1, msgpack.packb(parts, use_bin_type=True))
+
+
+def blob(pixels, label, **others):
+    return zlib.compress(msgpack.packb({"pixels": packed(pixels), "label": packed(label)} | others))
+
+
+def written(count, seed):
+    """What a writer wrote, of the published types."""
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, 256, (count, 28, 28)) / np.float32(255)
+    return pixels.astype(np.float32), rng.integers(0, 62, count).astype(np.int32)
+
+
+def client(number):
+    return f"{number:016x}:f{number:04}_00".encode()
+
+
+def write(path, rows, columns=COLUMNS):
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"CREATE TABLE federated_data ({columns})")
+        database.executemany("INSERT INTO federated_data VALUES (?, ?, ?)", rows)
+    return path
+
+
+def lay(folder):
+    """Both files of the real format, of three writers, who are not in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, sizes in SIZES.items():
+        rows = [(client(number), blob(*written(count, number)), count) for number, count in enumerate(sizes)]
+        write(folder / femnist.named(split), rows[::-1])
+    return folder
+
+
+def test_both_files_become_arrays_with_the_writer_of_every_training_example(tmp_path):
+    lay(tmp_path)
+    found = femnist.decode(tmp_path)
+    expected = [written(count, number) for number, count in enumerate(SIZES["train"])]
+    assert arrays.problem(found) == "" and found.classes == 62
+    assert np.array_equal(found.x_train, np.rint(255 * np.concatenate([x for x, _ in expected])))
+    assert found.y_train.tolist() == np.concatenate([y for _, y in expected]).tolist()
+    assert found.owner.tolist() == [0, 0, 0, 1, 2, 2, 2, 2]
+    assert len(found.y_test) == 4 and found.note.startswith("3 writers; ")
+
+
+def test_ink_stays_0_and_paper_255(tmp_path):
+    pixels = np.ones((2, 28, 28), dtype=np.float64)
+    pixels[:, 3, 4] = 0
+    x, _ = femnist.examples(blob(pixels, np.zeros(2, dtype=np.int64)), 2)
+    assert set(x[:, 3, 4]) == {0} and (x == 255).sum() == 2 * (28 * 28 - 1)
+
+
+def test_a_mirror_of_both_files_is_fetched_recorded_and_decoded(tmp_path, capsys):
+    lay(tmp_path / "mirror/femnist")
+    path = data.prepare("femnist", tmp_path / "resources", [str(tmp_path / "mirror")])
+    assert len(arrays.load(path).owner) == 8
+    assert capsys.readouterr().err.count("could not be compared with a published one\n") == 2
+
+
+def test_files_that_are_whole_have_no_problem_and_nothing_is_left_beside_them(tmp_path):
+    lay(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert [femnist.problem(tmp_path / femnist.named(split)) for split in SIZES] == ["", ""]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-4096])
+
+
+DAMAGES = {
+    "page": (lambda path: path.write_text("<html>no such object</html>" * 99), "file is not a database"),
+    "cut": (cut, "malformed"),
+    "empty": (lambda path: path.write_bytes(b""), "no such table: federated_data"),
+    "columns": (lambda path: write(path, [], "a, b, c"), "no such column"),
+    "nobody": (lambda path: write(path, []), "no writer"),
+}
+
+
+@pytest.mark.parametrize(("damage", "found"), DAMAGES.values(), ids=DAMAGES)
+def test_a_glance_shows_what_is_not_the_file_and_decoding_names_it(damage, found, tmp_path):
+    path = lay(tmp_path) / femnist.named("train")
+    damage(path)
+    assert re.search(
+        f"found {'.*' if found == 'malformed' else ''}{found}.*, allowed: ", femnist.problem(path)
+    )
+    with pytest.raises(BadInput, match=rf"train\.sqlite: found .*{found}.*; delete it and its \.sha256"):
+        femnist.decode(tmp_path)
+
+
+def test_a_missing_file_is_bad_input_naming_it(tmp_path):
+    with pytest.raises(BadInput, match=r"federated_emnist_train\.sqlite: found no such file"):
+        femnist.decode(tmp_path)
+
+
+X, Y = written(2, 0)
+NOT = np.float32(np.nan)
+BLOBS = {
+    "no zlib": (b"pixels", "a damaged blob"),
+    "cut zlib": (blob(X, Y)[:-9], "a blob that is cut"),
+    "wrong checksum": (blob(X, Y)[:-1] + b"?", "a damaged blob"),
+    "text": ("pixels", "a damaged blob"),
+    "no msgpack": (zlib.compress(b"\xc1"), ""),
+    "cut msgpack": (zlib.compress(zlib.decompress(blob(X, Y))[:-3]), "incomplete"),
+    "no map": (zlib.compress(msgpack.packb(3)), "a damaged blob"),
+    "no label": (zlib.compress(msgpack.packb({"pixels": packed(X)})), "KeyError: 'label'"),
+    "no array": (zlib.compress(msgpack.packb({"pixels": 1, "label": 2})), "AttributeError"),
+    "another extension": (blob(X, Y, other=msgpack.ExtType(4, b"")), "extension type 4"),
+    "an object array": (
+        blob(X, Y, other=msgpack.ExtType(1, msgpack.packb(([1], "object", b"12345678")))),
+        "an array of b'object'",
+    ),
+    "other bytes": (blob(X, Y, other=msgpack.ExtType(1, msgpack.packb(([3], "int64", b"1")))), ""),
+    "no side": (blob(X, Y, other=msgpack.ExtType(1, msgpack.packb((["a"], "int64", b"")))), "TypeError"),
+    "endless side": (blob(X, Y, other=msgpack.ExtType(1, msgpack.packb(([2**63], "int64", b"")))), ""),
+    "a long list": (blob(X, Y, other=list(range(9))), "exceeds max_array_len"),
+    "nested lists": (zlib.compress(b"\x91" * 99_999), ""),
+    "other sizes": (blob(X[:, 1:], Y), r"pixels \[2, 27, 28\] and label \[2\] of 2 examples"),
+    "fewer labels": (blob(X, Y[1:]), r"label \[1\]"),
+    "fewer examples": (blob(X[1:], Y[1:]), r"pixels \[1, 28, 28\]"),
+    "white of 255": (blob(255 * X, Y), "pixels of float32, or outside of 0 to 1"),
+    "not a number": (blob(X + NOT, Y), "pixels of float32"),
+    "whole pixels": (blob((255 * X).astype(np.int32), Y), "pixels of int32"),
+    "a 63rd class": (blob(X, Y + np.int32(62)), "label of int32, or outside of 0 to 61"),
+}
+
+
+@pytest.mark.parametrize(("data", "found"), BLOBS.values(), ids=BLOBS)
+def test_a_damaged_or_hostile_blob_is_bad_input_naming_the_file_and_the_client(data, found, tmp_path):
+    path = write(tmp_path / femnist.named("train"), [(client(7), data, 2)])
+    words = rf"train\.sqlite: found .*{found}.* for client 0{{15}}7:f0007_00, allowed: zlib of a msgpack map"
+    with pytest.raises(BadInput, match=words):
+        femnist.read(path)
+
+
+@pytest.mark.parametrize("count", [0, -1, "two", None])
+def test_a_count_that_is_not_that_of_the_examples_is_refused(count):
+    with pytest.raises(ValueError, match=f"of {count} examples"):
+        femnist.examples(blob(X, Y), count)
+
+
+def test_a_blob_that_unpacks_to_more_than_anybody_wrote_is_not_unpacked(monkeypatch):
+    monkeypatch.setattr(femnist, "LIMIT", 10_000)
+    with pytest.raises(ValueError, match="more than 10000 bytes"):
+        femnist.examples(blob(np.zeros((200, 28, 28), dtype=np.float32), np.zeros(200, dtype=np.int32)), 200)
+
+
+def test_a_row_that_is_longer_than_anybody_wrote_is_not_read(tmp_path, monkeypatch):
+    lay(tmp_path)
+    monkeypatch.setattr(femnist, "LIMIT", 1000)
+    with pytest.raises(BadInput, match=r"train\.sqlite: found .*too big"):
+        femnist.decode(tmp_path)
+
+
+def test_any_flipped_byte_of_a_blob_is_noticed():
+    whole, rng = blob(X, Y), np.random.default_rng(0)
+    for position in rng.choice(len(whole), 40, replace=False):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << int(rng.integers(8))
+        try:
+            x, y = femnist.examples(bytes(damaged), 2)
+        except ValueError:
+            continue
+        assert np.array_equal(x, np.rint(255 * X)) and np.array_equal(y, Y)
