@@ -241,6 +241,13 @@ def test_the_environment_switches_the_kernels_off(monkeypatch):
         native.library()
 
 
+@pytest.mark.parametrize("name", ["conv_pool", "small_net"])
+def test_a_library_is_known_by_all_that_its_source_includes(name):
+    source = native._source(f"{name}.c")
+    assert b'#include "' not in source
+    assert native._source("vectors.h") in source
+
+
 def test_importing_compiles_nothing_and_leaves_torch_alone(tmp_path):
     code = "import sys, fedpriv.native; print('torch' in sys.modules)"
     assert said(start(code, XDG_CACHE_HOME=str(tmp_path / "cache"))) == "False"

@@ -1,5 +1,7 @@
 """Optional kernels in C: compiled on first use, kept in a cache; where they cannot be, PyTorch does the work.
 
+`library(name)` comes from `name`.c and its headers, so a changed header makes another library.
+
 The compiler is $CC or `cc`, the cache $XDG_CACHE_HOME/fedpriv or ~/.cache/fedpriv, and FEDPRIV_NATIVE=0
 switches the kernels off. Importing this module compiles nothing and does not import torch.
 """
@@ -12,6 +14,7 @@ import hashlib
 import importlib.resources
 import os
 import platform
+import re
 import shlex
 import subprocess
 import tempfile
@@ -56,7 +59,7 @@ def _compile(source: bytes, to: Path) -> None:
     with tempfile.TemporaryDirectory(dir=to.parent, prefix="compiling-") as directory:
         built = Path(directory) / to.name
         for tuning in TUNINGS:
-            command = [*compiler, *FLAGS, *tuning, "-x", "c", "-", "-o", str(built)]
+            command = [*compiler, *FLAGS, *tuning, "-x", "c", "-", "-lm", "-o", str(built)]
             try:
                 subprocess.run(command, input=source, capture_output=True, check=True, timeout=120)
                 break
@@ -67,15 +70,21 @@ def _compile(source: bytes, to: Path) -> None:
         os.replace(built, to)
 
 
+def _source(name: str) -> bytes:
+    """Return a C source, our own headers in the place of their #include lines; guards keep one of each."""
+    text = (importlib.resources.files(__name__) / name).read_bytes()
+    return re.sub(rb'^#include "(.+)"$', lambda found: _source(found[1].decode()), text, flags=re.MULTILINE)
+
+
 @functools.cache
-def _built() -> tuple[ctypes.CDLL | None, str]:
+def _built(name: str) -> tuple[ctypes.CDLL | None, str]:
     """Return the library and "", or None and why there is none."""
     try:
-        source = (importlib.resources.files(__name__) / "conv_pool.c").read_bytes()
+        source = _source(f"{name}.c")
         compiler = os.environ.get("CC") or "cc"
         key = hashlib.sha256(repr((source, compiler, FLAGS, TUNINGS, _cpu())).encode()).hexdigest()
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedpriv"
-        library = cache / f"conv_pool-{key[:16]}.so"
+        library = cache / f"{name}-{key[:16]}.so"
         if not library.exists():
             _compile(source, library)
         return ctypes.CDLL(str(library)), ""
@@ -87,26 +96,26 @@ def _built() -> tuple[ctypes.CDLL | None, str]:
         return None, f"no kernel could be compiled or loaded: {failure}"
 
 
-def _state() -> tuple[ctypes.CDLL | None, str]:
+def _state(name: str) -> tuple[ctypes.CDLL | None, str]:
     if os.environ.get("FEDPRIV_NATIVE") == "0":
         return None, "switched off by FEDPRIV_NATIVE=0"
     with _compiling:
-        return _built()
+        return _built(name)
 
 
-def available() -> bool:
-    """Say whether the kernels can be called; the first call may compile them, about a second."""
-    return _state()[0] is not None
+def available(name: str = "conv_pool") -> bool:
+    """Say whether the kernels of `name`.c can be called; the first call may compile them, a few seconds."""
+    return _state(name)[0] is not None
 
 
-def why_not() -> str:
-    """Return one line on why the kernels are not available; empty when they are."""
-    return _state()[1]
+def why_not(name: str = "conv_pool") -> str:
+    """Return one line on why these kernels are not available; empty when they are."""
+    return _state(name)[1]
 
 
-def library() -> ctypes.CDLL:
+def library(name: str = "conv_pool") -> ctypes.CDLL:
     """Return the loaded library; raises RuntimeError with the reason when it is not available."""
-    library, reason = _state()
+    library, reason = _state(name)
     if library is None:
         raise RuntimeError(f"native kernels are not available: {reason}")
     return library

@@ -8,36 +8,19 @@
  *
  * Nothing is static and sums have a fixed order: any number of threads may call, equal input gives equal bits.
  */
-#include <stdint.h>
-#include <string.h>
-
-/* As wide as the machine's registers: compilers are poor at splitting wider vectors. */
-#if defined(__AVX512F__)
-#define LANES 16
-#elif defined(__AVX__)
-#define LANES 8
-#else
-#define LANES 4
-#endif
+#include "vectors.h"
 
 enum { IMAGE = 28, PADDED = 32, POOLED = 14, POSITIONS = POOLED * POOLED };
 enum { KERNEL = 5, TAPS = KERNEL * KERNEL };
 enum { DEAD = 4 }; /* in the mask: ReLU let nothing through; 0..3 is 2 * column + row of the maximum */
 
-typedef float Floats __attribute__((vector_size(4 * LANES)));
-typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
 typedef uint32_t Words __attribute__((vector_size(4 * LANES)));
 typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
-typedef uint8_t Bytes __attribute__((vector_size(LANES)));
 
 /* Loops over taps are written out by the preprocessor: each sum has a name of its own and lives in a register;
  * an array that the optimiser unrolls later would live on the stack. */
 #define ROW(DO, y) DO(y, 0) DO(y, 1) DO(y, 2) DO(y, 3) DO(y, 4)
 #define EACH_TAP(DO) ROW(DO, 0) ROW(DO, 1) ROW(DO, 2) ROW(DO, 3) ROW(DO, 4)
-
-static inline Floats choose(Ints condition, Floats yes, Floats no) {
-    return (Floats)((condition & (Ints)yes) | (~condition & (Ints)no));
-}
 
 /* Round to nearest, ties to even; a NaN is cut instead, because rounding might carry it over into a number. */
 static inline Halves to_bfloat16(Floats value) {
