@@ -1,4 +1,5 @@
 import pytest
+from made_run import write_noise
 from photos import TINY, lay
 
 from fedpriv import data
@@ -14,3 +15,9 @@ def tiny(tmp_path, monkeypatch):
     path = tmp_path / "resources/tiny/images.json"
     manifest.write(TINY, [], path)
     return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The arrays of a dataset of noise, for the runs of `made_run`."""
+    return write_noise(tmp_path / "noise.npz")

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedpriv.config import FedAvg, FedSGD, Speed
+from fedpriv.config import Speed
 from fedpriv.local import Client, Task, batches, pixels
 from fedpriv.models import MODELS
 from fedpriv.models.cnn import Cnn
@@ -14,6 +14,7 @@ from fedpriv.models.resnet50_head import Resnet50Head
 from fedpriv.private import poisson_batch
 from fedpriv.stacked import Stacks
 from fedpriv.threaded import Threads
+from fedpriv.work import FedAvg, FedSGD
 
 CLASSES = 10
 WORK = {
@@ -21,17 +22,23 @@ WORK = {
     "fedsgd_batch": FedSGD(batch_size=4),
     "fedavg_sgd": FedAvg(epochs=2, batch_size=4, learning_rate=0.05),
     "fedavg_momentum": FedAvg(steps=5, batch_size=4, learning_rate=0.05, momentum=0.9),
-    "fedavg_adam": FedAvg(steps=3, batch_size=4, learning_rate=0.01, optimizer="adam"),
+    "fedavg_adam": FedAvg(
+        steps=3, batch_size=4, learning_rate=0.01, optimizer="adam", adam_betas=(0.5, 0.99)
+    ),
+    "fedavg_proximal": FedAvg(steps=3, batch_size=4, learning_rate=0.05, proximal=0.5, clip_gradient=0.2),
 }
 MODEL = {
     "cnn": Cnn(widths=(4, 8, 16)),
     "cnn_tanh": Cnn(widths=(4, 8, 16), activation="tanh"),
+    "cnn_3x3": Cnn(widths=(16, 16, 5), kernel=3, activation="tanh"),
     "resnet50_head": Resnet50Head(backbone="random"),
 }
 
 
 def test_every_model_is_covered_here():
-    assert {model.name for model in MODEL.values()} == set(MODELS)
+    assert {model.name for model in MODEL.values()} | {"bnn", "convnet2"} == set(
+        MODELS
+    )  # these: test_binary.py
 
 
 def task(model, examples=40):
@@ -41,7 +48,7 @@ def task(model, examples=40):
     inputs = images
     if model.reads == "features":
         inputs = torch.from_numpy(0.05 * rng.standard_normal((examples, 2048))).half()
-    return Task(model, model.shapes(CLASSES), inputs, labels)
+    return Task(model, CLASSES, inputs, labels)
 
 
 def exactly(inputs):
@@ -80,11 +87,14 @@ def by_hand(task, work, flat, client):
     weights = torch.nn.Parameter(flat.clone())
     kind = {
         "sgd": lambda: torch.optim.SGD([weights], lr=work.learning_rate, momentum=work.momentum),
-        "adam": lambda: torch.optim.Adam([weights], lr=work.learning_rate),
+        "adam": lambda: torch.optim.Adam([weights], lr=work.learning_rate, betas=work.adam_betas),
     }
     optimizer = kind[work.optimizer]()
     for batch in batches(work, len(rows), client.rng):
         weights.grad = gradient(weights.detach(), rows[torch.from_numpy(batch)])
+        weights.grad += work.proximal * (weights.detach() - flat)
+        if work.clip_gradient:
+            torch.nn.utils.clip_grad_norm_(weights, work.clip_gradient)
         optimizer.step()
     return weights.detach() - flat
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from fedpriv.config import FedAvg, FedSGD, Speed
+from fedpriv.config import Speed
 from fedpriv.errors import BadInput
 from fedpriv.local import Client, Task
 from fedpriv.models.cnn import Cnn
@@ -19,6 +19,7 @@ from fedpriv.probe import leave_one_out
 from fedpriv.schemes.private_gradient import PrivateGradient
 from fedpriv.stacked import Stacks
 from fedpriv.threaded import Threads
+from fedpriv.work import FedAvg, FedSGD
 
 B, C, SIZES = 6, 0.8, (12, 20, 9)
 MODEL = Cnn(widths=(3, 4, 5), activation="tanh")
@@ -29,7 +30,7 @@ FLAT = initial(MODEL.shapes(10), torch.Generator().manual_seed(0))
 def task():
     rng = np.random.default_rng(0)
     images = torch.from_numpy(rng.integers(0, 256, (sum(SIZES), 28, 28), dtype=np.uint8))
-    return Task(MODEL, MODEL.shapes(10), images, torch.from_numpy(rng.integers(0, 10, sum(SIZES))))
+    return Task(MODEL, 10, images, torch.from_numpy(rng.integers(0, 10, sum(SIZES))))
 
 
 def clients():

@@ -10,12 +10,14 @@ from fedpriv.config import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.schemes import SCHEMES
-from fedpriv.schemes.base import Bounded
+from fedpriv.schemes.base import Bounded, Round
 from fedpriv.schemes.client_dp import ClientDP
+from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.global_dp import GlobalDP
 from fedpriv.schemes.instance import Instance
 from fedpriv.schemes.joint import Joint
+from fedpriv.schemes.nbafl import NbAFL
 from fedpriv.schemes.none import NoPrivacy
 from fedpriv.schemes.split import Split
 from fedpriv.streams import Streams
@@ -28,10 +30,16 @@ SCHEME = {
     "instance": Instance(clip_l2=0.7, noise_multiplier=2.0),
     "joint": Joint(clip_l2=0.7, noise_multiplier=2.0),
     "split": Split(clip_l2=0.7, noise_multiplier=2.0, server_noise_multiplier=3.0, clip_uploads=False),
+    "dpfl_bnn": DpflBnn(gamma=0.1),
+    "nbafl": NbAFL(epsilon=10, constant=1, weight_clip=0.7, scaling="paper", clip="norm"),
 }
-# These get updates that the clients have bounded already.
-BOUNDED_BY_CLIENTS = ("instance", "joint", "split")
-STREAMS = Streams(0, "test")
+# These get updates that the clients have bounded already, or bits.
+BOUNDED_BY_CLIENTS = ("instance", "joint", "split", "dpfl_bnn")
+
+
+def now(round=1, expected=30.0, clients=8, tensors=(40,)):
+    sizes = torch.full((clients,), 50).numpy()
+    return Round(round, 10, 100, expected, sizes, 50, tensors, Streams(0, "test"))
 
 
 def updates(clients=8, d=40, scale=1.0, seed=0):
@@ -90,7 +98,7 @@ def test_replacing_one_moves_the_sum_twice_as_far_as_removing_one():
 def test_noise_std_equals_sensitivity_times_multiplier():
     scheme = SCHEME["client_dp"]
     bounded, _ = scheme.bound(torch.zeros(3, 200_000))
-    step, facts = scheme.combine(bounded, 1.0, STREAMS, 1)
+    step, facts = scheme.combine(bounded, now(expected=1.0))
     assert facts["noise_std"] == pytest.approx(1.4)
     assert float(step.std()) == pytest.approx(1.4, rel=0.01)  # standard error 0.16 %
 
@@ -99,16 +107,16 @@ def test_noise_std_equals_sensitivity_times_multiplier():
 def test_the_denominator_is_public(scheme):
     rows = updates(clients=3)
     bounded, _ = scheme.bound(rows)
-    once, _ = scheme.combine(bounded, 30.0, STREAMS, 1)
-    again, _ = scheme.combine(bounded, 60.0, STREAMS, 1)
+    once, _ = scheme.combine(bounded, now())
+    again, _ = scheme.combine(bounded, now(expected=60.0))
     assert torch.allclose(once, 2 * again)
 
 
 @pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
 def test_an_empty_cohort_gives_a_finite_step(scheme):
     bounded, _ = scheme.bound(torch.zeros(0, 5))
-    sent, _ = scheme.release(bounded, bounded.updates, STREAMS, 1)
-    step, _ = scheme.combine(sent, 30.0, STREAMS, 1)
+    sent, _ = scheme.release(bounded, bounded.updates, now(clients=0))
+    step, _ = scheme.combine(sent, now(clients=0))
     assert step.shape == (5,)
     assert step.isfinite().all()
 
@@ -116,7 +124,7 @@ def test_an_empty_cohort_gives_a_finite_step(scheme):
 @pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
 def test_a_round_is_a_function_of_its_streams(scheme):
     def step(round):
-        return scheme.combine(scheme.bound(updates())[0], 30.0, STREAMS, round)[0]
+        return scheme.combine(scheme.bound(updates())[0], now(round))[0]
 
     assert torch.equal(step(4), step(4))
     noisy = scheme.name in ("client_dp", "global_dp", "split")
@@ -127,8 +135,8 @@ def test_the_server_of_instance_and_joint_only_averages_what_arrives():
     uploads = updates()
     for name in ("instance", "joint"):
         scheme = SCHEME[name]
-        sent, _ = scheme.release(scheme.bound(clip(updates(), 0.7)[0].updates)[0], uploads, STREAMS, 1)
-        step, _ = scheme.combine(sent, 10.0, STREAMS, 1)
+        sent, _ = scheme.release(scheme.bound(clip(updates(), 0.7)[0].updates)[0], uploads, now())
+        step, _ = scheme.combine(sent, now(expected=10.0))
         assert torch.allclose(step, uploads.sum(0) / 10)
 
 
@@ -136,14 +144,14 @@ def test_the_server_of_instance_and_joint_only_averages_what_arrives():
 def test_joint_counts_the_noise_of_the_other_clients(clients, shares):
     scheme = SCHEME["joint"]
     bounded, _ = scheme.bound(updates(clients=clients))
-    assert scheme.combine(bounded, 30.0, STREAMS, 1)[1]["noise_shares"] == shares
+    assert scheme.combine(bounded, now())[1]["noise_shares"] == shares
 
 
 def test_split_adds_the_servers_noise_to_noisy_uploads():
     scheme = SCHEME["split"]
     uploads = torch.ones(3, 200_000)
-    sent, _ = scheme.release(scheme.bound(torch.zeros(3, 200_000))[0], uploads, STREAMS, 1)
-    step, facts = scheme.combine(sent, 1.0, STREAMS, 1)
+    sent, _ = scheme.release(scheme.bound(torch.zeros(3, 200_000))[0], uploads, now())
+    step, facts = scheme.combine(sent, now(expected=1.0))
     assert facts["noise_std"] == pytest.approx(2.1)
     assert (float(step.mean()), float(step.std())) == pytest.approx((3.0, 2.1), rel=0.01)
 
@@ -152,7 +160,7 @@ def test_a_server_that_clips_noisy_uploads_is_left_with_noise():
     clean, noise = torch.zeros(5, 10_000), 2.0 * updates(clients=5, d=10_000)
     clean[:, 0] = 0.7
     scheme = SCHEME["split"].model_copy(update={"clip_uploads": True})
-    sent, facts = scheme.release(scheme.bound(clean)[0], clean + noise, STREAMS, 1)
+    sent, facts = scheme.release(scheme.bound(clean)[0], clean + noise, now())
     assert facts["share_clipped"] == 1.0
     assert (sent.updates.norm(dim=1) <= 0.7).all()
     # Each upload had norm 2 · √10,000: a share of 0.7/200 of the gradient is left.

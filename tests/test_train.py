@@ -8,50 +8,14 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from made_run import BINARY, RUN, go, result
 
 from fedpriv import inputs
-from fedpriv.config import Run, Server, Speed
+from fedpriv.config import Run, Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
-from fedpriv.trace import MEASURED, TRACE
-from fedpriv.train import learning_rate, train
-
-RUN = {
-    "dataset": "noise",
-    "partition": {"law": "iid", "clients": 8},
-    "model": {"name": "cnn", "widths": [2, 4]},
-    "scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": 1.0},
-    "cohort": {"law": "poisson", "rate": 0.5},
-    "server": {"learning_rate": 0.1, "momentum": 0.5, "schedule": "linear"},
-    "rounds": 6,
-    "evaluate_every": 4,
-    "probe": {"clients": 3, "panel": 2},
-}
-
-
-@pytest.fixture
-def files(tmp_path):
-    rng = np.random.default_rng(0)
-
-    def split(n):
-        return rng.integers(0, 256, (n, 28, 28), dtype=np.uint8), rng.integers(0, 10, n)
-
-    path = tmp_path / "noise.npz"
-    arrays.save(path, arrays.Arrays(*split(80), *split(20), classes=10))
-    return path
-
-
-def go(run, files, out, seed=0, **speed):
-    run = Run.model_validate(run)
-    dealt = inputs.write_partition(run, seed, files, files.parent / f"partition{seed}.npz")
-    return train(run, "tiny", seed, files, dealt, out, Speed(device="cpu", **speed), {"paper": "none"})
-
-
-def result(out):
-    trace = pd.read_parquet(out / "trace.parquet").drop(columns=list(MEASURED))
-    with np.load(out / "distances.npz") as file:
-        distances = {name: file[name].tobytes() for name in file.files}
-    return trace.to_json(), distances, (out / "model.safetensors").read_bytes()
+from fedpriv.trace import TRACE
+from fedpriv.train import learning_rate
 
 
 def test_the_trace_has_its_columns_and_a_row_a_round(files, tmp_path):
@@ -204,7 +168,7 @@ def saved_at(state):
         return None
 
 
-@pytest.mark.parametrize("scheme", [{}, JOINT], ids=["client_dp", "joint"])
+@pytest.mark.parametrize("scheme", [{}, JOINT, BINARY], ids=["client_dp", "joint", "dpfl_bnn"])
 def test_a_run_killed_five_times_ends_with_the_same_bits(files, tmp_path, scheme):
     run = RUN | scheme | {"rounds": 60}
     undisturbed = go(run, files, tmp_path / "undisturbed")

@@ -17,38 +17,14 @@ from fedpriv.models import MODELS
 from fedpriv.models.base import Model
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
+from fedpriv.schemes.hooks import Hooks
+from fedpriv.work import LOCAL_WORK, FedSGD, LocalWork
 
 # Raised when a change of the code changes results, so that no old checkpoint is resumed.
 RESULTS_VERSION = 1
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Delta = Annotated[float, Field(gt=0, lt=1)]
-
-
-class FedSGD(Frozen):
-    """One gradient a client, of all its examples or of a Poisson batch of expected size `batch_size`.
-
-    The update is minus the gradient, the server rate scales it.
-    """
-
-    name: Literal["fedsgd"] = "fedsgd"
-    batch_size: PositiveInt | None = None  # null: all examples
-
-
-class FedAvg(Frozen):
-    """`epochs` passes (or `steps` mini-batches) of SGD or Adam; the update is the change of the weights."""
-
-    name: Literal["fedavg"] = "fedavg"
-    epochs: PositiveInt = 1
-    steps: PositiveInt | None = None  # overrides epochs
-    batch_size: PositiveInt = 50
-    learning_rate: PositiveFloat = 0.1
-    optimizer: Literal["sgd", "adam"] = "sgd"
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of sgd
-
-
-LocalWork = FedSGD | FedAvg
-LOCAL_WORK: dict[str, type[Frozen]] = {"fedsgd": FedSGD, "fedavg": FedAvg}
 
 
 class Server(Frozen):
@@ -65,6 +41,17 @@ class Probe(Frozen):
 
     clients: NonNegativeInt = 30  # m independent members of each cohort
     panel: NonNegativeInt = 0  # clients followed through every round, whether drawn or not
+
+
+class Evaluation(Frozen):
+    """Whose weights are evaluated: the server's, or those of every client, whose accuracies are averaged.
+
+    Clients' weights are theirs after they have received the round's broadcast.
+    """
+
+    models: Literal["server", "clients"] = "server"
+    stride: PositiveInt = 1  # before the last round only every so-manieth test example is looked at
+    drawn: PositiveInt = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
 
 
 class Photos(Frozen):
@@ -95,18 +82,47 @@ class Run(Frozen):
     server: Server = Server()
     rounds: PositiveInt = 300
     evaluate_every: PositiveInt = 1  # rounds; the last round is always evaluated
+    evaluation: Evaluation = Evaluation()
+    hooks: Hooks = Hooks()
     validation: NonNegativeInt = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()
     probe: Probe = Probe()
     account: Accounting = Accounting()
 
     @model_validator(mode="after")
-    def _scheme_fits(self) -> "Run":
-        if problem := self.scheme.fits(self.local):
+    def _fits(self) -> "Run":
+        if problem := self.scheme.fits(self.local, self.model) or self._learns() or self._remembers():
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
             )
         return self
+
+    def _learns(self) -> str:
+        """Return why this cannot be learned by such local work and cohorts, or the empty string."""
+        if self.scheme.sends == "weights" and self.cohort.law == "poisson":
+            return "cohort.law: found poisson, allowed: fixed, full, for a mean of weights needs their number"
+        if self.scheme.sends == "weights" and self.local.name == "fedsgd":
+            return "local: found fedsgd, allowed: fedavg, for weights are sent and not a gradient"
+        if not (self.model.binary or self.model.normalises):
+            return ""
+        if self.local.name == "fedsgd":
+            return f"local: found fedsgd, allowed: fedavg, with model {self.model.name}"
+        if self.scheme.gradient(self.local):
+            return (
+                f"model: found {self.model.name}, allowed: one without batch normalisation or binary weights"
+            )
+        return ""
+
+    def _remembers(self) -> str:
+        """Return which key asks for clients that remember, though they do not, or the empty string."""
+        if self.local.name == "fedavg" and self.local.persistent:
+            return ""
+        allowed = "local.persistent: true, for only then clients have weights of their own"
+        if self.evaluation.models == "clients":
+            return f"evaluation.models: found clients, allowed: {allowed}"
+        if getattr(self.model, "bn", "") == "local":
+            return f"model.bn: found local, allowed: {allowed}"
+        return ""
 
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from fedpriv.cohort import COHORTS
-from fedpriv.config import LOCAL_WORK, Run
+from fedpriv.config import Run
 from fedpriv.frozen import Frozen
 from fedpriv.models import MODELS
 from fedpriv.partition import PARTITIONS
@@ -24,6 +24,7 @@ from fedpriv.plan import Paper, Preset
 from fedpriv.report.checks import CHECKS
 from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.schemes import SCHEMES
+from fedpriv.work import LOCAL_WORK
 
 # Key -> the kinds it is chosen from, and the key below it that chooses.
 CHOICES: dict[str, tuple[dict[str, Any], str]] = {

@@ -9,33 +9,84 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from fedpriv.config import FedAvg, LocalWork, Speed
+from fedpriv.config import Speed
 from fedpriv.models import Model
-from fedpriv.models.flat import Shapes
+from fedpriv.models.flat import Layout, Shapes, layout
+from fedpriv.models.sign import signs
+from fedpriv.optimiser import Memory
 from fedpriv.private import Gradient
 from fedpriv.schemes.private_gradient import PrivateGradient
+from fedpriv.work import FedAvg, LocalWork
+
+MOMENTUM = 0.1  # of the running statistics of a normalisation, as everywhere
 
 
-class Task(NamedTuple):
+@dataclass(frozen=True)
+class Task:
     """What is learned: a model on inputs (see `as_floats`) and labels `[n]`, on one device."""
 
     model: Model
-    shapes: Shapes
+    classes: int
     inputs: torch.Tensor
     labels: torch.Tensor
 
+    @cached_property
+    def shapes(self) -> Shapes:
+        return self.model.shapes(self.classes)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout(self.model, self.classes)
+
+    @cached_property
+    def running(self) -> torch.Tensor:
+        """Return the places in a flat vector of running statistics, which no gradient moves."""
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()])
+        found = [
+            np.arange(end - math.prod(shape), end)
+            for end, (name, shape) in zip(ends, self.shapes.items(), strict=True)
+            if name.endswith((".mean", ".variance"))
+        ]
+        places = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        return torch.from_numpy(places).to(self.inputs.device)
+
+    def effective(self, weights: torch.Tensor, uniforms: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the weights `[..., d]` that a pass uses: of a binary model their signs (see `signs`)."""
+        if not self.model.binary:
+            return weights
+        bits = self.layout.protected
+        drawn = signs(weights[..., :bits], None if uniforms is None else uniforms[..., :bits])
+        return torch.cat([drawn, weights[..., bits:]], dim=-1)
+
+
+class Kept(NamedTuple):
+    """What a persistent client goes on from, changed in place by its work: weights `[d]` and memory."""
+
+    weights: torch.Tensor
+    memory: Memory
+
 
 class Client(NamedTuple):
-    """One member of a round: the rows of the inputs it holds, its own stream, and one for its noise."""
+    """One member of a round: the rows of the inputs it holds, its own streams, and what it has kept."""
 
     rows: np.ndarray
     rng: np.random.Generator
     noise: torch.Generator | None = None
+    signs: np.random.Generator | None = None  # of stochastic signs
+    kept: Kept | None = None
+
+    def uniforms(self, steps: int, numbers: int) -> torch.Tensor | None:
+        """Return what decides the signs of every step and of the upload `[steps + 1, numbers]`, or None."""
+        if self.signs is None:
+            return None
+        return torch.from_numpy(self.signs.random((steps + 1, numbers), dtype=np.float32))
 
 
 class Done(NamedTuple):
@@ -94,27 +145,22 @@ def batches(work: FedAvg, examples: int, rng: np.random.Generator) -> list[np.nd
     return plan[:steps]
 
 
-def optimise(work: FedAvg, weights: torch.Tensor, gradient: torch.Tensor, memory: dict) -> None:
-    """Take one optimiser step in place, elementwise on flat weights of any leading shape."""
-    if work.optimizer == "sgd":
-        if work.momentum:
-            velocity = memory.setdefault("velocity", torch.zeros_like(weights))
-            gradient = velocity.mul_(work.momentum).add_(gradient)
-        weights.add_(gradient, alpha=-work.learning_rate)
-        return
-    # Adam with its usual constants (Kingma and Ba, 2015, algorithm 1)
-    first, second = (memory.setdefault(name, torch.zeros_like(weights)) for name in ("first", "second"))
-    memory["steps"] = steps = memory.get("steps", 0) + 1
-    first.lerp_(gradient, 0.1)
-    second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-    root = (second / (1 - 0.999**steps)).sqrt_().add_(1e-8)
-    weights.addcdiv_(first, root, value=-work.learning_rate / (1 - 0.9**steps))
+def settle(task: Task, weights: torch.Tensor, before: torch.Tensor, found: torch.Tensor) -> None:
+    """Give running statistics `[..., r]` the place between those `before` and `found` in this batch; clip.
+
+    Auxiliary weights of a binary model stay in [-1, 1].
+    """
+    if len(task.running):
+        weights[..., task.running] = before.lerp(found, MOMENTUM)
+    if task.model.binary:
+        weights[..., : task.layout.protected].clamp_(-1, 1)
 
 
 class Workshop:
     """Where local work is done; holds the worker threads on a CPU. Use as a context manager."""
 
     def __init__(self, task: Task, speed: Speed):
+        self.task = task
         if task.inputs.device.type == "cpu":
             from fedpriv.threaded import Threads
 
@@ -123,6 +169,11 @@ class Workshop:
             from fedpriv.stacked import Stacks
 
             self._backend = Stacks(task, speed)
+
+    @property
+    def dtype(self) -> str:
+        """Return the name of the arithmetic's type, which may be better than the one asked for."""
+        return str(self._backend.dtype).removeprefix("torch.")
 
     def __enter__(self) -> Workshop:
         return self
@@ -136,15 +187,17 @@ class Workshop:
         flat: torch.Tensor,
         clients: Sequence[Client],
         how: PrivateGradient | None = None,
+        whole: bool = False,
     ) -> Done:
         """Return what each client sends after its local work at `flat` `[d]`.
 
         `fedsgd`: minus the mean gradient over its examples, or over a Poisson batch with its expected size as
         denominator. `fedavg`: the change of the weights after the local steps; its loss is that of the last
-        mini-batch. With `how` every gradient is private and every batch a Poisson batch. A client without
-        examples sends zeros.
+        mini-batch. `whole` asks for the weights themselves, of a binary model as a pass uses them. A client
+        that has kept weights goes on from these. With `how` every gradient is private and every batch a
+        Poisson batch. A client without examples changes nothing.
         """
-        return self._backend.updates(work, flat, clients, how)
+        return self._backend.updates(work, flat, clients, how, whole)
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]`, float32, of inputs as a task has them."""

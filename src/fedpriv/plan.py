@@ -177,21 +177,37 @@ def check_dataset(run: Run, where: str) -> None:
         )
 
 
+def check_owners(run: Run, where: str) -> None:
+    """Raise BadInput for a law that deals by writer, of data whose writers nobody knows."""
+    if run.partition.by_owner and not DATASETS[run.dataset].writers:
+        dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
+        raise BadInput(
+            f"{where}: found {getattr(run.partition, 'law', '')} with {run.dataset}, allowed: that law with "
+            f"{dealt}; with that dataset a law that does not ask who wrote what"
+        )
+
+
+def matches(glob: str, paper: str, run: str) -> bool:
+    """Return whether a preset's glob means a run: `*_n100_*` of any paper, or `bdp2019/*_n100_*` of one."""
+    return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
+
+
 def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
     """Return the runs of `paper` that `preset` keeps, patched and with its stand-ins."""
     planned = {}
     for name, own in paper.runs.items():
-        if not any(fnmatchcase(name, glob) for glob in preset.only):
+        if not any(matches(glob, paper.paper, name) for glob in preset.only):
             continue
         merged = merge(paper.defaults, own)
         wanted = merged.get("dataset")
         if wanted in preset.stand_ins:
             merged = merged | {"dataset": preset.stand_ins[wanted]}
         for glob, patch in preset.patches.items():
-            if fnmatchcase(name, glob):
+            if matches(glob, paper.paper, name):
                 merged = merge(merged, patch)
         run = parse(Run.model_validate, merged, f"{where}: {paper.paper}.runs.{name}")
         check_dataset(run, f"{where}: {paper.paper}.runs.{name}.dataset")
+        check_owners(run, f"{where}: {paper.paper}.runs.{name}.partition.law")
         planned[name] = Planned(run, wanted if wanted != run.dataset else None)
     if not planned:
         raise BadInput(
@@ -204,11 +220,12 @@ def make_plan(config: Mapping[str, Any], papers: Path, where: str = "config") ->
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files."""
     preset = parse(Preset.model_validate, dict(config), where)
     read = {name: load_paper(name, papers) for name in preset.papers}
-    names = [name for paper in read.values() for name in paper.runs]
+    runs = [(paper, run) for paper in read for run in read[paper].runs]
     for key, globs in (("only", preset.only), ("patches", preset.patches)):
         for glob in globs:
-            if not any(fnmatchcase(name, glob) for name in names):
-                raise BadInput(f"{where}: {key}: found {glob}, allowed: a glob of {', '.join(names)}")
+            if not any(matches(glob, *run) for run in runs):
+                names = ", ".join(f"{paper}/{run}" for paper, run in runs)
+                raise BadInput(f"{where}: {key}: found {glob}, allowed: a glob of {names}")
     return Plan(preset, read, {name: plan_runs(preset, paper, where) for name, paper in read.items()})
 
 

@@ -14,7 +14,7 @@ from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.private_gradient import PrivateGradient
 
 if TYPE_CHECKING:
-    from fedpriv.config import LocalWork
+    from fedpriv.work import LocalWork
 
 
 class Gradient(NamedTuple):

@@ -15,8 +15,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fedpriv.atomic import writing
+from fedpriv.local import Kept
+from fedpriv.optimiser import Memory
 
-SAMPLES = "samples."  # before the names of their tensors
+SAMPLES, CLIENTS = "samples.", "clients."  # before the names of their tensors
 
 
 @dataclass
@@ -24,15 +26,19 @@ class RoundState:
     """What the next round needs and what the trace will be written from."""
 
     flat: torch.Tensor  # weights [d]
-    velocity: torch.Tensor  # of the server's momentum [d]
+    velocity: torch.Tensor  # of the server's momentum [p]
     round: int = 0  # rounds completed
     rows: list[dict[str, Any]] = field(default_factory=list)  # of the trace
     samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # distances, an array a round
+    clients: Kept | None = None  # of persistent clients, stacked: weights [clients, d] and memories
 
 
 def save(path: Path, identity: str, state: RoundState) -> None:
     """Write the state atomically into one file."""
     tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
+    if state.clients:
+        parts = {"weights": state.clients.weights, **vars(state.clients.memory)}
+        tensors |= {CLIENTS + name: part.cpu() for name, part in parts.items()}
     for name, rows in state.samples.items():
         tensors[SAMPLES + name] = torch.from_numpy(np.concatenate([row.ravel() for row in rows]))
     shapes = {name: [row.shape for row in rows] for name, rows in state.samples.items()}
@@ -53,6 +59,11 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
                 return None
             book = json.loads(metadata["book"])
             flat, velocity = (file.get_tensor(name).to(device) for name in ("flat", "velocity"))
+            held = {
+                name.removeprefix(CLIENTS): file.get_tensor(name).to(device)
+                for name in file.keys()  # noqa: SIM118 (no mapping: it cannot be iterated)
+                if name.startswith(CLIENTS)
+            }
             values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
     except (SafetensorError, OSError, KeyError, json.JSONDecodeError):
         return None
@@ -61,7 +72,8 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    return RoundState(flat, velocity, book["round"], book["rows"], samples)
+    clients = Kept(held.pop("weights"), Memory(**held)) if held else None
+    return RoundState(flat, velocity, book["round"], book["rows"], samples, clients)
 
 
 def forget(path: Path) -> None:

@@ -13,12 +13,14 @@ import torch
 from torch.func import grad_and_value, vmap
 from torch.nn import functional as F
 
-from fedpriv.config import FedAvg, FedSGD, LocalWork, Speed
-from fedpriv.local import Client, Done, Task, as_floats, batches, gathered, optimise
+from fedpriv.config import Speed
+from fedpriv.local import Client, Done, Kept, Task, as_floats, batches, gathered, settle
 from fedpriv.models.flat import unflatten
+from fedpriv.optimiser import Memory, add_penalty, fresh, optimise
 from fedpriv.private import Gradient, poisson_batch, privatise
 from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.private_gradient import PrivateGradient
+from fedpriv.work import FedAvg, FedSGD, LocalWork
 
 EVALUATION_CHUNK = 5000  # images
 
@@ -40,8 +42,12 @@ class Stacks:
         flat: torch.Tensor,
         clients: Sequence[Client],
         how: PrivateGradient | None = None,
+        whole: bool = False,
     ) -> Done:
-        one = partial(self._fedavg if isinstance(work, FedAvg) else self._fedsgd, work, how, flat)
+        if isinstance(work, FedAvg):
+            one = partial(self._fedavg, work, how, whole, flat)
+        else:
+            one = partial(self._fedsgd, work, how, flat)
         none = flat.new_zeros(0, len(flat))
         updates, clean, losses, gradients = [none], [none], [flat.new_zeros(0)], []
         for start in range(0, len(clients), self.stack):
@@ -57,7 +63,8 @@ class Stacks:
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
             chunks = inputs.split(EVALUATION_CHUNK)
-            return torch.cat([self._apply(flat, as_floats(chunk)) for chunk in chunks])
+            used = self.task.effective(flat)
+            return torch.cat([self._apply(used, as_floats(chunk)) for chunk in chunks])
 
     def _apply(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         params = unflatten(flat.to(self.dtype), self.task.shapes)
@@ -65,6 +72,14 @@ class Stacks:
 
     def _loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
         return (F.cross_entropy(self._apply(flat, x), y, reduction="none") * weight).sum()
+
+    def _learning(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
+        """Return the loss in training and the running statistics that this batch has `[r]`."""
+        params = unflatten(flat.to(self.dtype), self.task.shapes)
+        logits, found = self.task.model.learn(params, x, weight)
+        statistics = [found[name].float() for name in self.task.shapes if name in found]
+        loss = (F.cross_entropy(logits.float(), y, reduction="none") * weight).sum()
+        return loss, torch.cat([flat.new_zeros(0), *statistics])
 
     def _gather(
         self, rows: Sequence[np.ndarray], denominator: int | None = None
@@ -135,31 +150,93 @@ class Stacks:
         return -gradients, -gradients, losses, []
 
     def _fedavg(
-        self, work: FedAvg, how: PrivateGradient | None, flat: torch.Tensor, clients: Sequence[Client]
+        self,
+        work: FedAvg,
+        how: PrivateGradient | None,
+        whole: bool,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
     ):
-        weights = flat.expand(len(clients), -1).clone()
-        losses, memory = flat.new_zeros(len(clients)), {}
+        kept = self._start(flat, clients)
+        uniforms, private = None, []
         if how:
-            steps = []
-            for _ in range(work.steps or 0):
-                private, losses = self._private(how, weights, clients)
-                steps.append(private)
-                optimise(work, weights, torch.stack([one.noisy for one in private]), memory)
-            by_client = [list(client) for client in zip(*steps, strict=True)]
-            return weights - flat, weights - flat, losses, by_client
-        plans = [
-            [client.rows[batch] for batch in batches(work, len(client.rows), client.rng)]
-            for client in clients
-        ]
-        nothing = np.empty(0, dtype=np.int64)
-        for step in range(max(map(len, plans))):
+            losses, private = self._private_steps(work, how, kept, clients)
+        else:
+            plans = [batches(work, len(client.rows), client.rng) for client in clients]
+            steps = max(map(len, plans))
+            drawn = [
+                client.uniforms(len(plan), len(flat)) for client, plan in zip(clients, plans, strict=True)
+            ]
+            rows = [
+                [client.rows[batch] for batch in plan] for client, plan in zip(clients, plans, strict=True)
+            ]
+            uniforms = self._padded(drawn, steps)
+            losses = self._steps(work, flat, kept, rows, uniforms, steps)
+        sent = self.task.effective(kept.weights, None if uniforms is None else uniforms[:, -1])
+        self._remember(kept, clients)
+        sent = sent if whole else sent - flat
+        return sent, sent, losses, private
+
+    def _start(self, flat: torch.Tensor, clients: Sequence[Client]) -> Kept:
+        """Return what the clients go on from, stacked: weights `[c, d]` and memories."""
+        weights = flat.expand(len(clients), -1).clone()
+        if clients[0].kept is None:
+            return Kept(weights, fresh(weights))
+        every = [client.kept for client in clients if client.kept]
+        memories = [one.memory for one in every]
+        parts = ((getattr(memory, name) for memory in memories) for name in ("first", "second", "steps"))
+        return Kept(torch.stack([one.weights for one in every]), Memory(*map(torch.stack, map(list, parts))))
+
+    def _remember(self, kept: Kept, clients: Sequence[Client]) -> None:
+        """Give every persistent client what is its own of `kept`."""
+        for row, client in enumerate(clients):
+            if client.kept:
+                client.kept.weights.copy_(kept.weights[row])
+                for name in ("first", "second", "steps"):
+                    getattr(client.kept.memory, name).copy_(getattr(kept.memory, name)[row])
+
+    def _padded(self, drawn: Sequence[torch.Tensor | None], steps: int) -> torch.Tensor | None:
+        """Return the clients' uniforms `[c, steps + 1, d]`; those of an upload are always the last."""
+        if not drawn or drawn[0] is None:
+            return None
+        own = [one for one in drawn if one is not None]
+        filled = [torch.cat([one[:-1], one[-1:].expand(steps + 2 - len(one), -1)]) for one in own]
+        return torch.stack(filled).to(self.device)
+
+    def _private_steps(
+        self, work: FedAvg, how: PrivateGradient, kept: Kept, clients: Sequence[Client]
+    ) -> tuple[torch.Tensor, list[list[Gradient]]]:
+        losses, steps = kept.weights.new_zeros(len(clients)), []
+        for _ in range(work.steps or 0):
+            private, losses = self._private(how, kept.weights, clients)
+            steps.append(private)
+            optimise(work, kept.weights, torch.stack([one.noisy for one in private]), kept.memory)
+        return losses, [list(client) for client in zip(*steps, strict=True)]
+
+    def _steps(
+        self,
+        work: FedAvg,
+        flat: torch.Tensor,
+        kept: Kept,
+        plans: Sequence[Sequence[np.ndarray]],
+        uniforms: torch.Tensor | None,
+        steps: int,
+    ) -> torch.Tensor:
+        """Take every client's steps, in place; return the losses on the last mini-batches."""
+        weights, running = kept.weights, self.task.running
+        losses, nothing = flat.new_zeros(len(plans)), np.empty(0, dtype=np.int64)
+        learn = vmap(grad_and_value(self._learning, has_aux=True))
+        for step in range(steps):
             now = [plan[step] if step < len(plan) else nothing for plan in plans]
             x, y, weight = self._gather(now)
-            gradients, loss = vmap(grad_and_value(self._loss))(weights, x, y, weight)
-            # A client that has finished stays where it is, whatever its optimiser still remembers.
+            used = self.task.effective(weights, None if uniforms is None else uniforms[:, step])
+            gradients, (loss, found) = learn(used, x, y, weight)
+            # A client that has finished stays as it is, whatever its optimiser would do without a gradient.
             active = torch.tensor([len(one) > 0 for one in now], device=self.device)
-            before = weights.clone()
-            optimise(work, weights, gradients, memory)
-            weights = weights.where(active[:, None], before)
+            held = [part.clone() for part in (weights, *vars(kept.memory).values())]
+            optimise(work, weights, add_penalty(work, gradients, weights, flat, running), kept.memory)
+            settle(self.task, weights, held[0][:, running], found)
+            for part, before in zip((weights, *vars(kept.memory).values()), held, strict=True):
+                part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), before))
             losses = loss.where(active, losses)
-        return weights - flat, weights - flat, losses, []
+        return losses

@@ -12,18 +12,22 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import numpy as np
 import torch
 from torch.func import vmap
 from torch.nn import functional as F
 
 from fedpriv.allocator import keep_buffers
-from fedpriv.config import FedAvg, FedSGD, LocalWork, Speed
-from fedpriv.local import Client, Done, Task, as_floats, batches, gathered, optimise
+from fedpriv.config import Speed
+from fedpriv.local import Client, Done, Kept, Task, as_floats, batches, gathered, settle
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
+from fedpriv.native import small_net
+from fedpriv.optimiser import add_penalty, fresh, optimise
 from fedpriv.private import Gradient, poisson_batch, privatise
 from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.private_gradient import PrivateGradient
+from fedpriv.work import FedAvg, FedSGD, LocalWork
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
 
@@ -40,7 +44,9 @@ class Threads:
         keep_buffers()
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
-        self.dtype = getattr(torch, speed.dtype)
+        self.net = task.model.small_net(task.classes) if small_net.available() else None
+        # The engine in C knows float32 alone, and is faster in it than torch is in bfloat16.
+        self.dtype = torch.float32 if self.net else getattr(torch, speed.dtype)
         workers = speed.threads or cores()
         self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
 
@@ -53,18 +59,24 @@ class Threads:
         flat: torch.Tensor,
         clients: Sequence[Client],
         how: PrivateGradient | None = None,
+        whole: bool = False,
     ) -> Done:
         updates = torch.zeros(len(clients), len(flat))
         clean = torch.zeros_like(updates) if how and isinstance(work, FedSGD) else updates
-        one = partial(self._fedavg if isinstance(work, FedAvg) else self._fedsgd, work, how, flat)
+        if isinstance(work, FedAvg):
+            one = partial(self._fedavg, work, how, whole, flat)
+        else:
+            one = partial(self._fedsgd, work, how, flat)
         found = list(self.pool.map(one, clients, updates, clean))
         losses = torch.tensor([loss for loss, _ in found])
         return gathered(updates, losses, clean, [gradients for _, gradients in found if gradients])
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-        params = {name: leaf.detach() for name, leaf in self._leaves(flat).items()}
+        params = {name: leaf.detach() for name, leaf in self._leaves(self.task.effective(flat)).items()}
 
         def one(chunk: torch.Tensor) -> torch.Tensor:
+            if self.net:
+                return small_net.logits(self.net, chunk, flat)
             with torch.no_grad():
                 return self.task.model.apply(params, as_floats(chunk), native=True).float()
 
@@ -82,21 +94,26 @@ class Threads:
 
     def _add_gradient(
         self, flat: torch.Tensor, rows: torch.Tensor, out: torch.Tensor, denominator: float, sign: float
-    ) -> float:
-        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`; return Σ losses / denominator."""
+    ) -> tuple[float, torch.Tensor]:
+        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`.
+
+        Return Σ losses / denominator and the running statistics that this batch has `[r]`.
+        """
         leaves = self._leaves(flat)
         views = unflatten(out, self.task.shapes)
-        total = 0.0
-        for chunk in rows.split(self.chunk):
+        total, found = 0.0, {}
+        for chunk in rows.split(len(rows) if self.task.model.normalises else self.chunk):
             x = as_floats(self.task.inputs[chunk])
-            logits = self.task.model.apply(leaves, x, native=True).float()
-            loss = F.cross_entropy(logits, self.task.labels[chunk], reduction="sum") / denominator
-            for view, gradient in zip(
-                views.values(), torch.autograd.grad(loss, list(leaves.values())), strict=True
-            ):
-                view.add_(gradient, alpha=sign)
+            weight = torch.full((len(chunk),), 1 / max(len(chunk), 1))
+            logits, found = self.task.model.learn(leaves, x, weight, native=True)
+            loss = F.cross_entropy(logits.float(), self.task.labels[chunk], reduction="sum") / denominator
+            learned = [name for name in leaves if name not in found]
+            gradients = torch.autograd.grad(loss, [leaves[name] for name in learned])
+            for name, gradient in zip(learned, gradients, strict=True):
+                views[name].add_(gradient, alpha=sign)
             total += float(loss.detach())
-        return total
+        statistics = [found[name].float() for name in self.task.shapes if name in found]
+        return total, torch.cat([flat.new_zeros(0), *statistics])
 
     def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
         """Return the gradient of every example `[n, d]`, float32, and the sum of the losses.
@@ -136,7 +153,7 @@ class Threads:
             total += found.sum(0)
             loss += chunk_loss / how.batch_size
         if len(alone) < len(rows):
-            loss += self._add_gradient(flat, rows[len(alone) :], total, how.batch_size, sign=1.0)
+            loss += self._add_gradient(flat, rows[len(alone) :], total, how.batch_size, sign=1.0)[0]
         assert client.noise is not None
         share = clipped / max(len(rows), 1)
         return privatise(how, total, sampled, len(rows), share, client.noise), loss
@@ -158,28 +175,82 @@ class Threads:
         rows = torch.from_numpy(client.rows)
         if work.batch_size and len(rows):
             rows = rows[torch.from_numpy(poisson_batch(len(rows), work.batch_size, client.rng))]
-        return self._add_gradient(flat, rows, update, work.batch_size or len(rows), sign=-1.0), []
+        return self._add_gradient(flat, rows, update, work.batch_size or len(rows), sign=-1.0)[0], []
 
     def _fedavg(
         self,
         work: FedAvg,
         how: PrivateGradient | None,
+        whole: bool,
         flat: torch.Tensor,
         client: Client,
         update: torch.Tensor,
         clean: torch.Tensor,
     ) -> tuple[float, list[Gradient]]:
-        weights, memory, loss = flat.clone(), {}, 0.0
-        rows, private = torch.from_numpy(client.rows), []
-        for batch in batches(work, len(rows), client.rng) if not how else range(work.steps or 0):
-            if how:
-                one, loss = self._private(how, weights, client)
-                private.append(one)
-                gradient = one.noisy
-            else:
-                gradient = torch.zeros_like(flat)
-                batch = rows[torch.from_numpy(batch)]
-                loss = self._add_gradient(weights, batch, gradient, len(batch), sign=1.0)
-            optimise(work, weights, gradient, memory)
-        update.copy_(weights - flat)
+        kept = client.kept or Kept(flat.clone(), fresh(flat))
+        uniforms, private = None, []
+        if how:
+            loss, private = self._private_steps(work, how, kept, client)
+        else:
+            plan = batches(work, len(client.rows), client.rng)
+            uniforms = client.uniforms(len(plan), len(flat))
+            steps = self._native_steps if self.net and work.optimizer == "adam" else self._steps
+            loss = steps(work, flat, kept, client.rows, plan, uniforms) if plan else 0.0
+        sent = self.task.effective(kept.weights, None if uniforms is None else uniforms[-1])
+        update.copy_(sent if whole else sent - flat)
         return loss, private
+
+    def _private_steps(
+        self, work: FedAvg, how: PrivateGradient, kept: Kept, client: Client
+    ) -> tuple[float, list[Gradient]]:
+        private, loss = [], 0.0
+        for _ in range(work.steps or 0):
+            one, loss = self._private(how, kept.weights, client)
+            private.append(one)
+            optimise(work, kept.weights, one.noisy, kept.memory)
+        return loss, private
+
+    def _steps(
+        self,
+        work: FedAvg,
+        flat: torch.Tensor,
+        kept: Kept,
+        rows: np.ndarray,
+        plan: list[np.ndarray],
+        uniforms: torch.Tensor | None,
+    ) -> float:
+        """Take a step for each batch of the plan, in place; return the loss on the last one."""
+        weights, loss, running = kept.weights, 0.0, self.task.running
+        for step, batch in enumerate(plan):
+            used = self.task.effective(weights, None if uniforms is None else uniforms[step])
+            gradient, before = torch.zeros_like(flat), weights[running]
+            here = torch.from_numpy(rows[batch])
+            loss, found = self._add_gradient(used, here, gradient, len(here), sign=1.0)
+            optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
+            settle(self.task, weights, before, found)
+        return loss
+
+    def _native_steps(
+        self,
+        work: FedAvg,
+        flat: torch.Tensor,
+        kept: Kept,
+        rows: np.ndarray,
+        plan: list[np.ndarray],
+        uniforms: torch.Tensor | None,
+    ) -> float:
+        """As `_steps`, in one call of the engine in C."""
+        assert self.net is not None
+        memory = kept.memory
+        before = int(memory.steps)
+        memory.steps += len(plan)
+        how = small_net.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
+        return small_net.train(
+            self.net,
+            self.task.inputs,
+            self.task.labels,
+            torch.from_numpy(rows[np.concatenate(plan)].astype(np.int64)),
+            torch.tensor([len(batch) for batch in plan]),
+            *(kept.weights, memory.first, memory.second, before, how, flat),
+            None if uniforms is None else uniforms[:-1],
+        )

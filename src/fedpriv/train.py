@@ -13,19 +13,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from fedpriv import partition, record, resume
 from fedpriv.config import Run, Server, Speed
 from fedpriv.errors import BadInput
+from fedpriv.evaluate import evaluate
 from fedpriv.inputs import arrays_for
-from fedpriv.local import Client, Done, Task, Workshop
-from fedpriv.models.flat import initial
+from fedpriv.local import Done, Kept, Task, Workshop
+from fedpriv.members import receive, working
+from fedpriv.models.flat import Layout, initial
+from fedpriv.optimiser import fresh
 from fedpriv.private import facts as private_facts
 from fedpriv.probe import choose, distances, width
 from fedpriv.progress import progress
 from fedpriv.resume import RoundState
-from fedpriv.schemes.base import DISTANCES, NO_FACTS, Bounded, Facts
+from fedpriv.schemes.base import DISTANCES, NO_FACTS, Bounded, Facts, Round
 from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.private_gradient import PrivateGradient
 from fedpriv.streams import Streams
@@ -62,10 +64,9 @@ def train(
     device = choose_device(speed)
     streams = Streams(seed, name)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
-    shapes = run.model.shapes(data.classes)
     task = Task(
         run.model,
-        shapes,
+        data.classes,
         torch.from_numpy(data.x_train).to(device),
         torch.from_numpy(data.y_train).to(device),
     )
@@ -74,8 +75,11 @@ def train(
     checkpoint = out / "resume" / "state.safetensors"
     state = resume.load(checkpoint, identity, device)
     if state is None:
-        flat = initial(shapes, streams.torch("init")).to(device)
-        state = RoundState(flat, torch.zeros_like(flat))
+        flat = initial(task.shapes, streams.torch("init")).to(device)
+        state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
+        if run.local.name == "fedavg" and run.local.persistent:
+            weights = flat.repeat(clients.clients, 1)
+            state.clients = Kept(weights, fresh(weights))
 
     with (
         Workshop(task, speed) as workshop,
@@ -84,8 +88,10 @@ def train(
         while state.round < rounds:
             started = time.perf_counter()
             row = one_round(run, clients, workshop, streams, state, rounds)
-            if state.round % run.evaluate_every == 0 or state.round == rounds:
-                row |= evaluate(workshop, state.flat, *test)
+            last = state.round == rounds
+            if state.round % run.evaluate_every == 0 or last:
+                rng = streams.numpy("evaluation", state.round)
+                row |= evaluate(workshop, run.evaluation, state, test, last, rng)
             row |= {"seconds": time.perf_counter() - started, "peak_mib": record.peak_mib(device)}
             state.rows.append(row)
             if state.round % speed.checkpoint_every == 0:
@@ -111,7 +117,7 @@ def train(
             "note": data.note,
         },
         "evaluated_on": "validation" if run.validation else "test",
-        "environment": record.environment(device, speed.dtype, threads),
+        "environment": record.environment(device, workshop.dtype, threads),
         "seconds": sum(row["seconds"] for row in state.rows),
         "peak_mib": max(row["peak_mib"] for row in state.rows),
     }
@@ -130,33 +136,51 @@ def one_round(
 ) -> dict[str, Any]:
     """Advance `state` by one round in place and return its row of the trace."""
     population, round = clients.clients, state.round + 1
-    expected = run.cohort.expected(population)
+    expected, layout = run.cohort.expected(population), workshop.task.layout
+    examples, protected = np.diff(clients.offsets), layout.protected
 
     # Who takes part. The panel is followed whether drawn or not; who was not drawn is only measured.
     cohort = run.cohort.draw(population, streams.numpy("cohort", round))
     panel = choose(population, run.probe.panel if run.scheme.measures else 0, streams.numpy("panel"))
     members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
+    now = Round(
+        *(round, rounds, population, expected, examples[cohort], int(examples.min()), layout.tensors, streams)
+    )
 
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
     how = run.scheme.gradient(run.local)
-    alone = private_facts(how, run.local, np.diff(clients.offsets)) if how else {}
+    alone = private_facts(how, run.local, examples) if how else {}
     done = workshop.updates(
-        run.local, state.flat, working(clients, members, streams, round, how, state.flat.device), how
+        run.local.at(round),
+        state.flat,
+        working(run, clients, members, len(cohort), streams, state, how),
+        how,
+        run.scheme.sends == "weights",
     )
     size = len(cohort)
-    bounded, facts = run.scheme.bound(done.clean[:size])
+    uploads = run.hooks.before_upload(done.updates[:, :protected])
+    rows = done.clean[:, :protected] if how else uploads
+    bounded, facts = run.scheme.bound(rows[:size])
+    bounded, limits = run.hooks.bounded(bounded)
     if run.scheme.measures:
-        measure(run, state, bounded, done.clean[size:], members, panel, streams.numpy("probe", round))
+        measure(run, state, bounded, rows[size:], members, panel, streams.numpy("probe", round))
     if how:
         facts |= alone | keep(state, how, done, size, alone["local_steps"])
-    sent, released = run.scheme.release(bounded, done.updates[:size], streams, round)
-    step, combined = run.scheme.combine(sent, expected, streams, round)
+    sent, released = run.scheme.release(bounded, uploads[:size], now)
+    received, hooked = run.hooks.on_upload(sent, now)
+    mean, combined = run.scheme.combine(received, now)
 
     rate = learning_rate(run.server, round, rounds)
+    old = state.flat[:protected]
+    step = mean - old if run.scheme.sends == "weights" else mean
     state.velocity = run.server.momentum * state.velocity + step
-    state.flat = state.flat + rate * state.velocity
+    new, told = run.scheme.broadcast(old + rate * state.velocity, now)
+    new, noised = run.hooks.before_broadcast(new, now)
+    state.flat = torch.cat([new, in_the_clear(run, state.flat, done.updates[:size], layout)])
     state.round = round
-    norms = done.clean[:size].norm(dim=1).double().cpu().numpy()
+    receive(run, state, layout)
+    norms = rows[:size].norm(dim=1).double().cpu().numpy()
+    facts |= limits | released | hooked | combined | told | noised
     return {
         "round": round,
         "scheme": run.scheme.name,
@@ -173,31 +197,23 @@ def one_round(
         "server_learning_rate": rate,
         "train_loss": float(done.losses[:size].mean()) if size else math.nan,
         "test_accuracy": math.nan,
+        "test_accuracy_drawn": math.nan,
         "test_loss": math.nan,
         **NO_FACTS,
         **facts,
-        **released,
-        **combined,
+        "clear_values": layout.clear,
+        "upload_bytes": facts.get("upload_bytes", 4.0 * protected) + 4.0 * layout.clear,
     }
 
 
-def working(
-    clients: partition.Partition,
-    members: np.ndarray,
-    streams: Streams,
-    round: int,
-    how: PrivateGradient | None,
-    device: torch.device,
-) -> list[Client]:
-    """Return the members of a round, each with its own streams."""
-    return [
-        Client(
-            clients.client(one),
-            streams.numpy("batches", round, int(one)),
-            streams.torch("instance", round, int(one), device) if how else None,
-        )
-        for one in members
-    ]
+def in_the_clear(run: Run, flat: torch.Tensor, updates: torch.Tensor, layout: Layout) -> torch.Tensor:
+    """Return the server's numbers that no scheme protects: means over the cohort, and what clients keep."""
+    start, end = layout.protected, layout.protected + layout.clear
+    rest = flat[start:].clone()
+    if len(updates) and layout.clear:
+        mean = updates[:, start:end].mean(0)
+        rest[: layout.clear] = mean if run.scheme.sends == "weights" else flat[start:end] + mean
+    return rest
 
 
 def keep(state: RoundState, how: PrivateGradient, done: Done, size: int, steps: int) -> Facts:
@@ -241,17 +257,6 @@ def learning_rate(server: Server, round: int, rounds: int) -> float:
     left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
     fraction = server.final_fraction
     return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])
-
-
-def evaluate(
-    workshop: Workshop, flat: torch.Tensor, inputs: torch.Tensor, labels: torch.Tensor
-) -> dict[str, float]:
-    """Return accuracy and mean loss on the whole test (or validation) split."""
-    logits = workshop.logits(flat, inputs)
-    return {
-        "test_accuracy": float((logits.argmax(1) == labels).double().mean()),
-        "test_loss": float(F.cross_entropy(logits, labels)),
-    }
 
 
 def choose_device(speed: Speed) -> torch.device:

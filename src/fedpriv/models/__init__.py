@@ -1,7 +1,9 @@
 """The models by name; to add one, write its file and its line here."""
 
 from fedpriv.models.base import Model
+from fedpriv.models.bnn import Bnn
 from fedpriv.models.cnn import Cnn
+from fedpriv.models.convnet2 import ConvNet2
 from fedpriv.models.resnet50_head import Resnet50Head
 
-MODELS: dict[str, type[Model]] = {"cnn": Cnn, "resnet50_head": Resnet50Head}
+MODELS: dict[str, type[Model]] = {"bnn": Bnn, "cnn": Cnn, "convnet2": ConvNet2, "resnet50_head": Resnet50Head}

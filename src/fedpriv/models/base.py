@@ -10,18 +10,28 @@ from fedpriv.frozen import Frozen
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.native.small_net import Net
+
 Params = dict[str, "torch.Tensor"]
+# What happens to a tensor: it goes through the scheme, it is averaged as it is, it never leaves its client.
+Handling = Literal["protected", "clear", "kept"]
 
 
 class Model(Frozen):
     """A frozen description; the weights live outside, in one flat vector `[d]` (`fedpriv.models.flat`)."""
 
     reads: ClassVar[Literal["images", "features"]] = "images"
+    binary: ClassVar[bool] = False  # a pass uses the signs of the protected weights
+    normalises: ClassVar[bool] = False  # over its batch, which then has to stay in one piece
     name: str
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
-        """Return each parameter's shape, in the order of the flat vector."""
+        """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones."""
         raise NotImplementedError
+
+    def handling(self, name: str) -> Handling:
+        """Return what happens to the parameter of that name."""
+        return "protected"
 
     def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
         """Return the logits `[n, classes]` of images `[n, 1, 28, 28]` or features `[n, f]`.
@@ -31,6 +41,19 @@ class Model(Frozen):
         `native` allows our own CPU kernels.
         """
         raise NotImplementedError
+
+    def learn(
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor, native: bool = False
+    ) -> tuple[torch.Tensor, Params]:
+        """Return the logits in training, and the statistics of this batch by the name of their parameter.
+
+        `weight` `[n]` is each example's part in a mean over the batch: 1/n, and 0 for padding.
+        """
+        return self.apply(params, x, native), {}
+
+    def small_net(self, classes: int) -> Net | None:
+        """Return this model as our native engine knows it; None: it does not."""
+        return None
 
     def size(self, classes: int) -> int:
         """Return the number of parameters."""

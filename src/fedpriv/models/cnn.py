@@ -1,4 +1,4 @@
-"""Two 5x5 convolutions with max pooling and two dense layers; no batch normalisation.
+"""Two convolutions with max pooling and two dense layers; no batch normalisation.
 
 Federated Learning with Bayesian Differential Privacy, section VI-A ("a simple CNN with two convolutional
 layers and two fully connected layers").
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, PositiveInt
 
-from fedpriv import native as kernel
+from fedpriv import native as kernels
 from fedpriv.models.base import Model, Params
 
 if TYPE_CHECKING:
     import torch
+
+    from fedpriv.native.small_net import Net
 
 
 class Cnn(Model):
@@ -26,14 +28,16 @@ class Cnn(Model):
 
     name: Literal["cnn"] = "cnn"
     widths: tuple[PositiveInt, ...] = Field(default=(16, 32, 128), min_length=2)
+    kernel: Literal[3, 5] = 5  # pixels in a row of a convolution
     activation: Literal["relu", "tanh"] = "relu"
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         first, second, *dense = self.widths
+        square = (self.kernel, self.kernel)
         shapes: dict[str, tuple[int, ...]] = {
-            "conv1.weight": (first, 1, 5, 5),
+            "conv1.weight": (first, 1, *square),
             "conv1.bias": (first,),
-            "conv2.weight": (second, first, 5, 5),
+            "conv2.weight": (second, first, *square),
             "conv2.bias": (second,),
         }
         # The first dense layer is a 7x7 convolution: the same function, and CPUs have a faster kernel for it.
@@ -44,13 +48,20 @@ class Cnn(Model):
             reads = (units, 1, 1)
         return shapes
 
+    def small_net(self, classes: int) -> Net | None:
+        from fedpriv.native.small_net import Net
+
+        known = self.kernel == 3 and self.activation == "tanh" and len(self.widths) == 3
+        return Net(self.widths[2], classes) if known and self.widths[:2] == (16, 16) else None
+
     def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
         from torch.nn import functional as F
 
         activate = {"relu": F.relu, "tanh": F.tanh}[self.activation]
         dtype = params["conv1.weight"].dtype
         # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
-        if native and kernel.available():
+        padding = self.kernel // 2
+        if native and self.kernel == 5 and kernels.available():
             from fedpriv.native.conv_pool import ConvPool
 
             weight, bias = params["conv1.weight"].float(), params["conv1.bias"].float()
@@ -58,9 +69,9 @@ class Cnn(Model):
             x = ConvPool.apply(x, weight, bias, dtype, rectify)
             x = x if rectify else activate(x)
         else:
-            x = F.conv2d(x.to(dtype), params["conv1.weight"], params["conv1.bias"], padding=2)
+            x = F.conv2d(x.to(dtype), params["conv1.weight"], params["conv1.bias"], padding=padding)
             x = activate(F.max_pool2d(x, 2))
-        x = F.conv2d(x, params["conv2.weight"], params["conv2.bias"], padding=2)
+        x = F.conv2d(x, params["conv2.weight"], params["conv2.bias"], padding=padding)
         x = activate(F.max_pool2d(x, 2))
         layers = len(self.widths) - 1
         for number in range(1, layers + 1):

@@ -1,14 +1,36 @@
-"""Parameters as one flat vector: a scheme sees a matrix `[clients, d]`, a model sees named tensors."""
+"""Parameters as one flat vector: a scheme sees a matrix `[clients, p]`, a model sees named tensors."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 
-from fedpriv.models.base import Params
+from fedpriv.models.base import Handling, Model, Params
 
 Shapes = dict[str, tuple[int, ...]]
+ORDER: tuple[Handling, ...] = ("protected", "clear", "kept")
+
+
+class Layout(NamedTuple):
+    """What lies where: `protected` numbers, which go through the scheme, then `clear`, then kept ones."""
+
+    protected: int
+    clear: int
+    tensors: tuple[int, ...]  # sizes of the protected tensors, in order
+
+
+def layout(model: Model, classes: int) -> Layout:
+    """Return the layout of a model's flat vector; parameters in another order are a ValueError."""
+    shapes = model.shapes(classes)
+    kinds: list[Handling] = [model.handling(name) for name in shapes]
+    if kinds != sorted(kinds, key=ORDER.index):
+        raise ValueError(f"{model.name}: its parameters are not in the order {', '.join(ORDER)}")
+    sizes: dict[Handling, list[int]] = {kind: [] for kind in ORDER}
+    for kind, shape in zip(kinds, shapes.values(), strict=True):
+        sizes[kind].append(math.prod(shape))
+    return Layout(sum(sizes["protected"]), sum(sizes["clear"]), tuple(sizes["protected"]))
 
 
 def unflatten(flat: torch.Tensor, shapes: Shapes) -> Params:
@@ -22,10 +44,15 @@ def unflatten(flat: torch.Tensor, shapes: Shapes) -> Params:
 
 
 def initial(shapes: Shapes, generator: torch.Generator) -> torch.Tensor:
-    """Return He-initialised weights (normal, variance 2 / fan-in) and zero biases, `[d]`, float32, on CPU."""
+    """Return the weights before training, `[d]`, float32, on CPU.
+
+    Weights are He-initialised (normal, variance 2 / fan-in), biases zero; a normalisation changes nothing.
+    """
     flat = torch.zeros(sum(math.prod(shape) for shape in shapes.values()))
     for name, view in unflatten(flat, shapes).items():
-        if name.endswith("weight"):
+        if name.startswith("norm") and name.endswith(("weight", "variance")):
+            view.fill_(1.0)
+        elif name.endswith("weight"):
             fan_in = math.prod(view.shape[1:])
             view.normal_(0.0, math.sqrt(2.0 / fan_in), generator=generator)
     return flat

@@ -2,9 +2,11 @@
 
 from fedpriv.schemes.base import Scheme
 from fedpriv.schemes.client_dp import ClientDP
+from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.global_dp import GlobalDP
 from fedpriv.schemes.instance import Instance
 from fedpriv.schemes.joint import Joint
+from fedpriv.schemes.nbafl import NbAFL
 from fedpriv.schemes.none import NoPrivacy
 from fedpriv.schemes.split import Split
 
@@ -15,4 +17,6 @@ SCHEMES: dict[str, type[Scheme]] = {
     "instance": Instance,
     "joint": Joint,
     "split": Split,
+    "dpfl_bnn": DpflBnn,
+    "nbafl": NbAFL,
 }

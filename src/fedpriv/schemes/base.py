@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from fedpriv.frozen import Frozen
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
     from fedpriv.cohort import CohortLaw
-    from fedpriv.config import LocalWork
+    from fedpriv.models.base import Model
     from fedpriv.schemes.private_gradient import PrivateGradient
     from fedpriv.streams import Streams
+    from fedpriv.work import LocalWork
 
 Unit = Literal["client", "instance", "both", "none"]
 Relation = Literal["add_remove", "replace_one"]
@@ -39,6 +41,14 @@ NO_FACTS: Facts = {
     "instance_noise_multiplier": 0.0,
     "instance_noise_std": 0.0,
     "noise_shares": 0,
+    "gamma": 0.5,
+    "flips": "",
+    "noisy_bits": 0,
+    "share_flipped": 0.0,
+    "upload_l2": float("inf"),
+    "upload_noise_std": 0.0,
+    "broadcast_noise_std": 0.0,
+    "clear_values": 0,
 }
 
 # Of a client's update, for the Bayesian accountant (`fedpriv.probe`).
@@ -56,16 +66,33 @@ class Bounded(NamedTuple):
         return self.l2 if relation == "add_remove" else 2 * self.l2
 
 
+class Round(NamedTuple):
+    """What the verbs may know of the round they are in; all of it is public."""
+
+    number: int  # 1, 2, ...
+    rounds: int  # in all
+    population: int
+    expected: float  # size of a cohort, the denominator of every mean
+    examples: np.ndarray  # of each member of the cohort [n]
+    fewest: int  # examples of any client of the population
+    tensors: tuple[int, ...]  # sizes of the tensors that a row consists of
+    streams: Streams
+
+
 class Scheme(Frozen):
-    """No protection: every verb leaves its argument alone; schemes override the verbs they change."""
+    """No protection: every verb leaves its argument alone; schemes override the verbs they change.
+
+    Rows are updates, or whole weights for a scheme that `sends` these.
+    """
 
     name: str
     unit: ClassVar[Unit] = "none"
     relation: ClassVar[Relation] = "add_remove"
     measures: ClassVar[tuple[str, ...]] = ()  # the distances of clients that may be sampled
+    sends: ClassVar[Literal["update", "weights"]] = "update"  # what clients upload
 
-    def fits(self, local: LocalWork) -> str:
-        """Return what local work this scheme needs instead of `local`, or the empty string."""
+    def fits(self, local: LocalWork, model: Model) -> str:
+        """Return what this scheme needs instead of this local work or model, or the empty string."""
         return ""
 
     def gradient(self, local: LocalWork) -> PrivateGradient | None:
@@ -80,17 +107,20 @@ class Scheme(Frozen):
         """Return the cohort's updates with a norm bound each of them satisfies."""
         return Bounded(updates, float("inf")), {}
 
-    def release(
-        self, bounded: Bounded, uploads: torch.Tensor, streams: Streams, round: int
-    ) -> tuple[Bounded, Facts]:
+    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
         """Return what the clients send: client-side randomisation.
 
         `uploads` are the rows of `bounded` with the noise of their local work.
         """
         return bounded, {}
 
-    def combine(
-        self, bounded: Bounded, expected: float, streams: Streams, round: int
-    ) -> tuple[torch.Tensor, Facts]:
-        """Return the server's step `[d]`: the sum over a public denominator, with server noise."""
-        return bounded.updates.sum(0) / expected, {}
+    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
+        """Return the mean `[p]`, over a public denominator and with server noise: the server's step.
+
+        Of whole weights, the server's new ones.
+        """
+        return bounded.updates.sum(0) / now.expected, {}
+
+    def broadcast(self, weights: torch.Tensor, now: Round) -> tuple[torch.Tensor, Facts]:
+        """Return what the server keeps and sends of its new weights `[p]`."""
+        return weights, {}

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import PositiveFloat
 
-from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Scheme, Unit
+from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Round, Scheme, Unit
 from fedpriv.schemes.gaussian import clip, gaussian_mean
 
 if TYPE_CHECKING:
     import torch
-
-    from fedpriv.streams import Streams
 
 
 class ClientDP(Scheme):
@@ -34,7 +32,5 @@ class ClientDP(Scheme):
     def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)
 
-    def combine(
-        self, bounded: Bounded, expected: float, streams: Streams, round: int
-    ) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.noise_multiplier, expected, streams, round)
+    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
+        return gaussian_mean(bounded, self.noise_multiplier, now)

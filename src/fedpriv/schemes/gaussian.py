@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fedpriv.schemes.base import Bounded, Facts
+from fedpriv.schemes.base import Bounded, Facts, Round
 
 if TYPE_CHECKING:
     import torch
-
-    from fedpriv.streams import Streams
 
 
 def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
@@ -36,15 +34,17 @@ def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
     return Bounded(updates * scale.to(updates.dtype)[:, None], l2), facts
 
 
-def gaussian_mean(
-    bounded: Bounded, noise_multiplier: float, expected: float, streams: Streams, round: int
-) -> tuple[torch.Tensor, Facts]:
+def gaussian_mean(bounded: Bounded, noise_multiplier: float, now: Round) -> tuple[torch.Tensor, Facts]:
     """Return (Σ rows + N(0, (noise_multiplier · sensitivity)² I)) / expected; add/remove sensitivity."""
-    import torch
-
     total = bounded.updates.sum(0)
     noise_std = noise_multiplier * bounded.sensitivity("add_remove")
-    generator = streams.torch("noise", round, device=total.device)
-    noise = torch.empty_like(total).normal_(0.0, 1.0, generator=generator)
     facts = {"noise_multiplier": noise_multiplier, "noise_std": noise_std}
-    return (total + noise_std * noise) / expected, facts
+    return (total + noise_std * noise(total, now, "noise")) / now.expected, facts
+
+
+def noise(like: torch.Tensor, now: Round, name: str) -> torch.Tensor:
+    """Return standard normal noise of the shape of `like`, from the round's stream of that name."""
+    import torch
+
+    generator = now.streams.torch(name, now.number, device=like.device)
+    return torch.empty_like(like).normal_(0.0, 1.0, generator=generator)

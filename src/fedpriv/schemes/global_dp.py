@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, PositiveFloat
 
 from fedpriv.frozen import Frozen
-from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Scheme, Unit
+from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Round, Scheme, Unit
 from fedpriv.schemes.gaussian import clip, gaussian_mean
 
 if TYPE_CHECKING:
     import torch
 
     from fedpriv.cohort import CohortLaw
-    from fedpriv.streams import Streams
 
 
 class Budget(Frozen):
@@ -71,7 +70,5 @@ class GlobalDP(Scheme):
         bounded, facts = clip(updates, median if 0 < median < float("inf") else 1.0)
         return bounded, facts | {"clip_private": True}
 
-    def combine(
-        self, bounded: Bounded, expected: float, streams: Streams, round: int
-    ) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.noise_multiplier, expected, streams, round)
+    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
+        return gaussian_mean(bounded, self.noise_multiplier, now)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import NonNegativeInt, PositiveFloat
 
-from fedpriv.schemes.base import Bounded, Facts, Scheme, Unit
+from fedpriv.schemes.base import Bounded, Facts, Round, Scheme, Unit
 from fedpriv.schemes.private_gradient import PrivateGradient
 
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.config import LocalWork
-    from fedpriv.streams import Streams
+    from fedpriv.models.base import Model
+    from fedpriv.work import LocalWork
 
 
 class Instance(Scheme):
@@ -38,7 +38,7 @@ class Instance(Scheme):
     example_clip_l2: PositiveFloat | None = None  # with per_example_clip; null: clip_l2
     distances: NonNegativeInt = 16  # leave-one-out distances sampled from every batch
 
-    def fits(self, local: LocalWork) -> str:
+    def fits(self, local: LocalWork, model: Model) -> str:
         if local.batch_size is None:
             return "local.batch_size: found null, allowed: a number of examples"
         if local.name == "fedavg" and local.steps is None:
@@ -54,7 +54,5 @@ class Instance(Scheme):
         """Return the updates as they are: clients bound their gradients themselves."""
         return Bounded(updates, self.clip_l2), {"clip_l2": self.clip_l2}
 
-    def release(
-        self, bounded: Bounded, uploads: torch.Tensor, streams: Streams, round: int
-    ) -> tuple[Bounded, Facts]:
+    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
         return Bounded(uploads, float("inf")), {}

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.schemes.base import Bounded, Facts, Unit
+from fedpriv.schemes.base import Bounded, Facts, Round, Unit
 from fedpriv.schemes.instance import Instance
 
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.config import LocalWork
-    from fedpriv.streams import Streams
+    from fedpriv.models.base import Model
+    from fedpriv.work import LocalWork
 
 
 class Joint(Instance):
@@ -29,13 +29,11 @@ class Joint(Instance):
     # A client knows its own gradient and nobody else's.
     measures: ClassVar[tuple[str, ...]] = ("remove_sum",)
 
-    def fits(self, local: LocalWork) -> str:
+    def fits(self, local: LocalWork, model: Model) -> str:
         if local.name != "fedsgd":
             return f"local: found {local.name}, allowed: fedsgd, for noisy steps would move the next gradient"
-        return super().fits(local)
+        return super().fits(local, model)
 
-    def combine(
-        self, bounded: Bounded, expected: float, streams: Streams, round: int
-    ) -> tuple[torch.Tensor, Facts]:
-        step, facts = super().combine(bounded, expected, streams, round)
+    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
+        step, facts = super().combine(bounded, now)
         return step, facts | {"noise_shares": max(len(bounded.updates) - 1, 1)}

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import PositiveFloat
 
-from fedpriv.schemes.base import Bounded, Facts, Unit
+from fedpriv.schemes.base import Bounded, Facts, Round, Unit
 from fedpriv.schemes.gaussian import clip, gaussian_mean
 from fedpriv.schemes.instance import Instance
 
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.config import LocalWork
-    from fedpriv.streams import Streams
+    from fedpriv.models.base import Model
+    from fedpriv.work import LocalWork
 
 
 class Split(Instance):
@@ -35,17 +35,13 @@ class Split(Instance):
     server_noise_multiplier: PositiveFloat
     clip_uploads: bool = True
 
-    def fits(self, local: LocalWork) -> str:
+    def fits(self, local: LocalWork, model: Model) -> str:
         if local.name != "fedsgd":
             return f"local: found {local.name}, allowed: fedsgd, whose uploads are bounded by clip_l2"
-        return super().fits(local)
+        return super().fits(local, model)
 
-    def release(
-        self, bounded: Bounded, uploads: torch.Tensor, streams: Streams, round: int
-    ) -> tuple[Bounded, Facts]:
+    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
         return clip(uploads, self.clip_l2) if self.clip_uploads else (Bounded(uploads, self.clip_l2), {})
 
-    def combine(
-        self, bounded: Bounded, expected: float, streams: Streams, round: int
-    ) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.server_noise_multiplier, expected, streams, round)
+    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
+        return gaussian_mean(bounded, self.server_noise_multiplier, now)

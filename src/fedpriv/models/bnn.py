@@ -1,0 +1,113 @@
+"""The binary network: weights and activations of plus and minus one.
+
+Binary Federated Learning with Client-Level Differential Privacy, section IV-A, with what its released code
+adds: batch normalisation before every tanh, and an input that is binarised.
+
+DEVIATION: the paper's "two fully connected layers with 784 and 100 units" is read as the released code has
+it: 784 is the width after the second pooling.
+DEVIATION: the sign of zero is +1, because it has to be sent as one bit; the released code keeps zeros.
+DEVIATION: without normalisation every sum is divided by the root of its number of terms, or tanh would
+saturate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import PositiveInt
+
+from fedpriv.models.base import Handling, Model, Params
+
+if TYPE_CHECKING:
+    import torch
+
+    from fedpriv.native.small_net import Net
+
+
+class Bnn(Model):
+    """Two 3x3 convolutions and two dense layers on 28x28 grey images; `widths` are channels, channels, units.
+
+    `bn` says who knows the batch normalisation: it is averaged in the clear (`shared`), stays with its
+    client (`local`) or is left out (`none`). With `sign: stochastic` binary weights are drawn in every step.
+    """
+
+    binary: ClassVar[bool] = True
+    name: Literal["bnn"] = "bnn"
+    widths: tuple[PositiveInt, PositiveInt, PositiveInt] = (16, 16, 100)
+    sign: Literal["deterministic", "stochastic"] = "deterministic"
+    bn: Literal["shared", "local", "none"] = "shared"
+    binarise_input: bool = True
+    threshold: float = 0.1307  # between dark and light pixels in [0, 1]; MNIST's mean
+
+    @property
+    def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.bn != "none"
+
+    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+        from fedpriv.models import normalise
+
+        first, second, units = self.widths
+        shapes = {
+            "conv1.weight": (first, 1, 3, 3),
+            "conv2.weight": (second, first, 3, 3),
+            "dense1.weight": (units, second, 7, 7),
+            "dense1.bias": (units,),
+            "dense2.weight": (classes, units, 1, 1),
+            "dense2.bias": (classes,),
+        }
+        for layer, channels in enumerate([*self.widths, classes] if self.normalises else (), start=1):
+            shapes |= normalise.shapes(f"norm{layer}", channels)
+        return shapes
+
+    def handling(self, name: str) -> Handling:
+        if not name.startswith("norm"):
+            return "protected"
+        return "clear" if self.bn == "shared" else "kept"
+
+    def small_net(self, classes: int) -> Net | None:
+        from fedpriv.native.small_net import Net
+
+        if self.widths[:2] != (16, 16):
+            return None
+        return Net(self.widths[2], classes, True, self.normalises, self.binarise_input, self.threshold)
+
+    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+        return self._pass(params, x, None, {})
+
+    def learn(
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor, native: bool = False
+    ) -> tuple[torch.Tensor, Params]:
+        statistics: Params = {}
+        return self._pass(params, x, weight, statistics), statistics
+
+    def _pass(
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
+    ) -> torch.Tensor:
+        from torch.nn import functional as F
+
+        from fedpriv.models.normalise import normalise
+        from fedpriv.models.sign import signs, straight_through
+
+        def normal(layer: int, z: torch.Tensor, terms: int) -> torch.Tensor:
+            if not self.normalises:
+                return z / math.sqrt(terms)
+            return normalise(params, f"norm{layer}", z, weight, found)
+
+        def bias(layer: str) -> torch.Tensor:
+            own = params[f"{layer}.bias"]
+            # A normalisation takes it out again. Its gradient is zero but for rounding, of which Adam would
+            # make whole steps.
+            return own.detach() + 0.0 * own if self.normalises else own
+
+        first, second, units = self.widths
+        x = x.to(params["conv1.weight"].dtype)
+        x = signs(x - self.threshold) if self.binarise_input else x
+        # Affine maps may fall, so pooling comes after them; tanh increases and comes after pooling.
+        x = F.max_pool2d(normal(1, F.conv2d(x, params["conv1.weight"], padding=1), 9), 2)
+        x = straight_through(x.tanh())
+        x = F.max_pool2d(normal(2, F.conv2d(x, params["conv2.weight"], padding=1), 9 * first), 2)
+        x = F.conv2d(x.tanh(), params["dense1.weight"], bias("dense1"))
+        x = straight_through(normal(3, x, 49 * second).tanh())
+        x = F.conv2d(x, params["dense2.weight"], bias("dense2"))
+        return normal(4, x, units).flatten(1)

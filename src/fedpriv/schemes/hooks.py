@@ -1,0 +1,72 @@
+"""Clipping before upload, noise on upload, noise before broadcast: additions to any scheme.
+
+FederatedScope, Differential Privacy, section "Support of DP". A hook changes what is sent and says so in the
+trace; it makes no scheme of its own.
+
+DEVIATION: FederatedScope clips the gradient of a mini-batch (here `local.clip_gradient`), which bounds
+nothing that is sent. `clip_upload` bounds the upload itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import NonNegativeFloat, PositiveFloat
+
+from fedpriv.frozen import Frozen
+from fedpriv.schemes.base import Bounded, Facts, Round
+from fedpriv.schemes.gaussian import clip, noise
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Clip(Frozen):
+    """Scale an upload down to norm `bound`, or cut each of its numbers off at plus and minus `bound`."""
+
+    kind: Literal["norm", "element"] = "norm"
+    bound: PositiveFloat
+
+    def l2(self, dimension: int) -> float:
+        """Return the norm that no upload of `dimension` numbers exceeds."""
+        return self.bound if self.kind == "norm" else self.bound * math.sqrt(dimension)
+
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return `rows` `[n, p]` clipped; what is not finite becomes zero."""
+        if self.kind == "norm":
+            return clip(rows, self.bound)[0].updates
+        return rows.nan_to_num(0.0, 0.0, 0.0).clamp(-self.bound, self.bound)
+
+
+class Hooks(Frozen):
+    """What is added to the scheme; by default nothing."""
+
+    clip_upload: Clip | None = None
+    upload_noise_std: NonNegativeFloat = 0.0  # of Gaussian noise on every number of an upload
+    broadcast_noise_std: NonNegativeFloat = 0.0  # of Gaussian noise on every number that the server sends
+
+    def before_upload(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return what clients would send `[n, p]`, clipped."""
+        return self.clip_upload.apply(rows) if self.clip_upload else rows
+
+    def bounded(self, by_scheme: Bounded) -> tuple[Bounded, Facts]:
+        """Return what the scheme has bounded, with the smaller of both bounds."""
+        if not self.clip_upload:
+            return by_scheme, {}
+        l2 = min(self.clip_upload.l2(by_scheme.updates.shape[1]), by_scheme.l2)
+        return by_scheme._replace(l2=l2), {"clip_l2": l2}
+
+    def on_upload(self, sent: Bounded, now: Round) -> tuple[Bounded, Facts]:
+        """Return what arrives at the server."""
+        if not self.upload_noise_std:
+            return sent, {}
+        noisy = sent.updates + self.upload_noise_std * noise(sent.updates, now, "upload_hook")
+        return Bounded(noisy, sent.l2), {"upload_l2": sent.l2, "upload_noise_std": self.upload_noise_std}
+
+    def before_broadcast(self, weights: torch.Tensor, now: Round) -> tuple[torch.Tensor, Facts]:
+        """Return what the server sends instead of `weights` `[p]`."""
+        if not self.broadcast_noise_std:
+            return weights, {}
+        noisy = weights + self.broadcast_noise_std * noise(weights, now, "broadcast_hook")
+        return noisy, {"broadcast_noise_std": self.broadcast_noise_std}

@@ -1,0 +1,85 @@
+"""Noising before aggregation: clients add noise to the weights that they upload, and the server to its own.
+
+FederatedScope, Differential Privacy, section "Implementation of DP", and what it goes back to: Wei et al.
+2020, Federated Learning With Differential Privacy: Algorithms and Performance Analysis. Its ε and δ are
+labels that scale the noise; what they certify is another matter (docs/accounting.md).
+
+DEVIATION: FederatedScope weights a mean by the numbers of examples; we divide by the public number of
+clients.
+DEVIATION: the exposures L of Wei et al. are taken to be the expected ones, T times the sampling rate. The
+document and its repository take for L the number of clients in a round.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import PositiveFloat
+
+from fedpriv.schemes.base import Bounded, Facts, Round, Scheme
+from fedpriv.schemes.gaussian import clip, noise
+
+if TYPE_CHECKING:
+    import torch
+
+
+class NbAFL(Scheme):
+    """Uploads carry noise ∝ `constant` · `weight_clip` / (examples · `epsilon`), broadcasts perhaps too.
+
+    `clip: element` cuts off the server's weights at plus and minus C before they are sent, as the document
+    does; nothing bounds what clients upload. `clip: norm` scales every upload down to norm C, as Wei et al.
+    """
+
+    name: Literal["nbafl"] = "nbafl"
+    sends: ClassVar[Literal["update", "weights"]] = "weights"
+    epsilon: PositiveFloat  # a label: the noise is divided by it
+    constant: PositiveFloat  # c, of a δ = 1.25 exp(-c²/2)
+    weight_clip: PositiveFloat
+    scaling: Literal["document", "paper", "repository"] = "document"
+    clip: Literal["element", "norm"] = "element"
+
+    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+        if self.clip == "norm":
+            return clip(updates, self.weight_clip)
+        return Bounded(updates, math.inf), {}
+
+    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
+        import torch
+
+        std = self.uplink_std(now)
+        rows = bounded.updates
+        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * noise(rows, now, "uplink")
+        facts = {"upload_l2": bounded.l2, "upload_noise_std": float(std.min(initial=math.inf))}
+        return Bounded(noisy, bounded.l2), facts if len(rows) else {}
+
+    def broadcast(self, weights: torch.Tensor, now: Round) -> tuple[torch.Tensor, Facts]:
+        if self.clip == "element":
+            weights = weights.clamp(-self.weight_clip, self.weight_clip)
+        std = self.downlink_std(now)
+        if std:
+            weights = weights + std * noise(weights, now, "downlink")
+        return weights, {"broadcast_noise_std": std}
+
+    def uplink_std(self, now: Round) -> np.ndarray:
+        """Return the std of the noise of each upload `[n]`; the repository has lost a factor of two."""
+        unit = self.weight_clip * self.constant / self.epsilon
+        if self.scaling == "paper":
+            return np.full(len(now.examples), 2 * unit * exposures(now) / now.fewest)
+        factor = 2 if self.scaling == "document" else 1
+        return factor * unit * now.rounds / now.examples
+
+    def downlink_std(self, now: Round) -> float:
+        """Return the std of the noise before a broadcast: none, unless there are many rounds."""
+        seen = exposures(now) if self.scaling == "paper" else now.expected
+        excess = now.rounds**2 - seen**2 * now.population
+        if excess <= 0:
+            return 0.0
+        unit = 2 * self.weight_clip * self.constant / self.epsilon
+        return unit * math.sqrt(excess) / (now.fewest * now.population)
+
+
+def exposures(now: Round) -> float:
+    """Return in how many rounds a client is expected to take part."""
+    return now.rounds * now.expected / now.population
