@@ -19,7 +19,7 @@ ALLOCATOR = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     "MALLOC_TOP_PAD_": str(1 << 26),
 }
-# Each contender chooses its threads itself, and the native kernel is on unless a contender says otherwise.
+# Each contender chooses its threads itself, and the native kernels are on unless a contender says otherwise.
 DROPPED = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "FEDPRIV_NATIVE", *ALLOCATOR)
 
 
@@ -35,7 +35,7 @@ def ask(
     Raises Failed if the interpreter is missing, the script fails, or `minutes` have passed.
     """
     kept = {name: value for name, value in os.environ.items() if name not in DROPPED}
-    with tempfile.TemporaryDirectory(prefix="w1-", ignore_cleanup_errors=True) as scratch:
+    with tempfile.TemporaryDirectory(prefix="race-", ignore_cleanup_errors=True) as scratch:
         try:
             process = subprocess.Popen(
                 [python, str(HERE / script), *map(str, options)],

@@ -1,4 +1,4 @@
-"""Compare one client's update, as each engine computes it, with a float64 reference at the same weights.
+"""Compare one client's update in W1, as each engine computes it, with float64 at the same weights.
 
 python benchmarks/gradients.py --data resources/mnist.npz --python-others .venv/others/bin/python
 
@@ -10,41 +10,28 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 import work
-from child import Failed, ask
+from child import Failed
+from entries import ENTRIES, Entry
 from torch.nn import functional as F
 from torch.nn.utils import parameters_to_vector
-
-
-class Engine(NamedTuple):
-    label: str
-    contender: str
-    others: bool = False
-    dtype: str = "float32"
-    environment: Mapping[str, str] = {}
-
+from workload import W1
 
 ENGINES = (
-    Engine("plain loop", "plain"),
-    Engine("Flower", "flower", others=True),
-    Engine("pfl-research", "pfl", others=True),
-    Engine("fedpriv", "ours"),
-    Engine("fedpriv, without its native kernel", "ours", environment={"FEDPRIV_NATIVE": "0"}),
-    Engine("fedpriv, stacked as on a GPU (vmap)", "stacked"),
-    Engine("fedpriv, bfloat16 arithmetic", "ours", dtype="bfloat16"),
+    *(ENTRIES[name] for name in ("plain", "flower", "pfl", "ours", "ours-no-native")),
+    Entry("fedpriv, stacked as on a GPU (vmap)", "stacked"),
+    ENTRIES["ours-bf16"],
 )
 
 
 def reference(data: work.Mnist, rows: np.ndarray) -> torch.Tensor:
     """Return minus the mean gradient over `rows` [d], all in float64."""
-    model = work.network().double()
+    model = work.network(W1).double()
     x = data.x_train[rows][:, None].double() / 255
     F.cross_entropy(model(x), data.y_train[rows]).backward()
     return -torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
@@ -59,22 +46,15 @@ def main() -> None:
         parser.error(f"--data: found no file {asked.data}, allowed: mnist.npz (see benchmarks/README.md)")
     rows = work.split()[0]
     right = reference(work.load(asked.data), rows)
-    weights = parameters_to_vector(work.network().parameters()).detach()
+    weights = parameters_to_vector(work.network(W1).parameters()).detach()
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         question, answer = Path(folder) / "question.npz", Path(folder) / "answer.npy"
         np.savez(question, weights=weights.numpy(), rows=rows)
         for engine in ENGINES:
             try:
-                found = ask(
-                    asked.python_others if engine.others else sys.executable,
-                    "contend.py",
-                    engine.contender,
-                    *("--data", asked.data, "--dtype", engine.dtype, "--update", question, answer),
-                    environment=engine.environment,
-                )
-                if "left_out" in found:
-                    raise Failed(found["left_out"])
+                options = ("--data", asked.data, "--update", question, answer)
+                engine.ask(W1.name, asked.python_others, *options)
             except Failed as failed:
                 print(f"left out: {engine.label}: {failed}", file=sys.stderr)
                 continue

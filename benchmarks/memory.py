@@ -1,9 +1,10 @@
-"""Measure fedpriv's peak memory: of a large cohort, and of growing populations at one cohort size.
+"""Measure fedpriv's peak memory: of a large cohort, of growing populations, of a binary network.
 
 python benchmarks/memory.py --data resources/mnist.npz
 
 Each line is the median of a few fresh processes that load a partition, as training does in the workflow, and
-run one round of W1's work. Exit code 1 if a bound does not hold.
+run one round of W1's work, or a few rounds with binary networks that clients keep. Exit code 1 if a bound
+does not hold.
 """
 
 from __future__ import annotations
@@ -14,90 +15,113 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
-import torch
-import work
 from child import ask
 from contenders import ours
+from laps import peak_mib
+from workload import BNN, CLIENTS, SEED, W1, Workload
 
 from fedpriv import inputs, partition
 from fedpriv.config import Run
 from fedpriv.data import arrays
-from fedpriv.local import Task, Workshop
-from fedpriv.models.flat import initial
-from fedpriv.resume import RoundState
+from fedpriv.local import Workshop
 from fedpriv.streams import Streams
 from fedpriv.train import one_round
 
 COHORT_LIMIT_MIB = 3 * 1024  # of the large cohort
+BINARY_LIMIT_MIB = 1.5 * 1024  # of the binary network
 # Of the populations, largest less smallest. The rows of 10,000 clients are 23 MiB; two equal processes differ
 # by about as much, as their threads meet in another order.
 GROWTH_LIMIT_MIB = 64
-LARGE_COHORT = (300, 300)  # population, cohort
-POPULATIONS = ((100, 30), (1_000, 30), (10_000, 30))
 PROCESSES = 3
 
 
-def declared(population: int, cohort: int) -> Run:
-    """Return one round of W1 at another size; beyond 100 clients MNIST is repeated."""
-    w1 = ours.declared(rounds=1).training()
-    w1["partition"] |= {"clients": population, "repeat": population > work.CLIENTS}
-    w1["cohort"]["size"] = cohort
-    return Run.model_validate(w1)
+class Size(NamedTuple):
+    """A run to be measured."""
+
+    workload: Workload
+    population: int
+    cohort: int
+    rounds: int = 1
 
 
-def one(data_path: Path, partition_path: Path, population: int, cohort: int) -> dict[str, Any]:
-    """Run one round in this process and return what it took."""
-    run, data, clients = declared(population, cohort), arrays.load(data_path), partition.load(partition_path)
-    streams = Streams(work.SEED, "memory")
-    shapes = run.model.shapes(data.classes)
-    flat = initial(shapes, streams.torch("init"))
-    state = RoundState(flat, torch.zeros_like(flat))
-    task = Task(run.model, shapes, torch.from_numpy(data.x_train), torch.from_numpy(data.y_train))
+SIZES = {
+    "large cohort": Size(W1, 300, 300),
+    "population 100": Size(W1, 100, 30),
+    "population 1,000": Size(W1, 1_000, 30),
+    "population 10,000": Size(W1, 10_000, 30),
+    "binary network": Size(BNN, 100, 100, rounds=3),
+}
+
+
+def declared(size: Size) -> Run:
+    """Return a workload at another size; beyond 100 clients MNIST is repeated."""
+    run = ours.declared(size.workload, size.rounds).training()
+    run["partition"] |= {"clients": size.population, "repeat": size.population > CLIENTS}
+    run["cohort"]["size"] = size.cohort
+    if size.workload.binary:
+        run["local"] |= {"persistent": True, "mixing": 0.5}
+    return Run.model_validate(run)
+
+
+def one(data_path: Path, partition_path: Path, name: str) -> dict[str, Any]:
+    """Run a size in this process and return what it took."""
+    run, data, clients = declared(SIZES[name]), arrays.load(data_path), partition.load(partition_path)
+    task, streams = ours.task_of(run, data), Streams(SEED, "memory")
+    state = ours.before(run, task, streams, clients.clients)
     with Workshop(task, ours.speed("float32")) as workshop:
-        row = one_round(run, clients, workshop, streams, state, 1)
+        rows = [one_round(run, clients, workshop, streams, state, run.rounds) for _ in range(run.rounds)]
     return {
+        "run": name,
         "clients": clients.clients,
-        "cohort": row["cohort_size"],
+        "cohort": rows[-1]["cohort_size"],
         "examples": len(clients.client(0)),
-        "peak_mib": work.peak_mib(),
+        "rounds": len(rows),
+        "peak_mib": peak_mib(),
     }
 
 
-def several(data_path: Path, population: int, cohort: int) -> dict[str, Any]:
+def several(data_path: Path, name: str) -> dict[str, Any]:
     """Return the line of one size: that of the process with the median peak."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "partition.npz"
-        inputs.write_partition(declared(population, cohort), work.SEED, data_path, path)
-        asked = ("--data", data_path, "--one", path, population, cohort)
-        lines = [ask(sys.executable, "memory.py", *asked) for _ in range(PROCESSES)]
+        inputs.write_partition(declared(SIZES[name]), SEED, data_path, path)
+        lines = [
+            ask(sys.executable, "memory.py", "--data", data_path, "--one", path, name)
+            for _ in range(PROCESSES)
+        ]
     return lines[0] | {"peak_mib": median(line["peak_mib"] for line in lines)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("resources/mnist.npz"))
-    # What a measured process is asked: PARTITION POPULATION COHORT
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="+", choices=SIZES, default=list(SIZES), metavar="RUN")
+    # What a measured process is asked: PARTITION RUN
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if not asked.data.is_file():
         parser.error(f"--data: found no file {asked.data}, allowed: mnist.npz (see benchmarks/README.md)")
     if asked.one:
-        path, population, cohort = asked.one
-        print(json.dumps(one(asked.data, Path(path), int(population), int(cohort))))
+        path, name = asked.one
+        print(json.dumps(one(asked.data, Path(path), name)))
         return
-    found = [several(asked.data, *sizes) for sizes in (LARGE_COHORT, *POPULATIONS)]
+    found = [several(asked.data, name) for name in asked.only]
     print(pd.DataFrame(found).to_markdown(index=False, floatfmt=".0f"))
-    large, *populations = (line["peak_mib"] for line in found)
-    growth = max(populations) - min(populations)
-    bounds = (
-        (f"{LARGE_COHORT[1]} clients a round", large, COHORT_LIMIT_MIB),
-        ("populations, largest less smallest", growth, GROWTH_LIMIT_MIB),
-    )
+    peaks = {line["run"]: line["peak_mib"] for line in found}
+    populations = [mib for name, mib in peaks.items() if name.startswith("population")]
+    bounds = [
+        (name, peaks[name], allowed)
+        for name, allowed in (("large cohort", COHORT_LIMIT_MIB), ("binary network", BINARY_LIMIT_MIB))
+        if name in peaks
+    ]
+    if len(populations) > 1:
+        growth = max(populations) - min(populations)
+        bounds.append(("populations, largest less smallest", growth, GROWTH_LIMIT_MIB))
     for what, mib, allowed in bounds:
-        print(f"{'holds' if mib < allowed else 'FAILS'}: {what}: {mib:.0f} MiB, allowed below {allowed}")
+        print(f"{'holds' if mib < allowed else 'FAILS'}: {what}: {mib:.0f} MiB, allowed below {allowed:.0f}")
     sys.exit(any(mib >= allowed for _, mib, allowed in bounds))
 
 

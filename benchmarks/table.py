@@ -8,8 +8,10 @@ from typing import Any
 
 import pandas as pd
 import work
+from workload import Workload
 
 Record = Mapping[str, Any]
+NOTHING = float("nan")
 
 
 def by_repeat(records: Sequence[Record], label: str) -> dict[int, Record]:
@@ -30,36 +32,47 @@ def fastest_others(records: Sequence[Record]) -> dict[int, float]:
     return best
 
 
-def row(label: str, records: Sequence[Record], machine: Mapping[int, Mapping[str, float]]) -> dict[str, Any]:
-    """Return one line as numbers; `machine` holds the convolution's GFLOP/s by repeat and dtype."""
+def row(
+    workload: Workload, label: str, records: Sequence[Record], machine: Mapping[int, Mapping[str, float]]
+) -> dict[str, Any]:
+    """Return one line as numbers; `machine` holds the convolution's GFLOP/s by repeat and dtype.
+
+    What worked on another workload is not compared.
+    """
     mine, others = by_repeat(records, label), fastest_others(records)
     speeds = {repeat: speed(record) for repeat, record in mine.items()}
-    examples = work.COHORT * work.EXAMPLES  # a round
-    gflop = examples * work.flop_per_example() / 1e9  # a round; evaluations are timed, not counted
-    shares = [gflop * speeds[repeat] / machine[repeat][record["dtype"]] for repeat, record in mine.items()]
-    ratios = [speeds[repeat] / others[repeat] for repeat in mine if repeat in others]
+    gflop = workload.examples * work.flop_per_example(workload) / 1e9  # a round, without evaluations
+    raced = {repeat: record for repeat, record in mine.items() if record["workload"] == workload.name}
+    shares = [gflop * speeds[repeat] / machine[repeat][record["dtype"]] for repeat, record in raced.items()]
+    ratios = [speeds[repeat] / others[repeat] for repeat in raced if repeat in others]
     return {
         "contender": label,
         "rounds_per_second": median(speeds.values()),
         "slowest": min(speeds.values()),
         "fastest": max(speeds.values()),
-        "examples_per_second": examples * median(speeds.values()),
-        "gflop_per_second": gflop * median(speeds.values()),
-        "share_of_convolution": median(shares),
+        "examples_per_second": workload.examples * median(speeds.values()),
+        "gflop_per_second": gflop * median(speeds.values()) if raced else NOTHING,
+        "share_of_convolution": median(shares) if shares else NOTHING,
         "peak_mib": max(record["peak_mib"] for record in mine.values()),
-        "against_fastest_other": median(ratios) if ratios else float("nan"),
+        "against_fastest_other": median(ratios) if ratios else NOTHING,
         "repeats": len(mine),
     }
 
 
-def rows(records: Sequence[Record], machine: Mapping[int, Mapping[str, float]]) -> pd.DataFrame:
+def rows(
+    workload: Workload, records: Sequence[Record], machine: Mapping[int, Mapping[str, float]]
+) -> pd.DataFrame:
     """Return the table as numbers, in the order in which the contenders first ran."""
     labels = dict.fromkeys(record["label"] for record in records)
-    return pd.DataFrame([row(label, records, machine) for label in labels])
+    return pd.DataFrame([row(workload, label, records, machine) for label in labels])
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return the table as it is printed."""
+    """Return the table as it is printed; what is not a number is left empty."""
+
+    def column(name: str, how: str) -> list[str]:
+        return [how.format(value) if value == value else "" for value in table[name]]
+
     shown = pd.DataFrame(
         {
             "contender": table["contender"],
@@ -67,13 +80,11 @@ def markdown(table: pd.DataFrame) -> str:
                 f"{line.rounds_per_second:.2f} ({line.slowest:.2f} to {line.fastest:.2f})"
                 for line in table.itertuples()
             ],
-            "examples/s": [f"{value:,.0f}" for value in table["examples_per_second"]],
-            "GFLOP/s": [f"{value:.0f}" for value in table["gflop_per_second"]],
-            "of the convolution": [f"{value:.0%}" for value in table["share_of_convolution"]],
-            "peak MiB": [f"{value:,.0f}" for value in table["peak_mib"]],
-            "against the fastest other": [
-                f"{value:.2f}x" if value > 0 else "" for value in table["against_fastest_other"]
-            ],
+            "examples/s": column("examples_per_second", "{:,.0f}"),
+            "GFLOP/s": column("gflop_per_second", "{:.0f}"),
+            "of the convolution": column("share_of_convolution", "{:.0%}"),
+            "peak MiB": column("peak_mib", "{:,.0f}"),
+            "against the fastest other": column("against_fastest_other", "{:.2f}x"),
         }
     )
     return shown.to_markdown(index=False, disable_numparse=True)

@@ -1,1 +1,1 @@
-"""One file a contender; each has `race` (train, timed by `Laps`) and `update` (of one client)."""
+"""One file a contender; each has `race` (train, timed by `Laps`), and most `update` (of one client)."""

@@ -1,4 +1,4 @@
-"""Flower: its simulation runtime on Ray, one actor a core, and its server-side fixed clipping.
+"""Flower: its simulation runtime on Ray, one actor a core, and, in W1, its server-side fixed clipping.
 
 Flower has no server learning rate. A client that steps at rate r and an update clipped at r·C give what a
 gradient clipped at C and a server rate of r give, noise included, so both are scaled here.
@@ -24,7 +24,9 @@ import work
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
 from flwr.simulation import run_simulation
+from laps import Laps, peak_mib
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from workload import CLIENTS, WORKLOADS, Workload
 
 client_app = flwr.clientapp.ClientApp()
 load = functools.cache(work.load)  # once an actor
@@ -32,24 +34,25 @@ shares = functools.cache(work.split)
 network = functools.cache(work.network)
 
 
-def fit(path: Path, arrays: ArrayRecord, rows: np.ndarray) -> ArrayRecord:
-    """Return the weights after one step on `rows`; the module is kept between clients of an actor."""
-    model, data = network(), load(path)
+def fit(workload: Workload, path: Path, arrays: ArrayRecord, rows: np.ndarray) -> ArrayRecord:
+    """Return the weights after a pass over `rows`; the module is kept between clients of an actor."""
+    model, data = network(workload), load(path)
     model.load_state_dict(arrays.to_torch_state_dict())
-    model.zero_grad()
-    work.local_step(model, data.x_train[rows], data.y_train[rows], work.RATE)
+    images, labels = data.x_train[rows], data.y_train[rows]
+    work.train(workload, model, images, labels, workload.local_rate * workload.rate)
     return ArrayRecord(model.state_dict())
 
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
     rows = shares()[int(context.node_config["partition-id"])]
-    path = Path(str(message.content.config_records["config"]["path"]))
-    arrays = fit(path, message.content.array_records["arrays"], rows)
+    config = message.content.config_records["config"]
+    workload, path = WORKLOADS[str(config["workload"])], Path(str(config["path"]))
+    arrays = fit(workload, path, message.content.array_records["arrays"], rows)
     metrics = {
         "num-examples": len(rows),
         "process": os.getpid(),
-        "peak-mib": work.peak_mib(),
+        "peak-mib": peak_mib(),
         "threads": torch.get_num_threads(),
     }
     content = {"arrays": arrays, "metrics": MetricRecord(metrics)}
@@ -59,14 +62,14 @@ def train(message: Message, context: Context) -> Message:
 class Watched(FedAvg):
     """Federated averaging that notes what it is given: after the wrapper around it, updates are clipped."""
 
-    def __init__(self, laps: work.Laps) -> None:
+    def __init__(self, workload: Workload, laps: Laps) -> None:
         super().__init__(
-            fraction_train=work.COHORT / work.CLIENTS,
+            fraction_train=workload.cohort / CLIENTS,
             fraction_evaluate=0.0,
-            min_train_nodes=work.COHORT,  # else the first round is a share of who has registered by then
-            min_available_nodes=work.CLIENTS,
+            min_train_nodes=workload.cohort,  # else the first round is a share of who has registered by then
+            min_available_nodes=CLIENTS,
         )
-        self.laps, self.sent = laps, ArrayRecord()
+        self.laps, self.rate, self.sent = laps, workload.rate, ArrayRecord()
         self.actors: dict[int, dict[str, float]] = {}  # the last metrics of each process
 
     def configure_train(
@@ -85,7 +88,7 @@ class Watched(FedAvg):
             self.laps.update(metrics["num-examples"])
             if self.laps.warming:
                 change = vector(reply.content.array_records["arrays"]) - vector(self.sent)
-                self.laps.norms.append(float(change.norm()) / work.RATE)
+                self.laps.norm(float(change.norm()) / self.rate)
         return super().aggregate_train(server_round, replies)
 
 
@@ -94,14 +97,16 @@ def vector(arrays: ArrayRecord) -> torch.Tensor:
     return torch.cat([array.flatten().double() for array in arrays.to_torch_state_dict().values()])
 
 
-def race(path: Path, laps: work.Laps, dtype: str) -> dict[str, Any]:
+def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, Any]:
     """Train; torch has one thread in an actor, as Ray sets it, and all cores in the server."""
     logging.getLogger("flwr").setLevel(logging.ERROR)
-    data, strategy = work.load(path), Watched(laps)
-    start = ArrayRecord(work.network().state_dict())
-    private = DifferentialPrivacyServerSideFixedClipping(
-        strategy, work.NOISE, work.CLIP * work.RATE, work.COHORT
-    )
+    data, watched = work.load(path), Watched(workload, laps)
+    start = ArrayRecord(work.network(workload).state_dict())
+    strategy = watched
+    if workload.clip:
+        strategy = DifferentialPrivacyServerSideFixedClipping(
+            watched, workload.noise, workload.clip * workload.rate, workload.cohort
+        )
     ended: list[ArrayRecord] = []
 
     def evaluate(server_round: int, arrays: ArrayRecord) -> None:
@@ -109,7 +114,7 @@ def race(path: Path, laps: work.Laps, dtype: str) -> dict[str, Any]:
             laps.after_round(lambda: accuracy(arrays))
 
     def accuracy(arrays: ArrayRecord) -> float:
-        model = work.network()
+        model = work.network(workload)
         model.load_state_dict(arrays.to_torch_state_dict())
         return work.accuracy(model, data.x_test, data.y_test)
 
@@ -117,8 +122,8 @@ def race(path: Path, laps: work.Laps, dtype: str) -> dict[str, Any]:
 
     @server_app.main()
     def serve(grid: Any, context: Context) -> None:
-        config = ConfigRecord({"path": str(path)})
-        result = private.start(grid, start, laps.total, train_config=config, evaluate_fn=evaluate)
+        config = ConfigRecord({"workload": workload.name, "path": str(path)})
+        result = strategy.start(grid, start, laps.total, train_config=config, evaluate_fn=evaluate)
         ended.append(result.arrays)
 
     cores = len(os.sched_getaffinity(0))
@@ -127,22 +132,24 @@ def race(path: Path, laps: work.Laps, dtype: str) -> dict[str, Any]:
     ray = {"num_cpus": cores, "include_dashboard": False, "_temp_dir": scratch}
     backend = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": ray}
     try:
-        run_simulation(server_app, client_app, work.CLIENTS, backend_config=backend)
+        run_simulation(server_app, client_app, CLIENTS, backend_config=backend)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return {
         "library": f"flwr {version('flwr')}, ray {version('ray')}",
         "moved": float((vector(ended[0]) - vector(start)).norm()),
-        "actors": len(strategy.actors),
-        "actor_threads": sorted({int(actor["threads"]) for actor in strategy.actors.values()}),
-        "actors_peak_mib": sum(actor["peak-mib"] for actor in strategy.actors.values()),
+        "actors": len(watched.actors),
+        "actor_threads": sorted({int(actor["threads"]) for actor in watched.actors.values()}),
+        "actors_peak_mib": sum(actor["peak-mib"] for actor in watched.actors.values()),
     }
 
 
-def update(path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str) -> torch.Tensor:
-    """Return the update [d] of the client that holds `rows`, in units of a gradient."""
-    model = work.network()
+def update(
+    workload: Workload, path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str
+) -> torch.Tensor:
+    """Return the update [d] of the client that holds `rows`, as the server would see it at a rate of 1."""
+    model = work.network(workload)
     vector_to_parameters(weights, model.parameters())
     start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    end = fit(path, ArrayRecord(start), rows).to_torch_state_dict()
-    return parameters_to_vector([end[name] - start[name] for name in start]) / work.RATE
+    end = fit(workload, path, ArrayRecord(start), rows).to_torch_state_dict()
+    return parameters_to_vector([end[name] - start[name] for name in start]) / workload.rate

@@ -7,31 +7,58 @@ from typing import Any
 
 import numpy as np
 import torch
-import work
+from laps import Laps
+from workload import CLIENTS, EXAMPLES, SEED, Workload
 
 from fedpriv import inputs
-from fedpriv.config import FedSGD, Probe, Run, Speed
+from fedpriv.config import Probe, Run, Speed
 from fedpriv.data import arrays
-from fedpriv.local import Client, Task, Workshop
+from fedpriv.evaluate import one as evaluate
+from fedpriv.local import Client, Kept, Task, Workshop
 from fedpriv.models.flat import initial
 from fedpriv.native import available
+from fedpriv.optimiser import fresh
 from fedpriv.resume import RoundState
 from fedpriv.streams import Streams
-from fedpriv.train import evaluate, one_round
+from fedpriv.train import one_round
 
+GAMMA = 0.1  # of the randomised response on the bits of a binary network
 CHUNKS = {"float32": 100, "bfloat16": 200}  # examples in one pass; a bfloat16 takes half the cache
 
 
-def declared(rounds: int) -> Run:
-    """Return W1 as a run of fedpriv."""
+def model(workload: Workload) -> dict[str, Any]:
+    if workload.binary:
+        return {"name": "bnn", "widths": workload.widths, "bn": "shared"}
+    shape = {"widths": workload.widths, "kernel": workload.kernel, "activation": workload.activation}
+    return {"name": "cnn"} | shape
+
+
+def scheme(workload: Workload) -> dict[str, Any]:
+    if workload.binary:
+        return {"name": "dpfl_bnn", "gamma": GAMMA}
+    if workload.clip:
+        return {"name": "client_dp", "clip_l2": workload.clip, "noise_multiplier": workload.noise}
+    return {"name": "none"}
+
+
+def local(workload: Workload) -> dict[str, Any]:
+    if workload.optimizer == "SGD":  # one full-batch step at rate 1: the gradient
+        return {"name": "fedsgd"}
+    steps = {"steps": workload.steps, "batch_size": workload.batch}
+    return {"name": "fedavg", "optimizer": "adam", "learning_rate": workload.local_rate} | steps
+
+
+def declared(workload: Workload, rounds: int) -> Run:
+    """Return a workload as a run of fedpriv."""
     return Run.model_validate(
         {
             "dataset": "mnist",
-            "partition": {"law": "iid", "clients": work.CLIENTS, "examples": work.EXAMPLES},
-            "model": {"name": "cnn"},
-            "scheme": {"name": "client_dp", "clip_l2": work.CLIP, "noise_multiplier": work.NOISE},
-            "cohort": {"law": "fixed", "size": work.COHORT},
-            "server": {"learning_rate": work.RATE},
+            "partition": {"law": "iid", "clients": CLIENTS, "examples": EXAMPLES},
+            "model": model(workload),
+            "scheme": scheme(workload),
+            "cohort": {"law": "fixed", "size": workload.cohort},
+            "local": local(workload),
+            "server": {"learning_rate": workload.rate},
             "rounds": rounds,
             "probe": {"clients": 0},
         }
@@ -43,32 +70,55 @@ def speed(dtype: str) -> Speed:
     return Speed.model_validate({"device": "cpu", "dtype": dtype, "chunk": CHUNKS[dtype]})
 
 
-def race(path: Path, laps: work.Laps, dtype: str) -> dict[str, Any]:
+def task_of(run: Run, data: arrays.Arrays) -> Task:
+    images, labels = torch.from_numpy(data.x_train), torch.from_numpy(data.y_train)
+    return Task(run.model, data.classes, images, labels)
+
+
+def before(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
+    """Return the state before the first round, as `fedpriv.train.train` makes it."""
+    flat = initial(task.shapes, streams.torch("init"))
+    state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
+    if run.local.name == "fedavg" and run.local.persistent:
+        weights = flat.repeat(clients, 1)
+        state.clients = Kept(weights, fresh(weights))
+    return state
+
+
+def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, Any]:
     """Train; the probe, which writes down norms after clipping, is on in the warm-up only."""
-    run = declared(laps.total)
-    probed = run.model_copy(update={"probe": Probe(clients=work.COHORT)})
+    run = declared(workload, laps.total)
+    probed = run.model_copy(update={"probe": Probe(clients=workload.cohort)})
     data = arrays.load(path)
-    clients = inputs.partition_for(run, data, work.SEED)
-    streams = Streams(work.SEED, "w1")
-    images, labels, *test = (torch.from_numpy(array) for array in data[:4])
-    shapes = run.model.shapes(data.classes)
-    start = initial(shapes, streams.torch("init"))
-    state = RoundState(start, torch.zeros_like(start))
-    with Workshop(Task(run.model, shapes, images, labels), speed(dtype)) as workshop:
+    clients, task = inputs.partition_for(run, data, SEED), task_of(run, data)
+    test = torch.from_numpy(data.x_test), torch.from_numpy(data.y_test)
+    streams = Streams(SEED, workload.name)
+    state = before(run, task, streams, CLIENTS)
+    start = state.flat
+    with Workshop(task, speed(dtype)) as workshop:
         for _ in range(laps.total):
             row = one_round(probed if laps.warming else run, clients, workshop, streams, state, laps.total)
             for _ in range(row["cohort_size"]):
-                laps.update(work.EXAMPLES)
-            laps.after_round(lambda: evaluate(workshop, state.flat, *test)["test_accuracy"])
-    laps.norms.extend(np.concatenate(state.samples["remove_sum"][: work.WARM_UP]).tolist())
+                laps.update(EXAMPLES)
+            if laps.warming:
+                for norm in clipped(row, state):
+                    laps.norm(norm)
+            laps.after_round(lambda: evaluate(workshop, state.flat, *test)[0])
     return {"moved": float((state.flat - start).norm()), "native": available()}
 
 
-def update(path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str) -> torch.Tensor:
+def clipped(row: dict[str, Any], state: RoundState) -> list[float]:
+    """Return the norms of the round's updates after clipping, or only the extremes where nobody clips."""
+    if "remove_sum" in state.samples:
+        return state.samples["remove_sum"][-1].tolist()
+    return [float(row["norm_min"]), float(row["norm_max"])]
+
+
+def update(
+    workload: Workload, path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str
+) -> torch.Tensor:
     """Return the update [d] of the client that holds `rows`."""
-    run, data = declared(1), arrays.load(path)
-    images, labels = torch.from_numpy(data.x_train), torch.from_numpy(data.y_train)
-    task = Task(run.model, run.model.shapes(data.classes), images, labels)
-    with Workshop(task, speed(dtype)) as workshop:
-        updates, _ = workshop.updates(FedSGD(), weights, [Client(rows, np.random.default_rng(0))])
-    return updates[0]
+    run = declared(workload, 1)
+    with Workshop(task_of(run, arrays.load(path)), speed(dtype)) as workshop:
+        done = workshop.updates(run.local, weights, [Client(rows, np.random.default_rng(0))])
+    return done.updates[0]

@@ -1,4 +1,4 @@
-"""Apple's pfl-research: its simulated backend, federated averaging and Gaussian mechanism, in one process."""
+"""Apple's pfl-research: its simulated backend, federated averaging and, in W1, its Gaussian mechanism."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import work
+from laps import Laps
 from pfl.aggregate.simulate import SimulatedBackend
 from pfl.algorithm.base import NNAlgorithmParams
 from pfl.algorithm.federated_averaging import FederatedAveraging
@@ -24,8 +25,8 @@ from pfl.privacy.gaussian_mechanism import GaussianMechanism
 from pfl.privacy.privacy_mechanism import CentrallyAppliedPrivacyMechanism
 from torch.nn import functional as F
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from workload import Workload
 
-LOCAL = NNTrainHyperParams(local_num_epochs=1, local_learning_rate=1.0, local_batch_size=None)
 CHUNKED = NNEvalHyperParams(local_batch_size=work.EVALUATION_CHUNK)
 
 
@@ -42,23 +43,23 @@ class Network(work.Network):
 
 
 class Watch(Postprocessor):
-    """Notes every update that reaches the server; placed after the mechanism, it sees them clipped."""
+    """Notes every update that reaches the server; placed after a mechanism, it sees them clipped."""
 
-    def __init__(self, laps: work.Laps) -> None:
+    def __init__(self, laps: Laps) -> None:
         self.laps = laps
 
     def postprocess_one_user(self, *, stats: Any, user_context: Any) -> tuple[Any, Metrics]:
         self.laps.update(user_context.num_datapoints)
         if self.laps.warming:
             squares = sum(float(tensor.double().square().sum()) for tensor in stats.get_weights()[1])
-            self.laps.norms.append(squares**0.5)
+            self.laps.norm(squares**0.5)
         return stats, Metrics()
 
 
 class Evaluate(TrainingProcessCallback):
     """Evaluates on the test images when it is due."""
 
-    def __init__(self, laps: work.Laps, test: Dataset) -> None:
+    def __init__(self, laps: Laps, test: Dataset) -> None:
         self.laps, self.test = laps, test
 
     def after_central_iteration(
@@ -72,37 +73,48 @@ class Evaluate(TrainingProcessCallback):
         return float(metrics[StringMetricName("accuracy")].overall_value)
 
 
-def make_model() -> PyTorchModel:
-    """Return the network with work's initial weights and the server's optimiser."""
-    network = Network()
-    network.load_state_dict(work.network().state_dict())
-    return PyTorchModel(network, torch.optim.SGD, torch.optim.SGD(network.parameters(), lr=work.RATE))
+def make_model(workload: Workload) -> PyTorchModel:
+    """Return the network with work's initial weights, the clients' optimiser and the server's."""
+    network = Network(workload)
+    network.load_state_dict(work.network(workload).state_dict())
+    server = torch.optim.SGD(network.parameters(), lr=workload.rate)
+    return PyTorchModel(network, work.optimizer(workload), server)
 
 
-def race(path: Path, laps: work.Laps, dtype: str) -> dict[str, Any]:
+def local(workload: Workload) -> NNTrainHyperParams:
+    """Return what a client does; pfl takes batches in order, so its examples come shuffled."""
+    return NNTrainHyperParams(
+        local_num_epochs=1, local_learning_rate=workload.local_rate, local_batch_size=workload.batch
+    )
+
+
+def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, Any]:
     """Train; users are drawn without replacement, which pfl's own random sampler does not do."""
-    data, shares, model = work.load(path), work.split(), make_model()
-    users = iter([int(client) for round in range(laps.total) for client in work.cohort(round)])
+    data, shares, model = work.load(path), work.split(), make_model(workload)
+    users = iter([int(client) for round in range(laps.total) for client in work.cohort(workload, round)])
 
     def user(client: int) -> Dataset:
         rows = torch.from_numpy(shares[client])
+        rows = rows[torch.randperm(len(rows))]
         return Dataset((data.x_train[rows], data.y_train[rows]), user_id=str(client))
 
     start = parameters_to_vector(model.pytorch_model.parameters()).detach()
-    mechanism = CentrallyAppliedPrivacyMechanism(GaussianMechanism(work.CLIP, work.NOISE))
+    seen: list[Postprocessor] = [Watch(laps)]
+    if workload.clip:
+        seen.insert(0, CentrallyAppliedPrivacyMechanism(GaussianMechanism(workload.clip, workload.noise)))
     train = FederatedDataset(user, lambda: next(users))
     # Local metrics of each user would be further work; pfl then takes them in the first round only.
     algorithm = NNAlgorithmParams(
         central_num_iterations=laps.total,
         evaluation_frequency=laps.total,
-        train_cohort_size=work.COHORT,
+        train_cohort_size=workload.cohort,
         val_cohort_size=None,
     )
     FederatedAveraging().run(
         algorithm,
-        SimulatedBackend(train, train, [mechanism, Watch(laps)]),
+        SimulatedBackend(train, train, seen),
         model,
-        LOCAL,
+        local(workload),
         callbacks=[Evaluate(laps, Dataset((data.x_test, data.y_test)))],
         send_metrics_to_platform=False,
     )
@@ -110,10 +122,12 @@ def race(path: Path, laps: work.Laps, dtype: str) -> dict[str, Any]:
     return {"moved": float((end - start).norm()), "library": f"pfl {version('pfl')}"}
 
 
-def update(path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str) -> torch.Tensor:
+def update(
+    workload: Workload, path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str
+) -> torch.Tensor:
     """Return the update [d] of the client that holds `rows`."""
-    data, model = work.load(path), make_model()
+    data, model = work.load(path), make_model(workload)
     vector_to_parameters(weights, model.pytorch_model.parameters())
     before = model.get_parameters()
-    PyTorchSGDBridge.do_sgd(model, Dataset((data.x_train[rows], data.y_train[rows])), LOCAL)
+    PyTorchSGDBridge.do_sgd(model, Dataset((data.x_train[rows], data.y_train[rows])), local(workload))
     return parameters_to_vector(model.get_model_difference(before).values())

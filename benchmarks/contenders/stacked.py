@@ -6,20 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from workload import Workload
 
-from contenders.ours import declared, speed
-from fedpriv.config import FedSGD
+from contenders.ours import declared, speed, task_of
 from fedpriv.data import arrays
-from fedpriv.local import Client, Task
+from fedpriv.local import Client
 from fedpriv.stacked import Stacks
 
 
-def update(path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str) -> torch.Tensor:
+def update(
+    workload: Workload, path: Path, weights: torch.Tensor, rows: np.ndarray, dtype: str
+) -> torch.Tensor:
     """Return the update [d] of the client that holds `rows`."""
-    run, data = declared(1), arrays.load(path)
-    images, labels = torch.from_numpy(data.x_train), torch.from_numpy(data.y_train)
-    task = Task(run.model, run.model.shapes(data.classes), images, labels)
-    updates, _ = Stacks(task, speed(dtype)).updates(
-        FedSGD(), weights, [Client(rows, np.random.default_rng(0))]
-    )
-    return updates[0]
+    run = declared(workload, 1)
+    stacks = Stacks(task_of(run, arrays.load(path)), speed(dtype))
+    return stacks.updates(run.local, weights, [Client(rows, np.random.default_rng(0))]).updates[0]
