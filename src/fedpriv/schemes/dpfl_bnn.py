@@ -59,7 +59,7 @@ class DpflBnn(Scheme):
 
         rows = bounded.updates
         flipped = flips(self.gamma, self.noise, rows.shape, now)
-        sent = pack(rows.cpu().numpy() * np.where(flipped, -1, 1))
+        sent = np.packbits((rows > 0).cpu().numpy() ^ flipped, axis=1)
         received = torch.from_numpy(unpack(sent, rows.shape[1])).to(rows)
         facts = {
             "gamma": self.gamma,
@@ -83,11 +83,6 @@ def flips(gamma: float, noise: str, shape: tuple[int, ...], now: Round) -> np.nd
     return flipped if noise == "coordinate" else np.repeat(flipped, now.tensors, axis=1)
 
 
-def pack(rows: np.ndarray) -> np.ndarray:
-    """Return rows of plus and minus one `[n, p]` as bits, uint8 `[n, ceil(p / 8)]`."""
-    return np.packbits(rows > 0, axis=1)
-
-
 def unpack(packed: np.ndarray, bits: int) -> np.ndarray:
-    """Return what `pack` packed, float32 `[n, bits]`."""
+    """Return packed bits, uint8 `[n, ceil(bits / 8)]`, as rows of plus and minus one, float32 `[n, bits]`."""
     return np.unpackbits(packed, axis=1, count=bits).astype(np.float32) * 2 - 1
