@@ -215,14 +215,26 @@ def test_the_validation_split_is_readable_in_the_partitions_name(plan_of):
     assert "-v100" in partition_id(run)
 
 
+@pytest.mark.parametrize("glob", ["private", "small/private", "small/pri*", "*/private"])
+def test_a_glob_means_runs_of_any_paper_or_of_one(plan_of, glob):
+    runs = plan_of({"patches": {glob: {"rounds": 7}}}).runs["small"]
+    assert {name: run.rounds for name, run in runs.items()} == {"plain": 2, "private": 7}
+
+
+def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
+    natural = {"partition": {"law": "natural", "clients": 4, "examples": None}}
+    with pytest.raises(BadInput, match=r"partition\.law: found natural with mnist, allowed: .*femnist"):
+        plan_of({"patches": {"*": natural}})
+
+
 @pytest.mark.parametrize(
     "preset, words",
     [
         ({"seed": 1}, ("seed", "unknown key")),
         ({"papers": ["other"]}, ("papers", "other", "allowed: small")),
         ({"seeds": 0}, ("seeds", "found 0")),
-        ({"only": ["*_n100_*"]}, ("only", "*_n100_*", "plain, private")),
-        ({"patches": {"nosuch": {}}}, ("patches", "nosuch", "plain, private")),
+        ({"only": ["*_n100_*"]}, ("only", "*_n100_*", "small/plain, small/private")),
+        ({"patches": {"nosuch": {}}}, ("patches", "nosuch", "small/plain, small/private")),
         ({"patches": {"*": {"rounds": -1}}}, ("small.runs.plain", "rounds", "-1")),
         ({"patches": {"*": {"scheme": {"name": "magic"}}}}, ("scheme", "magic", "client_dp")),
         ({"stand_ins": {"mnist": "letters"}}, ("dataset", "letters", "digits")),

@@ -18,6 +18,7 @@ from fedpriv.errors import BadInput
 # Without these no run can be trained or accounted.
 ESSENTIAL = (
     "dp_accounting",
+    "msgpack",
     "numpy",
     "pandas",
     "pyarrow",
@@ -45,7 +46,7 @@ def diagnose(resources: Path) -> list[Finding]:
         Finding("torch", torch()),
         Finding("photographs", photographs()),
         Finding("cores", cores()),
-        Finding("native kernel", native_kernel()),
+        *(Finding(f"native {name}", engine(name)) for name in ("conv_pool", "small_net")),
         Finding("allocator", allocator.describe()),
         Finding("snakemake", snakemake()),
         Finding("mirrors", mirrors()),
@@ -83,9 +84,11 @@ def cores() -> str:
     return str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
 
 
-def native_kernel() -> str:
-    """Say whether the fast first layer can be used, and why not."""
-    return "available" if native.available() else f"not available: {native.why_not()}; torch's is used"
+def engine(name: str) -> str:
+    """Say whether the C code of that name can be used, and why not."""
+    if native.available(name):
+        return "available"
+    return f"not available: {native.why_not(name)}; torch does its work, slower"
 
 
 def snakemake() -> str:

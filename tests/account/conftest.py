@@ -40,6 +40,12 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "instance_noise_multiplier": 0.0,
                 "instance_noise_std": 0.0,
                 "noise_shares": 0,
+                "gamma": 0.5,
+                "flips": "",
+                "noisy_bits": 0,
+                "upload_l2": np.inf,
+                "upload_noise_std": 0.0,
+                "clear_values": 0,
             }
         )
 

@@ -86,7 +86,7 @@ def test_the_doctor_finds_what_the_tests_run_on(fedpriv):
     assert code == 0
     assert found["python"].startswith("3.")
     assert found["libraries"] == "all there"
-    assert {"torch", "native kernel", "allocator", "snakemake", "mirrors", "data mnist"} <= set(found)
+    assert {"torch", "native small_net", "allocator", "snakemake", "mirrors", "data mnist"} <= set(found)
 
 
 def test_the_doctor_fails_when_an_essential_library_is_missing(fedpriv, monkeypatch):

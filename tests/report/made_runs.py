@@ -35,6 +35,15 @@ JOINT_SPENDS = {
     ("bayesian", "product", "remove_sum", "both_left", "", "upload"): 20.0,
     **INSTANCE_SPENDS,
 }
+BIT_SPENDS = {
+    ("exact", "", "", "", "bit", "upload"): 23.65,
+    ("rdp", "", "", "", "bit", "upload"): 26.15,
+    ("theorem", "", "", "", "bit", "upload"): 28.31,
+    **{("rdp", "", "", "", sensitivity, "upload"): 6.7e5 for sensitivity in ("bits", "all")},
+    **{("rdp", "", "", "", sensitivity, "sum"): 7400.0 for sensitivity in ("bits", "all")},
+}
+UPLOAD_SPENDS = {("rdp", "", "", "", sensitivity, "upload"): 500.0 for sensitivity in ("C", "2C")}
+BITS = 1000
 # Scheme -> what its ledger holds, and what its trace says.
 SCHEMES: dict[str, tuple[Mapping[tuple[str, ...], float], dict[str, Any]]] = {
     "none": ({}, {"unit": "none"}),
@@ -44,6 +53,25 @@ SCHEMES: dict[str, tuple[Mapping[tuple[str, ...], float], dict[str, Any]]] = {
     ),
     "instance": (INSTANCE_SPENDS, {"unit": "instance", "clip_l2": 1.0}),
     "joint": (JOINT_SPENDS, {"unit": "both", "clip_l2": 1.0, "noise_shares": 29}),
+    "dpfl_bnn": (
+        BIT_SPENDS,
+        {
+            **{"unit": "client", "gamma": 0.1, "flips": "coordinate", "noisy_bits": BITS},
+            **{"share_flipped": 0.4, "clear_values": 0, "upload_bytes": BITS / 8},
+        },
+    ),
+    "nbafl": (UPLOAD_SPENDS, {"unit": "none", "upload_l2": 0.1, "upload_noise_std": 0.004}),
+}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "dpfl_bnn": {
+        "model": {"name": "bnn", "widths": [16, 16, 100], "bn": "none"},
+        "scheme": {"name": "dpfl_bnn", "gamma": 0.1, "noise": "coordinate"},
+        "local": {"name": "fedavg", "mixing": 0.2},
+        "evaluation": {"models": "clients", "stride": 10, "drawn": 50},
+    },
+    "nbafl": {
+        "scheme": {"name": "nbafl", "epsilon": 10.0, "constant": 1.0, "weight_clip": 0.1},
+    },
 }
 
 
@@ -56,13 +84,18 @@ def ledger_of(spends: Mapping[tuple[str, ...], float], assumptions_met: bool, de
         instance = accounting in ("sequential", "parallel")
         round = np.arange(1, ROUNDS + 1)
         values = epsilon * np.sqrt(round / ROUNDS)
-        relation = {"C": "add_remove", "2C": "replace_one", "": "add_remove"}[words["sensitivity"]]
+        bit = words["sensitivity"] in ("bit", "bits", "all")
+        relation = "add_remove" if words["sensitivity"] in ("C", "") else "replace_one"
+        unit = {"bit": "one bit of a client", "bits": "all bits of a client"}.get(
+            words["sensitivity"], "client"
+        )
         frames.append(
             pd.DataFrame(
                 {"round": round, "epsilon": values, "attacker_accuracy": 1 / (1 + np.exp(-values))}
                 | words
-                | {"unit": "instance" if instance else "client", "sampling_law": "poisson", "order": 4.0}
-                | {"relation": "zero_out" if accounting in ("sum", "upload") else relation}
+                | {"unit": "instance" if instance else unit, "order": 4.0}
+                | {"sampling_law": "full" if bit else "poisson"}
+                | {"relation": "zero_out" if accounting in ("sum", "upload") and not bit else relation}
                 | {"delta": 1e-5 if instance else delta}
                 | {"assumptions_met": assumptions_met and accounting != "sequential"}
                 | {"kind": "estimate" if words["accountant"] == "bayesian" else "guarantee"}
@@ -87,14 +120,20 @@ def write_run(
     copies: int = 1,
     per_example_clip: bool = False,
     assumptions_met: bool = True,
+    drawn: float | None = None,
+    facts: Mapping[str, Any] | None = None,
+    config: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write a finished, accounted run whose accuracy, every second round, rises to `final` + seed/1000.
 
-    Its ε are `scale` times those of its scheme.
+    Its ε are `scale` times those of its scheme. The accuracy of clients `drawn` is so high at round 10 and at
+    no other round above that of all. `facts` and `config` replace what the trace and the config of the scheme
+    say.
     """
     out = directory / run / f"seed{seed}"
     out.mkdir(parents=True)
-    spends, facts = SCHEMES[scheme]
+    spends, own = SCHEMES[scheme]
+    told = own | dict(facts or {})
     round = np.arange(1, ROUNDS + 1)
     accuracy = (final + seed / 1000) * round / ROUNDS
     trace = pd.DataFrame(
@@ -123,9 +162,12 @@ def write_run(
             "seconds": 0.1,
             "peak_mib": 100.0,
         }
-        | facts
+        | told
     )
-    if facts["unit"] in ("instance", "both"):
+    if drawn is not None:
+        best = np.where(round == 10, drawn, accuracy)
+        trace["test_accuracy_drawn"] = np.where(round % 2 == 0, best, np.nan)
+    if told["unit"] in ("instance", "both"):
         bound = 1 / 120 if per_example_clip else 1.0
         trace = trace.assign(local_steps=1, rate_sequential=0.2 / clients, rate_parallel=0.2)
         trace = trace.assign(per_example_clip=per_example_clip, instance_clip_l2=bound)
@@ -134,18 +176,19 @@ def write_run(
     scaled = {key: scale * epsilon for key, epsilon in (spends or SPENDS).items()}
     ledger = ledger_of(scaled, assumptions_met, delta)
     (ledger if spends else ledger.iloc[:0]).to_parquet(out / "ledger.parquet", index=False)
+    said = {
+        "model": {"name": "cnn", "widths": [8, 16], "activation": "tanh"},
+        "scheme": {"clip_l2": 0.3, "distances": 16},
+        "server": {"learning_rate": final},
+        "local": {"name": "fedsgd", "batch_size": 120},
+        "photos": {"copies": copies},
+    } | CONFIGS.get(scheme, {})
     summary = {
         "paper": "small",
         "preset": "test",
         "run": run,
         "seed": seed,
-        "config": {
-            "model": {"name": "cnn", "widths": [8, 16], "activation": "tanh"},
-            "scheme": {"clip_l2": 0.3, "distances": 16},
-            "server": {"learning_rate": final},
-            "local": {"name": "fedsgd", "batch_size": 120},
-            "photos": {"copies": copies},
-        },
+        "config": said | {name: {**said.get(name, {}), **values} for name, values in (config or {}).items()},
         "rounds": ROUNDS,
         "rounds_wanted": ROUNDS,
         "parameters": 1000,

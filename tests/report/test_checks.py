@@ -18,7 +18,13 @@ EXAMPLES = [
     {"name": "out_of_reach", "spend": "moments C", "epsilon": 1, "column": "bdp"} | TABLE,
     {"name": "run_gain", "cells": [{"label": "here", "of": "a", "over": "b"}]},
     {"name": "run_below", "cells": [{"label": "here", "run": "a", "below": 0.2}]},
+    {"name": "rising", "cells": [{"label": "here", "runs": ["a", "b"]}], "measure": "best_drawn"},
+    {"name": "fewer_bytes", "cells": [{"label": "here", "run": "a"}], "at_least": 32},
     {"name": "reaches", "cells": [{"label": "here", "run": "a", "over": "b", "rounds_ratio": 1.5}]},
+    {
+        "name": "larger_epsilon",
+        "cells": [{"label": "here", "run": "a", "spend": "bit exact", "than": "all rdp"}],
+    },
     {
         "name": "growth",
         "cells": [{"label": "here", "run": "a", "spend": "sequential rdp", "than": "parallel rdp"}],

@@ -108,6 +108,19 @@ def test_a_trace_from_before_there_was_noise_at_clients_had_none(directories, tm
     assert set(frame["instance_noise_multiplier"]) == {0.0} and set(frame["local_steps"]) == {0}
 
 
+def test_a_trace_from_before_anything_else_was_sent_was_of_float32(directories, tmp_path):
+    frame = load(collect(directories, tmp_path / "runs.parquet"))
+    assert (frame["upload_bytes"] == 4 * frame["parameters"]).all()
+    assert frame["test_accuracy_drawn"].isna().all() and set(frame["noisy_bits"]) == {0}
+
+
+def test_what_a_trace_says_of_its_uploads_is_kept(tmp_path):
+    run = write_run(tmp_path, "bits", 0, scheme="dpfl_bnn", drawn=0.95)
+    frame = load(collect([run], tmp_path / "runs.parquet"))
+    assert set(frame["upload_bytes"]) == {125.0} and set(frame["flips"]) == {"coordinate"}
+    assert frame["test_accuracy_drawn"].max() == 0.95
+
+
 def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directories, tmp_path):
     path = directories[3] / "ledger.parquet"
     pd.read_parquet(path).drop(columns="accounting").to_parquet(path)

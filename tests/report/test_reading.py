@@ -5,7 +5,7 @@ import pytest
 from made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.report.collect import collect, load
-from fedpriv.report.reading import at_end, epsilon_at, growth, spent, within
+from fedpriv.report.reading import at_end, best_drawn, epsilon_at, growth, spent, within
 from fedpriv.report.spends import WORDS, Choice
 
 MOMENTS = Choice(accountant="moments")
@@ -61,6 +61,20 @@ def test_growth_starts_at_nothing_after_the_first_round(frame):
 
 def test_the_end_is_the_last_evaluated_round(frame):
     assert list(at_end(frame, "n100_none")["round"]) == [ROUNDS] * 3
+
+
+def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
+    runs = [
+        write_run(tmp_path, "bits", seed, scheme="dpfl_bnn", drawn=drawn)
+        for seed, drawn in enumerate((0.95, 0.5))
+    ]
+    read = best_drawn(load(collect(runs, tmp_path / "runs.parquet")), "bits")
+    assert read["round"].tolist() == [10, ROUNDS]
+    assert read["accuracy"].tolist() == pytest.approx([0.95, 0.901])
+
+
+def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(frame):
+    assert best_drawn(frame, "n100_none").equals(at_end(frame, "n100_none"))
 
 
 def test_epsilon_is_read_at_each_seeds_own_round(frame):

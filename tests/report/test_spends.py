@@ -18,8 +18,21 @@ def test_what_is_not_said_is_the_usual():
     assert read("bayesian panel pairwise").right_term == "both_left"
 
 
+def test_of_bits_every_upload_is_seen_unless_it_is_said_that_their_sum_is():
+    assert read("bit exact").key == ("exact", "", "", "", "bit", "upload")
+    assert read("bits rdp").key == ("rdp", "", "", "", "bits", "upload")
+    assert read("sum rdp bits").key == ("rdp", "", "", "", "bits", "sum")
+    assert read("all rdp").key == ("rdp", "", "", "", "all", "upload")
+    assert read("upload rdp").key == ("rdp", "", "", "", "C", "upload")
+
+
 def test_a_spend_survives_being_written_as_data():
-    for words in ("moments 2C", "upload rdp", "parallel bayesian product remove_mean as_printed"):
+    for words in (
+        "moments 2C",
+        "upload rdp",
+        "bit theorem",
+        "parallel bayesian product remove_mean as_printed",
+    ):
         spend = read(words)
         assert read(spend.model_dump()) == spend == Choice.model_validate(spend.model_dump())
 
@@ -37,9 +50,19 @@ def test_a_spend_says_all_that_tells_it_from_others():
             "bayesian product remove_mean as_printed",
             *(f"{accounting} moments C" for accounting in ("sequential", "parallel", "sum", "upload")),
             "sequential bayesian product remove_mean",
+            *(
+                "bit rdp",
+                "bit rdp_tight",
+                "bit exact",
+                "bit theorem",
+                "bits rdp",
+                "sum rdp bit",
+                "sum rdp bits",
+                "all rdp",
+            ),
         )
     }
-    assert len(texts) == 12
+    assert len(texts) == 20
 
 
 def test_the_accounting_comes_first():
@@ -64,6 +87,10 @@ def test_only_the_bayesian_accountant_estimates():
         "moments product",
         "bayesian product",
         "bayesian product pairwise C",
+        "exact",
+        "bits exact",
+        "moments bit",
+        "bayesian product remove_sum bits",
     ],
 )
 def test_what_means_no_line_or_several_is_refused(words):

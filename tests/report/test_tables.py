@@ -177,7 +177,7 @@ def test_the_latex_has_booktabs_rules_and_only_ascii(runs, declared, tmp_path):
     assert r"Privacy ($\varepsilon$, $\delta$)" in text and "10$^{-3}$" in text
 
 
-@given(st.text(alphabet="ab_%&$#{}~^\\<>±−≤≥εδσλ⁻³×·–—∞", max_size=30))
+@given(st.text(alphabet="ab_%&$#{}~^\\<>±−≤≥αβγρμεδσλ⁻³×·–—∞", max_size=30))
 def test_escaped_text_is_plain_to_latex(text):
     escaped = render.escape(text)
     assert escaped.isascii()

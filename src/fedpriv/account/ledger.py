@@ -9,6 +9,7 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from fedpriv.account import ACCOUNTANTS
+from fedpriv.account.flips import Flips, curves, flips
 from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
 from fedpriv.account.traced import check_distances, check_trace, completed
 from fedpriv.account.views import View, views
@@ -52,6 +53,8 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
         delta = deltas.of(view.unit)
         for accountant in ACCOUNTANTS.values():
             frames += [_rows(curve, view, trace, delta) for curve in accountant(view, delta)]
+    for reading in flips(trace):
+        frames += [_rows(curve, reading, trace, deltas.delta) for curve in curves(reading, deltas.delta)]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -80,7 +83,7 @@ def account(directory: Path, deltas: Deltas) -> Path:
     return directory / "ledger.parquet"
 
 
-def _rows(curve: Curve, view: View, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
+def _rows(curve: Curve, view: View | Flips, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
     """Return one curve as rows of the ledger."""
     met = curve.assumptions_met & ~trace["clip_private"].to_numpy(dtype=bool).cumsum().astype(bool)
     columns = {

@@ -24,22 +24,37 @@ NUMBERS = {
     "instance_noise_multiplier": (0, np.inf),
     "instance_noise_std": (0, np.inf),
     "noise_shares": (0, np.inf),
+    "gamma": (0, 0.5),
+    "noisy_bits": (0, np.inf),
+    "upload_l2": (0, np.inf),
+    "upload_noise_std": (0, np.inf),
+    "clear_values": (0, np.inf),
 }
 # Where instances are protected.
 INSTANCE_NUMBERS = {"local_steps": (1, np.inf), "rate_sequential": (1e-9, 1), "rate_parallel": (1e-9, 1)}
-WORDS = {"unit": ("client", "instance", "both", "none"), "sampling_law": ("poisson", "fixed", "full")}
+WORDS = {
+    "unit": ("client", "instance", "both", "none"),
+    "sampling_law": ("poisson", "fixed", "full"),
+    "flips": ("", "coordinate", "tensor"),
+}
 FLAGS = ("clip_private", "per_example_clip")
+# The same in all rounds: nobody composes randomised response of several kinds.
+CONSTANT = ("gamma", "noisy_bits")
 
-# Columns that every trace has since there is noise on clients; without them there was none.
-SINCE = (
+# Columns that older traces lack, and what they would say: no noise on clients, later none on what they send.
+NEWER = (
     *("local_steps", "rate_sequential", "rate_parallel", "per_example_clip", "instance_clip_l2"),
     *("instance_noise_multiplier", "instance_noise_std", "noise_shares"),
+    *("gamma", "flips", "noisy_bits", "share_flipped", "upload_l2", "upload_noise_std"),
+    *("broadcast_noise_std", "clear_values"),
 )
+UNMEASURED = ("upload_bytes", "test_accuracy_drawn")
+SINCE = {name: NO_FACTS[name] for name in NEWER} | dict.fromkeys(UNMEASURED, np.nan)
 
 
 def completed(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return a trace of any age with the columns of today's."""
-    return trace.assign(**{name: NO_FACTS[name] for name in SINCE if name not in trace})
+    """Return a trace of any age with the columns of today's; what it never measured is NaN."""
+    return trace.assign(**{name: value for name, value in SINCE.items() if name not in trace})
 
 
 def check_trace(trace: pd.DataFrame) -> None:
@@ -59,6 +74,12 @@ def check_trace(trace: pd.DataFrame) -> None:
         wrong = values[~((values >= low) & (values <= high))]
         if len(wrong):
             raise BadInput(f"trace: {name}: found {wrong[0]:g}, allowed: {low} to {high}")
+    for name in CONSTANT:
+        values = [f"{value:g}" for value in trace[name].unique()]
+        if len(values) > 1:
+            raise BadInput(f"trace: {name}: found {', '.join(values)}, allowed: one value in all rounds")
+    if (trace["noisy_bits"] > 0).any() and not trace["flips"].iloc[0]:
+        raise BadInput("trace: flips: found nothing with noisy_bits above 0, allowed: coordinate or tensor")
     if len(set(trace["noise_shares"] > 0)) > 1:
         raise BadInput("trace: noise_shares: found 0 in some rounds, allowed: in all rounds or in none")
     for level in ("", "instance_"):

@@ -2,7 +2,8 @@
 
 Federated Learning with Bayesian Differential Privacy, section V. A trace has one view of its clients where
 the server adds noise, two where clients' own noise is counted towards them (`joint`: the sum of uploads, or
-single uploads), and two of its instances where there is noise in local training (sequential, parallel).
+single uploads), one more where clients add noise to what they send, and two of its instances where there is
+noise in local training (sequential, parallel). Randomised response has readings of its own (`flips`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from fedpriv.account.events import Mechanism
+from fedpriv.account.flips import responds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,14 +72,22 @@ class View(NamedTuple):
 def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return every view of a checked trace and its checked distances, clients before instances."""
     unit = trace["unit"].iloc[0]
-    joint = unit == "both" and bool((trace["noise_shares"] > 0).all())
+    noisy = bool((trace["upload_noise_std"] > 0).any())
     found = []
-    if unit != "instance":
-        found += [of_sum(trace, distances), of_uploads(trace, distances)] if joint else []
-        found += [] if joint else [of_server(trace, distances)]
+    if joint(trace):
+        found += [of_sum(trace, distances), of_uploads(trace, distances)]
+    elif not responds(trace):
+        protected = unit != "instance" and not (unit == "none" and noisy)
+        found += [of_server(trace, distances)] if protected else []
+        found += [of_uploads(trace, {})] if noisy else []  # how far apart uploads are was not measured
     if unit in ("instance", "both"):
         found += [of_instances(trace, distances, "sequential"), of_instances(trace, distances, "parallel")]
     return found
+
+
+def joint(trace: pd.DataFrame) -> bool:
+    """Return whether the noise of local training is counted towards clients."""
+    return trace["unit"].iloc[0] == "both" and bool((trace["noise_shares"] > 0).all())
 
 
 def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> View:
@@ -100,11 +110,16 @@ def of_sum(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> View:
 def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> View:
     """Return the clients' view of who receives each upload by itself: one share of noise and no sampling.
 
-    It is that of a client in every round.
+    It is that of a client in every round in which anybody sent something. In joint training the noise is that
+    of local training, else what was added to the upload; without a bound beneath it, it hides nothing.
     """
-    std = trace["instance_noise_std"].to_numpy()
-    seen = trace.assign(sampling_law="full", sampling_rate=1.0)
-    return _of_clients(seen, distances, "client", "upload", std / trace["clip_l2"].to_numpy(), std, ZERO_OUT)
+    noise_std, clip_l2 = (
+        ("instance_noise_std", "clip_l2") if joint(trace) else ("upload_noise_std", "upload_l2")
+    )
+    std, bound = (trace[name].to_numpy(dtype=np.float64) for name in (noise_std, clip_l2))
+    seen = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
+    sent = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
+    return _of_clients(seen, distances, "client", "upload", std / bound, std, ZERO_OUT, sent)
 
 
 def of_instances(
@@ -121,7 +136,10 @@ def of_instances(
     steps, size = trace["local_steps"].to_numpy(), trace["cohort_size"].to_numpy()
     sequential = accounting == "sequential"
     rate = trace[f"rate_{accounting}"].to_numpy(dtype=np.float64)
-    multiplier = trace["instance_noise_multiplier"].to_numpy(dtype=np.float64)
+    multiplier, std = (
+        hiding(trace, trace[f"instance_noise_{name}"].to_numpy(dtype=np.float64))
+        for name in ("multiplier", "std")
+    )
     examples = bool(trace["per_example_clip"].all())
     sampled = {name: distances.get(f"instance_{name}") for name in DISTANCES}
     sampled = {name: array for name, array in sampled.items() if array is not None}
@@ -140,7 +158,7 @@ def of_instances(
         *distinct(mechanisms, steps * (size if sequential else size > 0)),
         Samples(
             rate,
-            trace["instance_noise_std"].to_numpy(dtype=np.float64),
+            std,
             trace["instance_clip_l2"].to_numpy(dtype=np.float64),
             largest,
             sampled,
@@ -160,6 +178,15 @@ def distinct(mechanisms: Iterable[Mechanism], times: np.ndarray) -> tuple[list[M
     return list(column), counts
 
 
+def hiding(trace: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
+    """Return the noise of every round that hides anything `[T]`.
+
+    There is none where a client sends something in the clear as well (statistics of batch normalisation):
+    that is computed from its data and released as it is, and no noise on the rest makes up for it.
+    """
+    return np.where(trace["clear_values"] > 0, 0.0, noise)
+
+
 def _of_clients(
     trace: pd.DataFrame,
     distances: Mapping[str, np.ndarray],
@@ -168,12 +195,14 @@ def _of_clients(
     multiplier: np.ndarray,
     std: np.ndarray,
     relations: dict[str, str],
+    released: np.ndarray | None = None,
 ) -> View:
-    """Return a view of clients, each of whom a round's one release has at most once."""
+    """Return a view of clients, each of whom a release has once at most; by default every round is one."""
     law = trace["sampling_law"].iloc[0]
+    once = np.ones(len(trace), dtype=np.int64)
     rounds = zip(
         *(trace[name].tolist() for name in ("population", "cohort_size", "sampling_rate")),
-        multiplier.tolist(),
+        hiding(trace, multiplier).tolist(),
         strict=True,
     )
     mechanisms = (
@@ -187,15 +216,15 @@ def _of_clients(
         relations,
         ("C", "2C"),
         True,
-        *distinct(mechanisms, np.ones(len(trace), dtype=np.int64)),
+        *distinct(mechanisms, once if released is None else released),
         Samples(
             trace["sampling_rate"].to_numpy(dtype=np.float64),
-            std,
+            hiding(trace, std),
             trace["clip_l2"].to_numpy(dtype=np.float64),
             {name: most for name, (_, most) in DISTANCES.items()},
             {name: distances[name][:, None, None] for name in DISTANCES if name in distances},
             {name: distances[f"panel_{name}"] for name in DISTANCES if f"panel_{name}" in distances},
-            np.ones(len(trace), dtype=np.int64),
+            once,
             "sum",
         ),
     )

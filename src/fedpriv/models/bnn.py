@@ -6,6 +6,8 @@ adds: batch normalisation before every tanh, and an input that is binarised.
 DEVIATION: the paper's "two fully connected layers with 784 and 100 units" is read as the released code has
 it: 784 is the width after the second pooling.
 DEVIATION: the sign of zero is +1, because it has to be sent as one bit; the released code keeps zeros.
+DEVIATION: a bias below a normalisation gets the gradient zero, which it has but for rounding. In the released
+code Adam makes whole steps of that rounding.
 DEVIATION: without normalisation every sum is divided by the root of its number of terms, or tanh would
 saturate.
 """
@@ -96,8 +98,7 @@ class Bnn(Model):
 
         def bias(layer: str) -> torch.Tensor:
             own = params[f"{layer}.bias"]
-            # A normalisation takes it out again. Its gradient is zero but for rounding, of which Adam would
-            # make whole steps.
+            # A normalisation takes it out again: no gradient, not even of the size of rounding.
             return own.detach() + 0.0 * own if self.normalises else own
 
         first, second, units = self.widths

@@ -8,7 +8,7 @@ from fedpriv.report import cells
 from fedpriv.report.footnotes import accountings, footnotes, stand_ins
 from fedpriv.report.reading import epsilon_at, present, reading, spent
 from fedpriv.report.render import Table
-from fedpriv.report.rows import Cap, Row, Rows
+from fedpriv.report.rows import BASELINE, Cap, Row, Rows
 from fedpriv.report.spends import Choice
 from fedpriv.report.tidy import tidy
 
@@ -52,7 +52,8 @@ def how_read(frame: pd.DataFrame, declared: Rows) -> list[str]:
         runs = f"{labels} come from one run, and differ in how ε is counted."
     else:
         runs = "Every other column is a run of its own."
-    return [*notes, f"Baseline: accuracy at the last round. {runs}", *absent(frame, declared)]
+    baseline = "Baseline: accuracy at the last round. " if BASELINE in declared.labels else ""
+    return [*notes, baseline + runs, *absent(frame, declared)]
 
 
 def meaning(frame: pd.DataFrame, runs: list[str], spend: Choice) -> str:

@@ -26,14 +26,37 @@ def percent(values: Iterable[float]) -> str:
 
 
 def epsilon(values: Iterable[float]) -> str:
-    """Return the ε of several seeds: two digits after the point, two that count below 0.1, none from 1000."""
+    """Return the ε of several seeds: two digits after the point, two that count below 0.1, none from 1000.
+
+    From 100,000 on it is a power of ten: nobody reads on after the first digits.
+    """
     found = interval(values)
     if np.isinf(found.mean):
         return "∞"
+    if found.mean >= 1e5:
+        return power(found.mean, 2)
     if found.mean >= 1000:
         return with_interval(found, 0)
     small = np.floor(np.log10(found.mean)) if 0 < found.mean < 1 else 0
     return with_interval(found, int(np.clip(1 - small, 2, 9)))
+
+
+def several(values: Iterable[float]) -> str:
+    """Return up to three different numbers, or the range of more."""
+    found = sorted(set(values))
+    if len(found) <= 3:
+        return ", ".join(f"{value:.3g}" for value in found)
+    return f"{found[0]:.3g} to {found[-1]:.3g}"
+
+
+def rounded(values: Iterable[float]) -> str:
+    """Return the mean over seeds to three digits."""
+    return f"{np.mean([*values]):.3g}"
+
+
+def whole(values: Iterable[float]) -> str:
+    """Return the mean over seeds as a whole number."""
+    return f"{np.mean([*values]):,.0f}"
 
 
 def attacker(value: float) -> str:
@@ -43,9 +66,14 @@ def attacker(value: float) -> str:
 
 def delta(value: float) -> str:
     """Return δ, as a power of ten where it is one."""
-    mantissa, exponent = f"{value:.1e}".split("e")
-    power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
-    return power if mantissa == "1.0" else f"{mantissa} · {power}"
+    text = power(value, 1)
+    return text.removeprefix("1.0 · ")
+
+
+def power(value: float, digits: int) -> str:
+    """Return a number above 0 with its power of ten."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    return f"{mantissa} · 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
 def pair(epsilon: str, delta: str) -> str:

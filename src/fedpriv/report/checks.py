@@ -1,7 +1,7 @@
 """The checks that a paper's YAML may name; to add one, write its class and its line here."""
 
 from fedpriv.report.check import Check
-from fedpriv.report.run_checks import Growth, Reaches, RunBelow, RunGain
+from fedpriv.report.run_checks import FewerBytes, Growth, LargerEpsilon, Reaches, Rising, RunBelow, RunGain
 from fedpriv.report.table_checks import (
     AccuracyBelow,
     AccuracyGain,
@@ -24,6 +24,9 @@ CHECKS: dict[str, type[Check]] = {
     "out_of_reach": OutOfReach,
     "run_gain": RunGain,
     "run_below": RunBelow,
+    "rising": Rising,
+    "fewer_bytes": FewerBytes,
     "reaches": Reaches,
     "growth": Growth,
+    "larger_epsilon": LargerEpsilon,
 }

@@ -39,7 +39,7 @@ def compare(directory: Path) -> RenderableType:
             line["table"],
             line["row"] if isinstance(line["row"], str) else f"{line['row']:,}",
             line["column"],
-            f"{100 * line['published']:.0f}",
+            f"{100 * line['published']:.4g}",
             cells.with_interval(found, 1),
             coloured(line["verdict"]),
         )

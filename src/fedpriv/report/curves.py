@@ -23,7 +23,7 @@ def curves(axes: Axes, frame: pd.DataFrame, panel: CurvePanel) -> None:
         return
     for number, line in enumerate(panel.lines):
         if line in there:
-            read = accuracies(frame, line.run)
+            read = accuracies(frame, line.run, drawn=panel.measure == "drawn")
             seeds = 100 * read.pivot(index="round", columns="seed", values="test_accuracy")
             band(axes, seeds, label=line.label, color=f"C{number}")
     last = int(accuracies(frame, there[0].run).loc[:, "round"].max())
@@ -53,7 +53,8 @@ def curves(axes: Axes, frame: pd.DataFrame, panel: CurvePanel) -> None:
             fontsize=6,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
         )
-    axes.set(xlabel="Round", ylabel="Test accuracy (%)", xlim=(0, last), ylim=(0, 102))
+    whose = "Accuracy of drawn clients (%)" if panel.measure == "drawn" else "Test accuracy (%)"
+    axes.set(xlabel="Round", ylabel=whose, xlim=(0, last), ylim=(0, 102))
 
 
 def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:

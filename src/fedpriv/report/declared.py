@@ -3,12 +3,16 @@
 from fedpriv.report.declared_figures import (
     AttackerFigure,
     CurvesFigure,
+    DivergenceFigure,
     EpsilonsFigure,
     FigureSpec,
     GrowthFigure,
+    SweepFigure,
 )
+from fedpriv.report.declared_runs import AblationTable, GammasTable, LabelsTable, UploadsTable
 from fedpriv.report.declared_tables import (
     BudgetTable,
+    GridTable,
     JointSpendsTable,
     JointTable,
     RankingTable,
@@ -21,6 +25,11 @@ TABLES: dict[str, type[TableSpec]] = {
     "spends": SpendsTable,
     "joint": JointTable,
     "joint_spends": JointSpendsTable,
+    "grid": GridTable,
+    "gammas": GammasTable,
+    "labels": LabelsTable,
+    "uploads": UploadsTable,
+    "ablation": AblationTable,
     "ranking": RankingTable,
 }
 FIGURES: dict[str, type[FigureSpec]] = {
@@ -28,4 +37,6 @@ FIGURES: dict[str, type[FigureSpec]] = {
     "epsilons": EpsilonsFigure,
     "growth": GrowthFigure,
     "attacker": AttackerFigure,
+    "divergence": DivergenceFigure,
+    "sweep": SweepFigure,
 }

@@ -4,21 +4,15 @@ Every class knows the runs that it draws, so that a misspelt run is an error bef
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, model_validator
 
 from fedpriv.frozen import Frozen
+from fedpriv.report.declared_runs import Line
 from fedpriv.report.declared_tables import Limit, wrong
 from fedpriv.report.quantities import Accuracy
 from fedpriv.report.spends import SpendChoice
-
-
-class Line(Frozen):
-    """A run drawn as a line."""
-
-    run: str
-    label: str
 
 
 class SpendLine(Line):
@@ -51,6 +45,7 @@ class Panel(Frozen):
 
 
 class CurvePanel(Panel):
+    measure: Literal["all", "drawn"] = "all"  # clients; drawn: those at which released code looks
     lines: tuple[Line, ...]
     published: tuple[Mark, ...] = ()
     budgets: tuple[Exhausted, ...] = ()
@@ -96,6 +91,39 @@ class AttackerPanel(Panel):
 
     def drawn(self) -> Sequence[Line]:
         return self.lines
+
+
+class DivergencePanel(Panel):
+    order: Annotated[float, Field(gt=1)] = 2.0
+    lines: tuple[Line, ...] = ()
+
+    def drawn(self) -> Sequence[Line]:
+        return self.lines
+
+
+class Series(Frozen):
+    """Runs that differ in what is on the horizontal axis."""
+
+    label: str
+    runs: tuple[str, ...] = Field(min_length=1)
+
+
+class PublishedAt(Frozen):
+    """A published accuracy and where it stands on the horizontal axis."""
+
+    at: PositiveFloat
+    value: Accuracy
+
+
+class SweepPanel(Panel):
+    axis: str  # what is on it, in the paper's letters
+    along: str  # dotted path into a run's config
+    per: str = ""  # another, by which the first is divided
+    series: tuple[Series, ...] = Field(min_length=1)
+    published: tuple[PublishedAt, ...] = ()
+
+    def drawn(self) -> Sequence[Line]:
+        return [Line(run=run, label=one.label) for one in self.series for run in one.runs]
 
 
 class FigureSpec(Frozen):
@@ -157,3 +185,24 @@ class AttackerFigure(FigureSpec):
 
     def parts(self) -> Sequence[Panel]:
         return (AttackerPanel(title="", published=self.published, lines=self.lines),)
+
+
+class DivergenceFigure(FigureSpec):
+    """The Rényi divergence of one noisy bit against γ, with points at the γ of runs."""
+
+    kind: Literal["divergence"] = "divergence"
+    order: Annotated[float, Field(gt=1)] = 2.0
+    lines: tuple[Line, ...] = ()
+
+    def parts(self) -> Sequence[Panel]:
+        return (DivergencePanel(title="", order=self.order, lines=self.lines),)
+
+
+class SweepFigure(FigureSpec):
+    """Accuracy at the last round against a number of the config, a point a run, a colour a series."""
+
+    kind: Literal["sweep"] = "sweep"
+    panels: tuple[SweepPanel, ...] = Field(min_length=1)
+
+    def parts(self) -> Sequence[Panel]:
+        return self.panels

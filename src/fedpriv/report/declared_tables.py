@@ -3,7 +3,7 @@
 Every class knows the runs that it reads, so that a misspelt run is an error before anything is computed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field, PositiveFloat, model_validator
@@ -112,13 +112,12 @@ class Budget(Frozen):
     delta: Delta
 
 
-class JointRow(Row):
-    """One setting: a run for every column, read within the budgets that all columns share."""
+class LabelledRow(Row):
+    """One setting with a name of its own and a run for every column."""
 
     label: str
     runs: dict[str, str]
     published: dict[str, Accuracy] = {}  # columns without a published accuracy are ours
-    budgets: dict[Unit, Budget]  # by unit: client, instance
 
     @property
     def key(self) -> int | str:
@@ -132,10 +131,32 @@ class JointRow(Row):
         return self.runs
 
     def affords(self, column: str) -> Mapping[str, tuple[float, float]]:
-        return {unit: (budget.epsilon, budget.delta) for unit, budget in self.budgets.items()}
+        return {}
 
     def prints(self, column: str) -> float | None:
         return self.published.get(column)
+
+
+class JointRow(LabelledRow):
+    """One setting: a run for every column, read within the budgets that all columns share."""
+
+    budgets: dict[Unit, Budget]  # by unit: client, instance
+
+    def affords(self, column: str) -> Mapping[str, tuple[float, float]]:
+        return {unit: (budget.epsilon, budget.delta) for unit, budget in self.budgets.items()}
+
+
+def check_labelled(columns: Collection[str], rows: Sequence[LabelledRow]) -> None:
+    """Raise the error that names what is missing, or too much, among labels, runs and published values."""
+    names = ", ".join(columns)
+    for row in rows:
+        if set(row.runs) != set(columns):
+            raise wrong(f"rows.runs of {row.label}", row.runs, f"exactly the columns {names}")
+        if not set(row.published) <= set(columns):
+            raise wrong(f"rows.published of {row.label}", row.published, f"some of the columns {names}")
+    labels = [row.label for row in rows]
+    if len(set(labels)) < len(labels):
+        raise wrong("rows.label", labels, "every label once")
 
 
 class JointRows(Rows):
@@ -150,19 +171,12 @@ class JointRows(Rows):
 
     @model_validator(mode="after")
     def _complete(self) -> "JointRows":
-        columns = ", ".join(self.columns)
+        check_labelled(self.columns, self.rows)
         for row in self.rows:
-            if set(row.runs) != set(self.columns):
-                raise wrong(f"rows.runs of {row.label}", row.runs, f"exactly the columns {columns}")
-            if not set(row.published) <= set(self.columns):
-                raise wrong(f"rows.published of {row.label}", row.published, f"some of the columns {columns}")
             for name, column in self.columns.items():
                 if set(row.budgets) != set(column.spends):
                     allowed = f"exactly the spends of column {name}, {', '.join(column.spends)}"
                     raise wrong(f"rows.budgets of {row.label}", row.budgets, allowed)
-        labels = [row.label for row in self.rows]
-        if len(set(labels)) < len(labels):
-            raise wrong("rows.label", labels, "every label once")
         return self
 
 
@@ -177,6 +191,24 @@ class JointSpendsTable(JointRows):
 
     kind: Literal["joint_spends"] = "joint_spends"
     spends: tuple[SpendChoice, ...] = Field(min_length=1)
+
+
+class GridTable(Rows):
+    """Accuracy at the last round, a run in every cell, the published value under it."""
+
+    kind: Literal["grid"] = "grid"
+    heading: str  # of what tells rows apart
+    columns: dict[str, Column] = Field(min_length=1)
+    rows: tuple[LabelledRow, ...] = Field(min_length=1)
+
+    @property
+    def subject(self) -> str:
+        return self.heading
+
+    @model_validator(mode="after")
+    def _complete(self) -> "GridTable":
+        check_labelled(self.columns, self.rows)
+        return self
 
 
 class Limit(Frozen):

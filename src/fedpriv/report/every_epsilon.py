@@ -4,14 +4,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from fedpriv.report.cells import delta
 from fedpriv.report.declared_figures import EpsilonPanel, EpsilonsFigure
 from fedpriv.report.footnotes import ESTIMATE, accountings
 from fedpriv.report.reading import spent
 from fedpriv.report.spends import Choice
 
-COLOURS = ("moments", "rdp", "pld", "product", "hoelder", "panel")
+COLOURS = {
+    **{"moments": "C0", "rdp": "C1", "pld": "C2", "product": "C3", "hoelder": "C4", "panel": "C5"},
+    **{"exact": "C0", "rdp_tight": "C2", "theorem": "C3"},
+}
 # Lines with the same marker measure against the same sensitivity, so they may be compared.
-MARKERS = {"C": "", "remove_sum": "", "2C": "o", "remove_mean": "o", "pairwise": "^"}
+MARKERS = {
+    **{"C": "", "remove_sum": "", "2C": "o", "remove_mean": "o", "pairwise": "^"},
+    **{"bit": "", "bits": "s", "all": "D"},
+}
 LINES = "Means over seeds; solid a guarantee, dashed an estimate; the same marker, the same sensitivity."
 
 
@@ -26,7 +33,7 @@ def every_epsilon(axes: Axes, frame: pd.DataFrame, panel: EpsilonPanel) -> None:
             seeds.index.to_numpy(),
             seeds.to_numpy().mean(axis=1),
             label=label(spend),
-            color=f"C{COLOURS.index(spend.composition or spend.accountant)}",
+            color=COLOURS[spend.composition or spend.accountant],
             linestyle="--" if spend.kind == "estimate" else "-",
             marker=MARKERS[spend.distance or spend.sensitivity],
             markevery=max(1, len(seeds) // 8),
@@ -47,7 +54,9 @@ def logarithmic(axes: Axes, label: str) -> None:
     # Over more than two decades there is no place for more than the powers of ten.
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda epsilon, _: f"{epsilon:g}"))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value:g}" if value < 1e5 else delta(value))
+    )
 
 
 def label(spend: Choice) -> str:
@@ -58,4 +67,5 @@ def label(spend: Choice) -> str:
 def notes(frame: pd.DataFrame, declared: EpsilonsFigure) -> list[str]:
     """Return what the lines mean."""
     spends = [spend for panel in declared.panels for spend in panel.spends]
-    return [LINES, *accountings(spends), ESTIMATE]
+    estimates = [ESTIMATE] if any(spend.kind == "estimate" for spend in spends) else []
+    return [LINES, *accountings(spends), *estimates]

@@ -1,5 +1,6 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
 from math import ceil
@@ -12,11 +13,12 @@ import matplotlib
 import pandas as pd
 
 from fedpriv.atomic import writing
-from fedpriv.report import attacker, curves, every_epsilon, growing
+from fedpriv.report import attacker, curves, divergence, every_epsilon, growing, sweep
 from fedpriv.report.collect import load
 from fedpriv.report.declared_figures import FigureSpec, Panel, SpendLine
 from fedpriv.report.footnotes import data, instances, settings, stand_ins
 from fedpriv.report.reading import present, spent
+from fedpriv.report.sent import evaluations, noises, responses
 
 matplotlib.use("agg")  # no display: figures are files
 
@@ -39,6 +41,8 @@ KINDS = {
     "epsilons": Kind(every_epsilon.every_epsilon, every_epsilon.notes),
     "growth": Kind(growing.growing, growing.notes),
     "attacker": Kind(attacker.attacker, attacker.notes),
+    "divergence": Kind(divergence.divergences, divergence.notes),
+    "sweep": Kind(sweep.sweep, sweep.notes),
 }
 PANEL_WIDTH, PANEL_HEIGHT = 2.45, 2.3  # inches, as everything here
 TITLE_LINE, LEGEND_LINE, GAP = 0.15, 0.15, 0.07
@@ -80,7 +84,8 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
     grid.set_height_ratios(strips)
     title = figure.suptitle("", x=EDGE, ha="left")
     above = TITLE_LINE * (wrapped(title, [titled(declared) + stand_ins(used)]) + 1)
-    said = [*data(used), *settings(used), *instances(used), *left_out(frame, parts, panels)]
+    parts_said = (data, settings, instances, responses, noises, evaluations)
+    said = [note for part in parts_said for note in part(used)] + left_out(frame, parts, panels)
     notes = figure.text(EDGE, 0, "", va="bottom", fontsize=6, color="#606060")
     wrapped(notes, said + KINDS[declared.kind].notes(frame, declared))
     # The notes are at the bottom, as high as they are; the rest is laid out above them.
@@ -150,11 +155,16 @@ def left_out(frame: pd.DataFrame, parts: Sequence[Panel], panels: Sequence[Panel
     """Return the notes that name the panels, and the lines in the others, that could not be drawn."""
     missing, uncounted = [part.title for part in parts if part not in panels], []
     for panel in panels if len(parts) > len(missing) else ():
+        drawn = Counter(line.label for line in panel.drawn())
+        absent = Counter(line.label for line in panel.drawn() if not present(frame, line.run))
+        for label, count in absent.items():
+            part = " (in part)" if count < drawn[label] else ""
+            missing.append(": ".join(filter(None, (panel.title, label))) + part)
         for line in panel.drawn():
-            name = ": ".join(filter(None, (panel.title, line.label)))
-            if not present(frame, line.run):
-                missing.append(name)
-            elif isinstance(line, SpendLine) and spent(frame, line.run, line.spend).empty:
+            if not (isinstance(line, SpendLine) and present(frame, line.run)):
+                continue
+            if spent(frame, line.run, line.spend).empty:
+                name = ": ".join(filter(None, (panel.title, line.label)))
                 uncounted.append(f"{name} ({line.spend})")
     notes = [f"Not run in this preset: {'; '.join(missing)}."] if missing else []
     return notes + ([f"Not in the ledger: {'; '.join(uncounted)}."] if uncounted else [])

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv.report.cells import several
 from fedpriv.report.interval import METHOD
+from fedpriv.report.sent import evaluations, noises, responses
 from fedpriv.report.spends import Choice
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
@@ -18,6 +20,10 @@ SEQUENTIAL = (
 MEAN_CLIPPED = (
     "Where only the mean of a batch was clipped, an instance ε that takes C for its sensitivity is what the "
     "paper claims, not a guarantee; that clipping certifies 2C."
+)
+TENSOR = (
+    "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
+    "tensor."
 )
 # What each word of an accounting means.
 ACCOUNTINGS = {
@@ -43,7 +49,7 @@ def stand_ins(frame: pd.DataFrame) -> str:
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
-    parts = (data, models, seeds, settings, instances, accounting, machines)
+    parts = (data, models, seeds, settings, instances, responses, noises, evaluations, accounting, machines)
     notes = [note for part in parts for note in part(frame)]
     names = sorted(set(missing))
     return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
@@ -151,22 +157,15 @@ def instances(frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-def several(values: Iterable[float]) -> str:
-    """Return up to three different numbers, or the range of more."""
-    found = sorted(set(values))
-    if len(found) <= 3:
-        return ", ".join(f"{value:.3g}" for value in found)
-    return f"{found[0]:.3g} to {found[-1]:.3g}"
-
-
 def accounting(frame: pd.DataFrame) -> list[str]:
     """Say which ε are not what they seem."""
     counted = frame.loc[(frame["accountant"] != "") & (frame["unit"] != "none")]
     notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
     unmet = counted.loc[~counted["assumptions_met"]]
-    examples = unmet["unit"] == "instance"
+    examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
     reasons = {
-        MISMATCH: ~examples,
+        MISMATCH: ~examples & ~bits,
+        TENSOR: bits,
         SEQUENTIAL: unmet["accounting"] == "sequential",
         MEAN_CLIPPED: examples & ~unmet["per_example_clip"],
     }

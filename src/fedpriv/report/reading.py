@@ -9,12 +9,17 @@ from fedpriv.report.spends import WORDS, Choice
 READING = ["round", "accuracy"]
 
 
-def accuracies(frame: pd.DataFrame, run: str) -> pd.DataFrame:
-    """Return seed, round and test_accuracy of every evaluated round of `run`, once each, in order."""
-    rounds = frame.loc[frame["run"] == run, ["seed", "round", "test_accuracy"]]
-    return (
-        rounds.dropna().drop_duplicates(["seed", "round"]).sort_values(["seed", "round"], ignore_index=True)
-    )
+def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFrame:
+    """Return seed, round and test_accuracy of every evaluated round of `run`, once each, in order.
+
+    `drawn` asks for the accuracy of some clients, drawn with replacement. Where all clients hold the weights
+    of the server, that is the accuracy of these.
+    """
+    rounds = frame.loc[frame["run"] == run, ["seed", "round", "test_accuracy", "test_accuracy_drawn"]]
+    if drawn:
+        rounds["test_accuracy"] = rounds["test_accuracy_drawn"].fillna(rounds["test_accuracy"])
+    rounds = rounds.drop(columns="test_accuracy_drawn").dropna().drop_duplicates(["seed", "round"])
+    return rounds.sort_values(["seed", "round"], ignore_index=True)
 
 
 def counted(frame: pd.DataFrame, spend: Choice) -> pd.DataFrame:
@@ -34,6 +39,16 @@ def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
     last = accuracies(frame, run).groupby("seed").last()
     return last.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
+
+
+def best_drawn(frame: pd.DataFrame, run: str) -> pd.DataFrame:
+    """Return the reading of `run` at the best round of drawn clients, which the test split itself decides."""
+    read = accuracies(frame, run, drawn=True)
+    best = read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed")
+    return best.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
+
+
+MEASURES = {"last": at_end, "best_drawn": best_drawn}
 
 
 def within(frame: pd.DataFrame, run: str, *budgets: tuple[Choice, float]) -> pd.DataFrame:

@@ -61,15 +61,15 @@ class Column(Frozen):
     label: str
 
     def by_unit(self) -> Mapping[str, Choice]:
-        """Return how the ε are counted that it is read within."""
-        raise NotImplementedError
+        """Return how the ε are counted that it is read within; none: it is read at the last round."""
+        return {}
 
 
 class Row(Frozen):
-    """One setting: a baseline run beside private ones."""
+    """One setting: private runs, beside a baseline run if there is one."""
 
     clients: PositiveInt
-    baseline: Baseline
+    baseline: Baseline | None = None
 
     @property
     def key(self) -> int | str:
@@ -107,12 +107,13 @@ class Rows(TableSpec):
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the label of every column of accuracies, the baseline first."""
-        return {BASELINE: "Baseline"} | {name: column.label for name, column in self.columns.items()}
+        """Return the label of every column of accuracies, the baseline first, if every row has one."""
+        baseline = {BASELINE: "Baseline"} if all(row.baseline for row in self.rows) else {}
+        return baseline | {name: column.label for name, column in self.columns.items()}
 
     def cell(self, row: Row, name: str) -> Cell:
         """Return the cell of column `name`."""
-        if name == BASELINE:
+        if name == BASELINE and row.baseline:
             return Cell(row.baseline.run, (), row.baseline.accuracy)
         affords = row.affords(name)
         spends = self.columns[name].by_unit()

@@ -7,11 +7,11 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import Frozen
 
-Accountant = Literal["moments", "rdp", "pld", "bayesian"]
+Accountant = Literal["moments", "rdp", "pld", "bayesian", "rdp_tight", "exact", "theorem"]
 Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean", "pairwise"]
 RightTerm = Literal["both_left", "as_printed"]
-Sensitivity = Literal["C", "2C"]
+Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
 Accounting = Literal["sequential", "parallel", "sum", "upload"]
 Empty = Literal[""]
 
@@ -23,6 +23,14 @@ WORDS = {
     "sensitivity": get_args(Sensitivity),
     "accounting": get_args(Accounting),
 }
+# What neighbours differ in, in words.
+SENSITIVITIES = {
+    **{"C": "sensitivity C", "2C": "sensitivity 2C"},
+    **{"bit": "one bit", "bits": "all bits", "all": "everything sent"},
+}
+# Sensitivity -> who counts it, from randomised response and from Gaussian noise.
+OF_BITS = {"bit": ("rdp", "rdp_tight", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
+OF_NOISE = ("moments", "rdp", "pld")
 
 
 class Choice(Frozen):
@@ -38,9 +46,14 @@ class Choice(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _usual(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Fill in what is meant when it is not said: the sensitivity C, and the left term on both sides."""
+        """Fill in what is meant when it is not said.
+
+        That is the sensitivity C, the left term on both sides, and of bits that every upload is seen.
+        """
         if value.get("accountant") == "bayesian":
             return {"right_term": "both_left"} | value
+        if value.get("sensitivity") in OF_BITS:
+            return {"accounting": "upload"} | value
         return {"sensitivity": "C"} | value
 
     @model_validator(mode="after")
@@ -59,6 +72,17 @@ class Choice(Frozen):
                     "wanted": " ".join(wanted),
                 },
             )
+        counted = OF_BITS.get(self.sensitivity, OF_NOISE)
+        if self.sensitivity and self.accountant not in counted:
+            raise PydanticCustomError(
+                "choice",
+                "found {accountant} with sensitivity {sensitivity}, allowed: {sensitivity} with {counted}",
+                {
+                    "accountant": self.accountant,
+                    "sensitivity": self.sensitivity,
+                    "counted": "|".join(counted),
+                },
+            )
         return self
 
     @property
@@ -75,11 +99,11 @@ class Choice(Frozen):
         if self.accountant == "bayesian":
             literal = ", right term as printed" if self.right_term == "as_printed" else ""
             return f"{counted}, {self.composition}, {self.distance}{literal}"
-        return f"{counted}, sensitivity {self.sensitivity}"
+        return f"{counted}, {SENSITIVITIES[self.sensitivity]}"
 
 
 def _from_words(value: Any) -> Any:
-    """Read `bayesian product remove_mean` or `sum moments 2C`: every word belongs to one column only."""
+    """Read `bayesian product remove_mean`, `sum moments 2C`, `bit exact`: a word is of one column only."""
     if not isinstance(value, str):
         return value
     read: dict[str, str] = {}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.schemes.base import Bounded, Facts, Round, Scheme, Unit
@@ -29,7 +29,8 @@ class DpflBnn(Scheme):
     """Keep every uploaded bit with probability 1/2 + `gamma`, flip it otherwise; the server averages.
 
     With γ = 1/2 nothing is flipped, with γ = 0 the upload carries no information. `debias` divides the mean
-    by 2γ, so that its expectation is the mean of the true bits.
+    by 2γ, so that its expectation is the mean of the true bits. `gain` is ours: where nothing is flipped, 2γ'
+    does to the mean what flips at γ' do to it on average, without their noise.
     """
 
     name: Literal["dpfl_bnn"] = "dpfl_bnn"
@@ -38,6 +39,7 @@ class DpflBnn(Scheme):
     gamma: Annotated[float, Field(ge=0, le=0.5)]
     noise: Literal["coordinate", "tensor"] = "coordinate"
     debias: bool = False
+    gain: PositiveFloat = 1.0  # what the server multiplies the mean by
 
     @model_validator(mode="after")
     def _something_left(self) -> DpflBnn:
@@ -72,7 +74,7 @@ class DpflBnn(Scheme):
 
     def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
         mean, facts = super().combine(bounded, now)
-        return mean / (2 * self.gamma) if self.debias else mean, facts
+        return mean * (self.gain / (2 * self.gamma) if self.debias else self.gain), facts
 
 
 def flips(gamma: float, noise: str, shape: tuple[int, ...], now: Round) -> np.ndarray:

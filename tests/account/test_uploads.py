@@ -1,0 +1,78 @@
+"""Noise that clients add to what they send, with any scheme: all that hides them from who receives it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpriv.account import bayesian, moments, pld, rdp
+from fedpriv.account.events import Mechanism
+from fedpriv.account.ledger import ledger
+from fedpriv.account.spend import Deltas
+from fedpriv.account.views import of_server, of_uploads, views
+
+DELTAS = Deltas(1e-5, 1e-6)
+
+
+def seen(trace: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return unit and accounting of every view of a trace."""
+    return [(view.unit, view.accounting) for view in views(trace, {})]
+
+
+def noisy(trace: pd.DataFrame, **facts: float | list[float]) -> pd.DataFrame:
+    """Return the trace with noise on uploads: multiplier 2."""
+    return trace.assign(**({"upload_l2": 0.5, "upload_noise_std": 1.0} | facts))
+
+
+def test_noise_on_uploads_has_a_view_beside_those_of_the_scheme(make_trace, make_instances) -> None:
+    bare = make_trace(multiplier=0.0, clip=np.inf).assign(unit="none")
+    assert seen(noisy(bare)) == [("client", "upload")]
+    assert seen(noisy(make_trace())) == [("client", ""), ("client", "upload")]
+    instances = [("instance", "sequential"), ("instance", "parallel")]
+    assert seen(noisy(make_instances())) == [("client", "upload"), *instances]
+    split = make_instances(unit="both", server_multiplier=3.0)
+    assert seen(noisy(split)) == [("client", ""), ("client", "upload"), *instances]
+
+
+def test_joint_noise_is_counted_as_ever_and_more_of_it_does_no_harm(make_instances) -> None:
+    joint = make_instances(joint=True)
+    assert seen(noisy(joint)) == seen(joint)
+    more, same = (of_uploads(trace, {}) for trace in (noisy(joint), joint))
+    assert more.mechanisms == same.mechanisms
+
+
+@pytest.mark.parametrize("accountant", [moments, rdp, pld])
+def test_an_upload_is_a_client_alone_with_its_noise_in_every_round(make_trace, accountant) -> None:
+    found = accountant.curves(of_uploads(noisy(make_trace(rounds=6, rate=0.1)), {}), 1e-5)
+    full = make_trace(rounds=6, rate=1.0, multiplier=2.0, law="full")
+    expected = accountant.curves(of_server(full, {}), 1e-5)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.epsilon, other.epsilon)
+    assert [one.relation for one in found] == ["zero_out", "replace_one"]
+
+
+def test_cohorts_of_a_fixed_size_change_nothing_about_single_uploads(make_trace) -> None:
+    fixed, poisson = (of_uploads(noisy(make_trace(rounds=3, law=law)), {}) for law in ("fixed", "poisson"))
+    assert fixed.law == "full" and fixed.mechanisms == poisson.mechanisms
+
+
+def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace) -> None:
+    trace = noisy(make_trace(rounds=3), upload_noise_std=[1.0, 0.0, 1.0], cohort_size=[4, 0, 4])
+    view = of_uploads(trace, {})
+    assert view.mechanisms[0] == Mechanism("full", 1000, 0, 1.0, 2.0)
+    assert view.counts.sum(axis=1).tolist() == [1, 0, 1]
+    epsilon = moments.curves(view, 1e-5)[0].epsilon
+    assert epsilon[0] == epsilon[1] < epsilon[2] < np.inf
+
+
+def test_without_a_bound_beneath_it_noise_hides_nothing(make_trace) -> None:
+    frame = ledger(noisy(make_trace(rounds=3).assign(unit="none"), upload_l2=np.inf), {}, DELTAS)
+    assert set(frame["accounting"]) == {"upload"} and np.isinf(frame["epsilon"]).all()
+
+
+@pytest.mark.parametrize("accountant", [moments, rdp, pld, bayesian])
+def test_what_is_sent_in_the_clear_is_hidden_by_no_noise_on_the_rest(make_instances, accountant) -> None:
+    trace = make_instances(rounds=3, joint=True).assign(clear_values=[0, 568, 0])
+    distances = {"remove_sum": np.full((3, 8), 0.1), "instance_remove_sum": np.full((3, 1, 10, 8), 0.01)}
+    for view in views(trace, distances):
+        for curve in accountant.curves(view, 1e-5):
+            assert np.isfinite(curve.epsilon).tolist() == [True, False, False]

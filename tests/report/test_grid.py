@@ -1,0 +1,86 @@
+"""Rows and columns of runs, as a paper prints them."""
+
+import pytest
+from made_claims import claim
+from made_runs import write_run
+
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
+from fedpriv.report import render
+from fedpriv.report.collect import collect, load
+from fedpriv.report.declared_tables import GridTable
+from fedpriv.report.rows import with_cells
+from fedpriv.report.tables import KINDS
+
+GRID = {
+    "kind": "grid",
+    "place": "Evaluation",
+    "title": "Accuracy",
+    "heading": "ε",
+    "columns": {"c3": {"label": "δ = 0.01 (c = 3)"}, "c1": {"label": "δ = 0.76 (c = 1)"}},
+    "rows": [
+        {
+            "label": epsilon,
+            "clients": 100,
+            "runs": {column: f"e{epsilon}_{column}" for column in ("c3", "c1")},
+            "published": published,
+        }
+        for epsilon, published in (("10", {"c3": 0.1173, "c1": 0.4171}), ("100", {"c3": 0.748}))
+    ],
+}
+
+
+@pytest.fixture
+def declared() -> GridTable:
+    return GridTable.model_validate(GRID)
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("grid")
+    made = {"e10_c3": 0.1, "e10_c1": 0.42, "e100_c1": 0.8}
+    runs = [
+        write_run(folder, run, seed, scheme="none", final=f) for run, f in made.items() for seed in range(2)
+    ]
+    return load(collect(runs, folder / "runs.parquet"))
+
+
+def test_a_grid_has_the_papers_layout_with_the_published_line_under_each(frame, declared):
+    table = KINDS["grid"](frame, declared, "grid")
+    assert table.title == "Evaluation. Accuracy"
+    assert [list(line.values()) for line in render.flat(table.display).to_dict("records")] == [
+        ["10", "reproduced", "10.1 ± 0.6", "42.1 ± 0.6"],
+        ["10", "published", "11.73", "41.71"],
+        ["100", "reproduced", "—", "80.0 ± 0.6"],
+        ["100", "published", "74.80", ""],
+    ]
+    assert "Not run in this preset: e100_c3." in table.notes
+
+
+def test_the_csv_of_a_grid_holds_what_comparisons_read(frame, declared):
+    tidy = KINDS["grid"](frame, declared, "grid").tidy.query("quantity == 'accuracy'")
+    assert len(tidy.query("source == 'published'")) == 3
+    assert set(tidy.query("source == 'reproduced'")["status"]) == {"ok", "not run"}
+
+
+def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
+    check = {"name": "published_accuracy", "tables": ["grid"], "column": "c3", "tolerance": 0.02}
+    tables = with_cells({"grid": declared})
+    judged = claim(check | {"labels": ["10"]}).check
+    judged.validate_names("claims.it", tables, list(declared.runs()))
+    (outcome,) = judged.outcomes(frame, tables)
+    assert outcome.cell == "Evaluation, 10" and outcome.margins == pytest.approx([0.0027, 0.0037])
+
+
+@pytest.mark.parametrize(
+    "key, value, words",
+    [
+        ("runs", {"c3": "a"}, "exactly the columns c3, c1"),
+        ("published", {"c2": 0.1}, "some of the columns c3, c1"),
+        ("label", "100", "every label once"),
+    ],
+)
+def test_a_grid_that_does_not_fit_together_is_refused(key, value, words):
+    rows = [GRID["rows"][0] | {key: value}, GRID["rows"][1]]
+    with pytest.raises(BadInput, match=words):
+        parse(GridTable.model_validate, GRID | {"rows": rows}, "paper.yaml")

@@ -1,0 +1,215 @@
+"""Tables with a run in every line: what γ costs, what is sent, what changed, what a label certifies."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_runs import write_run
+
+from fedpriv.account.calibrate import epsilon
+from fedpriv.errors import BadInput
+from fedpriv.report import cells, render
+from fedpriv.report.collect import collect, load
+from fedpriv.report.declared import TABLES
+from fedpriv.report.tables import KINDS, write
+
+GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
+TENSOR = {"flips": "tensor", "clear_values": 500, "upload_bytes": 125 + 2000}
+LINES = [{"run": run, "label": f"γ = {gamma:g}"} for run, gamma in GAMMAS.items()]
+DECLARED = {
+    "gammas": {"title": "What γ costs", "place": "ours, beside Figure 3", "lines": LINES},
+    "uploads": {
+        "title": "What is sent",
+        "lines": [*LINES[2:], {"run": "tensor", "label": "shared"}, {"run": "gauss", "label": "Gaussian"}],
+    },
+    "ablation": {"title": "One thing changed", "match": "t*", "reference": "tenth"},
+    "labels": {
+        "title": "Labels",
+        "place": "Evaluation",
+        "spend": "upload rdp 2C",
+        "lines": [{"run": f"nbafl_{name}", "label": name} for name in ("document", "repository", "bare")],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the collected runs: three γ with two seeds each, and others with one."""
+    folder = tmp_path_factory.mktemp("lines")
+    made = [
+        write_run(
+            folder,
+            run,
+            seed,
+            scheme="dpfl_bnn",
+            final=0.9 + gamma / 10,
+            drawn=0.98,
+            scale=10 * gamma,
+            facts={"gamma": gamma, "share_flipped": 0.5 - gamma},
+            config={"scheme": {"gamma": gamma}},
+        )
+        for run, gamma in GAMMAS.items()
+        for seed in range(2)
+    ]
+    shared = {"model": {"bn": "shared"}, "scheme": {"noise": "tensor"}}
+    made.append(
+        write_run(folder, "tensor", 0, scheme="dpfl_bnn", final=0.8, drawn=0.95, facts=TENSOR, config=shared)
+    )
+    made.append(write_run(folder, "gauss", 0, scheme="client_dp", final=0.85))
+    for scaling in ("document", "repository"):
+        made.append(
+            write_run(folder, f"nbafl_{scaling}", 0, scheme="nbafl", config={"scheme": {"scaling": scaling}})
+        )
+    bare = {"upload_l2": np.inf, "broadcast_noise_std": 0.002}
+    made.append(write_run(folder, "nbafl_bare", 0, scheme="nbafl", scale=np.inf, facts=bare))
+    return collect(made, folder / "runs.parquet")
+
+
+@pytest.fixture(scope="module")
+def frame(runs: Path) -> pd.DataFrame:
+    return load(runs)
+
+
+def table_of(frame: pd.DataFrame, kind: str, **changed: object) -> render.Table:
+    return KINDS[kind](frame, TABLES[kind].model_validate(DECLARED[kind] | changed), kind)
+
+
+def lines(table: render.Table) -> list[dict]:
+    return render.flat(table.display).to_dict("records")
+
+
+def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(frame):
+    assert lines(table_of(frame, "gammas"))[2] == {
+        "Run": "γ = 0.1",
+        "γ": "0.1",
+        "Bits flipped (%)": "40.0",
+        "ε of one bit exact": "23.65",
+        "ε of one bit best order": "26.15",
+        "ε of one bit Theorem 1": "28.31",
+        "ε of all bits uploads seen": "6.70 · 10⁵",
+        "ε of all bits sum seen": "7400",
+        "ε of a client uploads seen": "6.70 · 10⁵",
+        "ε of a client sum seen": "7400",
+        "Accuracy (%) last round": "91.0 ± 0.6",
+        "Accuracy (%) best round of drawn clients": "98.0",
+        "Sent by a client a round bytes": "125",
+        "Sent by a client a round smaller than float32": "32.0×",
+    }
+
+
+def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(frame):
+    few = table_of(frame, "gammas", lines=LINES[1:])
+    assert not any(note.startswith("∞") for note in few.notes)
+    endless = frame.assign(epsilon=np.inf)
+    table = table_of(endless, "gammas")
+    assert lines(table)[0]["ε of a client uploads seen"] == "∞"
+    assert any(note.startswith("∞: nothing was flipped") for note in table.notes)
+
+
+def test_the_notes_say_what_was_flipped_how_and_whose_accuracy_it_is(frame):
+    notes = "\n".join(table_of(frame, "uploads").notes)
+    for words in (
+        "Randomised response, γ = 0.1: a coin for every weight, as the paper defines it; 1,000 bits an "
+        "upload; no batch normalisation; β = 0.2.",
+        "one coin for all weights of a tensor, as the released code has it",
+        "batch normalisation sent in the clear (500 numbers)",
+        "the mean over all clients' own weights",
+        "before the last round on one of 10 test examples. Drawn: 50 clients",
+        "test split itself chooses the round",
+    ):
+        assert words in notes
+
+
+def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(frame):
+    some = frame.assign(assumptions_met=frame["sensitivity"] != "bit")
+    notes = "\n".join(table_of(some, "gammas").notes)
+    assert "one coin flips a whole tensor" in notes and "Sampling mismatch" not in notes
+
+
+def test_the_notes_of_an_epsilon_say_for_whom_it_is(frame):
+    notes = "\n".join(table_of(frame, "gammas").notes)
+    assert "unit one bit of a client, neighbours by replace_one, δ = 10⁻³" in notes
+    assert "unit client, neighbours by replace_one, δ = 10⁻³" in notes
+    assert "sum: against who sees only the sum" in notes
+
+
+def test_uploads_are_held_against_the_same_numbers_in_float32(frame):
+    binary, shared, gaussian = lines(table_of(frame, "uploads"))
+    sent = "Sent by a client a round "
+    assert [line[f"{sent}numbers"] for line in (binary, shared, gaussian)] == ["1,000", "1,500", "1,000"]
+    assert [line[f"{sent}bytes"] for line in (binary, shared, gaussian)] == ["125", "2,125", "4,000"]
+    assert shared[f"{sent}bytes in float32"] == "6,000" and shared[f"{sent}smaller than float32"] == "2.8×"
+    assert gaussian[f"{sent}smaller than float32"] == "1.0×"
+
+
+def test_an_ablation_shows_the_keys_that_differ_and_points_over_its_reference(frame):
+    table = table_of(frame, "ablation")
+    reference, tensor = lines(table)
+    keys = {name for name in tensor if "." in name and "(" not in name}
+    assert keys == {"model.bn", "scheme.noise", "server.learning_rate"}
+    assert (reference["Run"], tensor["Run"]) == ("tenth", "tensor")
+    assert (tensor["model.bn"], reference["model.bn"]) == ("shared", "none")
+    assert tensor["Difference (points) last round"] == "−11.0"
+    assert tensor["Difference (points) best round of drawn clients"] == "−3.0"
+    assert table.tidy.query("quantity == 'gain_last'")["model.bn"].tolist() == ["none", "shared"]
+
+
+def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_weights(frame):
+    *_, gaussian = lines(table_of(frame, "uploads"))
+    assert gaussian["Accuracy (%) best round of drawn clients"] == gaussian["Accuracy (%) last round"]
+
+
+def test_a_label_stands_beside_what_it_would_certify_and_what_holds(frame):
+    document, repository, _ = lines(table_of(frame, "labels"))
+    assert document["ε/c"] == "10" and document["On the label ε"] == "10"
+    assert document["On the label δ"] == "0.758" and document["Noise, std upload"] == "0.004"
+    # Twenty rounds of noise c T/ε = 2 on a sensitivity of one; the repository has lost a factor of two.
+    plan = {"sampling_rate": 1, "rounds": 20, "delta": 1e-3, "accountant": "pld"}
+    for line, multiplier in ((document, 2.0), (repository, 1.0)):
+        assert line["ε if 2C/n held"] == cells.epsilon([epsilon(noise_multiplier=multiplier, **plan).epsilon])
+        assert line["ε that holds"] == "500.00"
+
+
+def test_noise_over_an_unbounded_upload_certifies_nothing(frame):
+    table = table_of(frame, "labels")
+    assert lines(table)[2]["ε that holds"] == "∞"
+    assert any(note.startswith("∞: nothing bounds an upload") for note in table.notes)
+    notes = "\n".join(table.notes)
+    assert "on uploads of std 0.004 at least; beneath it the norm bounded by 0.1 or nothing" in notes
+    assert "before broadcasts of std 0, 0.002" in notes
+
+
+def test_the_label_of_a_run_that_has_none_is_refused(frame):
+    with pytest.raises(BadInput, match="labels: tenth: scheme: name: found 'dpfl_bnn'"):
+        table_of(frame, "labels", lines=LINES[2:])
+
+
+@pytest.mark.parametrize("kind", DECLARED)
+def test_a_table_of_which_nothing_was_run_says_so(frame, kind, tmp_path):
+    nothing = frame.iloc[:0]
+    table = table_of(nothing, kind)
+    assert all(line["Run"].endswith("(not run)") for line in lines(table))
+    assert any(note.startswith("Not run in this preset: ") for note in table.notes)
+    render.write(table, tmp_path / kind)
+    assert pd.read_csv(tmp_path / f"{kind}.csv").empty
+
+
+@pytest.mark.parametrize("kind", DECLARED)
+def test_every_table_becomes_four_files_of_which_the_latex_is_ascii(runs, kind, tmp_path):
+    written = write(runs, TABLES[kind].model_validate(DECLARED[kind]), tmp_path / kind)
+    assert [path.suffix for path in written] == [".csv", ".md", ".tex", ".html"]
+    assert (tmp_path / f"{kind}.tex").read_text().isascii()
+
+
+def test_every_epsilon_of_the_csv_comes_with_its_meaning(frame):
+    tidy = table_of(frame, "gammas").tidy.query("quantity == 'epsilon'")
+    assert len(tidy) == 3 * 7
+    assert (
+        tidy[["accountant", "accounting", "sensitivity", "unit", "relation", "delta"]].notna().all(axis=None)
+    )
+
+
+def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(frame):
+    table = table_of(frame, "gammas", lines=[{"run": "gauss", "label": "Gaussian"}])
+    assert lines(table)[0]["ε of one bit exact"] == cells.NONE
