@@ -9,23 +9,24 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop paper search reference test check docs clean
+.PHONY: help demo laptop binary paper search reference test check docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 demo: ## every table and figure, small, from bundled data: minutes, no data download
 laptop: ## the rows for 100 clients on real data: hours on a CPU
+binary: ## binary networks as published, the i.i.d. panels and the ablation: three hours on a CPU
 paper: ## everything as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
-demo laptop paper search: $(INSTALLED)
+demo laptop binary paper search: $(INSTALLED)
 	$(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
 	$(BIN)/snakemake --configfile config/$@.yaml --cores 1 --report results/$@/report.html
 	@echo "The report: results/$@/report.html"
 
-reference: ## keep the tables, figures and claims of `laptop` and `search` in git
-	cd results && find laptop search ! -name '*.html' \( -path '*/tables/*' -o -path '*/figures/*' \
-		-o -path 'laptop/*/claims.*' \) -exec cp --parents {} reference \;
+reference: ## keep the tables, figures and claims of `laptop`, `binary` and `search` in git
+	cd results && find laptop binary search ! -name '*.html' \( -path '*/tables/*' -o -path '*/figures/*' \
+		-o -path 'laptop/*/claims.*' -o -path 'binary/*/claims.*' \) -exec cp --parents {} reference \;
 
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2

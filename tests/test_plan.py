@@ -17,7 +17,7 @@ from fedpriv.plan import load_preset, make_plan, merge, partition_id
 from fedpriv.report.declared_tables import BudgetTable, JointTable
 
 CONFIG = Path(__file__).parents[1] / "config"
-PRESETS = ("demo", "laptop", "paper")
+PRESETS = ("demo", "laptop", "binary", "paper")
 PAPER = {
     "paper": "small",
     "title": "A paper",

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PRESETS = ("demo", "laptop", "paper")
+PRESETS = ("demo", "laptop", "binary", "paper")
 PAPER = {
     "paper": "tiny",
     "title": "A tiny paper",
