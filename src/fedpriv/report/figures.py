@@ -166,5 +166,5 @@ def left_out(frame: pd.DataFrame, parts: Sequence[Panel], panels: Sequence[Panel
             if spent(frame, line.run, line.spend).empty:
                 name = ": ".join(filter(None, (panel.title, line.label)))
                 uncounted.append(f"{name} ({line.spend})")
-    notes = [f"Not run in this preset: {'; '.join(missing)}."] if missing else []
+    notes = [f"Not run in this preset: {'; '.join(missing).removesuffix('.')}."] if missing else []
     return notes + ([f"Not in the ledger: {'; '.join(uncounted)}."] if uncounted else [])

@@ -31,6 +31,7 @@ def responses(frame: pd.DataFrame) -> list[str]:
             NORMALISATION[read["model"].get("bn", "none")] + (f" ({clear:,} numbers)" if clear else ""),
             f"β = {read['local'].get('mixing', 1):g}",
             *(["the mean divided by 2γ"] if read["scheme"].get("debias") else []),
+            *([f"the mean times {gain:g}"] if (gain := read["scheme"].get("gain", 1)) != 1 else []),
         ]
         found.setdefault("; ".join(words), []).append(float(str(gamma)))
     return [f"Randomised response, γ = {several(gammas)}: {words}." for words, gammas in found.items()]
