@@ -192,10 +192,10 @@ class Threads:
         if how:
             loss, private = self._private_steps(work, how, kept, client)
         else:
-            plan = batches(work, len(client.rows), client.rng)
+            plan = [client.rows[batch] for batch in batches(work, len(client.rows), client.rng)]
             uniforms = client.uniforms(len(plan), len(flat))
             steps = self._native_steps if self.net and work.optimizer == "adam" else self._steps
-            loss = steps(work, flat, kept, client.rows, plan, uniforms) if plan else 0.0
+            loss = steps(work, flat, kept, plan, uniforms) if plan else 0.0
         sent = self.task.effective(kept.weights, None if uniforms is None else uniforms[-1])
         update.copy_(sent if whole else sent - flat)
         return loss, private
@@ -215,16 +215,15 @@ class Threads:
         work: FedAvg,
         flat: torch.Tensor,
         kept: Kept,
-        rows: np.ndarray,
         plan: list[np.ndarray],
         uniforms: torch.Tensor | None,
     ) -> float:
-        """Take a step for each batch of the plan, in place; return the loss on the last one."""
+        """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
         weights, loss, running = kept.weights, 0.0, self.task.running
         for step, batch in enumerate(plan):
             used = self.task.effective(weights, None if uniforms is None else uniforms[step])
             gradient, before = torch.zeros_like(flat), weights[running]
-            here = torch.from_numpy(rows[batch])
+            here = torch.from_numpy(batch)
             loss, found = self._add_gradient(used, here, gradient, len(here), sign=1.0)
             optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
             settle(self.task, weights, before, found)
@@ -235,7 +234,6 @@ class Threads:
         work: FedAvg,
         flat: torch.Tensor,
         kept: Kept,
-        rows: np.ndarray,
         plan: list[np.ndarray],
         uniforms: torch.Tensor | None,
     ) -> float:
@@ -249,7 +247,7 @@ class Threads:
             self.net,
             self.task.inputs,
             self.task.labels,
-            torch.from_numpy(rows[np.concatenate(plan)].astype(np.int64)),
+            torch.from_numpy(np.concatenate(plan).astype(np.int64)),
             torch.tensor([len(batch) for batch in plan]),
             *(kept.weights, memory.first, memory.second, before, how, flat),
             None if uniforms is None else uniforms[:-1],

@@ -58,3 +58,24 @@ class Model(Frozen):
     def size(self, classes: int) -> int:
         """Return the number of parameters."""
         return sum(math.prod(shape) for shape in self.shapes(classes).values())
+
+
+class Normalised(Model):
+    """A model with batch normalisation: one forward pass, in training and after it."""
+
+    normalises: ClassVar[bool] = True
+
+    def forward(
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
+    ) -> torch.Tensor:
+        """Return the logits; with `weight` by the statistics of the batch, which are put into `found`."""
+        raise NotImplementedError
+
+    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+        return self.forward(params, x, None, {})
+
+    def learn(
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor, native: bool = False
+    ) -> tuple[torch.Tensor, Params]:
+        statistics: Params = {}
+        return self.forward(params, x, weight, statistics), statistics

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import PositiveInt
 
-from fedpriv.models.base import Handling, Model, Params
+from fedpriv.models.base import Handling, Normalised, Params
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fedpriv.native.small_net import Net
 
 
-class Bnn(Model):
+class Bnn(Normalised):
     """Two 3x3 convolutions and two dense layers on 28x28 grey images; `widths` are channels, channels, units.
 
     `bn` says who knows the batch normalisation: it is averaged in the clear (`shared`), stays with its
@@ -74,16 +74,7 @@ class Bnn(Model):
             return None
         return Net(self.widths[2], classes, True, self.normalises, self.binarise_input, self.threshold)
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
-        return self._pass(params, x, None, {})
-
-    def learn(
-        self, params: Params, x: torch.Tensor, weight: torch.Tensor, native: bool = False
-    ) -> tuple[torch.Tensor, Params]:
-        statistics: Params = {}
-        return self._pass(params, x, weight, statistics), statistics
-
-    def _pass(
+    def forward(
         self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
     ) -> torch.Tensor:
         from torch.nn import functional as F

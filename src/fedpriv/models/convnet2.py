@@ -6,20 +6,19 @@ that one): 5x5 convolutions of 32 and 64 channels, 2,048 hidden units, no dropou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
-from fedpriv.models.base import Handling, Model, Params
+from fedpriv.models.base import Handling, Normalised, Params
 
 if TYPE_CHECKING:
     import torch
 
 
-class ConvNet2(Model):
+class ConvNet2(Normalised):
     """The network for 28x28 grey images; the statistics of its normalisations are averaged in the clear."""
 
-    normalises: ClassVar[bool] = True
     name: Literal["convnet2"] = "convnet2"
     widths: tuple[PositiveInt, PositiveInt, PositiveInt] = (32, 64, 2048)
     mean: float = 0.9637  # of the pixels in [0, 1], of which it is taken away; FEMNIST's
@@ -49,16 +48,7 @@ class ConvNet2(Model):
     def handling(self, name: str) -> Handling:
         return "clear" if name.endswith((".mean", ".variance")) else "protected"
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
-        return self._pass(params, x, None, {})
-
-    def learn(
-        self, params: Params, x: torch.Tensor, weight: torch.Tensor, native: bool = False
-    ) -> tuple[torch.Tensor, Params]:
-        statistics: Params = {}
-        return self._pass(params, x, weight, statistics), statistics
-
-    def _pass(
+    def forward(
         self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
     ) -> torch.Tensor:
         from torch.nn import functional as F
