@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 
 
 class ConvNet2(Normalised):
-    """The network for 28x28 grey images; the statistics of its normalisations are averaged in the clear."""
+    """The network for 28x28 grey images.
+
+    The statistics of its batch normalisations are averaged in the clear (`bn: shared`), if there are any.
+    """
 
     name: Literal["convnet2"] = "convnet2"
+    bn: Literal["shared", "none"] = "shared"
     widths: tuple[PositiveInt, PositiveInt, PositiveInt] = (32, 64, 2048)
     mean: float = 0.9637  # of the pixels in [0, 1], of which it is taken away; FEMNIST's
     std: PositiveFloat = 0.1592  # of the pixels, by which they are divided
+
+    @property
+    def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.bn != "none"
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         first, second, units = self.widths
@@ -43,7 +51,8 @@ class ConvNet2(Normalised):
         }
         parts = ("mean", "variance")
         running = {f"norm{k}.{part}": (self.widths[k - 1],) for k in (1, 2) for part in parts}
-        return learned | running
+        every = learned | running
+        return {name: every[name] for name in every if self.normalises or not name.startswith("norm")}
 
     def handling(self, name: str) -> Handling:
         return "clear" if name.endswith((".mean", ".variance")) else "protected"
@@ -58,7 +67,8 @@ class ConvNet2(Normalised):
         x = (x.to(params["conv1.weight"].dtype) - self.mean) / self.std
         for layer in (1, 2):
             own = params[f"conv{layer}.weight"], params[f"conv{layer}.bias"]
-            x = normalise(params, f"norm{layer}", F.conv2d(x, *own, padding=2), weight, found)
+            x = F.conv2d(x, *own, padding=2)
+            x = normalise(params, f"norm{layer}", x, weight, found) if self.normalises else x
             x = F.max_pool2d(F.relu(x), 2)
         x = F.relu(F.conv2d(x, params["dense1.weight"], params["dense1.bias"]))
         return F.conv2d(x, params["dense2.weight"], params["dense2.bias"]).flatten(1)
