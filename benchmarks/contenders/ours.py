@@ -14,13 +14,11 @@ from fedpriv import inputs
 from fedpriv.config import Probe, Run, Speed
 from fedpriv.data import arrays
 from fedpriv.evaluate import one as evaluate
-from fedpriv.local import Client, Kept, Task, Workshop
-from fedpriv.models.flat import initial
+from fedpriv.local import Client, Task, Workshop
 from fedpriv.native import available
-from fedpriv.optimiser import fresh
 from fedpriv.resume import RoundState
 from fedpriv.streams import Streams
-from fedpriv.train import one_round
+from fedpriv.train import before, one_round
 
 GAMMA = 0.1  # of the randomised response on the bits of a binary network
 CHUNKS = {"float32": 100, "bfloat16": 200}  # examples in one pass; a bfloat16 takes half the cache
@@ -73,16 +71,6 @@ def speed(dtype: str) -> Speed:
 def task_of(run: Run, data: arrays.Arrays) -> Task:
     images, labels = torch.from_numpy(data.x_train), torch.from_numpy(data.y_train)
     return Task(run.model, data.classes, images, labels)
-
-
-def before(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
-    """Return the state before the first round, as `fedpriv.train.train` makes it."""
-    flat = initial(task.shapes, streams.torch("init"))
-    state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
-    if run.local.name == "fedavg" and run.local.persistent:
-        weights = flat.repeat(clients, 1)
-        state.clients = Kept(weights, fresh(weights))
-    return state
 
 
 def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, Any]:

@@ -233,10 +233,11 @@ class Stacks:
             gradients, (loss, found) = learn(used, x, y, weight)
             # A client that has finished stays as it is, whatever its optimiser would do without a gradient.
             active = torch.tensor([len(one) > 0 for one in now], device=self.device)
-            held = [part.clone() for part in (weights, *vars(kept.memory).values())]
+            parts, before = (weights, *vars(kept.memory).values()), weights[:, running]
+            held = [] if all(map(len, now)) else [part.clone() for part in parts]
             optimise(work, weights, add_penalty(work, gradients, weights, flat, running), kept.memory)
-            settle(self.task, weights, held[0][:, running], found)
-            for part, before in zip((weights, *vars(kept.memory).values()), held, strict=True):
-                part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), before))
+            settle(self.task, weights, before, found)
+            for part, old in zip(parts, held, strict=True) if held else ():
+                part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses

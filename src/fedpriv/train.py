@@ -75,11 +75,7 @@ def train(
     checkpoint = out / "resume" / "state.safetensors"
     state = resume.load(checkpoint, identity, device)
     if state is None:
-        flat = initial(task.shapes, streams.torch("init")).to(device)
-        state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
-        if run.local.name == "fedavg" and run.local.persistent:
-            weights = flat.repeat(clients.clients, 1)
-            state.clients = Kept(weights, fresh(weights))
+        state = before(run, task, streams, clients.clients)
 
     with (
         Workshop(task, speed) as workshop,
@@ -124,6 +120,16 @@ def train(
     record.write(out, state, run.probe.clients, run.probe.panel, summary)
     resume.forget(checkpoint)
     return out
+
+
+def before(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
+    """Return the state before the first round; persistent clients start from the server's weights."""
+    flat = initial(task.shapes, streams.torch("init")).to(task.inputs.device)
+    state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
+    if run.local.name == "fedavg" and run.local.persistent:
+        weights = flat.repeat(clients, 1)
+        state.clients = Kept(weights, fresh(weights))
+    return state
 
 
 def one_round(
