@@ -14,6 +14,7 @@ from fedpriv.errors import BadInput
 from fedpriv.local import Client, Task
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import initial, unflatten
+from fedpriv.noise import Noise
 from fedpriv.private import facts, poisson_batch, privatise
 from fedpriv.probe import leave_one_out
 from fedpriv.schemes.private_gradient import PrivateGradient
@@ -37,7 +38,9 @@ def clients():
     ends = np.cumsum(SIZES)
     return [
         Client(
-            np.arange(end - size, end), np.random.default_rng(end), torch.Generator().manual_seed(int(end))
+            np.arange(end - size, end),
+            np.random.default_rng(end),
+            Noise(torch.Generator().manual_seed(int(end))),
         )
         for size, end in zip(SIZES, ends, strict=True)
     ]
@@ -71,7 +74,7 @@ def test_a_backend_computes_the_private_gradient_of_a_plain_loop(task, backend, 
         if example:
             each = torch.stack([projected(one, example) for one in each])
         mean = each.sum(0) / B
-        noise = torch.empty(len(FLAT)).normal_(generator=client.noise)
+        noise = torch.empty(len(FLAT)).normal_(generator=client.noise.generator)
         clean = projected(mean, clip_l2)
         assert torch.allclose(-done.clean[place].double(), clean, atol=1e-5)
         expected = done.clean[place] - how.noise_std * noise
@@ -197,7 +200,7 @@ def test_the_noise_has_the_stated_std_on_every_coordinate():
     how = PrivateGradient(10, 5.0, 2.0, noise_multiplier=3.0, samples=0)
     assert how.noise_std == pytest.approx(0.6)
     zero = torch.zeros(200_000)
-    found = privatise(how, zero, zero[None, :0], 0, 0.0, torch.Generator().manual_seed(0))
+    found = privatise(how, zero, zero[None, :0], 0, 0.0, Noise(torch.Generator().manual_seed(0)))
     assert float(found.noisy.std()) == pytest.approx(0.6, rel=0.01)  # standard error 0.16 %
     assert not found.clean.any()
 

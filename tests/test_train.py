@@ -4,13 +4,14 @@ import random
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
 import pytest
 from made_run import BINARY, RUN, go, result
 
-from fedpriv import inputs
+from fedpriv import inputs, resume, summary
 from fedpriv.config import Run, Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
@@ -205,3 +206,40 @@ def test_the_schedule_goes_from_the_full_rate_to_the_final_fraction(schedule):
     assert rates[-1] == pytest.approx(0.4 if schedule == "constant" else 0.1)
     assert rates == sorted(rates, reverse=True)
     assert math.isclose(learning_rate(server, 1, 1), 0.4)
+
+
+WILD = RUN | {"scheme": "none", "server": {"learning_rate": 1e38}, "rounds": 9, "probe": {"clients": 0}}
+
+
+def test_a_run_whose_weights_are_no_longer_finite_ends_as_diverged(files, tmp_path):
+    out = go(WILD, files, tmp_path / "run")
+    told, trace = summary.load(out / "summary.json"), pd.read_parquet(out / "trace.parquet")
+    assert 0 < told["diverged"] < 9 and told["rounds"] == told["diverged"] == len(trace)
+    assert told["test_accuracy"] is None and np.isnan(trace["test_accuracy"].iloc[-1])
+
+
+def test_a_run_that_ends_well_has_not_diverged(files, tmp_path):
+    assert summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["diverged"] is None
+
+
+def test_a_summary_says_which_code_and_libraries_it_comes_from(files, tmp_path):
+    environment = summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["environment"]
+    assert environment["code"].startswith(version("fedpriv"))
+    assert environment["libraries"]["numpy"] == np.__version__
+
+
+def test_a_run_directory_has_one_process_at_a_time(files, tmp_path):
+    with (
+        resume.alone(tmp_path / "run/resume/state.safetensors"),
+        pytest.raises(BadInput, match="found another process that trains in it"),
+    ):
+        go(RUN, files, tmp_path / "run")
+    assert go(RUN, files, tmp_path / "run").is_dir()
+    assert not (tmp_path / "run/resume").exists()
+
+
+def test_a_finished_run_that_has_lost_a_file_is_trained_again(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    wanted = result(out)
+    (out / "distances.npz").unlink()
+    assert result(go(RUN, files, tmp_path / "run")) == wanted

@@ -6,7 +6,6 @@ the calculators start without torch.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -115,14 +114,14 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Train one run: data, partition and training in one process; a killed run goes on where it was."""
-    from fedpriv import single
+    from fedpriv import single, summary
 
     faster = {"device": device, "threads": threads, "dtype": dtype}
     fresh = single.train_one(config, paper, run, seed, out, resources, faster)
-    summary = json.loads((out / "summary.json").read_text())
+    told = summary.load(out / "summary.json")
     done = "trained" if fresh else "was there already"
-    text = f"{out}: {done}, accuracy {summary['test_accuracy']:.4f} after {summary['rounds']} rounds"
-    say(summary, [text], as_json)
+    end = "diverged" if told["test_accuracy"] is None else f"accuracy {told['test_accuracy']:.4f}"
+    say(told, [f"{out}: {done}, {end} after {told['rounds']} rounds"], as_json)
 
 
 @app.command()
@@ -207,17 +206,15 @@ def rr_epsilon(
 
 @app.command()
 def compare(
-    directory: Annotated[Path, typer.Argument(metavar="RESULTS/PAPER", help="A paper's finished results.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="RESULTS[/PAPER]", help="Finished results: of a paper, or of a preset.")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Show what a paper published beside what was reproduced, and the verdicts on its claims."""
+    """Show what papers published beside what was reproduced, and the verdicts on their claims."""
     from fedpriv.report import compare
 
-    facts = {
-        "accuracies": compare.published_and_reproduced(directory).to_dict("records"),
-        "claims": compare.read(directory / "claims.csv", ["claim", "verdict"]).to_dict("records"),
-    }
-    say(facts, [rendered(compare.compare(directory))], as_json)
+    say(compare.facts(directory), [rendered(compare.compare(directory))], as_json)
 
 
 def planners(accountant: str) -> Sequence[str]:
@@ -229,11 +226,12 @@ def planners(accountant: str) -> Sequence[str]:
 
 @app.command()
 def doctor(resources: Resources = Path("resources"), as_json: AsJson = False) -> None:
-    """Look at this machine: what is installed, what is fast, which data are there."""
+    """Look at this machine: what works, what to do about the rest; exit code 1 if nothing can work."""
     from fedpriv.doctor import diagnose
 
     findings = diagnose(resources)
     width = max(len(finding.name) for finding in findings)
-    text = [f"{finding.name:<{width}}  {finding.text}" for finding in findings]
-    say({finding.name: finding.text for finding in findings}, text, as_json)
-    raise typer.Exit(1 if any(finding.missing for finding in findings) else 0)
+    text = [f"{finding.name:<{width}}  {finding.state:<7}  {finding.text}" for finding in findings]
+    facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}
+    say(facts, text, as_json)
+    raise typer.Exit(1 if any(finding.state == "missing" for finding in findings) else 0)

@@ -84,6 +84,7 @@ class Run(Frozen):
     evaluate_every: PositiveInt = 1  # rounds; the last round is always evaluated
     evaluation: Evaluation = Evaluation()
     hooks: Hooks = Hooks()
+    secure_noise: bool = False  # noise, coins and draws of the operating system: never the same twice
     validation: NonNegativeInt = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()
     probe: Probe = Probe()

@@ -8,7 +8,7 @@ and never changes results beyond float tolerance: on a CPU each core works on it
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from fedpriv.config import Speed
 from fedpriv.models import Model
 from fedpriv.models.flat import Layout, Shapes, layout
 from fedpriv.models.sign import signs
+from fedpriv.noise import Noise
 from fedpriv.optimiser import Memory
 from fedpriv.private import Gradient
 from fedpriv.schemes.private_gradient import PrivateGradient
@@ -78,7 +79,7 @@ class Client(NamedTuple):
 
     rows: np.ndarray
     rng: np.random.Generator
-    noise: torch.Generator | None = None
+    noise: Noise | None = None
     signs: np.random.Generator | None = None  # of stochastic signs
     kept: Kept | None = None
 
@@ -87,6 +88,21 @@ class Client(NamedTuple):
         if self.signs is None:
             return None
         return torch.from_numpy(self.signs.random((steps + 1, numbers), dtype=np.float32))
+
+    def bookmark(self) -> Callable[[], None]:
+        """Return what puts the streams back to where they are now."""
+        generators = [one.bit_generator for one in (self.rng, self.signs) if one]
+        states = [one.state for one in generators]
+        seeded = self.noise.generator if self.noise else None
+        noise = seeded.get_state() if seeded else None
+
+        def back() -> None:
+            for one, state in zip(generators, states, strict=True):
+                one.state = state
+            if seeded and noise is not None:
+                seeded.set_state(noise)
+
+        return back
 
 
 class Done(NamedTuple):

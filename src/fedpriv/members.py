@@ -33,7 +33,7 @@ def working(
         Client(
             clients.client(one),
             streams.numpy("batches", round, int(one)),
-            streams.torch("instance", round, int(one), device) if how else None,
+            streams.noise("instance", round, int(one), device) if how else None,
             streams.numpy("signs", round, int(one)) if stochastic else None,
             own(state.clients, int(one), copied=place >= size) if state.clients else None,
         )

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from fedpriv.errors import BadInput
+from fedpriv.noise import Noise
 from fedpriv.probe import leave_one_out, width
 from fedpriv.schemes.base import Facts
 from fedpriv.schemes.gaussian import clip
@@ -32,7 +33,7 @@ def privatise(
     rows: torch.Tensor,
     size: int,
     share_clipped: float,
-    noise: torch.Generator,
+    noise: Noise,
 ) -> Gradient:
     """Return the gradient that leaves the client: N(0, noise_std² I) on the batch mean, clipped to clip_l2.
 
@@ -42,7 +43,7 @@ def privatise(
     """
     bounded, facts = clip(total[None], how.clip_l2)
     clean = bounded.updates[0]
-    noisy = clean + how.noise_std * torch.empty_like(clean).normal_(0.0, 1.0, generator=noise)
+    noisy = clean + how.noise_std * noise.like(clean)
     distances = {}
     if how.samples:
         for name, values in leave_one_out(total, rows, size, how.clip_l2).items():

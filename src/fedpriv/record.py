@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import resource
 from pathlib import Path
@@ -13,10 +12,14 @@ import pandas as pd
 import torch
 from safetensors.torch import save_file
 
+from fedpriv import frames, provenance, summary
 from fedpriv.atomic import writing
 from fedpriv.probe import padded, width
 from fedpriv.resume import RoundState
+from fedpriv.seal import OPEN, seal
 from fedpriv.trace import TRACE
+
+FILES = ("trace.parquet", "distances.npz", "model.safetensors", "summary.json")  # of a finished run
 
 
 def peak_mib(device: torch.device) -> float:
@@ -39,6 +42,8 @@ def environment(device: torch.device, dtype: str, threads: int) -> dict[str, Any
         "hardware": hardware,
         "threads": threads,
         "dtype": dtype,
+        "code": provenance.code(),
+        "libraries": provenance.libraries(),
     }
 
 
@@ -53,11 +58,13 @@ def processor() -> str:
 
 
 def finished(out: Path) -> str | None:
-    """Return the identity of the finished run in `out`, or None if there is none."""
-    try:
-        return json.loads((out / "summary.json").read_text())["identity"]
-    except (OSError, json.JSONDecodeError, KeyError):
+    """Return the identity of the finished run in `out`, or None if there is none or a file of it is gone.
+
+    Raises BadInput if the summary is damaged: nobody knows whose run it is.
+    """
+    if not all((out / name).exists() for name in FILES):
         return None
+    return summary.load(out / "summary.json").get("identity")
 
 
 def trace(state: RoundState) -> pd.DataFrame:
@@ -65,13 +72,11 @@ def trace(state: RoundState) -> pd.DataFrame:
     return pd.DataFrame(state.rows, columns=pd.Index(TRACE)).astype(TRACE)
 
 
-def write(out: Path, state: RoundState, probe: int, panel: int, summary: dict[str, Any]) -> None:
+def write(out: Path, state: RoundState, probe: int, panel: int, told: dict[str, Any]) -> None:
     """Write the four files of a run directory, each atomically; the summary last: it marks completion."""
     for torn in out.glob(".*.*"):  # left by a writer that was killed
         torn.unlink()
-    frame = trace(state)
-    with writing(out / "trace.parquet") as path:
-        frame.to_parquet(path, index=False)
+    frames.save(trace(state), out / "trace.parquet")
     arrays = {}
     for name, rows in state.samples.items():
         if name.startswith("instance_"):
@@ -82,6 +87,6 @@ def write(out: Path, state: RoundState, probe: int, panel: int, summary: dict[st
     with writing(out / "distances.npz") as path:
         np.savez_compressed(path, **arrays)
     with writing(out / "model.safetensors") as path:
-        save_file({"flat": state.flat.cpu()}, path)
-    with writing(out / "summary.json") as path:
-        path.write_text(json.dumps(summary, indent=2) + "\n")
+        save_file({"flat": state.flat.cpu()}, path, metadata={"seal": OPEN})
+        seal(path)
+    summary.save(out / "summary.json", told)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fedpriv.atomic import writing
+from fedpriv.errors import BadInput
 from fedpriv.local import Kept
 from fedpriv.optimiser import Memory
+from fedpriv.seal import OPEN, check, seal
 
 SAMPLES, CLIENTS = "samples.", "clients."  # before the names of their tensors
 
@@ -32,6 +37,35 @@ class RoundState:
     samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # distances, an array a round
     clients: Kept | None = None  # of persistent clients, stacked: weights [clients, d] and memories
 
+    @property
+    def diverged(self) -> bool:
+        """Whether weights are no longer finite, or nobody in the last cohort had a finite loss."""
+        last = self.rows[-1] if self.rows else {"cohort_size": 0}
+        lost = last["cohort_size"] > 0 and math.isnan(last["train_loss"])
+        return lost or not bool(self.flat.isfinite().all())
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keep other processes away from the run whose state is at `path`; BadInput if one is there.
+
+    Without a state nothing is left behind: a run that was refused leaves no folder.
+    """
+    run, lock = path.parent.parent, FileLock(path.with_name("lock"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BadInput(f"{run}: found another process that trains in it, allowed: one at a time") from None
+    try:
+        yield
+    finally:
+        if not path.exists():
+            forget(path)
+            with suppress(OSError):  # it is not empty: the run is finished
+                run.rmdir()
+        lock.release()
+
 
 def save(path: Path, identity: str, state: RoundState) -> None:
     """Write the state atomically into one file."""
@@ -45,14 +79,16 @@ def save(path: Path, identity: str, state: RoundState) -> None:
     # JSON keeps every float64 exactly, NaN and infinity included.
     book = {"round": state.round, "rows": state.rows, "shapes": shapes}
     with writing(path) as temporary:
-        save_file(tensors, temporary, metadata={"identity": identity, "book": json.dumps(book)})
+        save_file(tensors, temporary, metadata={"identity": identity, "book": json.dumps(book), "seal": OPEN})
+        seal(temporary)
 
 
 def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
-    """Return the saved state, or None if there is none, or it is of another config, or cannot be read."""
+    """Return the saved state, or None if there is none, or it is of another config or damaged."""
     if not path.exists():
         return None
     try:
+        check(path)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             if metadata.get("identity") != identity:
@@ -65,7 +101,7 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
                 if name.startswith(CLIENTS)
             }
             values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
-    except (SafetensorError, OSError, KeyError, json.JSONDecodeError):
+    except (SafetensorError, OSError, KeyError, ValueError):
         return None
     samples = {}
     for name, shapes in book["shapes"].items():

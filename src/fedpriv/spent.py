@@ -1,12 +1,10 @@
 """What a finished run has spent: its last round, by every accountant."""
 
-import json
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
-import pandas as pd
-
+from fedpriv import frames, summary
 from fedpriv.account.ledger import account
 from fedpriv.account.spend import Deltas, Spend
 from fedpriv.config import Accounting
@@ -32,7 +30,7 @@ def spent(directory: Path, delta: float | None = None, instance_delta: float | N
                 f"{name}: found {value:g}, allowed: {counted[name]:g}, at which {there} counts; "
                 "or remove that file"
             )
-    frame = pd.read_parquet(account(directory, wanted))
+    frame = frames.load(account(directory, wanted))
     last = frame[frame["round"] == frame["round"].max()]
     columns = [field.name for field in fields(Spend)]
     return [Spend(**row) for row in last[columns].to_dict("records")]
@@ -41,7 +39,7 @@ def spent(directory: Path, delta: float | None = None, instance_delta: float | N
 def counted_at(directory: Path) -> dict[str, float]:
     """Return the δ of each unit in the ledger that is there, by their names in `Deltas`; none if none is."""
     with suppress(OSError, ValueError, KeyError):
-        frame = pd.read_parquet(directory / "ledger.parquet", columns=["unit", "delta"])
+        frame = frames.load(directory / "ledger.parquet", ["unit", "delta"])
         names = frame["unit"].map(lambda unit: "instance_delta" if unit == "instance" else "delta")
         return {str(name): float(rows.iloc[0]) for name, rows in frame["delta"].groupby(names)}
     return {}
@@ -49,7 +47,7 @@ def counted_at(directory: Path) -> dict[str, float]:
 
 def configured(directory: Path) -> Deltas:
     """Return the δ of the run's config, or the defaults where it says nothing."""
-    own = Accounting().model_dump()
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        own |= json.loads((directory / "summary.json").read_text())["account"]
-    return Deltas(**own)
+    path = directory / "summary.json"
+    return Deltas(
+        **Accounting().model_dump() | (summary.load(path).get("account", {}) if path.exists() else {})
+    )

@@ -5,7 +5,7 @@ Clients of unequal size are padded; a padding example has weight zero, so it add
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -22,14 +22,15 @@ from fedpriv.schemes.gaussian import clip
 from fedpriv.schemes.private_gradient import PrivateGradient
 from fedpriv.work import FedAvg, FedSGD, LocalWork
 
-EVALUATION_CHUNK = 5000  # images
+Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
 
 
 class Stacks:
-    """Stacked launches over one task."""
+    """Stacked launches over one task; what does not fit into memory is tried again by halves."""
 
     def __init__(self, task: Task, speed: Speed):
-        self.task, self.stack = task, speed.stack
+        self.task, self.stack = task, speed.stack  # clients in a launch
+        self.chunk = 5000  # images in an evaluation
         self.dtype = getattr(torch, speed.dtype)
         self.device = task.inputs.device
 
@@ -50,21 +51,35 @@ class Stacks:
             one = partial(self._fedsgd, work, how, flat)
         none = flat.new_zeros(0, len(flat))
         updates, clean, losses, gradients = [none], [none], [flat.new_zeros(0)], []
-        for start in range(0, len(clients), self.stack):
-            rows, without_noise, loss, private = one(clients[start : start + self.stack])
+        start = 0
+        while start < len(clients):
+            stack = clients[start : start + self.stack]
+            done = attempted(one, stack)
+            if done is None:
+                self.stack = -(-len(stack) // 2)
+                release(self.device)
+                continue
+            rows, without_noise, loss, private = done
             updates.append(rows)
             clean.append(without_noise)
             losses.append(loss)
             gradients += private
+            start += len(stack)
         together = torch.cat(updates)
         apart = how and isinstance(work, FedSGD)
         return gathered(together, torch.cat(losses), torch.cat(clean) if apart else together, gradients)
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-        with torch.no_grad():
-            chunks = inputs.split(EVALUATION_CHUNK)
-            used = self.task.effective(flat)
-            return torch.cat([self._apply(used, as_floats(chunk)) for chunk in chunks])
+        try:
+            with torch.no_grad():
+                used = self.task.effective(flat)
+                return torch.cat([self._apply(used, as_floats(chunk)) for chunk in inputs.split(self.chunk)])
+        except torch.OutOfMemoryError:
+            if self.chunk == 1:
+                raise
+        self.chunk = -(-self.chunk // 2)
+        release(self.device)
+        return self.logits(flat, inputs)
 
     def _apply(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         params = unflatten(flat.to(self.dtype), self.task.shapes)
@@ -241,3 +256,25 @@ class Stacks:
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses
+
+
+def attempted(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:
+    """Return what was done to a stack, or None if memory could not hold it: its streams are then put back.
+
+    Raises what torch raises if one client alone is too large.
+    """
+    marks = [client.bookmark() for client in stack]
+    try:
+        return work(stack)
+    except torch.OutOfMemoryError:
+        if len(stack) == 1:
+            raise
+    for back in marks:  # out of `except`, whose traceback would hold on to the memory
+        back()
+    return None
+
+
+def release(device: torch.device) -> None:
+    """Give back what the allocator of a GPU holds for nobody, before a smaller launch."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

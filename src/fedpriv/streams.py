@@ -5,26 +5,37 @@ Every draw comes from a stream named by (seed, run, name, round, client). Stream
 changing the order of work changes no other draw.
 
 The generators are reproducible research noise, not cryptographic noise: never use them to release data.
+`secure` takes all that privacy rests on from the operating system instead: noise, the coins of randomised
+response, who is in a cohort and which examples are in a batch.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fedpriv.noise import Noise, uniforms
+
 if TYPE_CHECKING:
     import torch
 
+# Draws that amplify privacy only as long as nobody can tell how they fell.
+SECRET = ("cohort", "batches")
+
 
 class Streams(NamedTuple):
-    """All streams of one run at one seed."""
+    """All streams of one run at one seed; `secure` makes those unpredictable that privacy rests on."""
 
     seed: int
     run: str
+    secure: bool = False
 
     def _key(self, name: str, round: int, client: int) -> int:
+        if self.secure and name in SECRET:
+            return int.from_bytes(os.urandom(16), "little")
         text = f"{self.seed}\0{self.run}\0{name}\0{round}\0{client}".encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
 
@@ -41,3 +52,13 @@ class Streams(NamedTuple):
         generator = torch.Generator(device=device)
         # torch takes 64 bits of seed, signed
         return generator.manual_seed(self._key(name, round, client) % 2**63)
+
+    def noise(self, name: str, round: int = 0, client: int = 0, device: str | torch.device = "cpu") -> Noise:
+        """Return the stream as a source of normal noise on `device`."""
+        return Noise(None if self.secure else self.torch(name, round, client, device))
+
+    def coins(self, heads: float, shape: tuple[int, ...], name: str, round: int) -> np.ndarray:
+        """Return independent coins, bool of that shape, each true with probability `heads`."""
+        if self.secure:
+            return uniforms(shape) < heads
+        return self.numpy(name, round).random(shape, dtype=np.float32) < heads

@@ -16,6 +16,7 @@ import torch
 
 from fedpriv import partition, record, resume
 from fedpriv.config import Run, Server, Speed
+from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput
 from fedpriv.evaluate import evaluate
 from fedpriv.inputs import arrays_for
@@ -52,7 +53,10 @@ def train(
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
     the number of threads and however often the run was killed and resumed.
 
-    Raises BadInput when `out` holds a finished run of another config.
+    A run has diverged when its weights are no longer finite or nobody in a cohort has a finite loss: it ends
+    there, and its summary says so.
+
+    Raises BadInput when `out` holds a finished run of another config, or another process trains in it.
     """
     identity = run.identity(name, seed)
     finished = record.finished(out)
@@ -62,7 +66,7 @@ def train(
         return out
     data, clients = arrays_for(run, arrays_path), partition.load(partition_path)
     device = choose_device(speed)
-    streams = Streams(seed, name)
+    streams = Streams(seed, name, run.secure_noise)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
     task = Task(
         run.model,
@@ -73,37 +77,49 @@ def train(
     test = torch.from_numpy(data.x_test).to(device), torch.from_numpy(data.y_test).to(device)
 
     checkpoint = out / "resume" / "state.safetensors"
-    state = resume.load(checkpoint, identity, device)
-    if state is None:
-        state = before(run, task, streams, clients.clients)
+    with resume.alone(checkpoint), Workshop(task, speed) as workshop:
+        state = resume.load(checkpoint, identity, device) or before(run, task, streams, clients.clients)
+        with progress(f"{name} seed {seed}", state.round, rounds) as report:
+            while state.round < rounds and not state.diverged:
+                started = time.perf_counter()
+                row = one_round(run, clients, workshop, streams, state, rounds)
+                state.rows.append(row)
+                last = state.round == rounds
+                if (state.round % run.evaluate_every == 0 or last) and not state.diverged:
+                    rng = streams.numpy("evaluation", state.round)
+                    row |= evaluate(workshop, run.evaluation, state, test, last, rng)
+                row |= {"seconds": time.perf_counter() - started, "peak_mib": record.peak_mib(device)}
+                if state.round % speed.checkpoint_every == 0:
+                    resume.save(checkpoint, identity, state)
+                report(row)
+        told = summary(run, name, seed, state, data, clients, labels) | {
+            "identity": identity,
+            "environment": record.environment(device, workshop.dtype, speed.threads or cores()),
+        }
+        record.write(out, state, run.probe.clients, run.probe.panel, told)
+        resume.forget(checkpoint)
+    return out
 
-    with (
-        Workshop(task, speed) as workshop,
-        progress(f"{name} seed {seed}", state.round, rounds) as report,
-    ):
-        while state.round < rounds:
-            started = time.perf_counter()
-            row = one_round(run, clients, workshop, streams, state, rounds)
-            last = state.round == rounds
-            if state.round % run.evaluate_every == 0 or last:
-                rng = streams.numpy("evaluation", state.round)
-                row |= evaluate(workshop, run.evaluation, state, test, last, rng)
-            row |= {"seconds": time.perf_counter() - started, "peak_mib": record.peak_mib(device)}
-            state.rows.append(row)
-            if state.round % speed.checkpoint_every == 0:
-                resume.save(checkpoint, identity, state)
-            report(row)
 
-    threads = speed.threads or cores()
-    summary = labels | {
+def summary(
+    run: Run,
+    name: str,
+    seed: int,
+    state: RoundState,
+    data: Arrays,
+    clients: partition.Partition,
+    labels: dict[str, Any],
+) -> dict[str, Any]:
+    """Return what a finished run says about itself as a whole; a diverged one has no accuracy."""
+    return labels | {
         "run": name,
         "seed": seed,
-        "identity": identity,
         "config": run.training(),
-        "rounds": rounds,
+        "rounds": state.round,
         "rounds_wanted": run.rounds,
+        "diverged": state.round if state.diverged else None,
         "parameters": len(state.flat),
-        "test_accuracy": state.rows[-1]["test_accuracy"],
+        "test_accuracy": None if state.diverged else state.rows[-1]["test_accuracy"],
         "data": labels.get("data", {})
         | {
             "name": run.dataset,
@@ -113,13 +129,9 @@ def train(
             "note": data.note,
         },
         "evaluated_on": "validation" if run.validation else "test",
-        "environment": record.environment(device, workshop.dtype, threads),
         "seconds": sum(row["seconds"] for row in state.rows),
         "peak_mib": max(row["peak_mib"] for row in state.rows),
     }
-    record.write(out, state, run.probe.clients, run.probe.panel, summary)
-    resume.forget(checkpoint)
-    return out
 
 
 def before(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
@@ -186,6 +198,7 @@ def one_round(
     state.round = round
     receive(run, state, layout)
     norms = rows[:size].norm(dim=1).double().cpu().numpy()
+    losses = done.losses[:size][done.losses[:size].isfinite()]
     facts |= limits | released | hooked | combined | told | noised
     return {
         "round": round,
@@ -201,7 +214,7 @@ def one_round(
         "norm_median": np.median(norms) if size else math.nan,
         "norm_max": norms.max() if size else math.nan,
         "server_learning_rate": rate,
-        "train_loss": float(done.losses[:size].mean()) if size else math.nan,
+        "train_loss": float(losses.mean()) if len(losses) else math.nan,
         "test_accuracy": math.nan,
         "test_accuracy_drawn": math.nan,
         "test_loss": math.nan,

@@ -1,19 +1,18 @@
 """ε against round for every accountant: from the trace and the sampled distances of a finished run."""
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pyarrow import ArrowException
 
+from fedpriv import frames
 from fedpriv.account import ACCOUNTANTS
 from fedpriv.account.flips import Flips, curves, flips
 from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
 from fedpriv.account.traced import check_distances, check_trace, completed
 from fedpriv.account.views import View, views
-from fedpriv.atomic import writing
+from fedpriv.data import npz
 from fedpriv.errors import BadInput
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
@@ -63,24 +62,13 @@ def account(directory: Path, deltas: Deltas) -> Path:
 
     Raises BadInput naming the file that is missing or corrupt; an existing ledger is then left alone.
     """
-    source = directory / "trace.parquet"
-    try:
-        trace = pd.read_parquet(source)
-    except (OSError, ArrowException) as error:
-        raise _unreadable(source, error, "the trace that a run wrote") from None
-    source = directory / "distances.npz"
-    try:
-        with np.load(source) as arrays:
-            distances = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise _unreadable(source, error, "the distances that a run wrote") from None
+    trace = frames.load(directory / "trace.parquet", allowed="the trace that a run wrote")
+    distances = npz.everything(directory / "distances.npz", "the distances that a run wrote")
     try:
         frame = ledger(completed(trace), distances, deltas)
     except BadInput as error:
         raise BadInput(f"{directory}: {error}") from None
-    with writing(directory / "ledger.parquet") as path:
-        frame.to_parquet(path, index=False)
-    return directory / "ledger.parquet"
+    return frames.save(frame, directory / "ledger.parquet")
 
 
 def _rows(curve: Curve, view: View | Flips, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
@@ -105,8 +93,3 @@ def _rows(curve: Curve, view: View | Flips, trace: pd.DataFrame, delta: float) -
         "kind": curve.kind,
     }
     return pd.DataFrame(columns, columns=list(LEDGER)).astype(LEDGER)
-
-
-def _unreadable(path: Path, error: Exception, allowed: str) -> BadInput:
-    reason = "no such file" if isinstance(error, FileNotFoundError) else "a file that cannot be read"
-    return BadInput(f"{path}: found {reason}, allowed: {allowed}")

@@ -27,17 +27,26 @@ def load(
     A missing, corrupt or foreign file is BadInput naming it.
     """
     allowed = f"an npz file with exactly {', '.join(keys)}"
-    try:
-        with np.load(path) as file:
-            found = {key: file[key] for key in file.files}
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
-    # All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError.
-    except (OSError, EOFError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise BadInput(
-            f"{path}: found an unreadable file ({error}), allowed: {allowed}; delete it and rerun"
-        ) from error
+    found = everything(path, allowed)
     arrays = {**defaults, **found}
     if set(arrays) != set(keys):
         raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {allowed}")
     return [arrays[key] for key in keys]
+
+
+def everything(path: Path, allowed: str) -> dict[str, np.ndarray]:
+    """Return all arrays of a file, by name; a missing, corrupt or foreign one is BadInput naming it."""
+    try:
+        with np.load(path) as file:
+            return {key: file[key] for key in file.files}
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
+    # All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError,
+    # one that declares more than any machine holds a MemoryError.
+    except (
+        *(OSError, EOFError, ValueError, TypeError, RuntimeError, MemoryError),
+        *(zipfile.BadZipFile, zlib.error),
+    ) as error:
+        raise BadInput(
+            f"{path}: found an unreadable file ({error}), allowed: {allowed}; delete it and rerun"
+        ) from error

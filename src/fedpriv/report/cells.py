@@ -21,8 +21,11 @@ def with_interval(found: Interval, digits: int) -> str:
 
 
 def percent(values: Iterable[float]) -> str:
-    """Return accuracies, fractions by seed, in percent."""
-    return with_interval(interval(100 * np.asarray(list(values))), 1)
+    """Return accuracies, fractions by seed, in percent; that of a run that has diverged is minus infinity."""
+    sample = 100 * np.asarray(list(values), dtype=float)
+    if gone := int(np.isneginf(sample).sum()):
+        return "diverged" if gone == len(sample) else f"diverged ({gone} of {len(sample)} seeds)"
+    return with_interval(interval(sample), 1)
 
 
 def epsilon(values: Iterable[float]) -> str:

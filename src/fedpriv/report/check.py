@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """What one case says: margins by seed, and the measured numbers in words. No margins: not run."""
+    """What one case says: margins by seed, and the measured numbers in words.
+
+    No margins: not run. A margin of NaN, where a run has diverged, holds nothing.
+    """
 
     cell: str
     margins: np.ndarray | None
@@ -69,7 +72,7 @@ class Check(Frozen):
 
     def outcomes(self, frame: pd.DataFrame, tables: Mapping[str, Rows]) -> Iterator[Outcome]:
         """Yield one outcome a case."""
-        from fedpriv.report.reading import present, spent
+        from fedpriv.report.reading import diverged, present, spent
 
         for case in self.cases(tables):
             if not all(present(frame, run) for run in case.runs):
@@ -78,6 +81,9 @@ class Check(Frozen):
             uncounted = [spend for run, spend in case.spends if spent(frame, run, spend).empty]
             if uncounted:
                 yield Outcome(case.name, None, f"no ε ({uncounted[0]}) in the ledger")
+                continue
+            if gone := [run for run in case.runs if len(diverged(frame, run))]:
+                yield Outcome(case.name, np.array([np.nan]), f"{gone[0]} diverged")
                 continue
             margins, measured = case.measure(frame)
             yield Outcome(case.name, margins.to_numpy(float), measured)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv import frames, summary
 from fedpriv.account.ledger import LEDGER
 from fedpriv.account.traced import SINCE, completed
-from fedpriv.atomic import writing
 from fedpriv.errors import BadInput
 from fedpriv.trace import TRACE
 
@@ -40,11 +40,16 @@ SCHEMA = {
     "repetition": "float64",
     "evaluated_on": "category",
     "rounds_wanted": "int64",
+    "diverged": "int64",  # the round after which weights were no longer finite; 0: never
     "parameters": "int64",
     "hardware": "category",
     "dtype": "category",
+    "code": "category",  # version and revision
+    "libraries": "category",  # JSON: version by name
+    "identity": "category",  # hash of all that training depends on
     "config": "category",  # JSON of everything that training depends on
 }
+TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "identity")  # as in the summary
 WORDS = [name for name, dtype in SCHEMA.items() if dtype == "category"]
 
 
@@ -54,22 +59,19 @@ def collect(directories: Sequence[Path], out: Path) -> Path:
     frame[WORDS] = frame[WORDS].fillna("")
     frame["assumptions_met"] = frame["assumptions_met"].fillna(True)
     frame = frame.astype(SCHEMA)[list(SCHEMA)]
-    with writing(out) as path:
-        frame.to_parquet(path, index=False)
-    return out
+    return frames.save(frame, out)
 
 
 def load(path: Path) -> pd.DataFrame:
     """Read what `collect` wrote; anything else is BadInput naming the file."""
-    frame = table(path, list(SCHEMA))
-    return frame.astype(SCHEMA)
+    return frames.load(path, SCHEMA, "the collected runs of a paper").astype(SCHEMA)
 
 
 def one_run(directory: Path) -> pd.DataFrame:
     """Return the trace of one run directory, its ledger beside it, the facts of its summary in every row."""
-    trace = completed(table(directory / "trace.parquet", [name for name in TRACE if name not in SINCE]))
+    trace = completed(frames.load(directory / "trace.parquet", [name for name in TRACE if name not in SINCE]))
     trace["cohort_law"] = trace["sampling_law"]
-    ledger = table(directory / "ledger.parquet", list(LEDGER))
+    ledger = frames.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
     if stray := sorted(set(ledger["round"]) - set(trace["round"])):
         raise BadInput(
             f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
@@ -86,44 +88,26 @@ def one_run(directory: Path) -> pd.DataFrame:
 
 def facts(path: Path) -> dict[str, Any]:
     """Return what a summary says about the run as a whole, by column of `SCHEMA`."""
+    told = summary.load(path)
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-        data, environment = summary["data"], summary["environment"]
+        data, environment = told["data"], told["environment"]
         return {
-            **{
-                name: summary[name]
-                for name in ("run", "seed", "preset", "paper", "evaluated_on", "parameters")
-            },
+            **{name: told[name] for name in TOLD},
             "data": data["name"],
             "data_note": data.get("note") or "",
             "stand_in_for": data.get("stand_in_for") or "",
             "train_examples": data["train"],
             "test_examples": data["test"],
             "repetition": data["repetition"],
-            "rounds_wanted": summary["rounds_wanted"],
+            "rounds_wanted": told["rounds_wanted"],
+            "diverged": told.get("diverged") or 0,
             "hardware": environment["hardware"],
             "dtype": environment["dtype"],
-            "config": json.dumps(summary["config"], sort_keys=True),
+            "code": environment.get("code", ""),
+            "libraries": json.dumps(environment.get("libraries", {}), sort_keys=True),
+            "config": json.dumps(told["config"], sort_keys=True),
         }
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: a finished run") from None
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
             f"{path}: found no summary of a run ({error!r}), allowed: what training writes"
         ) from None
-
-
-def table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Read a parquet file that must have `columns`; a missing or corrupt one is BadInput naming it."""
-    try:
-        frame = pd.read_parquet(path)
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: a finished and accounted run") from None
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise BadInput(
-            f"{path}: found no parquet file ({reason}), allowed: one; delete it and rerun"
-        ) from None
-    if missing := [name for name in columns if name not in frame]:
-        raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
-    return frame

@@ -49,7 +49,8 @@ def stand_ins(frame: pd.DataFrame) -> str:
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
-    parts = (data, models, seeds, settings, instances, responses, noises, evaluations, accounting, machines)
+    parts = (data, models, seeds, ended, settings, instances, responses, noises, evaluations)
+    parts += (secured, accounting, machines)
     notes = [note for part in parts for note in part(frame)]
     names = sorted(set(missing))
     return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
@@ -96,6 +97,19 @@ def seeds(frame: pd.DataFrame) -> list[str]:
     found = " to ".join(map(str, sorted({counts[0], counts[-1]})))
     alone = "; one seed has no interval" if counts[0] == 1 else ""
     return [f"Seeds a run: {found}; {METHOD}{alone}. Published numbers are single runs."]
+
+
+def ended(frame: pd.DataFrame) -> list[str]:
+    """Say which runs have diverged, and when."""
+    gone = unique(frame.loc[frame["diverged"] > 0], ("run", "seed", "diverged"))
+    found = [f"{run} seed {seed} after round {round:,}" for run, seed, round in gone]
+    return [f"Diverged, their weights no longer finite: {'; '.join(found)}."] if found else []
+
+
+def secured(frame: pd.DataFrame) -> list[str]:
+    """Say which noise never comes again."""
+    runs = [run for run, config in unique(frame, ("run", "config")) if json.loads(config).get("secure_noise")]
+    return [f"Noise, coins and draws of the operating system: {', '.join(runs)}."] if runs else []
 
 
 def settings(frame: pd.DataFrame) -> list[str]:

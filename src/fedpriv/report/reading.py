@@ -1,12 +1,16 @@
 """Read accuracies and ε off the collected runs: at the last round, or at the last round within budgets."""
 
+import math
+
 import pandas as pd
 
 from fedpriv.report.rows import Cell
 from fedpriv.report.spends import WORDS, Choice
 
-# Every reading is a frame with one row a seed and these columns; NaN where there is no such round.
+# Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
+# that has diverged has no accuracy at all, which is below every other.
 READING = ["round", "accuracy"]
+DIVERGED = -math.inf
 
 
 def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFrame:
@@ -37,15 +41,13 @@ def spent(frame: pd.DataFrame, run: str, spend: Choice) -> pd.DataFrame:
 
 def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
-    last = accuracies(frame, run).groupby("seed").last()
-    return last.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
+    return judged(frame, run, accuracies(frame, run).groupby("seed").last())
 
 
 def best_drawn(frame: pd.DataFrame, run: str) -> pd.DataFrame:
     """Return the reading of `run` at the best round of drawn clients, which the test split itself decides."""
     read = accuracies(frame, run, drawn=True)
-    best = read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed")
-    return best.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
+    return judged(frame, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
 
 
 MEASURES = {"last": at_end, "best_drawn": best_drawn}
@@ -59,8 +61,27 @@ def within(frame: pd.DataFrame, run: str, *budgets: tuple[Choice, float]) -> pd.
     until = last.min(axis="columns", skipna=False)
     evaluated = accuracies(frame, run)
     read = evaluated.loc[evaluated["round"] <= evaluated["seed"].map(until)].groupby("seed").last()
-    read = read.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
-    return read.astype(float).reindex(seeds)
+    return judged(frame, run, read.astype(float).reindex(seeds), until)
+
+
+def judged(frame: pd.DataFrame, run: str, read: pd.DataFrame, until: pd.Series | None = None) -> pd.DataFrame:
+    """Return rounds read, by seed, as a reading in which a seed that has diverged has no accuracy.
+
+    Where a budget ended before that, by seed at round `until`, it is read as it was then.
+    """
+    found = read.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
+    ends = diverged(frame, run)
+    if until is not None:
+        ends = ends.loc[ends <= until.reindex(ends.index)]
+    for seed, round in ends.items():
+        found.loc[seed, READING] = round, DIVERGED
+    return found.sort_index()
+
+
+def diverged(frame: pd.DataFrame, run: str) -> pd.Series:
+    """Return by seed the round after which the weights were no longer finite, for those where it came."""
+    ends = frame.loc[frame["run"] == run].groupby("seed")["diverged"].first()
+    return ends.loc[ends > 0]
 
 
 def affordable(frame: pd.DataFrame, run: str, spend: Choice, budget: float) -> pd.Series:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy
@@ -21,7 +22,8 @@ COLUMNS = [
 def tidy(frame: pd.DataFrame, declared: Rows, table: str) -> pd.DataFrame:
     """Return every number of `declared`: published and reproduced, with the interval over seeds.
 
-    `status` of a reproduced number: ok, not run, no round within the budget, or no such ε in the ledger.
+    `status` of a reproduced number: ok, not run, diverged, no round within the budget, or no such ε in the
+    ledger.
     """
     lines = []
     for row in declared.rows:
@@ -90,7 +92,8 @@ READ = ("accuracy", "round")
 
 
 def number(quantity: str, values: Iterable[float]) -> dict[str, Any]:
-    """Return a number over seeds, with its interval."""
-    return {"quantity": quantity} | dict(
-        zip(("value", "low", "high", "seeds"), interval(values), strict=True)
-    )
+    """Return a number over seeds, with its interval; where a seed has diverged there is no number."""
+    sample = np.asarray(list(values), dtype=float)
+    gone = {"status": "diverged"} if np.isneginf(sample).any() else {}
+    found = interval(np.where(np.isneginf(sample), np.nan, sample))
+    return {"quantity": quantity} | dict(zip(("value", "low", "high", "seeds"), found, strict=True)) | gone

@@ -79,9 +79,9 @@ class DpflBnn(Scheme):
 
 def flips(gamma: float, noise: str, shape: tuple[int, ...], now: Round) -> np.ndarray:
     """Return which bits `[n, p]` are flipped: one coin for each, or one for each client's tensor."""
-    rng, (clients, bits) = now.streams.numpy("flips", now.number), shape
-    coins = rng.random((clients, bits if noise == "coordinate" else len(now.tensors)), dtype=np.float32)
-    flipped = coins < 0.5 - gamma
+    clients, bits = shape
+    coins = clients, bits if noise == "coordinate" else len(now.tensors)
+    flipped = now.streams.coins(0.5 - gamma, coins, "flips", now.number)
     return flipped if noise == "coordinate" else np.repeat(flipped, now.tensors, axis=1)
 
 

@@ -44,7 +44,4 @@ def gaussian_mean(bounded: Bounded, noise_multiplier: float, now: Round) -> tupl
 
 def noise(like: torch.Tensor, now: Round, name: str) -> torch.Tensor:
     """Return standard normal noise of the shape of `like`, from the round's stream of that name."""
-    import torch
-
-    generator = now.streams.torch(name, now.number, device=like.device)
-    return torch.empty_like(like).normal_(0.0, 1.0, generator=generator)
+    return now.streams.noise(name, now.number, device=like.device).like(like)

@@ -1,0 +1,73 @@
+"""A run that has diverged is called so in every table, and holds no claim."""
+
+import pandas as pd
+import pytest
+from made_claims import claim
+from made_runs import ROUNDS, write_run
+
+from fedpriv import summary
+from fedpriv.report import claims
+from fedpriv.report.budget import budget_table
+from fedpriv.report.collect import collect, load
+from fedpriv.report.reading import DIVERGED, at_end, within
+from fedpriv.report.spends import Choice
+
+
+def lost(out, round):
+    """Make a made run one that diverged after `round`."""
+    for name in ("trace", "ledger"):
+        path = out / f"{name}.parquet"
+        frame = pd.read_parquet(path)
+        frame[frame["round"] <= round].to_parquet(path)
+    path = out / "summary.json"
+    summary.save(path, summary.load(path) | {"diverged": round, "test_accuracy": None})
+    return out
+
+
+def frame_of(tmp_path, round, seeds=(0,)):
+    """Return two seeds of two runs; the private one diverged after `round` at `seeds`."""
+    runs = [write_run(tmp_path, "n100_none", seed, scheme="none", final=0.97) for seed in range(2)]
+    made = [write_run(tmp_path, "n100_dp", seed, scheme="client_dp", final=0.9) for seed in range(2)]
+    runs += [lost(out, round) if seed in seeds else out for seed, out in enumerate(made)]
+    return load(collect(runs, tmp_path / "runs.parquet"))
+
+
+def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
+    read = at_end(frame_of(tmp_path, 5), "n100_dp")
+    assert read.loc[0, "accuracy"] == DIVERGED and read.loc[0, "round"] == 5
+    assert read.loc[1, "accuracy"] == pytest.approx(0.901)
+
+
+def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(tmp_path):
+    assert list(at_end(frame_of(tmp_path, 1), "n100_dp").index) == [0, 1]
+
+
+@pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
+def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_path):
+    spend = Choice.model_validate({"accountant": "moments"})
+    read = within(frame_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
+    assert (read.loc[0, "accuracy"] == DIVERGED) == gone
+    assert read.loc[1, "accuracy"] > 0
+
+
+@pytest.mark.parametrize("seeds, words", [((0, 1), "diverged"), ((1,), "diverged (1 of 2 seeds)")])
+def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declared):
+    table = budget_table(frame_of(tmp_path, 6, seeds), declared, "table1")
+    line = table.display.iloc[0]
+    assert line["Accuracy (%)", "BDP"] == words
+    assert line["Accuracy (%)", "Baseline"].startswith("97.")
+    row = table.tidy.query(
+        "row == 100 and column == 'bdp' and quantity == 'accuracy' and source == 'reproduced'"
+    )
+    assert row["status"].tolist() == ["diverged"] and row["value"].isna().all()
+    assert any(
+        note.startswith("Diverged, their weights no longer finite: n100_dp seed") for note in table.notes
+    )
+
+
+def test_a_claim_about_a_diverged_run_fails_and_says_why(tmp_path, declared):
+    check = {"name": "accuracy_gain", "of": "baseline", "over": "bdp", "tables": ["table1"], "clients": [100]}
+    said = claim(check)
+    judged = claims.judge(said, list(said.check.outcomes(frame_of(tmp_path, 6), {"table1": declared})))
+    assert judged["verdict"] == "not reproduced"
+    assert judged["measured"].endswith("n100_dp diverged")
