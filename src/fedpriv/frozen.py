@@ -1,6 +1,7 @@
 """Values read from YAML: immutable, no unknown keys, chosen by name from plain dicts."""
 
 from collections.abc import Callable, Mapping
+from reprlib import Repr
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -25,9 +26,10 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
             value = {key: value}
         if not isinstance(value, dict):
             return value
-        kind = registry.get(value.get(key, ""))
+        found = value.get(key, "nothing")
+        found = found if isinstance(found, str) else shown(found)
+        kind = registry.get(found)
         if kind is None:
-            found = value.get(key, "nothing")
             allowed = ", ".join(sorted(registry))
             raise PydanticCustomError(
                 "choice",
@@ -48,9 +50,16 @@ def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
         key = ".".join(str(part) for part in first["loc"])
         message = first["msg"]
         if first["type"] == "extra_forbidden":
-            message = f"unknown key (found value {first['input']!r}); allowed: the keys in docs/config.md"
+            message = f"unknown key (found {shown(first['input'])}); allowed: the keys in docs/config.md"
         elif first["type"] == "missing":
             message = "is required but was not given"
         elif first["type"] != "choice":
-            message = f"found {first['input']!r}; {message[0].lower()}{message[1:]}"
+            message = f"found {shown(first['input'])}; {message[0].lower()}{message[1:]}"
         raise BadInput(f"{where}: {key + ': ' if key else ''}{message}") from None
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it: short, whatever a hostile file makes of it."""
+    short = Repr()
+    short.maxlevel, short.maxstring, short.maxother = 2, 100, 100
+    return short.repr(value)

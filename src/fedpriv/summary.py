@@ -24,7 +24,7 @@ def load(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a finished run") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(
             f"{path}: found no summary of a run ({error}), allowed: what training writes; "
             "delete the run and train it again"

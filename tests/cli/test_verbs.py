@@ -80,28 +80,6 @@ def test_fetching_bundled_data_downloads_nothing(fedpriv, here):
     assert not (here / "resources").exists()
 
 
-def test_the_doctor_finds_what_the_tests_run_on(fedpriv):
-    code, out, _ = fedpriv("doctor", "--json")
-    found = json.loads("\n".join(out))
-    assert code == 0
-    assert found["python"].startswith("3.")
-    assert found["libraries"] == "all there"
-    assert {"torch", "native small_net", "allocator", "snakemake", "mirrors", "data mnist"} <= set(found)
-
-
-def test_the_doctor_fails_when_an_essential_library_is_missing(fedpriv, monkeypatch):
-    monkeypatch.setattr(doctor, "ESSENTIAL", ("numpy", "no_such_library"))
-    code, out, _ = fedpriv("doctor")
-    assert code == 1
-    assert any("missing no_such_library" in line for line in out)
-
-
-def test_the_doctor_names_a_mirror_that_is_not_there(fedpriv, monkeypatch):
-    monkeypatch.setenv("FEDPRIV_MIRROR", "nowhere,https://example.org")
-    _, out, _ = fedpriv("doctor")
-    assert any("nowhere (no such folder), https://example.org" in line for line in out)
-
-
 def test_what_fails_is_one_line_and_exit_code_1(fedpriv, monkeypatch):
     def fail(*_):
         raise RuntimeError("the disk\nis full")

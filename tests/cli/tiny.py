@@ -11,7 +11,7 @@ PRESET = {"preset": "tiny", "papers": ["tiny"], "speed": {"device": "cpu", "thre
 PAPER = {
     "paper": "tiny",
     "title": "Tiny",
-    "authors": "Nobody",
+    "authors": ["Nobody"],
     "year": 2026,
     "url": "https://example.org",
     "runs": {

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from made_kaggle import Kaggle
 
 
 class Server(ThreadingHTTPServer):
@@ -49,6 +50,37 @@ class Handler(BaseHTTPRequestHandler):
 def server(monkeypatch) -> Iterator[Server]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def nobody(monkeypatch, tmp_path):
+    """A user without Kaggle credentials, with an own cache."""
+    for name in ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN", "KAGGLE_API_ENVIRONMENT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def somebody(nobody, monkeypatch):
+    monkeypatch.setenv("KAGGLE_USERNAME", "somebody")
+    monkeypatch.setenv("KAGGLE_KEY", "a key")
+
+
+@pytest.fixture
+def kaggle(somebody, monkeypatch) -> Iterator[Kaggle]:
+    from kagglesdk import kaggle_env
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Kaggle() as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.PROD, url)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server

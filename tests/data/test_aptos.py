@@ -1,10 +1,7 @@
 import io
 import os
 import re
-import threading
 import zipfile
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from photos import lay
@@ -53,61 +50,6 @@ def test_a_missing_image_is_named_in_the_error_and_in_the_manifest(tmp_path):
     with pytest.raises(BadInput, match=r"1 missing: p501 \(of 503; .*images\.json names all\)"):
         data.fetch("aptos", tmp_path / "resources", [str(tmp_path)])
     assert (tmp_path / "resources/aptos/images.json").exists()
-
-
-class Kaggle(ThreadingHTTPServer):
-    """A server that speaks to kagglehub as Kaggle does, and answers every request with one status."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.status, self.body, self.asked = 200, b"", []
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Kaggle
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.asked.append(self.headers["Authorization"])
-        self.send_response(self.server.status)
-        self.send_header("Content-Type", "application/octet-stream")
-        self.send_header("Content-Length", str(len(self.server.body)))
-        self.end_headers()
-        self.wfile.write(self.server.body)
-
-    def log_message(self, *_: object) -> None:
-        """Keep the test output quiet."""
-
-
-@pytest.fixture
-def nobody(monkeypatch, tmp_path):
-    """A user without Kaggle credentials, with an own cache."""
-    for name in ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path))
-    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def somebody(nobody, monkeypatch):
-    monkeypatch.setenv("KAGGLE_USERNAME", "somebody")
-    monkeypatch.setenv("KAGGLE_KEY", "a key")
-
-
-@pytest.fixture
-def kaggle(somebody, monkeypatch) -> Iterator[Kaggle]:
-    from kagglesdk import kaggle_env
-
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with Kaggle() as server:
-        url = f"http://127.0.0.1:{server.server_port}"
-        monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.PROD, url)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, capsys):

@@ -42,6 +42,10 @@ def problem(path: Path) -> str:
     """Return what a glance shows to be wrong: no database, a cut one, or one without writers."""
     try:
         with closing(opened(path)) as database:
+            # A view may go on for ever.
+            kind = database.execute("SELECT type FROM sqlite_schema WHERE name = 'federated_data'").fetchone()
+            if kind not in (None, ("table",)):
+                return f"found the {kind[0]} federated_data, allowed: a table of writers"
             first = database.execute("SELECT client_id, data, num_examples FROM federated_data LIMIT 1")
             return "" if first.fetchone() else "found no writer, allowed: a table of writers"
     except sqlite3.Error as error:

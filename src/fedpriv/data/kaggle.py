@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -18,15 +19,14 @@ def competition(name: str, competition: str) -> Path:
     """Return kagglehub's folder of the competition's files, downloading what is not there yet.
 
     Raises SourceError: without credentials, when they or the competition's rules are not accepted, when
-    Kaggle cannot be reached.
+    Kaggle cannot be reached. Credentials are read by kagglehub alone, and no word of its own is passed on:
+    what it prints and raises may hold them.
     """
-    # kagglehub talks to stdout, where a verb's own answer goes.
-    with redirect_stdout(sys.stderr):
+    print(f"{name}: from the Kaggle competition {competition}", file=sys.stderr)
+    with redirect_stdout(io.StringIO()):
         import kagglehub
-        from kagglehub.exceptions import DataCorruptionError, KaggleApiHTTPError, UnauthenticatedError
-        from requests import RequestException
+        from kagglehub.exceptions import KaggleApiHTTPError, UnauthenticatedError
 
-        print(f"{name}: from the Kaggle competition {competition}", file=sys.stderr)
         try:
             return Path(kagglehub.competition_download(competition))
         except UnauthenticatedError:
@@ -41,12 +41,21 @@ def competition(name: str, competition: str) -> Path:
                     ": the rules of the competition are not accepted yet (or the account is not verified by "
                     f"phone); accept them and rerun: https://www.kaggle.com/competitions/{competition}/rules"
                 )
-        except (RequestException, DataCorruptionError) as error:
-            root: BaseException = error
-            while root.__context__:
-                root = root.__context__
-            reason = f"Kaggle cannot be reached, or the download broke off ({type(error).__name__}: {root})"
+        except ValueError as error:  # a kaggle.json that is none, a token that is no header
+            reason = f"the Kaggle credentials cannot be used ({type(error).__name__}); {CREDENTIALS}"
+        except Exception as error:
+            reason = f"Kaggle cannot be reached, or the download broke off ({system(error)})"
+    # Outside of `except`, so that no traceback leads back to kagglehub's words.
     raise SourceError(
         f"{name}: {reason}. Or put train.csv and train_images/ into a folder {name}, and set FEDPRIV_MIRROR, "
         "or `mirrors:` in the config, to the folder that holds it"
     )
+
+
+def system(error: Exception) -> str:
+    """Return the kind of an error, and the system's words on its cause if there are some."""
+    root: BaseException = error
+    while root.__context__:
+        root = root.__context__
+    said = f": {root.strerror}" if isinstance(root, OSError) and root.strerror else ""
+    return type(error).__name__ + said

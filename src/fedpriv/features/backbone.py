@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 from torch import nn
@@ -96,8 +97,9 @@ def imagenet() -> nn.Module:
         if not found.startswith(prefix):
             raise SourceError(f"{path}: found sha256 {found}, allowed: {prefix}...; delete it, {instead}")
     try:
-        state = WEIGHTS.get_state_dict(progress=True, check_hash=True, map_location="cpu")
-    except (OSError, RuntimeError) as error:  # no network, a server's refusal, a full disk; a wrong hash
+        state = WEIGHTS.get_state_dict(check_hash=True, map_location="cpu", weights_only=True)
+    # No network, a server's refusal, a full disk; a wrong hash; anything else than tensors.
+    except (OSError, RuntimeError, UnpicklingError) as error:
         raise SourceError(f"backbone: imagenet: no weights ({error}); {instead}") from error
     return loaded({name: value for name, value in state.items() if not name.startswith("fc.")})
 

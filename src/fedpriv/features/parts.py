@@ -30,6 +30,6 @@ def load(folder: Path, number: int, count: int) -> np.ndarray | None:
     """Return the features of batch `number`, or None if they are not there or not `count` whole rows."""
     try:
         rows = np.load(folder / f"{number:06d}.npy")
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, MemoryError):
         return None
     return rows if rows.dtype == np.float16 and rows.ndim == 2 and len(rows) == count else None

@@ -1,0 +1,113 @@
+"""What is printed, logged and raised about Kaggle never holds what it wants to know."""
+
+import io
+import json
+import logging
+import traceback
+import zipfile
+
+import pytest
+
+from fedpriv import cli
+
+USER, KEY = "mallory-7301", "hush-hush-0123456789"
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch, capsys, caplog):
+    """Fetch APTOS, with --debug and without, and return all that can be seen of it, logs included."""
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("KAGGLEHUB_VERBOSITY", "debug")
+
+    def fetch():
+        words = ["fetch", "aptos", "--resources", str(tmp_path / "resources")]
+        assert cli.main(words) == 1
+        raised = ""
+        try:
+            cli.main([*words, "--debug"])
+        except Exception as error:
+            raised = "".join(traceback.format_exception(error))
+        said = capsys.readouterr()
+        lines = [line for line in said.err.splitlines() if line.startswith("fedpriv: ")]
+        assert len(lines) == 1 and "FEDPRIV_MIRROR" in lines[0] and raised
+        return "\n".join([said.out, said.err, caplog.text, raised])
+
+    return fetch
+
+
+def hidden(text):
+    return USER not in text and KEY not in text
+
+
+@pytest.fixture(params=["user and key", "token", "kaggle.json"])
+def known(request, kaggle, monkeypatch, tmp_path):
+    """Kaggle, and somebody whom it can know, from each of the usual places."""
+    from kagglehub import config
+
+    for name in ("KAGGLE_USERNAME", "KAGGLE_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(config, "DEFAULT_KAGGLE_CREDENTIALS_FOLDER", str(tmp_path))
+    if request.param == "token":
+        monkeypatch.setenv("KAGGLE_API_TOKEN", KEY)
+    elif request.param == "kaggle.json":
+        (tmp_path / "kaggle.json").write_text(json.dumps({"username": USER, "key": KEY}))
+    else:
+        monkeypatch.setenv("KAGGLE_USERNAME", USER)
+        monkeypatch.setenv("KAGGLE_KEY", KEY)
+    return kaggle
+
+
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_what_kaggle_refuses_shows_no_credentials(status, known, told):
+    known.status, known.body = status, f"{USER} {KEY}".encode()
+    assert hidden(told())
+    assert known.asked and all(known.asked)
+
+
+def test_what_is_no_archive_shows_no_credentials(known, told):
+    known.body = f"{USER} {KEY}".encode()
+    assert hidden(told())
+
+
+def test_a_kaggle_that_is_gone_shows_no_credentials(known, told):
+    known.shutdown()
+    known.server_close()
+    assert hidden(told())
+
+
+def test_a_client_that_prints_its_requests_shows_no_credentials(known, told, monkeypatch):
+    from kagglesdk import kaggle_env
+
+    url = kaggle_env._env_to_endpoint[kaggle_env.KaggleEnv.PROD]
+    monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.TEST, url)
+    monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "TEST")
+    known.status = 401
+    assert hidden(told())
+    assert known.asked
+
+
+@pytest.mark.parametrize(
+    "token",
+    [f"{KEY}\n{KEY}", 20 * KEY, f"{KEY}\N{RIGHT SINGLE QUOTATION MARK}", f" {KEY}"],
+    ids=["a line too many", "too long", "another alphabet", "a space too many"],
+)
+def test_a_token_that_cannot_be_sent_is_not_shown(token, nobody, told, monkeypatch):
+    monkeypatch.setenv("KAGGLE_API_TOKEN", token)
+    assert hidden(told())
+
+
+@pytest.mark.parametrize("text", [f"{USER} {KEY}", json.dumps({"key": KEY}), f'["{KEY}"]', ""])
+def test_a_damaged_kaggle_json_is_not_shown(text, nobody, told, monkeypatch, tmp_path):
+    (tmp_path / "kaggle.json").write_text(text)
+    assert hidden(told())
+
+
+def test_an_archive_cannot_write_outside_of_its_folder(kaggle, tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("../../../evil", str(tmp_path / "evil"), "train_images/../../../../evil", "harmless"):
+            archive.writestr(name, "evil")
+    kaggle.body = packed.getvalue()
+    assert cli.main(["fetch", "aptos", "--resources", str(tmp_path / "resources")]) == 2  # no train.csv
+    made = [path for path in tmp_path.rglob("*") if path.name in ("evil", "harmless")]
+    assert made and all(tmp_path / "cache" in path.parents for path in made)
