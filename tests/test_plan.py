@@ -21,7 +21,7 @@ PRESETS = ("demo", "laptop", "binary", "paper")
 PAPER = {
     "paper": "small",
     "title": "A paper",
-    "authors": "Somebody",
+    "authors": ["Somebody"],
     "year": 2000,
     "url": "https://example.org",
     "defaults": {

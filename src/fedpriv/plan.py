@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
 from pydantic import Field, PositiveInt, SerializeAsAny, StringConstraints
@@ -41,14 +41,32 @@ class Preset(Frozen):
     speed: Speed = Speed()
 
 
+class Author(Frozen):
+    """A person."""
+
+    given: str
+    family: str
+    affiliation: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.given} {self.family}"
+
+
 class Paper(Frozen):
     """One published experiment: its runs, what is rendered from them, what it printed and what it claims."""
 
     paper: Name
     title: str
-    authors: str
+    authors: tuple[Author | str, ...] = Field(min_length=1)  # a team by its name alone
     year: int
     url: str
+    type: Literal["article", "conference-paper", "manual"] | None = (
+        None  # none: not published, nobody cites it
+    )
+    venue: str = ""  # the journal or the conference
+    publisher: str = ""
+    isbn: str = ""
+    doi: str = ""
     defaults: dict[str, Any] = {}
     runs: dict[Name, dict[str, Any]]
     tables: dict[Name, Annotated[SerializeAsAny[TableSpec], chosen_from(TABLES, "kind")]] = {}
@@ -56,6 +74,11 @@ class Paper(Frozen):
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
     anchors: Any = None  # YAML only: a place for fragments that are used more than once
+
+    @property
+    def by(self) -> str:
+        """Return the authors' names, as they are printed."""
+        return ", ".join(map(str, self.authors))
 
 
 class Planned(NamedTuple):
@@ -141,6 +164,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None
+    except RecursionError:
+        raise BadInput(f"{path}: found keys within keys without end, allowed: a preset or a paper") from None
     except yaml.YAMLError as error:
         raise BadInput(f"{path}: found no YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
