@@ -14,10 +14,7 @@ if "preset" not in config:
     configfile: "config/demo.yaml"
 
 
-container: "docker://python:3.11"  # only with `--sdm apptainer`: an image that holds this package
-
-
-report: "workflow/report/workflow.rst"
+container: "fedpriv.sif"  # only with `--sdm apptainer`; docs/cluster.md says how it is made
 
 
 wildcard_constraints:
@@ -38,3 +35,4 @@ rule all:
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/report.smk"

@@ -34,7 +34,7 @@ def environment(device: torch.device, dtype: str, threads: int) -> dict[str, Any
     if device.type == "cuda":
         hardware = torch.cuda.get_device_name(device)
     else:
-        hardware = f"{processor()}, {threads} cores"
+        hardware = f"{processor()}, {threads} core{'s' if threads > 1 else ''}"
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,

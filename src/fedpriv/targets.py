@@ -1,4 +1,6 @@
-"""Where the files of a plan lie: what the workflow asks for, in the order of the data."""
+"""Which files the workflow asks for, in the order of the data, and what its report says of a plan."""
+
+from typing import Any
 
 from fedpriv.plan import Plan
 
@@ -16,15 +18,28 @@ def run_files(plan: Plan, paper: str) -> list[str]:
 
 
 def rendered(plan: Plan, paper: str) -> list[str]:
-    """Return the tables, figures and claims of `paper`."""
+    """Return what the report shows of `paper`: its runs, tables, figures and claims."""
     declared, root = plan.papers[paper], f"results/{plan.preset.preset}/{paper}"
     return [
-        *(f"{root}/tables/{table}.md" for table in declared.tables),
-        *(f"{root}/figures/{figure}.pdf" for figure in declared.figures),
-        f"{root}/claims.md",
+        f"{root}/runs.parquet",
+        f"{root}/claims.csv",
+        *(f"{root}/tables/{table}.{suffix}" for table in declared.tables for suffix in ("csv", "html")),
+        *(f"{root}/figures/{figure}.png" for figure in declared.figures),
     ]
 
 
 def targets(plan: Plan) -> list[str]:
-    """Return everything that a preset ends in."""
-    return [path for paper in plan.papers for path in rendered(plan, paper)]
+    """Return what a preset ends in: its report, which everything else goes into."""
+    return [f"results/{plan.preset.preset}/report.html"]
+
+
+def contents(plan: Plan) -> dict[str, Any]:
+    """Return what the report says beside results, as plain data: of the preset, and of every paper."""
+    kept = {"title", "year", "url", "tables", "figures", "notes"}
+    return {
+        **plan.preset.model_dump(include={"preset", "seeds", "stand_ins", "patches"}),
+        "papers": {
+            name: paper.model_dump(include=kept) | {"by": paper.by, "runs": list(paper.runs)}
+            for name, paper in plan.papers.items()
+        },
+    }

@@ -1,13 +1,15 @@
 """Published beside reproduced, from the files that the workflow wrote."""
 
 import io
+import shutil
 
 import pytest
 from rich.console import Console
 
 from fedpriv.errors import BadInput
 from fedpriv.report import claims, tables
-from fedpriv.report.compare import compare, published_and_reproduced
+from fedpriv.report.compare import compare, facts, published_and_reproduced
+from fedpriv.say import finite
 
 
 @pytest.fixture
@@ -55,9 +57,35 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         compare(tmp_path / "nowhere")
 
 
-def test_a_folder_without_tables_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="no table"):
+def test_a_folder_without_claims_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"found no claims\.csv"):
         compare(tmp_path)
+
+
+def test_of_all_results_every_paper_is_compared_under_its_name(paper, tmp_path_factory):
+    results = tmp_path_factory.mktemp("results")
+    for name in ("first", "second"):
+        shutil.copytree(paper, results / name)
+    out = io.StringIO()
+    Console(file=out, width=200).print(compare(results))
+    assert all(f"{name}: claims" in out.getvalue() for name in ("first", "second"))
+    assert finite(facts(results)) == {name: finite(facts(paper)) for name in ("first", "second")}
+
+
+def test_a_paper_that_prints_no_accuracy_has_its_claims_compared(paper):
+    shutil.rmtree(paper / "tables")
+    out = io.StringIO()
+    Console(file=out, width=200).print(compare(paper))
+    assert "So it is." in out.getvalue() and "accuracy" not in out.getvalue()
+    assert facts(paper)["accuracies"] == []
+
+
+def test_what_looks_like_a_colour_in_a_claim_is_printed(paper):
+    text = (paper / "claims.csv").read_text().replace("So it is.", "So [red] it is.")
+    (paper / "claims.csv").write_text(text)
+    out = io.StringIO()
+    Console(file=out, width=200).print(compare(paper))
+    assert "So [red] it is." in out.getvalue()
 
 
 @pytest.mark.parametrize("content", [None, "", "a,b\n1,2\n"])

@@ -22,13 +22,7 @@ rule table:
         csv="results/{preset}/{paper}/tables/{table}.csv",
         markdown="results/{preset}/{paper}/tables/{table}.md",
         latex="results/{preset}/{paper}/tables/{table}.tex",
-        html=report(
-            "results/{preset}/{paper}/tables/{table}.html",
-            caption="../report/table.rst",
-            category="{paper}",
-            subcategory="Tables",
-            labels={"name": "{table}"},
-        ),
+        html="results/{preset}/{paper}/tables/{table}.html",
     log:
         "logs/{preset}/{paper}/tables/{table}.log",
     wildcard_constraints:
@@ -46,13 +40,7 @@ rule figure:
         "results/{preset}/{paper}/runs.parquet",
     output:
         pdf="results/{preset}/{paper}/figures/{figure}.pdf",
-        png=report(
-            "results/{preset}/{paper}/figures/{figure}.png",
-            caption="../report/figure.rst",
-            category="{paper}",
-            subcategory="Figures",
-            labels={"name": "{figure}"},
-        ),
+        png="results/{preset}/{paper}/figures/{figure}.png",
     log:
         "logs/{preset}/{paper}/figures/{figure}.log",
     wildcard_constraints:
@@ -71,13 +59,7 @@ rule claims:
     output:
         csv="results/{preset}/{paper}/claims.csv",
         markdown="results/{preset}/{paper}/claims.md",
-        html=report(
-            "results/{preset}/{paper}/claims.html",
-            caption="../report/claims.rst",
-            category="{paper}",
-            subcategory="Claims",
-            labels={"name": "claims"},
-        ),
+        latex="results/{preset}/{paper}/claims.tex",
     log:
         "logs/{preset}/{paper}/claims.log",
     params:

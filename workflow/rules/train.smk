@@ -6,6 +6,10 @@ runs = plan.runs
 partitions = plan.partitions()
 
 
+resource_scopes:
+    gpu="local",  # on a cluster a limit is one for each submission, not for all of them together
+
+
 rule partition:
     input:
         lambda wildcards: f"resources/{arrays_id(partitions[wildcards.partition])}.npz",

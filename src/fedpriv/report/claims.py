@@ -41,7 +41,7 @@ COLUMNS = [
 
 
 def write(runs: Path, declared: Mapping[str, Any], stem: Path) -> list[Path]:
-    """Judge the claims among `declared` (keys tables and claims); write `stem`.csv, .md, .tex and .html."""
+    """Judge the claims among `declared` (keys tables and claims); write `stem`.csv, .md and .tex."""
     frame = load(runs)
     claims = [parse(Claim.model_validate, claim, "claims") for claim in declared["claims"]]
     tables = {name: TABLES[table["kind"]].model_validate(table) for name, table in declared["tables"].items()}

@@ -1,12 +1,13 @@
 """Published beside reproduced, and the verdicts, for a terminal; reads only files that the workflow wrote."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 
 from fedpriv.errors import BadInput
@@ -23,51 +24,80 @@ COLOURS = {
     "below": "red",
     "not reproduced": "red",
 }
+ACCURACY = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
+
+
+def papers(directory: Path) -> list[Path]:
+    """Return `directory` if it is RESULTS/PAPER, or the finished papers in it if it is RESULTS."""
+    found = [directory] if (directory / "claims.csv").exists() else []
+    found = found or sorted(path.parent for path in directory.glob("*/claims.csv"))
+    if not found:
+        raise BadInput(
+            f"{directory}: found no claims.csv in it or one below, allowed: RESULTS or RESULTS/PAPER"
+        )
+    return found
+
+
+def facts(directory: Path) -> dict[str, Any]:
+    """Return what was compared of RESULTS/PAPER; of RESULTS the same by paper."""
+    found = {
+        paper: {
+            "accuracies": published_and_reproduced(paper).to_dict("records"),
+            "claims": claims(paper).to_dict("records"),
+        }
+        for paper in papers(directory)
+    }
+    return found.get(directory) or {paper.name: told for paper, told in found.items()}
 
 
 def compare(directory: Path) -> RenderableType:
-    """Return the accuracies and the claims of RESULTS/PAPER side by side, ready to print.
+    """Return the accuracies and the claims of RESULTS/PAPER, or of all of RESULTS, ready to print.
 
     Raises BadInput naming the folder or file that is missing or not what the workflow writes.
     """
-    accuracies = Table(
-        "Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict", title="Accuracy"
-    )
-    for line in published_and_reproduced(directory).to_dict("records"):
+    return Group(*(table for paper in papers(directory) for table in compared(paper)))
+
+
+def compared(paper: Path) -> Iterator[Table]:
+    """Yield the two tables of a paper; the first is left out where the paper prints no accuracy."""
+    lines = accuracies(paper)
+    if lines:
+        shown = Table(*ACCURACY, title=f"{paper.name}: accuracy")
+        for *line, verdict in lines:
+            shown.add_row(*map(escape, line), coloured(verdict))
+        yield shown
+    shown = Table("Claim", "Place", "Verdict", title=f"{paper.name}: claims")
+    for claim in claims(paper).to_dict("records"):
+        shown.add_row(escape(claim["claim"]), escape(claim["place"]), coloured(claim["verdict"]))
+    yield shown
+
+
+def claims(paper: Path) -> pd.DataFrame:
+    """Return the judged claims of a paper, a line each; what is not said is the empty string."""
+    return read(paper / "claims.csv", ["claim", "place", "verdict"]).astype(object).fillna("")
+
+
+def accuracies(paper: Path) -> list[Sequence[str]]:
+    """Return a line for every accuracy that the paper's tables print, in words, under `ACCURACY`."""
+    lines = []
+    for line in published_and_reproduced(paper).to_dict("records"):
         found = Interval(*(100 * line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
-        accuracies.add_row(
-            line["table"],
-            line["row"] if isinstance(line["row"], str) else f"{line['row']:,}",
-            line["column"],
-            f"{100 * line['published']:.4g}",
-            cells.with_interval(found, 1),
-            coloured(line["verdict"]),
-        )
-    claims = Table("Claim", "Place", "Verdict", title="Claims", show_lines=False)
-    for claim in read(directory / "claims.csv", ["claim", "place", "verdict"]).to_dict("records"):
-        claims.add_row(claim["claim"], claim["place"], coloured(claim["verdict"]))
-    return Group(accuracies, claims)
+        row = line["row"] if isinstance(line["row"], str) else f"{line['row']:,}"
+        published, reproduced = f"{100 * line['published']:.4g}", cells.with_interval(found, 1)
+        lines.append((line["table"], row, line["column"], published, reproduced, line["verdict"]))
+    return lines
 
 
-def published_and_reproduced(directory: Path) -> pd.DataFrame:
+def published_and_reproduced(paper: Path) -> pd.DataFrame:
     """Return a line for every accuracy that the paper's tables print: published, reproduced, verdict."""
-    if not directory.is_dir():
-        raise BadInput(
-            f"{directory}: found no such folder, allowed: RESULTS/PAPER, as the workflow writes it"
-        )
-    tables = [read(path, ["table"]) for path in sorted((directory / "tables").glob("*.csv"))]
-    tables = [table for table in tables if "source" in table]
-    if not tables:
-        raise BadInput(
-            f"{directory}: found no table of published values, allowed: a paper whose tables were built"
-        )
-    numbers = pd.concat(tables)
-    numbers = numbers.loc[numbers["quantity"] == "accuracy"]
     key = ["table", "row", "column"]
+    ours = [*key, "value", "low", "high", "seeds", "status"]
+    tables = [read(path, ["table"]) for path in sorted((paper / "tables").glob("*.csv"))]
+    tables = [table for table in tables if "source" in table]
+    numbers = pd.concat(tables) if tables else pd.DataFrame(columns=[*ours, "source", "quantity"])
+    numbers = numbers.loc[numbers["quantity"] == "accuracy"]
     published = numbers.loc[numbers["source"] == "published", [*key, "value"]]
-    reproduced = numbers.loc[
-        numbers["source"] == "reproduced", [*key, "value", "low", "high", "seeds", "status"]
-    ]
+    reproduced = numbers.loc[numbers["source"] == "reproduced", ours]
     both = published.rename(columns={"value": "published"}).merge(reproduced, on=key, sort=False)
     both["seeds"] = both["seeds"].fillna(0)
     return both.assign(verdict=[verdict(line) for line in both.to_dict("records")])

@@ -1,4 +1,4 @@
-"""One table, four files: tidy CSV for machines, Markdown, booktabs LaTeX and HTML for people."""
+"""One table, several files: tidy CSV for machines, Markdown, booktabs LaTeX and HTML for people."""
 
 import html
 import re
@@ -46,6 +46,7 @@ LATEX = {
 }
 # Narrower than the page, a table keeps its size; wider, it is shrunk to the page.
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
+IN_A_NAME = re.compile("(?<=[a-z][._])(?=[a-z]{2})")  # where a long name of a run or a key may be broken
 FROM_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
@@ -62,8 +63,8 @@ class Table(NamedTuple):
 
 
 def write(table: Table, stem: Path) -> list[Path]:
-    """Write `stem`.csv, .md, .tex and .html, each atomically."""
-    texts = {".md": markdown(table), ".tex": latex(table), ".html": page(table)}
+    """Write `stem`.csv, .md and .tex, each atomically."""
+    texts = {".md": markdown(table), ".tex": latex(table)}
     with writing(stem.with_suffix(".csv")) as path:
         table.tidy.to_csv(path, index=False)
     for suffix, text in texts.items():
@@ -119,24 +120,14 @@ def latex(table: Table) -> str:
     return text + (f"\\begin{{enumerate}}\\footnotesize\n{items}\n\\end{{enumerate}}\n" if items else "")
 
 
-STYLE = """\
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
-table { border-collapse: collapse; border-block: 2px solid; margin-block: 1rem }
-th, td { padding: .25rem .8rem; text-align: left; vertical-align: top }
-thead tr:last-child th { border-bottom: 1px solid }
-li { margin-block: .2rem; color: #444 }
-ol:empty { display: none }
-"""
-
-
-def page(table: Table) -> str:
-    """Return a small page that needs nothing else."""
-    body = table.display.to_html(index=False, escape=True, border=0)
-    details, notes = (
-        "\n".join(f"<li>{html.escape(text)}</li>" for text in texts) for texts in (table.details, table.notes)
-    )
+def fragment(table: Table) -> str:
+    """Return title, table and notes as a piece of the HTML report, whose style sheet knows the classes."""
+    body = table.display.to_html(index=False, escape=True, border=0, classes="numbers", justify="left")
+    body = body.replace("<td>published</td>", '<td class="published">published</td>')
+    body = IN_A_NAME.sub("<wbr>", body)
+    notes = "\n".join(f"<li>{html.escape(note)}</li>" for note in table.notes)
     return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{html.escape(table.title)}</title>\n'
-        f"<style>\n{STYLE}</style>\n<h1>{html.escape(table.title)}</h1>\n{body}\n"
-        f"<ol>\n{details}\n</ol>\n<ul>\n{notes}\n</ul>\n</html>\n"
+        f"<figcaption>{html.escape(table.title)}</figcaption>\n"
+        f'<div class="scroll">\n{body}\n</div>\n'
+        f"<details><summary>{len(table.notes)} notes</summary>\n<ul>\n{notes}\n</ul>\n</details>\n"
     )

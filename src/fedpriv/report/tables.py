@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv.atomic import writing
 from fedpriv.report import render
 from fedpriv.report.ablation import ablation_table
 from fedpriv.report.budget import budget_table
@@ -34,4 +35,7 @@ KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
 
 def write(runs: Path, declared: TableSpec, stem: Path) -> list[Path]:
     """Write the declared table as `stem`.csv, .md, .tex and .html; its name is that of the files."""
-    return render.write(KINDS[declared.kind](load(runs), declared, stem.name), stem)
+    table = KINDS[declared.kind](load(runs), declared, stem.name)
+    with writing(stem.with_suffix(".html")) as path:
+        path.write_text(render.fragment(table), encoding="utf-8")
+    return [*render.write(table, stem), stem.with_suffix(".html")]

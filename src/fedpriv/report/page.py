@@ -1,0 +1,122 @@
+"""The report of a preset: one HTML page that holds all that was built, and needs nothing but itself."""
+
+import base64
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+from fedpriv.atomic import writing
+from fedpriv.errors import BadInput
+from fedpriv.report import compare, footnotes
+from fedpriv.report.claims import STANDING, VERDICTS
+from fedpriv.report.collect import load
+from fedpriv.report.declared import FIGURES, TABLES
+from fedpriv.report.declared_figures import FigureSpec
+from fedpriv.report.figures import titled as figure_title
+from fedpriv.report.page_runs import runs
+from fedpriv.report.run_table import titled as table_title
+
+# Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
+PIXEL = 0.62
+
+
+def write(declared: Mapping[str, Any], out: Path) -> Path:
+    """Write the report of the results beside `out`, atomically; the same files give the same page.
+
+    `declared` is what `fedpriv.targets.contents` says of the plan. A missing file is BadInput naming it.
+    """
+    papers = {name: section(paper, out.parent / name) for name, paper in declared["papers"].items()}
+    collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
+    machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
+    page = jinja2.Environment(
+        loader=jinja2.PackageLoader("fedpriv", "report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    ).get_template("page.html.j2")
+    text = page.render(
+        declared=declared,
+        papers=papers,
+        patches={glob: inline(patch) for glob, patch in declared["patches"].items()},
+        collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
+        minutes=f"{sum(paper['ran'].seconds for paper in papers.values()) / 60:,.0f}",
+        machines=distinct(f"{one['hardware']}, {one['dtype']}" for one in machines),
+        code=distinct(one["code"] for one in machines),
+        data=distinct(note for paper in papers.values() for note in paper["data"]),
+        verdicts=VERDICTS,
+        standing=STANDING,
+        headings=compare.ACCURACY,
+    )
+    with writing(out) as path:
+        path.write_text(text, encoding="utf-8")
+    return out
+
+
+def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what the page says of one paper."""
+    frame = load(folder / "runs.parquet")
+    claims = compare.claims(folder).to_dict("records")
+    return {
+        **declared,
+        "claims": [claim | {"measured": claim["measured"].split("; ")} for claim in claims],
+        "counts": Counter(claim["verdict"] for claim in claims),
+        "accuracies": compare.accuracies(folder),
+        "tables": [table(name, spec, folder) for name, spec in declared["tables"].items()],
+        "figures": [figure(name, spec, folder) for name, spec in declared["figures"].items()],
+        "ran": runs(frame, declared["runs"]),
+        "data": footnotes.data(frame),
+    }
+
+
+def table(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a rendered table and what it is called in the contents."""
+    declared = TABLES[spec["kind"]].model_validate(spec)
+    text = content(folder / f"tables/{name}.html").decode()
+    return {"name": name, "title": table_title(declared), "html": text}
+
+
+def figure(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a figure as a data URL with its caption, a description for who cannot see it, and its width."""
+    declared = FIGURES[spec["kind"]].model_validate(spec)
+    image = content(folder / f"figures/{name}.png")
+    # The header of a PNG says its width in bytes 16 to 20.
+    return {
+        "name": name,
+        "title": figure_title(declared),
+        "alt": described(declared),
+        "url": f"data:image/png;base64,{base64.b64encode(image).decode()}",
+        "width": round(PIXEL * int.from_bytes(image[16:20])),
+    }
+
+
+def content(path: Path) -> bytes:
+    """Read a rendered file; BadInput if it is missing."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: a table or figure that was built") from None
+
+
+def described(declared: FigureSpec) -> str:
+    """Return what is drawn: panels and their lines."""
+    panels = [
+        ": ".join(filter(None, (panel.title, ", ".join(dict.fromkeys(line.label for line in panel.drawn())))))
+        for panel in declared.parts()
+    ]
+    return f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """Return the different texts, in order; the empty one says nothing."""
+    return [text for text in dict.fromkeys(texts) if text]
+
+
+def inline(patch: Mapping[str, Any]) -> str:
+    """Return a piece of YAML in one line."""
+    return yaml.safe_dump(dict(patch), default_flow_style=True, width=float("inf"), sort_keys=False).strip()

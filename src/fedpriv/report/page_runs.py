@@ -1,0 +1,86 @@
+"""What the report says of every run: what came out, what it took, what it was set to, what it ran on."""
+
+import json
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from fedpriv.report import cells
+from fedpriv.report.ablation import flattened
+from fedpriv.report.footnotes import unique
+from fedpriv.report.interval import interval
+from fedpriv.report.reading import at_end
+
+MACHINE = ("hardware", "dtype", "code", "libraries")
+
+
+class Runs(NamedTuple):
+    """The runs of a paper: a line each, the settings that all of them share, and the machines by letter."""
+
+    lines: list[dict[str, Any]]
+    shared: dict[str, str]
+    machines: dict[str, dict[str, str]]
+    seconds: float  # of training, of all runs and seeds
+
+
+def runs(frame: pd.DataFrame, declared: Sequence[str]) -> Runs:
+    """Return what there is to say of the runs in `frame`; a run that is only `declared` was not run."""
+    trained = frame.drop_duplicates(["run", "seed", "round"])
+    machines = {letter(number): one for number, one in enumerate(unique(trained, MACHINE))}
+    settings = {run: flattened(json.loads(config)) for run, config in unique(trained, ("run", "config"))}
+    shared = common(list(settings.values()))
+    lines = []
+    for name in declared:
+        some = trained.loc[trained["run"] == name]
+        if some.empty:
+            lines.append({"run": name})
+            continue
+        found = set(unique(some, MACHINE))
+        lines.append(
+            line(some)
+            | {"run": name, "machines": [key for key, machine in machines.items() if machine in found]}
+            | {"settings": {key: text for key, text in settings[name].items() if key not in shared}}
+        )
+    told = {
+        key: dict(zip(MACHINE, one, strict=True)) | {"libraries": libraries(one[-1])}
+        for key, one in machines.items()
+    }
+    return Runs(lines, shared, told, trained["seconds"].sum())
+
+
+def line(some: pd.DataFrame) -> dict[str, Any]:
+    """Return the facts of one run from its rounds, as text; the numbers are means over seeds."""
+    seeds = some.groupby("seed")
+    first = some.iloc[0]
+    diverged = {seed: told for seed, told in seeds["diverged"].first().items() if told}
+    return {
+        "data": first["data"],
+        "stand_in_for": first["stand_in_for"],
+        "seeds": len(seeds),
+        "identities": seeds["identity"].first().to_dict(),
+        "accuracy": cells.percent(at_end(some, first["run"])["accuracy"]),
+        "evaluated_on": first["evaluated_on"],
+        "diverged": diverged,
+        "rounds": cells.whole(seeds["round"].max()),
+        "seconds": cells.with_interval(interval(seeds["seconds"].sum()), 1),
+        "peak_mib": cells.whole([some["peak_mib"].max()]),
+    }
+
+
+def common(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the settings that are in all of `settings`, with the same value."""
+    first, *others = settings or [{}]
+    return {key: text for key, text in first.items() if all(one.get(key) == text for one in others)}
+
+
+def libraries(text: str) -> str:
+    """Return JSON of versions by name as words."""
+    return ", ".join(f"{name} {version}" for name, version in json.loads(text or "{}").items())
+
+
+def letter(number: int) -> str:
+    """Return the letters that number 0, 1, ... goes by: A to Z, then AA."""
+    above, last = divmod(number, len(ascii_uppercase))
+    return (letter(above - 1) if above else "") + ascii_uppercase[last]

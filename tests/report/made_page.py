@@ -1,0 +1,157 @@
+"""The results of a small preset, with everything that a report may show, and the page of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from made_runs import write_run
+
+from fedpriv.plan import Paper, Plan, Preset
+from fedpriv.report import claims, figures, page, tables
+from fedpriv.report.collect import collect
+from fedpriv.targets import contents
+
+BUDGETS = {
+    "columns": {
+        "dp": {"label": "DP", "spend": "moments C"},
+        "bdp": {"label": "BDP", "spend": "bayesian product remove_mean"},
+    },
+    "rows": [
+        {
+            "clients": clients,
+            "baseline": {"run": f"n{clients}_none", "accuracy": 0.97},
+            "run": f"n{clients}_dp",
+            "published": {
+                "dp": {"accuracy": 0.45, "epsilon": 6.0, "delta": 1e-3},
+                "bdp": {"accuracy": 0.88, "epsilon": 4.0, "delta": 1e-3},
+            },
+        }
+        for clients in (100, 1000)
+    ],
+}
+SPENDS = ["moments C", "moments 2C", "pld C", "bayesian product remove_mean"]
+BOTH_SPENDS = {"client": "sum moments C", "instance": "sequential moments C"}
+BOTH = {
+    "columns": {name: {"label": name, "spends": BOTH_SPENDS} for name in ("dp", "dpsgd", "bdp")},
+    "rows": [
+        {
+            "label": f"Photographs ({number})",
+            "clients": 100,
+            "baseline": {"run": "photos_none", "accuracy": 0.7},
+            "runs": {"dp": "photos_dp", "dpsgd": "photos_dpsgd", "bdp": "photos_bdp"},
+            "published": {"dp": 0.42, "bdp": 0.64},
+            "budgets": {"client": {"epsilon": 1, "delta": 1e-3}, "instance": {"epsilon": 0.1, "delta": 1e-5}},
+        }
+        for number in (1, 2, 3)
+    ],
+}
+SMALL = {
+    "paper": "small",
+    "title": "A <small> paper",
+    "authors": ["Nobody & Co"],
+    "year": 2000,
+    "url": "https://example.org/small",
+    "runs": {run: {} for run in ("n100_none", "n100_dp", "burst", "n1000_none", "n1000_dp")},
+    "tables": {
+        "table1": {"kind": "budget", "title": "Accuracy & privacy", "place": "Table I"} | BUDGETS,
+        "table1_spends": {"kind": "spends", "title": "Every ε", "spends": SPENDS} | BUDGETS,
+    },
+    "figures": {
+        "curves": {
+            "kind": "curves",
+            "title": "Accuracy > chance",
+            "place": "Figure 1",
+            "panels": [{"title": "100 clients", "lines": [{"run": "n100_dp", "label": 'the "private" run'}]}],
+        },
+        "epsilons": {
+            "kind": "epsilons",
+            "title": "ε by round",
+            "panels": [{"title": "100 clients", "run": "n100_dp", "spends": SPENDS}],
+        },
+    },
+    "claims": [
+        {
+            "id": name,
+            "place": "Table I",
+            "text": f"<b>{name}</b> [red] holds.",
+            "check": {
+                "name": "published_accuracy",
+                "tables": ["table1"],
+                "column": column,
+                "clients": clients,
+            },
+            "unsound": unsound,
+        }
+        for name, column, clients, unsound in (
+            ("reached", "bdp", [100], ""),
+            ("everywhere", "bdp", [100, 1000], ""),
+            ("false", "bdp", [100], "It does not follow."),
+            ("elsewhere", "dp", [1000], ""),
+            ("baseline", "baseline", [100], ""),
+        )
+    ],
+    "notes": ["Read <as> printed."],
+}
+WIDE = {
+    "paper": "wide",
+    "title": "Both levels",
+    "authors": ["Nobody"],
+    "year": 2001,
+    "url": "https://example.org/wide",
+    "runs": {run: {} for run in ("photos_none", "photos_dp", "photos_dpsgd", "photos_bdp")},
+    "tables": {
+        "table4": {"kind": "joint", "title": "Both", "place": "Table IV"} | BOTH,
+        "table4_spends": {
+            "kind": "joint_spends",
+            "title": "Every ε of both",
+            "spends": [*BOTH_SPENDS.values()],
+        }
+        | BOTH,
+    },
+}
+RUNS = {
+    "small": {
+        "n100_none": {"scheme": "none", "final": 0.97, "stand_in_for": "mnist"},
+        "n100_dp": {"scheme": "client_dp", "final": 0.9, "stand_in_for": "mnist"},
+        "burst": {"scheme": "client_dp", "final": 0.1, "config": {"server": {"learning_rate": 99.0}}},
+    },
+    "wide": {
+        "photos_none": {"scheme": "none", "final": 0.7},
+        "photos_dp": {"scheme": "joint", "final": 0.4},
+        "photos_dpsgd": {"scheme": "joint", "final": 0.6, "per_example_clip": True},
+        "photos_bdp": {"scheme": "joint", "final": 0.65},
+    },
+}
+PRESET = {
+    "preset": "test",
+    "papers": ["small", "wide"],
+    "seeds": 2,
+    "stand_ins": {"mnist": "digits"},
+    "patches": {"small/*": {"rounds": 20}},
+}
+
+
+def declared() -> dict[str, Any]:
+    """Return what the workflow tells the page of the plan."""
+    papers = {paper["paper"]: Paper.model_validate(paper) for paper in (SMALL, WIDE)}
+    return contents(Plan(Preset.model_validate(PRESET), papers, {}))
+
+
+def write_results(folder: Path) -> Path:
+    """Write the results of both papers, two seeds a run, and the page; return that. `burst` diverged."""
+    for name, paper in (("small", SMALL), ("wide", WIDE)):
+        built, root = Paper.model_validate(paper), folder / name
+        made = [
+            write_run(root / "runs", run, seed, **facts)
+            for run, facts in RUNS[name].items()
+            for seed in range(2)
+        ]
+        for path in root.glob("runs/burst/*/summary.json"):
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"diverged": 7}))
+        runs = collect(made, root / "runs.parquet")
+        for table, spec in built.tables.items():
+            tables.write(runs, spec, root / "tables" / table)
+        for figure, spec in built.figures.items():
+            figures.write(runs, spec, root / "figures" / figure)
+        claims.write(runs, built.model_dump(include={"tables", "claims"}), root / "claims")
+    return page.write(declared(), folder / "report.html")

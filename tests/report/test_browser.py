@@ -1,0 +1,132 @@
+"""The report in a real browser: no error, on a desk, on a phone, in the dark and on paper."""
+
+import shutil
+
+import made_page
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on PATH"
+)
+
+# From the WCAG, https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio
+CONTRAST = """words => words.map(word => {
+    const light = color => color.match(/[\\d.]+/g).slice(0, 3).map(one => one / 255)
+        .map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, one, index) => sum + one * [0.2126, 0.7152, 0.0722][index], 0.05);
+    const style = getComputedStyle(word);
+    const pair = [light(style.color), light(style.backgroundColor)];
+    return Math.max(...pair) / Math.min(...pair);
+})"""
+A4_LANDSCAPE = {"width": 1032, "height": 703}  # 273 mm and 186 mm at 96 dots an inch: what margins leave
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    return made_page.write_results(tmp_path_factory.mktemp("test")).as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        # As root, in a container, Chromium has no sandbox; it opens nothing but our own file.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, url):
+    """Return what opens the page with the given options; every error and every request is one of `said`."""
+    said = []
+
+    def open_page(**options):
+        page = browser.new_page(**options)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: request.url.startswith("data:") or said.append(request.url))
+        page.goto(url)
+        assert said == [url]
+        return page
+
+    yield open_page
+    assert said == [url]
+    for context in browser.contexts:
+        context.close()
+
+
+def open_all(page):
+    page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
+
+
+def test_it_opens_without_an_error_and_shows_every_image(opened):
+    page = opened()
+    widths = page.eval_on_selector_all("img", "images => images.map(image => image.naturalWidth)")
+    assert len(widths) == len(made_page.SMALL["figures"]) and all(width > 0 for width in widths)
+
+
+def test_every_link_of_the_contents_shows_what_it_names(opened):
+    page = opened()
+    links = page.locator("nav a")
+    assert links.count() > 10
+    for link in links.all():
+        link.click()
+        page.wait_for_function(
+            "document.querySelector(location.hash).getBoundingClientRect().top < innerHeight"
+        )
+        assert page.evaluate("location.hash") == link.get_attribute("href")
+
+
+def test_a_verdict_on_the_front_page_leads_to_its_opened_claim(opened):
+    page = opened()
+    for link in page.locator("#verdicts ol a").all():
+        link.click()
+        assert page.locator(link.get_attribute("href")).is_visible()
+
+
+def test_every_detail_opens_on_a_click(opened):
+    page = opened()
+    summaries = page.locator("summary").all()
+    for summary in summaries:
+        summary.click()
+    assert len(summaries) == page.locator("details[open]").count() > 5
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_only_tables_and_figures_scroll_sideways_and_never_the_page(opened, width):
+    page = opened(viewport={"width": width, "height": 800})
+    open_all(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width < 400:
+        scrolling = "parts => parts.filter(part => part.scrollWidth > part.clientWidth).length"
+        assert page.eval_on_selector_all(".scroll", scrolling) > 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_verdicts_can_be_told_from_their_ground(opened, scheme):
+    page = opened(color_scheme=scheme)
+    ratios = page.eval_on_selector_all(".verdict", CONTRAST)
+    assert len(ratios) > 20 and min(ratios) >= 4.5
+
+
+def test_in_the_dark_the_page_is_dark(opened):
+    page = opened(color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark")
+    assert (light, page.evaluate(ground)) == ("rgb(253, 253, 252)", "rgb(23, 25, 27)")
+
+
+def test_on_paper_everything_is_opened_and_no_column_is_cut_off(opened):
+    page = opened(viewport=A4_LANDSCAPE)
+    assert page.locator("details:not([open])").count() > 0
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert pdf.startswith(b"%PDF") and len(pdf) > 50_000
+    assert page.locator("details:not([open])").count() == 0
+    page.emulate_media(media="print")
+    rights = page.eval_on_selector_all(
+        "table, img", "parts => parts.map(part => part.getBoundingClientRect().right)"
+    )
+    assert max(rights) <= A4_LANDSCAPE["width"]

@@ -1,0 +1,186 @@
+"""The report is one page with everything on it, and nothing on it comes from elsewhere."""
+
+import base64
+import html
+import io
+import re
+import shutil
+
+import made_page
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from fedpriv.errors import BadInput
+from fedpriv.report import page
+from fedpriv.report.compare import compare, published_and_reproduced
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Return the folder of a preset's results, its page among them."""
+    return made_page.write_results(tmp_path_factory.mktemp("test")).parent
+
+
+@pytest.fixture(scope="module")
+def text(results):
+    return (results / "report.html").read_text(encoding="utf-8")
+
+
+def words(text):
+    """Return a piece of HTML without its tags, as it is read."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text.replace("<wbr>", ""))).split())
+
+
+def part(text, name):
+    """Return what the page has from the element of this id on."""
+    return text[text.index(f'id="{name}"') :]
+
+
+def table(text, name):
+    """Return the first table in the element of this id."""
+    return part(text, name).partition("</table>")[0]
+
+
+def judged(text):
+    """Return (verdict, claim) of every claim of `small`, as its section says it."""
+    section = part(text, "small-claims").partition("</section>")[0]
+    return re.findall(r'<summary><span class="verdict [\w-]+">([\w ]+)</span> (.+?)</summary>', section)
+
+
+def test_the_front_page_has_the_verdict_of_every_claim_and_a_way_to_it(text):
+    front = part(text, "verdicts").partition("</section>")[0]
+    found = re.findall(
+        r'<li><span class="verdict [\w-]+">([\w ]+)</span> <a href="#([\w-]+)">(.+?)</a>', front
+    )
+    assert [(verdict, claim) for verdict, _, claim in found] == judged(text)
+    assert [place for _, place, _ in found] == [
+        f"small-claim-{claim['id']}" for claim in made_page.SMALL["claims"]
+    ]
+    assert [verdict for verdict, *_ in found] == ["reproduced", "partly", "unsound", "not run", "partly"]
+
+
+def test_the_verdicts_are_counted(text):
+    rows = re.findall(r"<tr>(.+?)</tr>", text.partition("</table>")[0])
+    assert words(rows[0]) == "Claims reproduced partly not reproduced unsound not run in all"
+    assert words(rows[1]) == "A <small> paper 1 2 0 1 1 5"
+
+
+def test_every_claim_says_what_was_tested_and_measured(text, results):
+    for claim in pd.read_csv(results / "small/claims.csv").fillna("").to_dict("records"):
+        said = words(part(text, f"small-claim-{claim['id']}").partition("</dl>")[0])
+        assert claim["test"] in said and claim["reason"] in said
+        assert all(one in said for one in claim["measured"].split("; "))
+
+
+def test_page_and_terminal_say_the_same_verdicts(text, results):
+    out = io.StringIO()
+    Console(file=out, width=500).print(compare(results))
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in out.getvalue().splitlines()]
+    told = [(row[-1], row[0]) for row in rows if len(row) == 3]
+    assert told == [(verdict, html.unescape(claim)) for verdict, claim in judged(text)]
+    lines = {" ".join(row) for row in rows if len(row) == 6}
+    for name in ("small", "wide"):
+        shown = [words(row) for row in re.findall(r"<tr>(.+?)</tr>", table(text, f"{name}-accuracies"))][1:]
+        assert set(shown) <= lines
+        assert len(shown) == len(published_and_reproduced(results / name)) > 0
+
+
+def test_every_table_has_its_title_all_its_cells_and_its_notes(text, results):
+    for name, paper in made_page.declared()["papers"].items():
+        for one, spec in paper["tables"].items():
+            said = words(part(text, f"{name}-table-{one}").partition("</figure>")[0])
+            lines = (results / f"{name}/tables/{one}.md").read_text().splitlines()
+            rows = [line.strip("|").split("|") for line in lines if line.startswith("| ")]
+            notes = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+            assert spec["title"] in said and len(rows) > 2 and notes
+            assert all(" ".join(cell.split()) in said for row in rows[1:] for cell in row)
+            assert all(note in said for note in notes)
+
+
+def test_published_lines_are_marked(text):
+    rows = re.findall(r"<tr>.+?</tr>", table(text, "small-table-table1"), re.DOTALL)
+    marked = [words(row) for row in rows if 'class="published"' in row]
+    assert marked == [f"{n} published 97 45 88 (6, 10⁻³) (4, 10⁻³)" for n in ("100", "1,000")]
+
+
+def test_every_figure_is_there_with_its_caption_and_a_description(text, results):
+    for name, spec in made_page.SMALL["figures"].items():
+        shown = part(text, f"small-figure-{name}").partition("</figure>")[0]
+        ((image, described),) = re.findall(r'src="data:image/png;base64,([^"]+)" alt="([^"]+)"', shown)
+        assert base64.b64decode(image) == (results / f"small/figures/{name}.png").read_bytes()
+        assert spec["title"] in words(shown.partition("<figcaption>")[2])
+        assert html.unescape(described).startswith(f"{spec['title']}. 100 clients: ")
+
+
+def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):
+    rows = [words(row) for row in re.findall(r"<tr.*?>(.+?)</tr>", table(text, "small-runs"), re.DOTALL)]
+    assert rows[1] == "n100_none digits for mnist 2 97.0 ± 0.6 20 2.0 100 A"
+    assert rows[4:] == ["n1000_none not run", "n1000_dp not run"]
+    assert "Machine A a processor, 2 cores, float32" in words(part(text, "small-runs"))
+
+
+def test_a_run_that_diverged_is_marked(text):
+    rows = [words(row) for row in re.findall(r"<tr.*?>(.+?)</tr>", table(text, "small-runs"), re.DOTALL)]
+    assert [row.split()[0] for row in rows if "diverged" in row] == ["burst"]
+    assert "diverged seed 0, round 7" in rows[3]
+
+
+def test_the_settings_of_a_run_are_apart_from_those_of_all(text):
+    own, _, shared = words(part(text, "small-runs").partition("<h4>")[2]).partition("Settings of all runs")
+    assert "burst server.learning_rate 99.0" in own and "server.learning_rate 0.9 " in own
+    assert "model.activation tanh" in shared and "model.activation" not in own
+    assert "server.learning_rate" not in shared.partition("Both levels")[0]
+
+
+def test_what_stands_in_and_what_the_preset_changes_is_said_at_the_top(text):
+    top = words(text.partition("</header>")[0])
+    assert "These are not the papers’ data: digits stands in for mnist." in top
+    assert "small/* {rounds: 20}" in top
+
+
+def test_every_link_of_the_contents_leads_somewhere_and_no_name_is_given_twice(text):
+    names = re.findall(r'\bid="([^"]+)"', text)
+    assert len(set(names)) == len(names)
+    links = set(re.findall(r'href="#([^"]+)"', text))
+    assert links <= set(names)
+    wanted = {f"small-{kind}" for kind in ("claims", "accuracies", "table-table1", "figure-curves", "runs")}
+    assert wanted <= links
+
+
+def test_the_page_loads_nothing(text):
+    assert all(url.startswith("data:image/png;base64,") for url in re.findall(r'\bsrc="([^"]*)"', text))
+    assert re.findall(r"<link[^>]*>", text) == ['<link rel="icon" href="data:,">']
+    assert not re.search(r"@import|url\(|<iframe|<object|fetch\(", text)
+
+
+def test_text_is_text_and_never_markup(text):
+    assert "A &lt;small&gt; paper" in text and "<small>" not in text
+    assert "Nobody &amp; Co" in text and "Read &lt;as&gt; printed." in text
+    assert "&lt;b&gt;reached&lt;/b&gt; [red] holds." in text and "<b>reached" not in text
+
+
+def test_the_page_is_little_more_than_its_images(text, results):
+    images = sum(path.stat().st_size for path in results.glob("*/figures/*.png"))
+    assert len(text.encode()) < 4 / 3 * images + 100_000
+
+
+def test_the_same_files_give_the_same_page(results, text, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "copy")
+    (copy / "report.html").unlink()
+    assert page.write(made_page.declared(), copy / "report.html").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("file", ["runs.parquet", "claims.csv", "tables/table1.html", "figures/curves.png"])
+def test_a_missing_file_is_named_and_nothing_is_written(results, tmp_path, file):
+    copy = shutil.copytree(results, tmp_path / "copy")
+    (copy / "report.html").unlink()
+    (copy / "small" / file).unlink()
+    with pytest.raises(BadInput, match=file):
+        page.write(made_page.declared(), copy / "report.html")
+    assert not (copy / "report.html").exists()
+
+
+def test_a_paper_without_claims_and_figures_has_a_page(text):
+    section = part(text, "wide")
+    assert "Every ε of both" in section and 'id="wide-claims"' not in text
