@@ -4,15 +4,16 @@
 
 PYTHON ?= python3
 CORES ?= all
+PRESET ?= demo
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search reference test check docs clean
+.PHONY: help demo laptop binary paper search report reference test slurm-test check docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 demo: ## every table and figure, small, from bundled data: minutes, no data download
 laptop: ## the rows for 100 clients on real data: hours on a CPU
@@ -21,8 +22,10 @@ paper: ## everything as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
 demo laptop binary paper search: $(INSTALLED)
 	$(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
-	$(BIN)/snakemake --configfile config/$@.yaml --cores 1 --report results/$@/report.html
 	@echo "The report: results/$@/report.html"
+
+report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make report PRESET=laptop
+	$(BIN)/snakemake --configfile config/$(PRESET).yaml --cores $(CORES) results/$(PRESET)/report.html
 
 reference: ## keep the tables, figures and claims of `laptop`, `binary` and `search` in git
 	cd results && find laptop binary search ! -name '*.html' \( -path '*/tables/*' -o -path '*/figures/*' \
@@ -31,16 +34,17 @@ reference: ## keep the tables, figures and claims of `laptop`, `binary` and `sea
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
-check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, the length of files
+check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, links, the length of files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
+	$(BIN)/python -m pytest --quiet tests/test_links.py
 	@find Snakefile workflow src tests -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 300 {print $$2 ": " $$1 " lines, allowed: 300"; long = 1} END {exit long}'
 
-docs: $(INSTALLED) ## write the pages that are generated: docs/config.md, docs/deviations.md
+docs: $(INSTALLED) ## write what is generated: pages of docs/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
 
 clean: ## remove the demo's results and what the tools left behind

@@ -1,0 +1,10 @@
+"""Write the generated pages of the repository in the current folder, and how it is cited."""
+
+from pathlib import Path
+
+from fedpriv import citation, docs
+
+root = Path.cwd()
+for path, text in {**docs.pages(root), **citation.pages(root)}.items():
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
