@@ -34,6 +34,10 @@ reference: ## keep the tables, figures and claims of `laptop`, `binary` and `sea
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
+slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in GPU; skipped where none can be installed
+	sh tests/slurm/install.sh
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slurm
+
 check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, links, the length of files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedpriv import partition, record, resume
+from fedpriv import devices, partition, record, resume
 from fedpriv.config import Run, Server, Speed
 from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput
@@ -65,7 +65,7 @@ def train(
             raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
         return out
     data, clients = arrays_for(run, arrays_path), partition.load(partition_path)
-    device = choose_device(speed)
+    device = devices.chosen(speed.device)
     streams = Streams(seed, name, run.secure_noise)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
     task = Task(
@@ -276,11 +276,3 @@ def learning_rate(server: Server, round: int, rounds: int) -> float:
     left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
     fraction = server.final_fraction
     return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])
-
-
-def choose_device(speed: Speed) -> torch.device:
-    """Return the device asked for; `auto` takes a GPU where there is one."""
-    if speed.device == "cuda" and not torch.cuda.is_available():
-        raise BadInput("speed.device: found cuda, but torch sees no CUDA device; allowed here: auto, cpu")
-    wanted = "cuda" if speed.device != "cpu" and torch.cuda.is_available() else "cpu"
-    return torch.device(wanted)

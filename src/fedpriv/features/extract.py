@@ -20,6 +20,7 @@ import torch
 import torchvision
 from safetensors.torch import load_file, save_file
 
+from fedpriv import devices
 from fedpriv.atomic import writing
 from fedpriv.config import Photos
 from fedpriv.data import PHOTOGRAPHS, arrays, manifest
@@ -56,7 +57,7 @@ def extract(
     seen = manifest.load(listed)
     train, test = chosen(seen, photos, listed)
     side = PHOTOGRAPHS[seen.dataset].side
-    where = torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+    where = devices.chosen(device)
     dtype = backbone.fast_dtype(where)
     copies = [Copy(image, number) for image in train for number in range(photos.copies)]
     work = batches([*copies, *(Copy(image, 0) for image in test)], size)
