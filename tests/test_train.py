@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from made_run import BINARY, RUN, go, result
 
-from fedpriv import inputs, resume, summary
+from fedpriv import frames, inputs, record, resume, summary
 from fedpriv.config import Run, Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
@@ -188,7 +188,7 @@ def test_a_run_killed_five_times_ends_with_the_same_bits(files, tmp_path, scheme
         process.wait()
     subprocess.run(list(map(str, command)), check=True)
     assert result(out) == result(undisturbed)
-    assert not (out / "resume").exists()
+    assert not state.exists()
 
 
 def test_a_state_that_cannot_be_read_is_started_over(files, tmp_path):
@@ -235,11 +235,35 @@ def test_a_run_directory_has_one_process_at_a_time(files, tmp_path):
     ):
         go(RUN, files, tmp_path / "run")
     assert go(RUN, files, tmp_path / "run").is_dir()
-    assert not (tmp_path / "run/resume").exists()
+    assert not (tmp_path / "run/resume/lock").exists()
 
 
-def test_a_finished_run_that_has_lost_a_file_is_trained_again(files, tmp_path):
+@pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(record.FILES)], ids=str)
+def test_a_finished_run_whose_files_were_removed_is_put_back_without_training(gone, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
-    wanted = result(out)
-    (out / "distances.npz").unlink()
+    times = frames.load(out / "trace.parquet")["seconds"].tolist()
+    for name in gone:
+        (out / name).unlink()
+    again = go(RUN, files, tmp_path / "run")
+    assert frames.load(again / "trace.parquet")["seconds"].tolist() == times
+    assert record.finished(again)
+
+
+@pytest.mark.parametrize("name", record.FILES)
+def test_what_was_kept_of_a_finished_run_is_not_put_back_if_it_is_damaged(name, files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    wanted, kept = result(out), out / "resume" / name
+    content = bytearray(kept.read_bytes())
+    content[len(content) // 2] ^= 1
+    kept.write_bytes(content)
+    for one in record.FILES:
+        (out / one).unlink()
     assert result(go(RUN, files, tmp_path / "run")) == wanted
+
+
+def test_another_run_is_trained_and_not_put_back(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    for name in record.FILES:
+        (out / name).unlink()
+    other = go(RUN | {"rounds": 4}, files, tmp_path / "run")
+    assert len(frames.load(other / "trace.parquet")) == 4

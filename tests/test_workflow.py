@@ -235,7 +235,11 @@ RENDER = {"collect": 1, "table": 1, "figure": 1, "claims": 1, "report": 1}
             {"clients": 11},
             {"partition": 2, "train": 2, "account": 2} | RENDER,
         ),
-        (("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95, {"table": 1, "claims": 1, "report": 1}),
+        (
+            ("tables", "table1", "rows", 0, "baseline", "accuracy"),
+            0.95,
+            {"table": 1, "claims": 1, "report": 1},
+        ),
         (("figures", "epsilons", "title"), "ε", {"figure": 1, "report": 1}),
         (("claims", 0, "text"), "Tighter it is.", {"claims": 1, "report": 1}),
         (("runs", "unused", "rounds"), 9, {}),

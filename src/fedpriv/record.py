@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import resource
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from safetensors.torch import save_file
 
 from fedpriv import frames, provenance, summary
 from fedpriv.atomic import writing
+from fedpriv.data import npz
 from fedpriv.probe import padded, width
 from fedpriv.resume import RoundState
-from fedpriv.seal import OPEN, seal
+from fedpriv.seal import OPEN, check, seal
 from fedpriv.trace import TRACE
 
+KEPT = "resume"  # the folder that no workflow knows
 FILES = ("trace.parquet", "distances.npz", "model.safetensors", "summary.json")  # of a finished run
 
 
@@ -65,6 +69,33 @@ def finished(out: Path) -> str | None:
     if not all((out / name).exists() for name in FILES):
         return None
     return summary.load(out / "summary.json").get("identity")
+
+
+def keep(out: Path) -> None:
+    """Link the files of a finished run: a workflow removes its outputs before it runs a job again."""
+    kept = out / KEPT
+    kept.mkdir(exist_ok=True)
+    for name in FILES:
+        (kept / name).unlink(missing_ok=True)
+        with suppress(OSError):  # a file system without links keeps nothing
+            os.link(out / name, kept / name)
+
+
+def restored(out: Path, identity: str) -> bool:
+    """Put back the finished run of that identity, if all its files were kept and none is damaged."""
+    kept = [out / KEPT / name for name in FILES]
+    try:
+        for path in kept:
+            check(path)
+        npz.everything(out / KEPT / "distances.npz", "the distances of a run")
+        if summary.load(out / KEPT / "summary.json").get("identity") != identity:
+            return False
+    except (OSError, ValueError):
+        return False
+    for path in kept:
+        with writing(out / path.name) as partial:
+            os.link(path, partial)
+    return True
 
 
 def trace(state: RoundState) -> pd.DataFrame:

@@ -60,11 +60,12 @@ def alone(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if not path.exists():
-            forget(path)
-            with suppress(OSError):  # it is not empty: the run is finished
-                run.rmdir()
         lock.release()
+        if not path.exists():
+            path.with_name("lock").unlink(missing_ok=True)
+            with suppress(OSError):  # not empty: the run is finished
+                path.parent.rmdir()
+                run.rmdir()
 
 
 def save(path: Path, identity: str, state: RoundState) -> None:

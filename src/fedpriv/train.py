@@ -47,8 +47,9 @@ def train(
 ) -> Path:
     """Train `run` on the files made for it and write its run directory `out`; return it.
 
-    Resumes from `out/resume/` if a state of the same identity is there; a directory that already holds
-    the finished run is left as it is. `labels` (paper, preset, what stands in for what) go into the summary.
+    Resumes from `out/resume/` if a state of the same identity is there, or the finished run itself, whose
+    files a workflow may have removed. A directory that already holds the finished run is left as it is.
+    `labels` (paper, preset, what stands in for what) go into the summary.
 
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
     the number of threads and however often the run was killed and resumed.
@@ -64,6 +65,8 @@ def train(
         if finished != identity:
             raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
         return out
+    if record.restored(out, identity):
+        return out
     data, clients = arrays_for(run, arrays_path), partition.load(partition_path)
     device = devices.chosen(speed.device)
     streams = Streams(seed, name, run.secure_noise)
@@ -76,7 +79,7 @@ def train(
     )
     test = torch.from_numpy(data.x_test).to(device), torch.from_numpy(data.y_test).to(device)
 
-    checkpoint = out / "resume" / "state.safetensors"
+    checkpoint = out / record.KEPT / "state.safetensors"
     with resume.alone(checkpoint), Workshop(task, speed) as workshop:
         state = resume.load(checkpoint, identity, device) or before(run, task, streams, clients.clients)
         with progress(f"{name} seed {seed}", state.round, rounds) as report:
@@ -98,6 +101,7 @@ def train(
         }
         record.write(out, state, run.probe.clients, run.probe.panel, told)
         resume.forget(checkpoint)
+        record.keep(out)
     return out
 
 

@@ -106,6 +106,8 @@ def download(url: str, part: Path, check: Callable[[Path], str], attempts: int, 
                 part.unlink(missing_ok=True)
             elif status is not None and status < 500 and status != 429:
                 return reason
+        except OSError as error:  # of the disk: trying again does not help
+            return f"{part}: {error.strerror or error}"
         else:
             reason = check(part)
             if not reason:

@@ -10,7 +10,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedpriv.atomic import writing
+from filelock import FileLock
+
+from fedpriv.atomic import move, writing
 from fedpriv.data.dataset import Dataset, RawFile
 from fedpriv.errors import BadInput
 
@@ -118,7 +120,6 @@ def bring(
 ) -> None:
     """Put the right file into `folder`, from the first place that has it; raises SourceError without one."""
     label = f"{dataset.name}/{file.name}"
-    folder.mkdir(parents=True, exist_ok=True)
     failures = []
     for place in places(dataset, file, mirrors):
         print(f"{label}: from {place}", file=sys.stderr)
@@ -131,7 +132,7 @@ def bring(
         else:
             reason = copy(Path(place), part, file)
         if not reason:
-            os.replace(part, folder / file.name)
+            move(part, folder / file.name)
             for stale in folder.glob(f"{file.name}.*.part"):
                 stale.unlink()
             return
@@ -141,6 +142,12 @@ def bring(
         f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {label} "
         "and set FEDPRIV_MIRROR, or `mirrors:` in the config, to that folder, or to another base URL"
     )
+
+
+def there(target: Path, file: RawFile) -> bool:
+    """Whether nothing is left to do: the file is right, and its hash is published or recorded."""
+    known = file.sha256 or recorded(record_of(target))
+    return bool(known) and target.exists() and not wrong(target, file)
 
 
 def fetch(
@@ -157,13 +164,21 @@ def fetch(
     A file that is there already is checked and left alone. What a cut download has brought stays beside it
     as a `.part` for the next call; nothing incomplete or wrong ever has the final name. Where no hash is
     published, that of the first file is recorded beside it, and every later one must have it, even after
-    the first is deleted. Raises SourceError.
+    the first is deleted. Of several processes one fetches and the others wait. Raises SourceError.
     """
     target = folder / file.name
-    if not target.exists() or wrong(target, file):
-        bring(dataset, file, folder, mirrors, attempts, backoff)
-    if file.sha256 is None and recorded(record_of(target)) is None:
-        sha256 = keep(target)
-        said = f"sha256 {sha256} recorded, could not be compared with a published one"
-        print(f"{dataset.name}/{file.name}: {said}", file=sys.stderr)
+    if there(target, file):
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = folder / f".{file.name}.lock"
+    with FileLock(lock):
+        try:
+            if not target.exists() or wrong(target, file):
+                bring(dataset, file, folder, mirrors, attempts, backoff)
+            if file.sha256 is None and recorded(record_of(target)) is None:
+                sha256 = keep(target)
+                said = f"sha256 {sha256} recorded, could not be compared with a published one"
+                print(f"{dataset.name}/{file.name}: {said}", file=sys.stderr)
+        finally:
+            lock.unlink()  # who waits for it notices, and makes a new one
     return target
