@@ -281,7 +281,8 @@ def test_a_failed_job_leaves_the_reason_in_its_log(copy):
 
 def test_a_failed_training_keeps_what_it_resumes_from_and_no_half_result(copy):
     run = copy / "results/test/tiny/runs/private/seed0"
-    (run / "resume").mkdir()
+    for kept in (run / "resume").iterdir():
+        kept.unlink()
     (run / "resume/state").write_text("the state of round 1")
     (dealt,) = copy.glob("results/test/partitions/*/seed0.npz")
     dealt.write_bytes(b"PK")

@@ -87,7 +87,6 @@ def restored(out: Path, identity: str) -> bool:
     try:
         for path in kept:
             check(path)
-        npz.everything(out / KEPT / "distances.npz", "the distances of a run")
         if summary.load(out / KEPT / "summary.json").get("identity") != identity:
             return False
     except (OSError, ValueError):
@@ -115,8 +114,7 @@ def write(out: Path, state: RoundState, probe: int, panel: int, told: dict[str, 
         else:
             shape = (width(name, panel if name.startswith("panel_") else probe),)
         arrays[name] = padded(rows, shape)
-    with writing(out / "distances.npz") as path:
-        np.savez_compressed(path, **arrays)
+    npz.save(out / "distances.npz", arrays, compressed=True)
     with writing(out / "model.safetensors") as path:
         save_file({"flat": state.flat.cpu()}, path, metadata={"seal": OPEN})
         seal(path)

@@ -41,6 +41,16 @@ def check(path: Path) -> None:
                 raise Broken("its bytes are not those that were written")
 
 
+def of(path: Path) -> str:
+    """Return the digest in the seal of a file, or the empty string where there is no seal or no file."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            found = SEAL.search(content)
+            return found.group()[len(MARK) :].decode(errors="replace") if found else ""
+    except (FileNotFoundError, ValueError):  # an empty file cannot be mapped
+        return ""
+
+
 def _digest(content: mmap.mmap, start: int) -> bytes:
     """Return the seal of `content`, the place of the seal itself left out."""
     digest = hashlib.blake2b(digest_size=32)

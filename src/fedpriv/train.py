@@ -60,10 +60,12 @@ def train(
     Raises BadInput when `out` holds a finished run of another config, or another process trains in it.
     """
     identity = run.identity(name, seed)
+    checkpoint = out / record.KEPT / "state.safetensors"
     finished = record.finished(out)
     if finished:
         if finished != identity:
             raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
+        checkpoint.unlink(missing_ok=True)  # left by a process that was killed when it had finished
         return out
     if record.restored(out, identity):
         return out
@@ -79,7 +81,6 @@ def train(
     )
     test = torch.from_numpy(data.x_test).to(device), torch.from_numpy(data.y_test).to(device)
 
-    checkpoint = out / record.KEPT / "state.safetensors"
     with resume.alone(checkpoint), Workshop(task, speed) as workshop:
         state = resume.load(checkpoint, identity, device) or before(run, task, streams, clients.clients)
         with progress(f"{name} seed {seed}", state.round, rounds) as report:

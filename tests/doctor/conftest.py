@@ -1,9 +1,13 @@
 import pytest
 
+from fedpriv import native
+
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch, tmp_path):
     """A machine where nothing is set: no mirror, no credentials, no Slurm."""
+    for name in ("conv_pool", "small_net"):
+        native.available(name)  # found once a process, and the compiler is about to be out of sight
     names = ("FEDPRIV_MIRROR", "KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_CONFIG_DIR")
     for name in names:
         monkeypatch.delenv(name, raising=False)

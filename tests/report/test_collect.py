@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from made_runs import ROUNDS, SPENDS, write_run
 
+from fedpriv import frames
 from fedpriv.account.traced import SINCE
+from fedpriv.data import npz
 from fedpriv.errors import BadInput
 from fedpriv.report.collect import SCHEMA, collect, load
 
@@ -126,3 +128,19 @@ def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directo
     pd.read_parquet(path).drop(columns="accounting").to_parquet(path)
     with pytest.raises(BadInput, match=r"ledger\.parquet: found no column accounting"):
         collect(directories, tmp_path / "runs.parquet")
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
+def test_a_ledger_of_another_trace_is_refused(name, directories, tmp_path):
+    run = directories[3]
+    npz.save(run / "distances.npz", {"remove_sum": np.zeros((2, 3))})
+    frames.save(pd.read_parquet(run / "trace.parquet"), run / "trace.parquet")
+    sources = [run / "trace.parquet", run / "distances.npz"]
+    frames.save(pd.read_parquet(run / "ledger.parquet"), run / "ledger.parquet", sources)
+    collect([run], tmp_path / "fine.parquet")
+    if name == "trace.parquet":
+        frames.save(pd.read_parquet(run / name).assign(train_loss=0.5), run / name)
+    else:
+        npz.save(run / name, {"remove_sum": np.ones((2, 3))})
+    with pytest.raises(BadInput, match=f"found the ledger of another {name}"):
+        collect([run], tmp_path / "runs.parquet")

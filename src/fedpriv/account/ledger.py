@@ -62,13 +62,14 @@ def account(directory: Path, deltas: Deltas) -> Path:
 
     Raises BadInput naming the file that is missing or corrupt; an existing ledger is then left alone.
     """
-    trace = frames.load(directory / "trace.parquet", allowed="the trace that a run wrote")
-    distances = npz.everything(directory / "distances.npz", "the distances that a run wrote")
+    sources = directory / "trace.parquet", directory / "distances.npz"
+    trace = frames.load(sources[0], allowed="the trace that a run wrote")
+    distances = npz.everything(sources[1], "the distances that a run wrote")
     try:
         frame = ledger(completed(trace), distances, deltas)
     except BadInput as error:
         raise BadInput(f"{directory}: {error}") from None
-    return frames.save(frame, directory / "ledger.parquet")
+    return frames.save(frame, directory / "ledger.parquet", sources)
 
 
 def _rows(curve: Curve, view: View | Flips, trace: pd.DataFrame, delta: float) -> pd.DataFrame:

@@ -10,12 +10,18 @@ import numpy as np
 
 from fedpriv.atomic import writing
 from fedpriv.errors import BadInput
+from fedpriv.seal import OPEN, check, seal
 
 
-def save(path: Path, arrays: Mapping[str, np.ndarray]) -> Path:
-    """Write `arrays` to `path` atomically and return it; equal arrays give equal bytes."""
-    with writing(path) as partial, partial.open("wb") as file:
-        np.savez(file, **dict(arrays))  # pyright: ignore[reportArgumentType]
+def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
+    """Write `arrays` to `path` atomically, sealed, and return it; equal arrays give equal bytes."""
+    write = np.savez_compressed if compressed else np.savez
+    with writing(path) as partial:
+        with partial.open("wb") as file:
+            write(file, **dict(arrays))  # pyright: ignore[reportArgumentType]
+        with zipfile.ZipFile(partial, "a") as archive:
+            archive.comment = OPEN.encode()
+        seal(partial)
     return path
 
 
@@ -37,6 +43,7 @@ def load(
 def everything(path: Path, allowed: str) -> dict[str, np.ndarray]:
     """Return all arrays of a file, by name; a missing, corrupt or foreign one is BadInput naming it."""
     try:
+        check(path)
         with np.load(path) as file:
             return {key: file[key] for key in file.files}
     except FileNotFoundError:

@@ -72,6 +72,8 @@ def one_run(directory: Path) -> pd.DataFrame:
     trace = completed(frames.load(directory / "trace.parquet", [name for name in TRACE if name not in SINCE]))
     trace["cohort_law"] = trace["sampling_law"]
     ledger = frames.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
+    if name := frames.stale(directory / "ledger.parquet"):
+        raise BadInput(f"{directory}: found the ledger of another {name}; delete ledger.parquet and rerun")
     if stray := sorted(set(ledger["round"]) - set(trace["round"])):
         raise BadInput(
             f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
+from io import BytesIO
 from math import ceil
 from pathlib import Path
 from re import findall
@@ -57,8 +58,10 @@ def write(runs: Path, declared: FigureSpec, stem: Path) -> list[Path]:
         try:
             # Without a date in it, the same runs give the same bytes.
             for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {})):
+                drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
+                figure.savefig(drawn, format=suffix.removeprefix("."), metadata=metadata)
                 with writing(stem.with_suffix(suffix)) as path:
-                    figure.savefig(path, metadata=metadata)
+                    path.write_bytes(drawn.getvalue())
         finally:
             plt.close(figure)
     return [stem.with_suffix(".pdf"), stem.with_suffix(".png")]

@@ -1,0 +1,134 @@
+"""A preset of one small private run, and what is built of it: training, accounting, rendering."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from fedpriv import frames, inputs, summary
+from fedpriv.config import Run, Speed
+from fedpriv.data import npz
+from fedpriv.frozen import parse
+from fedpriv.plan import Paper
+from fedpriv.report import claims, figures, tables
+from fedpriv.report.collect import collect
+from fedpriv.trace import MEASURED
+
+PRESET = {
+    "preset": "small",
+    "papers": ["small"],
+    "speed": {"device": "cpu", "threads": 1, "checkpoint_every": 2},
+}
+PAPER = {
+    "paper": "small",
+    "title": "A small paper",
+    "authors": ["Nobody"],
+    "year": 2000,
+    "url": "https://example.org",
+    "runs": {
+        "private": {
+            "dataset": "digits",
+            "partition": {"law": "iid", "clients": 10, "examples": 20},
+            "model": {"name": "cnn", "widths": [2, 2, 4]},
+            "scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": 2.0},
+            "cohort": {"law": "poisson", "rate": 0.5},
+            "server": {"learning_rate": 0.1, "momentum": 0.5},
+            "rounds": 5,
+            "probe": {"clients": 4, "panel": 4},
+            "account": {"delta": 1e-3},
+        }
+    },
+    "tables": {
+        "table1": {
+            "kind": "budget",
+            "title": "A table",
+            "place": "Table I",
+            "columns": {"dp": {"label": "DP", "spend": "moments C"}},
+            "rows": [
+                {
+                    "clients": 10,
+                    "baseline": {"run": "private", "accuracy": 0.9},
+                    "run": "private",
+                    "published": {"dp": {"accuracy": 0.8, "epsilon": 8.0, "delta": 1e-3}},
+                }
+            ],
+        }
+    },
+    "figures": {
+        "epsilons": {
+            "kind": "epsilons",
+            "title": "Every ε",
+            "panels": [{"title": "Small", "run": "private", "spends": ["moments C", "pld C"]}],
+        }
+    },
+    "claims": [
+        {
+            "id": "tighter",
+            "place": "Table I",
+            "text": "RDP is tighter than moments.",
+            "check": {"name": "less_epsilon", "tables": ["table1"], "spend": "rdp C", "than": "moments C"},
+        }
+    ],
+}
+TRAIN = ("run", "config/small.yaml", "--paper", "small", "--run", "private", "--out", "out")
+ACCOUNT = ("account", "out")
+RUNS = Path("results/runs.parquet")
+
+
+def lay(folder: Path) -> Path:
+    """Write the preset, its paper and its data into `folder`."""
+    (folder / "config/papers").mkdir(parents=True)
+    (folder / "config/small.yaml").write_text(yaml.safe_dump(PRESET))
+    (folder / "config/papers/small.yaml").write_text(yaml.safe_dump(PAPER))
+    run = Run.model_validate(PAPER["runs"]["private"])
+    inputs.prepare(run, folder / "resources", (), Speed(device="cpu"))
+    return folder
+
+
+def render() -> None:
+    """Collect the run in `out` and render table, figure and claims, as the workflow does, in this folder."""
+    collect([Path("out")], RUNS)
+    for name, write in RENDERERS.items():
+        write(Path("results") / name)
+
+
+DECLARED = parse(Paper.model_validate, PAPER, "small")
+RENDERERS = {
+    "table1": partial(tables.write, RUNS, DECLARED.tables["table1"]),
+    "epsilons": partial(figures.write, RUNS, DECLARED.figures["epsilons"]),
+    "claims": partial(claims.write, RUNS, DECLARED.model_dump(include={"tables", "claims"})),
+}
+
+
+READERS = {
+    "trace.parquet": lambda path: frames.load(path).drop(columns=list(MEASURED)).to_json(),
+    "ledger.parquet": lambda path: frames.load(path).to_json(),
+    "runs.parquet": lambda path: frames.load(path).drop(columns=list(MEASURED)).to_json(),
+    "distances.npz": lambda path: as_bytes(npz.everything(path, "distances")),
+    "summary.json": lambda path: {
+        name: told for name, told in summary.load(path).items() if name not in (*MEASURED, "seal")
+    },
+}
+
+
+def as_bytes(arrays: dict[str, np.ndarray]) -> dict[str, tuple]:
+    """Return what makes arrays the same to the last bit."""
+    return {name: (one.dtype.str, one.shape, one.tobytes()) for name, one in arrays.items()}
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Return what the files below a folder say, by path, without what was measured and what is hidden."""
+    files = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".") and "resume" not in path.parts
+    ]
+    return {
+        str(path.relative_to(folder)): READERS.get(path.name, Path.read_bytes)(path) for path in sorted(files)
+    }
+
+
+def trained_in(folder: Path, out: str = "out") -> dict[str, object]:
+    """Return what training left in `folder`, as far as it is there."""
+    return {name: said for name, said in contents(folder / out).items() if name != "ledger.parquet"}

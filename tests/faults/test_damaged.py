@@ -1,0 +1,175 @@
+"""Files that were cut or of which a bit was flipped: each is refused, or nothing was changed."""
+
+import gzip
+import json
+import random
+import shutil
+from functools import partial
+from pathlib import Path
+from signal import SIGKILL
+
+import numpy as np
+import pytest
+import torch
+from child import live
+from fault import Fault, at_call, die
+from small import ACCOUNT, PAPER, READERS, RENDERERS, RUNS, TRAIN, as_bytes, render, trained_in
+
+from fedpriv import cli, partition, resume
+from fedpriv.config import Run
+from fedpriv.data import arrays
+from fedpriv.data.mnist import idx
+from fedpriv.errors import BadInput
+from fedpriv.seal import Broken, check
+
+REFUSED = "wherever it is: one line names the file, or nothing was changed"
+OVER = "wherever it is: training starts over and ends with the same bits"
+IDENTITY = Run.model_validate(PAPER["runs"]["private"]).identity("private", 0)
+
+
+def unsealed(path):
+    """Return the bytes of a file whose seal is whole; nothing of the program reads the model."""
+    check(path)
+    return b""
+
+
+def saved(path):
+    """Return what training would go on from."""
+    state = resume.load(path, IDENTITY, torch.device("cpu"))
+    return state and (
+        as_bytes({"flat": state.flat.numpy(), "velocity": state.velocity.numpy()}),
+        json.dumps(state.rows),
+        {name: [row.tobytes() for row in rows] for name, rows in state.samples.items()},
+    )
+
+
+FILES = {
+    "raw.gz": lambda path: idx(path).tobytes(),
+    "digits.npz": lambda path: as_bytes({k: np.asarray(v) for k, v in arrays.load(path)._asdict().items()}),
+    "seed0.npz": lambda path: as_bytes(partition.load(path)._asdict()),
+    "trace.parquet": READERS["trace.parquet"],
+    "distances.npz": READERS["distances.npz"],
+    "model.safetensors": unsealed,
+    "summary.json": READERS["summary.json"],
+    "ledger.parquet": READERS["ledger.parquet"],
+    "runs.parquet": READERS["runs.parquet"],
+    "state.safetensors": saved,
+}
+FLIPPED = {name: Fault("a flipped bit", name, OVER if "state" in name else REFUSED, name) for name in FILES}
+CUT = {name: Fault("a cut file", name, OVER if "state" in name else REFUSED, name) for name in FILES}
+DESCRIBED = Fault(
+    "a flipped bit", "distances.npz: every bit of what describes its first array, and of its end", REFUSED
+)
+FAULTS = [*FLIPPED.values(), *CUT.values(), DESCRIBED]
+
+
+@pytest.fixture(scope="module")
+def whole(undisturbed, tmp_path_factory):
+    """A folder with one whole file of every kind."""
+    folder = tmp_path_factory.mktemp("whole")
+    for path in undisturbed.rglob("*"):
+        if path.name in FILES:
+            shutil.copy(path, folder)
+    header = bytes([0, 0, 8, 3, 0, 0, 0, 9, 0, 0, 0, 28, 0, 0, 0, 28])
+    (folder / "raw.gz").write_bytes(gzip.compress(header + random.Random(0).randbytes(9 * 28 * 28), mtime=0))
+    half = shutil.copytree(undisturbed, folder / "half", ignore=shutil.ignore_patterns("out", "results"))
+    kill = partial(die, SIGKILL)
+    live(half, partial(cli.main, TRAIN), partial(at_call, "fedpriv.train", "one_round", 5, kill))
+    shutil.copy(half / "out/resume/state.safetensors", folder)
+    assert {path.name for path in folder.iterdir() if path.is_file()} == set(FILES)
+    return folder
+
+
+def places(size, count):
+    """Return places to break a file of `size` bytes at: its edges, and others all over it."""
+    chance = random.Random(size)
+    return sorted({*range(16), *range(size - 16, size), *(chance.randrange(size) for _ in range(count))})
+
+
+def survives(read, path, known):
+    """Whether a damaged file is refused in one line that names it, or says what the whole one says."""
+    try:
+        found = read(path)
+    except BadInput as error:
+        return path.name in str(error) and "\n" not in str(error)
+    except Broken:
+        return read is unsealed
+    return found == known or (read is saved and found is None)
+
+
+@pytest.mark.parametrize("fault", FLIPPED.values(), ids=str)
+def test_a_flipped_bit_is_refused_or_changes_nothing_wherever_it_is(fault, whole, tmp_path):
+    read, path, content = FILES[fault.how], tmp_path / fault.how, (whole / fault.how).read_bytes()
+    known = read(whole / fault.how)
+    for place in places(len(content), 150):
+        broken = bytearray(content)
+        broken[place] ^= 1 << random.Random(place).randrange(8)
+        path.write_bytes(broken)
+        assert survives(read, path, known), place
+
+
+def test_no_bit_of_what_describes_an_array_can_make_another_array_of_it(whole, tmp_path):
+    name = "distances.npz"
+    read, path, content = FILES[name], tmp_path / name, (whole / name).read_bytes()
+    known = read(whole / name)
+    for place in (*range(256), *range(len(content) - 128, len(content))):
+        for bit in range(8):
+            broken = bytearray(content)
+            broken[place] ^= 1 << bit
+            path.write_bytes(broken)
+            assert survives(read, path, known), (place, bit)
+
+
+@pytest.mark.parametrize("fault", CUT.values(), ids=str)
+def test_a_cut_file_is_refused_wherever_it_ends(fault, whole, tmp_path):
+    read, path, content = FILES[fault.how], tmp_path / fault.how, (whole / fault.how).read_bytes()
+    known = read(whole / fault.how)
+    for size in places(len(content), 40):
+        path.write_bytes(content[:size])
+        assert survives(read, path, known), size
+
+
+def flip(path):
+    """Flip a bit in the middle of a file."""
+    broken = bytearray(path.read_bytes())
+    broken[len(broken) // 2] ^= 4
+    path.write_bytes(broken)
+
+
+def test_from_a_damaged_state_training_starts_over_and_ends_with_the_same_bits(whole, folder, undisturbed):
+    content = (whole / "state.safetensors").read_bytes()
+    for place in (4, 500, len(content) // 2, len(content) - 1):
+        state = folder / f"out{place}/resume/state.safetensors"
+        state.parent.mkdir(parents=True)
+        broken = bytearray(content)
+        broken[place] ^= 1
+        state.write_bytes(broken)
+        assert cli.main([*TRAIN[:-1], f"out{place}"]) == 0
+        assert trained_in(folder, f"out{place}") == trained_in(undisturbed)
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
+def test_a_damaged_run_is_not_accounted(name, trained, capsys):
+    flip(trained / "out" / name)
+    assert cli.main(ACCOUNT) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert name in line
+    assert not (trained / "out/ledger.parquet").exists()
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "ledger.parquet", "summary.json"])
+def test_nothing_is_rendered_from_a_damaged_run(name, accounted):
+    flip(accounted / "out" / name)
+    with pytest.raises(BadInput, match=name):
+        render()
+    assert not list(accounted.glob("results/*"))
+
+
+def test_nothing_is_rendered_from_damaged_collected_runs(undisturbed, folder):
+    RUNS.parent.mkdir()
+    shutil.copy(undisturbed / RUNS, RUNS)
+    flip(RUNS)
+    for name, write in RENDERERS.items():
+        with pytest.raises(BadInput, match=r"runs\.parquet"):
+            write(Path("results") / name)
+    assert [path.name for path in Path("results").iterdir()] == [RUNS.name]

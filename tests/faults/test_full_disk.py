@@ -1,0 +1,98 @@
+"""No room for the next byte, at every file that is written."""
+
+import subprocess
+from functools import partial
+
+import pytest
+from child import live
+from fault import Fault, at_call, at_rename, fill
+from small import ACCOUNT, TRAIN, contents, render, trained_in
+
+from fedpriv import cli
+
+ENDS = "one line names the file; no half file; with room again the same bits"
+
+
+def full(when: str, how: partial, names: str) -> Fault:
+    return Fault("disk full (RLIMIT_FSIZE)", when, ENDS, how, names)
+
+
+after = partial(at_rename, blow=fill)
+TRAINING = [
+    full("train: at the partition", partial(fill), "seed0.npz"),
+    full("train: at the first state", partial(after, "seed0.npz"), "state.safetensors"),
+    full(
+        "train: at the second state",
+        partial(at_call, "fedpriv.train", "one_round", 3, fill),
+        "state.safetensors",
+    ),
+    full("train: at the trace", partial(at_call, "fedpriv.train", "one_round", 5, fill), "trace.parquet"),
+    full("train: at the distances", partial(after, "trace.parquet"), "distances.npz"),
+    full("train: at the model", partial(after, "distances.npz"), "model.safetensors"),
+    full("train: at the summary", partial(after, "model.safetensors"), "summary.json"),
+]
+ACCOUNTING = [full("account: at the ledger", partial(fill), "ledger.parquet")]
+RENDERING = [
+    full("collect: at the runs", partial(fill), "runs.parquet"),
+    full("render: at the first file of a table", partial(after, "runs.parquet"), "table1"),
+    full("render: between the files of a table", partial(after, "table1.csv"), "table1"),
+    full("render: at a figure", partial(after, "table1.tex"), "epsilons.pdf"),
+    full("render: at the verdicts", partial(after, "epsilons.png"), "claims"),
+]
+SMALL = Fault("disk full (a tmpfs of 16 KiB)", "train: at the first state", ENDS)
+FAULTS = [*TRAINING, *ACCOUNTING, *RENDERING, SMALL]
+
+
+def complains(fault, folder, act):
+    """Do `act` with the fault: it must end in one line that names the file, and leave no half file."""
+    code, line = live(folder, act, fault.how)
+    assert code == 1
+    assert fault.names in line and "File too large" in line
+    assert not list(folder.rglob(".*.*"))
+
+
+@pytest.mark.parametrize("fault", TRAINING, ids=str)
+def test_training_on_a_full_disk_says_so_and_goes_on_when_there_is_room(fault, folder, undisturbed):
+    complains(fault, folder, partial(cli.main, TRAIN))
+    known = trained_in(undisturbed)
+    assert trained_in(folder).items() < known.items()
+    assert cli.main(TRAIN) == 0
+    assert trained_in(folder) == known
+
+
+@pytest.mark.parametrize("fault", ACCOUNTING, ids=str)
+def test_accounting_on_a_full_disk_says_so_and_leaves_the_old_ledger(fault, accounted, undisturbed):
+    complains(fault, accounted, partial(cli.main, ACCOUNT))
+    assert contents(accounted / "out") == contents(undisturbed / "out")
+
+
+@pytest.mark.parametrize("fault", RENDERING, ids=str)
+def test_rendering_on_a_full_disk_says_so_and_leaves_whole_files(fault, accounted, undisturbed):
+    complains(fault, accounted, render)
+    known = contents(undisturbed / "results")
+    assert contents(accounted / "results").items() < known.items()
+    render()
+    assert contents(accounted / "results") == known
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 16 KiB; only root may make one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16k", "none", place], capture_output=True
+    ).returncode:
+        pytest.skip("no right to mount a tmpfs")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_file_system_without_room_is_no_other_case(small_disk, folder, undisturbed, capsys):
+    words = (*TRAIN[:-1], str(small_disk / "out"))
+    assert cli.main(words) == 1
+    said = capsys.readouterr().err
+    assert "state.safetensors" in said and "No space left on device" in said
+    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    assert cli.main(words) == 0
+    assert trained_in(small_disk) == trained_in(undisturbed)

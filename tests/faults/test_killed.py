@@ -1,0 +1,86 @@
+"""Processes that are ended in the midst of their work, by a signal that leaves them no time to tidy up."""
+
+import signal
+from collections.abc import Callable
+from functools import partial
+from signal import SIGKILL, SIGTERM
+
+import pytest
+from child import live
+from fault import Fault, at_call, at_removal, at_rename, die, die_writing
+from small import ACCOUNT, TRAIN, contents, render, trained_in
+
+from fedpriv import cli
+
+AGAIN = "the next start ends with the same bits"
+
+
+def by(number: signal.Signals, when: str, moment: Callable, *place: object, **how: object) -> Fault:
+    return Fault(number.name, when, AGAIN, partial(moment, *place, blow=partial(die, number), **how))
+
+
+def in_writing(when: str, size: int) -> Fault:
+    return Fault("SIGXFSZ", when, AGAIN, partial(die_writing, size))
+
+
+a_round = partial(at_call, "fedpriv.train", "one_round")
+measuring = partial(at_call, "fedpriv.train", "measure")
+working = partial(at_call, "fedpriv.threaded", "as_floats")
+TRAINING = [
+    by(SIGKILL, "train: in the first round, before there is a state", a_round, 1),
+    by(SIGKILL, "train: one round after the state was saved", a_round, 4),
+    by(SIGKILL, "train: in the midst of a round, at its measurements", measuring, 4),
+    by(SIGKILL, "train: in the midst of a round, while clients work", working, 7),
+    by(SIGKILL, "train: half of the first state written", at_rename, "state.safetensors", torn=True),
+    in_writing("train: by the kernel, in the midst of writing the state", 4096),
+    by(SIGKILL, "train: half of the trace written", at_rename, "trace.parquet", torn=True),
+    by(SIGKILL, "train: after the trace, before the distances", at_rename, "distances.npz"),
+    by(SIGKILL, "train: half of the model written", at_rename, "model.safetensors", torn=True),
+    by(SIGKILL, "train: everything written but the summary", at_rename, "summary.json"),
+    by(SIGKILL, "train: finished, its state not yet removed", at_removal, "resume"),
+    by(SIGTERM, "train: one round after the state was saved", a_round, 4),
+    by(SIGTERM, "train: half of the trace written", at_rename, "trace.parquet", torn=True),
+]
+ACCOUNTING = [
+    by(SIGKILL, "account: half of the ledger written", at_rename, "ledger.parquet", torn=True),
+    in_writing("account: by the kernel, in the midst of writing the ledger", 999),
+    by(SIGTERM, "account: the ledger written but not yet named", at_rename, "ledger.parquet"),
+]
+RENDERING = [
+    by(SIGKILL, "collect: half of the runs written", at_rename, "runs.parquet", torn=True),
+    by(SIGKILL, "render: half of one file of a table written", at_rename, "table1.md", torn=True),
+    by(SIGTERM, "render: half of a figure written", at_rename, "epsilons.png", torn=True),
+    by(SIGKILL, "render: verdicts written as LaTeX and not yet named", at_rename, "claims.tex"),
+]
+FAULTS = [*TRAINING, *ACCOUNTING, *RENDERING]
+
+
+def number(fault):
+    return getattr(signal, fault.broken)
+
+
+@pytest.mark.parametrize("fault", TRAINING, ids=str)
+def test_a_killed_training_goes_on_to_the_same_bits(fault, folder, undisturbed):
+    assert live(folder, partial(cli.main, TRAIN), fault.how).code == -number(fault)
+    known = trained_in(undisturbed)
+    assert trained_in(folder).items() <= known.items()  # what has its name is whole
+    assert cli.main(TRAIN) == 0
+    assert trained_in(folder) == known
+    assert not list(folder.glob("out/.*")) + list(folder.glob("out/resume/state*"))
+
+
+@pytest.mark.parametrize("fault", ACCOUNTING, ids=str)
+def test_a_killed_accounting_leaves_no_ledger_and_is_done_again(fault, trained, undisturbed):
+    assert live(trained, partial(cli.main, ACCOUNT), fault.how).code == -number(fault)
+    assert not (trained / "out/ledger.parquet").exists()
+    assert cli.main(ACCOUNT) == 0
+    assert contents(trained / "out") == contents(undisturbed / "out")
+
+
+@pytest.mark.parametrize("fault", RENDERING, ids=str)
+def test_killed_rendering_leaves_whole_files_and_is_done_again(fault, accounted, undisturbed):
+    assert live(accounted, render, fault.how).code == -number(fault)
+    known = contents(undisturbed / "results")
+    assert contents(accounted / "results").items() < known.items()
+    render()
+    assert contents(accounted / "results") == known

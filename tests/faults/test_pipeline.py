@@ -1,0 +1,116 @@
+"""The workflow as a whole: killed, told to stop, started twice on one folder.
+
+Its training is held at its first state by an audit hook that every Python process of the workflow imports,
+so that nothing here depends on how fast the machine is.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fault import Fault
+from small import READERS
+
+ROOT = Path(__file__).parents[2]
+SRC = Path(__import__("fedpriv").__file__).parents[1]
+TRACE = "results/small/small/runs/private/seed0/trace.parquet"
+RUN = Path(TRACE).parent
+FAULTS = [
+    Fault("SIGTERM", "workflow: while a step runs", "the step ends, no other starts, the lock is given back"),
+    Fault("two workflows", "on one folder", "the second is refused and says why"),
+    Fault("SIGKILL", "workflow: its lock is left behind", "the next one is refused and names --unlock"),
+    Fault(
+        "SIGKILL",
+        "workflow: its training lives on",
+        "the next training is refused in one line; it is not disturbed",
+    ),
+    Fault("SIGKILL", "workflow and training", "the next workflow ends with the same bits"),
+]
+HOLD = """
+import os, sys
+def hear(event, arguments):
+    if event == "os.rename" and os.path.basename(arguments[1]) == os.environ.get("HELD"):
+        with open("arrived", "w") as said:
+            said.write(str(os.getpid()))
+        open("go").close()
+sys.addaudithook(hear)
+"""
+
+
+@pytest.fixture
+def start(folder):
+    """Start the workflow in the current folder, held where a file gets the name `held`."""
+    (folder / "hook").mkdir()
+    (folder / "hook/sitecustomize.py").write_text(HOLD)
+    for name in ("arrived", "go"):
+        os.mkfifo(folder / name)
+    command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--configfile"]
+    started = []
+
+    def one(*arguments, held=""):
+        workflow = subprocess.Popen(
+            [*map(str, command), "config/small.yaml", "--cores", "1", *arguments],
+            env=os.environ | {"PYTHONPATH": f"hook{os.pathsep}{SRC}", "HELD": held},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            process_group=0,
+        )
+        started.append(workflow)
+        return workflow
+
+    yield one
+    for workflow in started:
+        with contextlib.suppress(ProcessLookupError):  # nobody of it is left
+            os.killpg(workflow.pid, signal.SIGKILL)
+
+
+def finish(workflow):
+    """Wait for the end of a workflow; return its exit code and what it printed."""
+    said, _ = workflow.communicate()
+    return workflow.returncode, said
+
+
+def arrival(workflow):
+    """Wait until the workflow is held; return the process that is."""
+    hole = os.open("arrived", os.O_RDONLY | os.O_NONBLOCK)
+    gone = os.pidfd_open(workflow.pid)
+    select.select([hole, gone], [], [])
+    os.set_blocking(hole, True)
+    with os.fdopen(hole) as said:
+        os.close(gone)
+        return int(said.read())
+
+
+def test_a_workflow_that_is_stopped_doubled_and_killed_ends_with_the_same_bits(folder, start, undisturbed):
+    told = start(TRACE, held="seed0.npz")
+    arrival(told)
+    told.send_signal(signal.SIGTERM)
+    (folder / "go").write_text("")
+    code, said = finish(told)
+    assert code != 0 and not (RUN / "trace.parquet").exists()
+
+    killed = start(TRACE, held="state.safetensors")
+    training = arrival(killed)
+    code, said = finish(start(TRACE))
+    assert code != 0 and "no other Snakemake process" in said, said
+    killed.kill()
+    killed.wait()  # its output is still open in the training that lives on
+
+    code, said = finish(start(TRACE))
+    assert code != 0 and "--unlock" in said, said
+    assert finish(start("--unlock"))[0] == 0
+    code, said = finish(start(TRACE))
+    assert code != 0 and "found another process that trains in it" in said, said
+
+    os.kill(training, signal.SIGKILL)
+    code, said = finish(start(TRACE))
+    assert code == 0, said
+    for name in ("trace.parquet", "distances.npz", "model.safetensors"):
+        read = READERS.get(name, Path.read_bytes)
+        assert read(RUN / name) == read(undisturbed / "out" / name)
