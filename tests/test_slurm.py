@@ -133,7 +133,8 @@ def test_the_tables_are_those_of_a_local_run(built):
 
 def test_every_kind_of_table_has_a_run_that_was_trained(built):
     for table in TABLES:
-        assert "reproduced" in (built.through / f"{table}.md").read_text()
+        numbers = pd.read_csv(built.through / f"{table}.csv")
+        assert numbers.loc[numbers["run"].notna(), "value"].notna().any(), table
 
 
 def test_a_killed_training_goes_on_from_the_round_it_had_saved(built):
