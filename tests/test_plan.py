@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_paper import tiny_paper
 
 from fedpriv.account import moments
 from fedpriv.data import DATASETS
@@ -18,40 +19,21 @@ from fedpriv.report.declared_tables import BudgetTable, JointTable
 
 CONFIG = Path(__file__).parents[1] / "config"
 PRESETS = ("demo", "laptop", "binary", "paper")
-PAPER = {
-    "paper": "small",
-    "title": "A paper",
-    "authors": ["Somebody"],
-    "year": 2000,
-    "url": "https://example.org",
-    "defaults": {
+PAPER = tiny_paper(
+    "small",
+    {
+        "plain": {"scheme": "none"},
+        "private": {"scheme": {"name": "client_dp", "clip_l2": 1.0, "noise_multiplier": 1.0}},
+    },
+    defaults={
         "dataset": "mnist",
         "model": "cnn",
         "partition": {"law": "iid", "clients": 4, "examples": 10},
         "cohort": {"law": "poisson", "rate": 0.5},
         "rounds": 2,
     },
-    "runs": {
-        "plain": {"scheme": "none"},
-        "private": {"scheme": {"name": "client_dp", "clip_l2": 1.0, "noise_multiplier": 1.0}},
-    },
-    "tables": {
-        "table1": {
-            "kind": "budget",
-            "title": "A table",
-            "place": "Table I",
-            "columns": {"dp": {"label": "DP", "spend": "moments C"}},
-            "rows": [
-                {
-                    "clients": 100,
-                    "baseline": {"run": "plain", "accuracy": 0.9},
-                    "run": "private",
-                    "published": {"dp": {"accuracy": 0.8, "epsilon": 1.0, "delta": 1e-3}},
-                }
-            ],
-        }
-    },
-    "claims": [
+    figures={},
+    claims=[
         {
             "id": "accuracy",
             "place": "section 1",
@@ -59,7 +41,7 @@ PAPER = {
             "check": {"name": "published_accuracy", "tables": ["table1"], "column": "dp"},
         }
     ],
-}
+)
 PRESET = {"preset": "test", "papers": ["small"], "seeds": 2}
 
 

@@ -10,24 +10,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from tiny_paper import tiny_paper
 
 ROOT = Path(__file__).parents[1]
 PRESETS = ("demo", "laptop", "binary", "paper")
-PAPER = {
-    "paper": "tiny",
-    "title": "A tiny paper",
-    "authors": ["Nobody"],
-    "year": 2000,
-    "url": "https://example.org",
-    "defaults": {
-        "dataset": "mnist",
-        "model": {"name": "cnn", "widths": [2, 2, 4]},
-        "partition": {"law": "iid", "clients": 10, "examples": 20},
-        "cohort": {"law": "poisson", "rate": 0.5},
-        "rounds": 2,
-        "account": {"delta": 1e-3},
-    },
-    "runs": {
+PAPER = tiny_paper(
+    "tiny",
+    {
         "plain": {"scheme": "none", "probe": {"clients": 0}},
         "private": {
             "scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": 2.0},
@@ -35,38 +24,15 @@ PAPER = {
         },
         "unused": {"scheme": "none"},
     },
-    "tables": {
-        "table1": {
-            "kind": "budget",
-            "title": "A table",
-            "place": "Table I",
-            "columns": {"dp": {"label": "DP", "spend": "moments C"}},
-            "rows": [
-                {
-                    "clients": 100,
-                    "baseline": {"run": "plain", "accuracy": 0.9},
-                    "run": "private",
-                    "published": {"dp": {"accuracy": 0.8, "epsilon": 8.0, "delta": 1e-3}},
-                }
-            ],
-        }
+    defaults={
+        "dataset": "mnist",
+        "model": {"name": "cnn", "widths": [2, 2, 4]},
+        "partition": {"law": "iid", "clients": 10, "examples": 20},
+        "cohort": {"law": "poisson", "rate": 0.5},
+        "rounds": 2,
+        "account": {"delta": 1e-3},
     },
-    "figures": {
-        "epsilons": {
-            "kind": "epsilons",
-            "title": "Every ε",
-            "panels": [{"title": "Tiny", "run": "private", "spends": ["moments C", "pld C"]}],
-        }
-    },
-    "claims": [
-        {
-            "id": "tighter",
-            "place": "Table I",
-            "text": "RDP is tighter than moments.",
-            "check": {"name": "less_epsilon", "tables": ["table1"], "spend": "rdp C", "than": "moments C"},
-        }
-    ],
-}
+)
 PRESET = {
     "preset": "test",
     "papers": ["tiny"],

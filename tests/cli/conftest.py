@@ -72,6 +72,6 @@ def results(accounted, here):
     folder = here / "results/tiny/tiny"
     runs = collect([accounted], folder / "runs.parquet")
     paper = parse(Paper.model_validate, PAPER, "tiny")
-    tables.write(runs, paper.tables["one"], folder / "tables/one")
+    tables.write(runs, paper.tables["table1"], folder / "tables/table1")
     claims.write(runs, paper.model_dump(include={"tables", "claims"}), folder / "claims")
     return folder

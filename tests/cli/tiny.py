@@ -1,6 +1,7 @@
 """A preset of one tiny run, and the words that ask for it."""
 
 import yaml
+from tiny_paper import tiny_paper
 
 PLAN = ["--q", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]
 GOAL = ["--epsilon", "8", "--delta", "1e-3", "--q", ".3", "--rounds", "300"]
@@ -8,13 +9,9 @@ BITS = ["--gamma", ".1", "--rounds", "100", "--delta", "1e-5"]
 RUN = ["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]
 
 PRESET = {"preset": "tiny", "papers": ["tiny"], "speed": {"device": "cpu", "threads": 1}}
-PAPER = {
-    "paper": "tiny",
-    "title": "Tiny",
-    "authors": ["Nobody"],
-    "year": 2026,
-    "url": "https://example.org",
-    "runs": {
+PAPER = tiny_paper(
+    "tiny",
+    {
         "dp": {
             "dataset": "digits",
             "partition": {"law": "shards", "clients": 4, "shard_examples": 5},
@@ -26,31 +23,10 @@ PAPER = {
             "account": {"delta": 1e-3},
         }
     },
-    "tables": {
-        "one": {
-            "kind": "budget",
-            "title": "One row",
-            "place": "Table I",
-            "columns": {"dp": {"label": "DP", "spend": "moments C"}},
-            "rows": [
-                {
-                    "clients": 4,
-                    "baseline": {"run": "dp", "accuracy": 0.9},
-                    "run": "dp",
-                    "published": {"dp": {"accuracy": 0.9, "epsilon": 8, "delta": 1e-3}},
-                }
-            ],
-        }
-    },
-    "claims": [
-        {
-            "id": "tighter",
-            "place": "Table I",
-            "text": "RDP is tighter than moments.",
-            "check": {"name": "less_epsilon", "tables": ["one"], "spend": "rdp C", "than": "moments C"},
-        }
-    ],
-}
+    baseline="dp",
+    private="dp",
+    clients=4,
+)
 
 
 def lay(folder):

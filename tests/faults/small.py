@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from tiny_paper import tiny_paper
 
 from fedpriv import frames, inputs, summary
 from fedpriv.config import Run, Speed
@@ -20,13 +21,9 @@ PRESET = {
     "papers": ["small"],
     "speed": {"device": "cpu", "threads": 1, "checkpoint_every": 2},
 }
-PAPER = {
-    "paper": "small",
-    "title": "A small paper",
-    "authors": ["Nobody"],
-    "year": 2000,
-    "url": "https://example.org",
-    "runs": {
+PAPER = tiny_paper(
+    "small",
+    {
         "private": {
             "dataset": "digits",
             "partition": {"law": "iid", "clients": 10, "examples": 20},
@@ -39,38 +36,9 @@ PAPER = {
             "account": {"delta": 1e-3},
         }
     },
-    "tables": {
-        "table1": {
-            "kind": "budget",
-            "title": "A table",
-            "place": "Table I",
-            "columns": {"dp": {"label": "DP", "spend": "moments C"}},
-            "rows": [
-                {
-                    "clients": 10,
-                    "baseline": {"run": "private", "accuracy": 0.9},
-                    "run": "private",
-                    "published": {"dp": {"accuracy": 0.8, "epsilon": 8.0, "delta": 1e-3}},
-                }
-            ],
-        }
-    },
-    "figures": {
-        "epsilons": {
-            "kind": "epsilons",
-            "title": "Every ε",
-            "panels": [{"title": "Small", "run": "private", "spends": ["moments C", "pld C"]}],
-        }
-    },
-    "claims": [
-        {
-            "id": "tighter",
-            "place": "Table I",
-            "text": "RDP is tighter than moments.",
-            "check": {"name": "less_epsilon", "tables": ["table1"], "spend": "rdp C", "than": "moments C"},
-        }
-    ],
-}
+    baseline="private",
+    clients=10,
+)
 TRAIN = ("run", "config/small.yaml", "--paper", "small", "--run", "private", "--out", "out")
 ACCOUNT = ("account", "out")
 RUNS = Path("results/runs.parquet")

@@ -1,0 +1,36 @@
+"""The smallest paper that declares one of everything: a table, a figure and a claim about a private run."""
+
+
+def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **others):
+    """Return a paper of these runs; its table reads `baseline` and `private`, the rest `private` alone."""
+    row = {
+        "clients": clients,
+        "baseline": {"run": baseline, "accuracy": 0.9},
+        "run": private,
+        "published": {"dp": {"accuracy": 0.8, "epsilon": 8.0, "delta": 1e-3}},
+    }
+    table = {
+        "kind": "budget",
+        "title": "A table",
+        "place": "Table I",
+        "columns": {"dp": {"label": "DP", "spend": "moments C"}},
+        "rows": [row],
+    }
+    panel = {"title": "Tiny", "run": private, "spends": ["moments C", "pld C"]}
+    claim = {
+        "id": "tighter",
+        "place": "Table I",
+        "text": "RDP is tighter than moments.",
+        "check": {"name": "less_epsilon", "tables": ["table1"], "spend": "rdp C", "than": "moments C"},
+    }
+    return {
+        "paper": name,
+        "title": "A tiny paper",
+        "authors": ["Nobody"],
+        "year": 2000,
+        "url": "https://example.org",
+        "runs": runs,
+        "tables": {"table1": table},
+        "figures": {"epsilons": {"kind": "epsilons", "title": "Every ε", "panels": [panel]}},
+        "claims": [claim],
+    } | others
