@@ -60,9 +60,8 @@ class Paper(Frozen):
     authors: tuple[Author | str, ...] = Field(min_length=1)  # a team by its name alone
     year: int
     url: str
-    type: Literal["article", "conference-paper", "manual"] | None = (
-        None  # none: not published, nobody cites it
-    )
+    # Without one it was not published, and nobody cites it.
+    type: Literal["article", "conference-paper", "manual"] | None = None
     venue: str = ""  # the journal or the conference
     publisher: str = ""
     isbn: str = ""

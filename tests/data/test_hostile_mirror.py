@@ -1,5 +1,6 @@
 """A mirror that wants its answer written, or fetched, elsewhere."""
 
+import gzip
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -60,3 +61,27 @@ def test_a_wrong_answer_leaves_nothing_behind(mirror, tmp_path):
     with pytest.raises(source.SourceError, match=r"found sha256"):
         fetched(mirror, tmp_path / "raw", 64 * "0")
     assert list((tmp_path / "raw").iterdir()) == []
+
+
+def test_a_gzip_that_unpacks_without_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(source, "LARGEST", 10_000)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(10_001)))
+    with pytest.raises(ValueError, match="more than"):
+        source.digest(path)
+    path.write_bytes(gzip.compress(bytes(10_000)))
+    assert source.digest(path)
+
+
+@pytest.mark.parametrize("status", [401, 404, 500])
+def test_the_password_of_a_mirror_is_in_no_message(status, mirror, tmp_path, capsys):
+    mirror.status, mirror.headers = status, {}
+    url = f"http://somebody:hunter2@127.0.0.1:{mirror.server_port}"
+    file = RawFile("toy", "0" * 64)
+    toys = Dataset("toys", (file,), (), decode=lambda raw: None, licence="", citation="")
+    with pytest.raises(source.SourceError) as refused:
+        source.fetch(toys, file, tmp_path, [url], attempts=1)
+    said = capsys.readouterr()
+    for text in (str(refused.value), said.out, said.err):
+        assert "127.0.0.1" in text or text is said.out
+        assert "hunter2" not in text and "somebody" not in text

@@ -16,6 +16,9 @@ from fedpriv.atomic import move, writing
 from fedpriv.data.dataset import Dataset, RawFile
 from fedpriv.errors import BadInput
 
+# No raw file is as large, unpacked; a hostile one would fill the memory.
+LARGEST = 2**30
+
 
 class SourceError(RuntimeError):
     """No source gave the file; the message lists each source, why it failed and what to do."""
@@ -29,6 +32,11 @@ def mirrors(configured: Sequence[str] = ()) -> list[str]:
 
 def is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
+
+
+def shown(text: str) -> str:
+    """Return a text as it may be printed: user and password are left out of every URL."""
+    return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
 
 def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]:
@@ -49,13 +57,17 @@ def decompressed(path: Path) -> bytes:
 
     A gzip that ends early or is damaged is a ValueError saying so.
     """
-    data = path.read_bytes()
-    if not data.startswith(b"\x1f\x8b"):
-        return data
+    with path.open("rb") as file:
+        if file.read(2) != b"\x1f\x8b":
+            return path.read_bytes()
     try:
-        return gzip.decompress(data)
+        with gzip.open(path) as file:
+            data = file.read(LARGEST + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"a damaged gzip file ({error})") from error
+    if len(data) > LARGEST:
+        raise ValueError(f"a gzip file of more than {LARGEST // 2**20:,} MiB")
+    return data
 
 
 def digest(path: Path) -> str:
@@ -122,7 +134,7 @@ def bring(
     label = f"{dataset.name}/{file.name}"
     failures = []
     for place in places(dataset, file, mirrors):
-        print(f"{label}: from {place}", file=sys.stderr)
+        print(f"{label}: from {shown(place)}", file=sys.stderr)
         # Another place may have gzipped otherwise, so only the same place's part can be resumed.
         part = folder / f"{file.name}.{hashlib.sha256(place.encode()).hexdigest()[:8]}.part"
         if is_url(place):
@@ -136,8 +148,8 @@ def bring(
             for stale in folder.glob(f"{file.name}.*.part"):
                 stale.unlink()
             return
-        print(f"{label}: {reason}", file=sys.stderr)
-        failures.append(f"{place}: {reason}")
+        print(f"{label}: {shown(reason)}", file=sys.stderr)
+        failures.append(shown(f"{place}: {reason}"))
     raise SourceError(
         f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {label} "
         "and set FEDPRIV_MIRROR, or `mirrors:` in the config, to that folder, or to another base URL"

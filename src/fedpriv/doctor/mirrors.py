@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from fedpriv.data import DATASETS, source
 from fedpriv.data.photographs import Photographs
 from fedpriv.doctor.finding import Finding
 
 SECONDS = 5  # for a server to answer
-
-
-def shown(place: str) -> str:
-    """Return a mirror as it may be printed: a password in a URL is left out."""
-    if not source.is_url(place):
-        return place
-    return place.replace(f"{urlsplit(place).netloc}", urlsplit(place).netloc.rpartition("@")[2], 1)
 
 
 def expected() -> Iterator[tuple[str, list[str]]]:
@@ -66,12 +58,12 @@ def mirror(name: str, place: str) -> Finding:
         found = held(place)
     except OSError as error:
         said = f"does not answer ({type(error).__name__}); the next source is asked instead"
-        return Finding(name, "to do", f"{shown(place)}: {said}")
+        return Finding(name, "to do", f"{source.shown(place)}: {said}")
     if not found:
         wanted = f"{expected_names()}, each in a folder of that name"
-        return Finding(name, "to do", f"{shown(place)}: holds nothing that is looked for: {wanted}")
+        return Finding(name, "to do", f"{source.shown(place)}: holds nothing that is looked for: {wanted}")
     said = ", ".join(dataset + part for dataset, part in found.items())
-    return Finding(name, "to do" if any(found.values()) else "ok", f"{shown(place)}: {said}")
+    return Finding(name, "to do" if any(found.values()) else "ok", f"{source.shown(place)}: {said}")
 
 
 def expected_names() -> str:
