@@ -137,3 +137,18 @@ def test_better_accounting_lowers_the_three_published_budgets(
     plan = {"sampling_rate": rate, "noise_multiplier": 3.0, "rounds": 300, "delta": delta}
     assert rdp.epsilon(**plan) == pytest.approx(renyi, rel=2e-3)
     assert pld.epsilon(**plan) == pytest.approx(loss, rel=3e-3)
+
+
+@pytest.mark.parametrize("multiplier, curves", [(0.03, 2), (0.001, 0)])
+def test_an_epsilon_beyond_all_use_has_no_loss_distribution(
+    make_trace, multiplier: float, curves: int
+) -> None:
+    trace = make_trace(rounds=3).assign(noise_multiplier=multiplier)
+    assert len(pld.curves(of_server(trace, {}), DELTA)) == curves
+    assert np.isfinite(find(rdp.curves(of_server(trace, {}), DELTA), "C").epsilon).all()
+
+
+def test_a_single_epsilon_beyond_all_use_is_infinite() -> None:
+    plan = {"sampling_rate": 0.3, "rounds": 300, "delta": DELTA}
+    assert pld.epsilon(noise_multiplier=0.001, **plan) == np.inf
+    assert np.isfinite(pld.epsilon(noise_multiplier=0.3, **plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 FINEST = 1e-4
 CELLS = 50_000  # per ε, of single values and of the last round of a curve
 CURVE_CELLS = 5_000  # per ε, of the rounds before it
+
+# Where losses would be rounded to more than this, e to their power leaves the range of floats. Nobody has a
+# use for an ε of half a million: a curve is left out, a single value is infinite.
+WIDEST = 100.0
 
 # A curve is evaluated at each of the first rounds, then at steps of this ratio, and at the last round.
 EACH_ROUND_UNTIL = 20
@@ -65,29 +70,36 @@ def evaluated(rounds: int) -> list[int]:
 def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round for sensitivities C and 2C; nothing for `fixed` samples or many mechanisms.
 
+    A sensitivity whose ε is beyond all use (`WIDEST`) is left out.
     The library has no loss distribution for sampling without replacement. Between the `evaluated` rounds a
     curve carries the value of the next one, which is larger: ε never falls from round to round.
     """
     if view.law == "fixed" or len(view.mechanisms) > MOST:
         return []
     # As in rdp.py: add/remove at twice the sensitivity bounds replaced clients.
-    return [_curve(view, delta, sensitivity) for sensitivity in view.relations]
+    found = (_curve(view, delta, sensitivity) for sensitivity in view.relations)
+    return [curve for curve in found if curve]
 
 
 def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str) -> float:
-    composed = accountant(interval(mechanisms, times, delta, sensitivity, CELLS))
+    width = interval(mechanisms, times, delta, sensitivity, CELLS)
+    if width > WIDEST:
+        return math.inf
+    composed = accountant(width)
     for mechanism, count in zip(mechanisms, times, strict=True):
         if count:
             composed.compose(event(mechanism, count, sensitivity))
     return float(composed.get_epsilon(delta))
 
 
-def _curve(view: View, delta: float, sensitivity: str) -> Curve:
+def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:
     """Return the curve from one loss distribution a mechanism; the library's accountant would rebuild it."""
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism, identity
 
     done = view.counts.cumsum(axis=0)
     width = interval(view.mechanisms, done[-1].tolist(), delta, sensitivity, CURVE_CELLS)
+    if width > WIDEST:
+        return None
     noisy = np.array([one.noise_multiplier > 0 for one in view.mechanisms])
     once = {
         index: from_gaussian_mechanism(
