@@ -13,6 +13,12 @@ from fedpriv import cli
 USER, KEY = "mallory-7301", "hush-hush-0123456789"
 
 
+@pytest.fixture(autouse=True)
+def no_mirror(monkeypatch):
+    """Kaggle is asked only where no folder has the images."""
+    monkeypatch.delenv("FEDPRIV_MIRROR", raising=False)
+
+
 @pytest.fixture
 def told(tmp_path, monkeypatch, capsys, caplog):
     """Fetch APTOS, with --debug and without, and return all that can be seen of it, logs included."""
