@@ -60,12 +60,13 @@ def alone(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
         if not path.exists():
+            # While it is held: afterwards another process might hold it, and a third make a new one.
             path.with_name("lock").unlink(missing_ok=True)
             with suppress(OSError):  # not empty: the run is finished
                 path.parent.rmdir()
                 run.rmdir()
+        lock.release()
 
 
 def save(path: Path, identity: str, state: RoundState) -> None:
