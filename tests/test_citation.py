@@ -10,10 +10,10 @@ import yaml
 
 from fedpriv import citation
 from fedpriv.errors import BadInput
-from fedpriv.plan import Paper, load_paper
+from fedpriv.plan import Paper, load_paper, papers_in
 
 ROOT = Path(__file__).parents[1]
-PAPERS = {path.stem: load_paper(path.stem, path.parent) for path in sorted(ROOT.glob("config/papers/*.yaml"))}
+PAPERS = {name: load_paper(name, ROOT / "config/papers") for name in papers_in(ROOT / "config/papers")}
 SCHEMA = json.loads((ROOT / "tests/cff-1.2.0.schema.json").read_text(encoding="utf-8"))
 FULL = Paper(
     paper="full",
@@ -98,7 +98,7 @@ def declared(file):
 
 def test_a_kept_file_that_no_paper_declares_is_bad_input():
     stale = "results/reference/laptop/bdp2019/tables/table99.csv"
-    with pytest.raises(BadInput, match=r"table99\.csv: found no such thing in config/papers/bdp2019\.yaml"):
+    with pytest.raises(BadInput, match=r"table99\.csv: found no such thing in config/papers/bdp2019"):
         citation.codecheck(PAPERS, [stale])
     with pytest.raises(BadInput, match=r"allowed: those of bdp2019"):
         citation.codecheck(PAPERS, [stale.replace("bdp2019", "unknown")])

@@ -50,7 +50,8 @@ def plan_of(tmp_path):
     """Return a function that plans a preset over the small paper, both with some keys changed."""
 
     def build(preset=None, **changes):
-        (tmp_path / "small.yaml").write_text(yaml.safe_dump(copy.deepcopy(PAPER) | changes))
+        (tmp_path / "small").mkdir(exist_ok=True)
+        (tmp_path / "small/paper.yaml").write_text(yaml.safe_dump(copy.deepcopy(PAPER) | changes))
         return make_plan(PRESET | (preset or {}), tmp_path)
 
     return build
@@ -253,7 +254,7 @@ CHECK = ("claims", 0, "check")
 def test_a_wrong_paper_is_refused_in_one_line_naming_the_place(plan_of, path, value, words):
     with pytest.raises(BadInput) as error:
         plan_of(**changed(path, value))
-    assert all(word in str(error.value) for word in ("small.yaml", *words))
+    assert all(word in str(error.value) for word in ("small", *words))
     assert "\n" not in str(error.value)
 
 

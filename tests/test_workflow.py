@@ -71,8 +71,8 @@ def planned(*arguments, cwd):
 
 def write_config(folder, paper=None, preset=None):
     """Write the tiny paper and its preset into `folder`, with some keys changed."""
-    (folder / "config/papers").mkdir(parents=True, exist_ok=True)
-    (folder / "config/papers/tiny.yaml").write_text(yaml.safe_dump(paper or PAPER))
+    (folder / "config/papers/tiny").mkdir(parents=True, exist_ok=True)
+    (folder / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper or PAPER))
     (folder / "config/test.yaml").write_text(yaml.safe_dump(PRESET | (preset or {})))
     return ("--configfile", str(folder / "config/test.yaml"))
 

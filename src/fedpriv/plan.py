@@ -26,6 +26,7 @@ from fedpriv.report.rows import TableSpec, with_cells
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$")]
 DISCRIMINATORS = ("name", "law")
+PARTS = ("paper", "runs", "tables", "figures", "claims")  # the files of a paper's folder
 
 
 class Preset(Frozen):
@@ -160,9 +161,23 @@ def merge(below: Any, above: Any) -> Any:
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None
+    return parse_yaml(text, path)
+
+
+def read_folder(folder: Path) -> dict[str, Any]:
+    """Return the mapping that the files of a paper's folder are together."""
+    files = [folder / f"{part}.yaml" for part in PARTS]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+    return parse_yaml(text, folder)
+
+
+def parse_yaml(text: str, path: Path) -> dict[str, Any]:
+    """Return the mapping that a text is."""
+    try:
+        content = yaml.safe_load(text)
     except RecursionError:
         raise BadInput(f"{path}: found keys within keys without end, allowed: a preset or a paper") from None
     except yaml.YAMLError as error:
@@ -172,15 +187,20 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
+def papers_in(folder: Path) -> list[str]:
+    """Return the names of the papers in `folder`, each a folder of its own."""
+    return sorted(path.parent.name for path in folder.glob("*/paper.yaml"))
+
+
 def load_paper(name: str, folder: Path) -> Paper:
-    """Read `folder/<name>.yaml`; a table, figure or claim of a run that is not declared is BadInput."""
-    path = folder / f"{name}.yaml"
-    if not path.exists():
-        there = ", ".join(sorted(other.stem for other in folder.glob("*.yaml"))) or "none"
-        raise BadInput(f"papers: found {name}, allowed: {there} (the files in {folder})")
-    paper = parse(Paper.model_validate, read_yaml(path), str(path))
+    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
+    path = folder / name
+    if not (path / "paper.yaml").exists():
+        there = ", ".join(papers_in(folder)) or "none"
+        raise BadInput(f"papers: found {name}, allowed: {there} (the folders in {folder})")
+    paper = parse(Paper.model_validate, read_folder(path), str(path))
     if paper.paper != name:
-        raise BadInput(f"{path}: paper: found {paper.paper}, allowed: {name}, as the file is called")
+        raise BadInput(f"{path}: paper: found {paper.paper}, allowed: {name}, as the folder is called")
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
             known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)

@@ -30,9 +30,9 @@ PAPER = tiny_paper(
 
 
 def lay(folder):
-    (folder / "config/papers").mkdir(parents=True)
+    (folder / "config/papers/tiny").mkdir(parents=True)
     write(folder / "config/tiny.yaml", PRESET)
-    write(folder / "config/papers/tiny.yaml", PAPER)
+    write(folder / "config/papers/tiny/paper.yaml", PAPER)
     return folder
 
 

@@ -46,9 +46,9 @@ RUNS = Path("results/runs.parquet")
 
 def lay(folder: Path) -> Path:
     """Write the preset, its paper and its data into `folder`."""
-    (folder / "config/papers").mkdir(parents=True)
+    (folder / "config/papers/small").mkdir(parents=True)
     (folder / "config/small.yaml").write_text(yaml.safe_dump(PRESET))
-    (folder / "config/papers/small.yaml").write_text(yaml.safe_dump(PAPER))
+    (folder / "config/papers/small/paper.yaml").write_text(yaml.safe_dump(PAPER))
     run = Run.model_validate(PAPER["runs"]["private"])
     inputs.prepare(run, folder / "resources", (), Speed(device="cpu"))
     return folder

@@ -52,7 +52,7 @@ def page(root: Path) -> str:
         found = marks(path.read_text(encoding="utf-8"))
         if found:
             page += [f"## {path.relative_to(root)}\n", *(f"- {one}" for one in found), ""]
-    for path in sorted((root / "config/papers").glob("*.yaml")):
+    for path in sorted((root / "config/papers").glob("*/paper.yaml")):
         notes = yaml.safe_load(path.read_text(encoding="utf-8")).get("notes", [])
         if notes:
             page += [f"## {path.relative_to(root)}\n", *(f"- {' '.join(one.split())}" for one in notes), ""]

@@ -37,7 +37,7 @@ HEAD = """\
 
 This page is generated from the schema by `make docs`; do not edit it.
 
-A preset (`config/<preset>.yaml`) says what is built and how large; a paper (`config/papers/<paper>.yaml`)
+A preset (`config/<preset>.yaml`) says what is built and how large; a paper (`config/papers/<paper>/*.yaml`)
 says what was published. An unknown key is an error that names it. Where a kind is chosen by name, the name
 alone means that kind with its defaults. A spend may be written in words, as `bayesian product remove_mean`.
 """

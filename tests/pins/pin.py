@@ -1,0 +1,105 @@
+"""What no move of code may change: every run's identity, and what a short run of each scheme computes.
+
+`python tests/pins/pin.py` writes the pins anew, for a change of results that is meant to be one.
+"""
+
+import hashlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+sys.path.append(str(ROOT / "tests"))
+
+from made_run import BINARY, RUN, go, result, write_noise  # noqa: E402
+
+from fedpriv.config import RESULTS_VERSION  # noqa: E402
+from fedpriv.plan import load_preset  # noqa: E402
+from fedpriv.record import processor  # noqa: E402
+
+PRIVATE = {"local": {"name": "fedsgd", "batch_size": 5}, "rounds": 3}
+INSTANCE = {"clip_l2": 0.5, "noise_multiplier": 1.0, "distances": 3}
+WEIGHTS = {
+    "cohort": {"law": "fixed", "size": 4},
+    "server": {},
+    "local": {"name": "fedavg", "batch_size": 4, "learning_rate": 0.1},
+}
+SHORT = {  # one run a scheme
+    "none": {"scheme": "none"},
+    "client_dp": {},
+    "global_dp": {
+        "scheme": {
+            "name": "global_dp",
+            "clip": "median",
+            "noise_multiplier": 1.0,
+            "budget": {"epsilon": 50.0, "delta": 1e-3},
+        }
+    },
+    "instance": {"scheme": {"name": "instance"} | INSTANCE, **PRIVATE},
+    "joint": {"scheme": {"name": "joint", "per_example_clip": True} | INSTANCE, **PRIVATE},
+    "split": {"scheme": {"name": "split", "server_noise_multiplier": 1.0} | INSTANCE, **PRIVATE},
+    "nbafl": {
+        "scheme": {"name": "nbafl", "epsilon": 10.0, "constant": 1.0, "weight_clip": 0.5},
+        "hooks": {"upload_noise_std": 0.01, "clip_upload": {"bound": 5.0}},
+        **WEIGHTS,
+    },
+    "dpfl_bnn": BINARY,
+}
+
+
+def identities() -> dict[str, str]:
+    """Return one hash a preset and paper: of the identities of all its runs at seeds 0 and 1."""
+    found = {}
+    for path in sorted((ROOT / "config").glob("*.yaml")):
+        if path.stem == "coverage":  # no preset
+            continue
+        for paper, runs in load_preset(path).runs.items():
+            text = [
+                [name, [run.identity(name, seed) for seed in (0, 1)]] for name, run in sorted(runs.items())
+            ]
+            found[f"{path.stem}/{paper}"] = hashlib.sha256(json.dumps(text).encode()).hexdigest()[:16]
+    return found
+
+
+def computed(name: str, folder: Path) -> dict[str, object]:
+    """Return a digest of all that the run `name` leaves, and some numbers that rounding hardly moves."""
+    files = write_noise(folder / "noise.npz")
+    out = go(RUN | SHORT[name], files, folder / "run", threads=1)
+    digest = hashlib.sha256(repr(result(out)).encode()).hexdigest()[:16]
+    trace = pd.read_parquet(out / "trace.parquet")
+    columns = ("norm_median", "train_loss", "share_clipped", "noise_std")
+    numbers = {column: [float(f"{value:.4g}") for value in trace[column]] for column in columns}
+    with np.load(out / "distances.npz") as file:
+        for distance in sorted(file.files):
+            numbers[distance] = float(f"{np.nansum(file[distance], dtype=float):.4g}")
+    return {"digest": digest, "numbers": numbers}
+
+
+def arithmetic() -> str:
+    """Return what the last bits depend on beside the code: the processor, and torch."""
+    version = torch.__version__.split("+")[0]
+    return f"{processor()}, {torch.backends.cpu.get_cpu_capability()}, torch {version}"
+
+
+def pins() -> dict[str, object]:
+    """Return what is pinned, as this code has it."""
+    runs = {}
+    for name in SHORT:
+        with tempfile.TemporaryDirectory() as folder:
+            runs[name] = computed(name, Path(folder))
+    return {
+        "results_version": RESULTS_VERSION,
+        "arithmetic": arithmetic(),
+        "identities": identities(),
+        "runs": runs,
+    }
+
+
+if __name__ == "__main__":
+    (HERE / "pins.json").write_text(json.dumps(pins(), indent=1) + "\n")

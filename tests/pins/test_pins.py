@@ -1,0 +1,34 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pin import SHORT, arithmetic, computed, identities
+
+from fedpriv.config import RESULTS_VERSION
+from fedpriv.schemes import SCHEMES
+
+PINS = json.loads((Path(__file__).parent / "pins.json").read_text())
+
+
+def test_the_pins_are_those_of_the_results_version_that_the_code_says_it_has():
+    assert PINS["results_version"] == RESULTS_VERSION
+
+
+def test_every_scheme_is_pinned():
+    assert set(SHORT) == set(PINS["runs"]) == set(SCHEMES)
+
+
+def test_the_identity_of_every_run_of_every_preset_is_what_it_was():
+    assert identities() == PINS["identities"]
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_run_computes_what_it_did_to_the_last_bit_where_the_pins_were_taken(name, tmp_path):
+    found, pinned = computed(name, tmp_path), PINS["runs"][name]
+    assert set(found["numbers"]) == set(pinned["numbers"])
+    for key, numbers in pinned["numbers"].items():
+        np.testing.assert_allclose(found["numbers"][key], numbers, rtol=5e-3, equal_nan=True)
+    # Elsewhere another processor or torch rounds otherwise, and the numbers above must do.
+    if PINS["arithmetic"] == arithmetic():
+        assert found["digest"] == pinned["digest"]
