@@ -35,7 +35,7 @@ test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
 slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in GPU; skipped where none can be installed
-	sh tests/slurm/install.sh
+	sh tests/workflow/slurm/install.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slurm
 
 check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, links, the length of files
@@ -44,7 +44,7 @@ check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, links, the 
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
-	$(BIN)/python -m pytest --quiet tests/test_links.py
+	$(BIN)/python -m pytest --quiet tests/docs/test_links.py
 	@find Snakefile workflow src tests -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 300 {print $$2 ": " $$1 " lines, allowed: 300"; long = 1} END {exit long}'
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from fedpriv.plan import make_plan
-from fedpriv.targets import targets
+from fedpriv.config.plan import make_plan
+from fedpriv.config.targets import targets
 
 min_version("9.19")
 

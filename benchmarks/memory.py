@@ -23,12 +23,13 @@ from contenders import ours
 from laps import peak_mib
 from workload import BNN, CLIENTS, SEED, W1, Workload
 
-from fedpriv import inputs, partition
-from fedpriv.config import Run
+from fedpriv import partition
+from fedpriv.config.run import Run
 from fedpriv.data import arrays
-from fedpriv.local import Workshop
+from fedpriv.local.engine import LocalEngine
 from fedpriv.streams import Streams
-from fedpriv.train import one_round
+from fedpriv.train import inputs
+from fedpriv.train.round import run_round
 
 COHORT_LIMIT_MIB = 3 * 1024  # of the large cohort
 BINARY_LIMIT_MIB = 1.5 * 1024  # of the binary network
@@ -71,8 +72,8 @@ def one(data_path: Path, partition_path: Path, name: str) -> dict[str, Any]:
     run, data, clients = declared(SIZES[name]), arrays.load(data_path), partition.load(partition_path)
     task, streams = ours.task_of(run, data), Streams(SEED, "memory")
     state = ours.before(run, task, streams, clients.clients)
-    with Workshop(task, ours.speed("float32")) as workshop:
-        rows = [one_round(run, clients, workshop, streams, state, run.rounds) for _ in range(run.rounds)]
+    with LocalEngine(task, ours.speed("float32")) as engine:
+        rows = [run_round(run, clients, engine, streams, state, run.rounds) for _ in range(run.rounds)]
     return {
         "run": name,
         "clients": clients.clients,

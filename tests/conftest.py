@@ -1,6 +1,6 @@
 import pytest
-from made_run import write_noise
-from photos import TINY, lay
+from support.made_run import write_noise
+from support.photos import TINY, lay
 
 from fedpriv import data
 from fedpriv.data import manifest

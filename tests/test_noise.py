@@ -6,12 +6,11 @@ import os
 import numpy as np
 import pytest
 import torch
-from made_run import BINARY, RUN, go
 from scipy.stats import binomtest, kstest
+from support.made_run import BINARY, RUN, go
 
-from fedpriv import frames
-from fedpriv.noise import Noise, uniforms
-from fedpriv.streams import SECRET, Streams
+from fedpriv.files import parquet
+from fedpriv.streams import SECRET, Noise, Streams, uniforms
 
 SECURE = Streams(0, "run", secure=True)
 
@@ -72,5 +71,5 @@ def test_a_secure_run_never_comes_again_and_accounts_for_the_same_noise(run, fil
     weights = [(out / "model.safetensors").read_bytes() for out in (seeded, one, other)]
     assert len(set(weights)) == 3
     said = ["noise_multiplier", "noise_std", "gamma", "noisy_bits", "sampling_rate"]
-    traces = [frames.load(out / "trace.parquet")[said] for out in (seeded, one, other)]
+    traces = [parquet.load(out / "trace.parquet")[said] for out in (seeded, one, other)]
     assert traces[0].equals(traces[1]) and traces[0].equals(traces[2])

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from report.made_runs import write_run
 
 from fedpriv.account import calibrate
-from fedpriv.plan import load_paper
+from fedpriv.paper.paper import load_paper
 from fedpriv.report import claims, tables
 from fedpriv.report.collect import collect
 

@@ -44,14 +44,14 @@ def test_make_help_names_every_target():
 @pytest.mark.parametrize(
     ("module", "never"),
     [
-        ("fedpriv.plan", ["torch", "pandas", "matplotlib", "scipy.stats", "dp_accounting"]),
+        ("fedpriv.config.plan", ["torch", "pandas", "matplotlib", "scipy.stats", "dp_accounting"]),
         ("fedpriv.data", ["torch"]),
         ("fedpriv.account.ledger", ["torch"]),
         ("fedpriv.report.collect", ["torch"]),
         ("fedpriv.report.tables", ["torch"]),
         ("fedpriv.report.figures", ["torch"]),
         ("fedpriv.report.claims", ["torch"]),
-        ("fedpriv.cli", ["torch", "pandas", "numpy"]),
+        ("fedpriv.cli.app", ["torch", "pandas", "numpy"]),
     ],
 )
 def test_what_must_start_fast_imports_nothing_heavy(module, never):

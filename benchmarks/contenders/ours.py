@@ -1,4 +1,4 @@
-"""fedpriv, through its own loop: `Workshop` and `one_round`, the cohort drawn by its own law."""
+"""fedpriv, through its own loop: `LocalEngine` and `run_round`, the cohort drawn by its own law."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import torch
 from laps import Laps
 from workload import CLIENTS, EXAMPLES, SEED, Workload
 
-from fedpriv import inputs
-from fedpriv.config import Probe, Run, Speed
+from fedpriv.config.run import Probe, Run
 from fedpriv.data import arrays
-from fedpriv.evaluate import one as evaluate
-from fedpriv.local import Client, Task, Workshop
-from fedpriv.native import available
-from fedpriv.resume import RoundState
+from fedpriv.local.client import Client, Task
+from fedpriv.local.engine import LocalEngine
+from fedpriv.local.work import Speed
+from fedpriv.models.native import available
 from fedpriv.streams import Streams
-from fedpriv.train import before, one_round
+from fedpriv.train import inputs
+from fedpriv.train.evaluate import one as evaluate
+from fedpriv.train.round import run_round
+from fedpriv.train.state import RoundState, before
 
 GAMMA = 0.1  # of the randomised response on the bits of a binary network
 CHUNKS = {"float32": 100, "bfloat16": 200}  # examples in one pass; a bfloat16 takes half the cache
@@ -83,15 +85,15 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     streams = Streams(SEED, workload.name)
     state = before(run, task, streams, CLIENTS)
     start = state.flat
-    with Workshop(task, speed(dtype)) as workshop:
+    with LocalEngine(task, speed(dtype)) as engine:
         for _ in range(laps.total):
-            row = one_round(probed if laps.warming else run, clients, workshop, streams, state, laps.total)
+            row = run_round(probed if laps.warming else run, clients, engine, streams, state, laps.total)
             for _ in range(row["cohort_size"]):
                 laps.update(EXAMPLES)
             if laps.warming:
                 for norm in clipped(row, state):
                     laps.norm(norm)
-            laps.after_round(lambda: evaluate(workshop, state.flat, *test)[0])
+            laps.after_round(lambda: evaluate(engine, state.flat, *test)[0])
     return {"moved": float((state.flat - start).norm()), "native": available()}
 
 
@@ -107,6 +109,6 @@ def update(
 ) -> torch.Tensor:
     """Return the update [d] of the client that holds `rows`."""
     run = declared(workload, 1)
-    with Workshop(task_of(run, arrays.load(path)), speed(dtype)) as workshop:
-        done = workshop.updates(run.local, weights, [Client(rows, np.random.default_rng(0))])
+    with LocalEngine(task_of(run, arrays.load(path)), speed(dtype)) as engine:
+        done = engine.train_clients(run.local, weights, [Client(rows, np.random.default_rng(0))])
     return done.updates[0]

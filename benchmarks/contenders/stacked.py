@@ -10,8 +10,8 @@ from workload import Workload
 
 from contenders.ours import declared, speed, task_of
 from fedpriv.data import arrays
-from fedpriv.local import Client
-from fedpriv.stacked import Stacks
+from fedpriv.local.client import Client
+from fedpriv.local.stacks import GpuBackend
 
 
 def update(
@@ -19,5 +19,5 @@ def update(
 ) -> torch.Tensor:
     """Return the update [d] of the client that holds `rows`."""
     run = declared(workload, 1)
-    stacks = Stacks(task_of(run, arrays.load(path)), speed(dtype))
-    return stacks.updates(run.local, weights, [Client(rows, np.random.default_rng(0))]).updates[0]
+    stacks = GpuBackend(task_of(run, arrays.load(path)), speed(dtype))
+    return stacks.train_clients(run.local, weights, [Client(rows, np.random.default_rng(0))]).updates[0]

@@ -2,6 +2,6 @@
 
 import sys
 
-from fedpriv.cli import main
+from fedpriv.cli.app import main
 
 sys.exit(main())

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from reprlib import Repr
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput
 
 T = TypeVar("T")
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$")]
 
 
 class Frozen(BaseModel):
@@ -27,7 +28,7 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
         if not isinstance(value, dict):
             return value
         found = value.get(key, "nothing")
-        found = found if isinstance(found, str) else shown(found)
+        found = found if isinstance(found, str) else short_repr(found)
         kind = registry.get(found)
         if kind is None:
             allowed = ", ".join(sorted(registry))
@@ -50,15 +51,15 @@ def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
         key = ".".join(str(part) for part in first["loc"])
         message = first["msg"]
         if first["type"] == "extra_forbidden":
-            message = f"unknown key (found {shown(first['input'])}); allowed: the keys in docs/config.md"
+            message = f"unknown key (found {short_repr(first['input'])}); allowed: the keys in docs/config.md"
         elif first["type"] == "missing":
             message = "is required but was not given"
         elif first["type"] != "choice":
-            message = f"found {shown(first['input'])}; {message[0].lower()}{message[1:]}"
+            message = f"found {short_repr(first['input'])}; {message[0].lower()}{message[1:]}"
         raise BadInput(f"{where}: {key + ': ' if key else ''}{message}") from None
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return a value as a message shows it: short, whatever a hostile file makes of it."""
     short = Repr()
     short.maxlevel, short.maxstring, short.maxother = 2, 100, 100

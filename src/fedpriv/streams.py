@@ -4,9 +4,10 @@ Every draw comes from a stream named by (seed, run, name, round, client). Stream
 (128 bits of BLAKE2b of the name), so resuming at round t needs no replay, and adding a stream or
 changing the order of work changes no other draw.
 
-The generators are reproducible research noise, not cryptographic noise: never use them to release data.
-`secure` takes all that privacy rests on from the operating system instead: noise, the coins of randomised
-response, who is in a cohort and which examples are in a batch.
+The generators are reproducible research noise, not cryptographic noise: who knows the seed can subtract it,
+so never use them to release data. `secure` takes all that privacy rests on from the operating system instead:
+noise, the coins of randomised response, who is in a cohort and which examples are in a batch. Those cannot be
+predicted and never come again; what is left between them and a release is said in docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -17,10 +18,32 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fedpriv.noise import Noise, uniforms
-
 if TYPE_CHECKING:
     import torch
+
+
+class Noise(NamedTuple):
+    """A source of noise: a generator, or the operating system."""
+
+    generator: torch.Generator | None
+
+    def like(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return independent standard normals of the shape, type and device of `tensor`."""
+        import torch
+
+        if self.generator:
+            return torch.empty_like(tensor).normal_(0.0, 1.0, generator=self.generator)
+        from scipy.special import ndtri
+
+        return torch.from_numpy(ndtri(uniforms(tuple(tensor.shape)))).to(tensor)
+
+
+def uniforms(shape: tuple[int, ...]) -> np.ndarray:
+    """Return uniforms in (0, 1), the middles of 2⁵² equal parts: 52 bits of the operating system each."""
+    count = int(np.prod(shape))
+    words = np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+    return (((words >> np.uint64(12)) + 0.5) * 2.0**-52).reshape(shape)
+
 
 # Draws that amplify privacy only as long as nobody can tell how they fell.
 SECRET = ("cohort", "batches")

@@ -1,49 +1,88 @@
 """What training writes down, one row a round: the columns of trace.parquet. It never contains ε."""
 
-# Column -> dtype of trace.parquet, in order. The last two are measurements: they differ between two runs
-# that are otherwise bit-identical.
-TRACE = {
-    "round": "int64",
-    "scheme": "str",
-    "unit": "str",
-    "relation": "str",
-    "sampling_law": "str",
-    "population": "int64",
-    "expected_cohort": "float64",
-    "sampling_rate": "float64",
-    "cohort_size": "int64",
-    "clip_l2": "float64",
-    "share_clipped": "float64",
-    "not_finite": "int64",
-    "clip_private": "bool",
-    "noise_multiplier": "float64",
-    "noise_std": "float64",
-    "local_steps": "int64",
-    "rate_sequential": "float64",
-    "rate_parallel": "float64",
-    "per_example_clip": "bool",
-    "instance_clip_l2": "float64",
-    "instance_noise_multiplier": "float64",
-    "instance_noise_std": "float64",
-    "noise_shares": "int64",
-    "gamma": "float64",
-    "flips": "str",
-    "noisy_bits": "int64",
-    "share_flipped": "float64",
-    "upload_l2": "float64",
-    "upload_noise_std": "float64",
-    "broadcast_noise_std": "float64",
-    "clear_values": "int64",
-    "upload_bytes": "float64",
-    "norm_min": "float64",
-    "norm_median": "float64",
-    "norm_max": "float64",
-    "server_learning_rate": "float64",
-    "train_loss": "float64",
-    "test_accuracy": "float64",
-    "test_accuracy_drawn": "float64",
-    "test_loss": "float64",
-    "seconds": "float64",
-    "peak_mib": "float64",
+import math
+from typing import Any, Literal, NamedTuple
+
+Unit = Literal["client", "instance", "both", "none"]
+Relation = Literal["add_remove", "replace_one"]
+Facts = dict[str, Any]  # columns of one row that a verb fills in
+
+# Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.distances`).
+DISTANCES = ("remove_sum", "remove_mean", "pairwise")
+
+
+class Column(NamedTuple):
+    """A column: its dtype, what it says, and what it says of a scheme that does not fill it in."""
+
+    dtype: str
+    meaning: str
+    default: Any = None  # None: the loop fills it in
+    later: bool = False  # traces of older versions lack it
+
+
+COLUMNS = {
+    "round": Column("int64", "1, 2, ..."),
+    "scheme": Column("str", "what was run"),
+    "unit": Column("str", "whom it protects: client, instance, both, none"),
+    "relation": Column("str", "what neighbours are: add_remove, replace_one"),
+    "sampling_law": Column("str", "how clients were drawn: poisson, fixed, full"),
+    "population": Column("int64", "clients in all"),
+    "expected_cohort": Column("float64", "clients expected in a cohort: the public denominator"),
+    "sampling_rate": Column("float64", "share of the population expected in a cohort"),
+    "cohort_size": Column("int64", "clients that came"),
+    "clip_l2": Column("float64", "bound of one client's part of the sum", math.inf),
+    "share_clipped": Column("float64", "share of the cohort, or of gradients, that the bound cut", 0.0),
+    "not_finite": Column("int64", "updates that were no numbers and counted as zero", 0),
+    "clip_private": Column("bool", "whether the bound was taken from private data", False),
+    "noise_multiplier": Column("float64", "std of the server's noise over the bound", 0.0),
+    "noise_std": Column("float64", "std of the server's noise on the sum", 0.0),
+    "local_steps": Column("int64", "noisy gradients that a client computed", 0, later=True),
+    "rate_sequential": Column(
+        "float64", "sampling rate of an example among those of all clients", 0.0, later=True
+    ),
+    "rate_parallel": Column(
+        "float64", "sampling rate of an example among those of its client", 0.0, later=True
+    ),
+    "per_example_clip": Column("bool", "whether every example's gradient was clipped", False, later=True),
+    "instance_clip_l2": Column(
+        "float64", "bound of one example's part of the mean of a batch", math.inf, later=True
+    ),
+    "instance_noise_multiplier": Column(
+        "float64", "std of a client's noise over that bound", 0.0, later=True
+    ),
+    "instance_noise_std": Column(
+        "float64", "std of a client's noise on the mean of a batch", 0.0, later=True
+    ),
+    "noise_shares": Column("int64", "how many clients' noise counts towards a client", 0, later=True),
+    "gamma": Column(
+        "float64", "randomised response: a bit is kept with probability 1/2 + γ", 0.5, later=True
+    ),
+    "flips": Column("str", "what has a coin: coordinate, tensor; empty: nothing", "", later=True),
+    "noisy_bits": Column("int64", "bits of an upload that are flipped at random", 0, later=True),
+    "share_flipped": Column("float64", "share of them that were flipped", 0.0, later=True),
+    "upload_l2": Column("float64", "bound beneath the noise on an upload", math.inf, later=True),
+    "upload_noise_std": Column("float64", "std of the noise on an upload", 0.0, later=True),
+    "broadcast_noise_std": Column("float64", "std of the noise on what the server sends", 0.0, later=True),
+    "clear_values": Column("int64", "numbers of an upload that are sent in the clear", 0, later=True),
+    "upload_bytes": Column("float64", "size of an upload", later=True),
+    "norm_min": Column("float64", "smallest norm of the cohort's updates before they are bounded"),
+    "norm_median": Column("float64", "their median norm"),
+    "norm_max": Column("float64", "their largest norm"),
+    "server_learning_rate": Column("float64", "the server's rate"),
+    "train_loss": Column("float64", "mean loss of the cohort"),
+    "test_accuracy": Column("float64", "accuracy after the round; NaN where it was not evaluated"),
+    "test_accuracy_drawn": Column("float64", "that of some drawn clients' own weights", later=True),
+    "test_loss": Column("float64", "mean loss on the test split"),
+    "seconds": Column("float64", "time the round took: measured, never the same twice"),
+    "peak_mib": Column("float64", "largest memory so far: measured"),
 }
-MEASURED = ("seconds", "peak_mib")
+MEASURED = ("seconds", "peak_mib")  # differ between two runs that are otherwise bit-identical
+
+TRACE = {name: column.dtype for name, column in COLUMNS.items()}
+NO_FACTS: Facts = {name: column.default for name, column in COLUMNS.items() if column.default is not None}
+# What an older trace would say in the columns it lacks: no noise there, and nothing measured.
+MISSING = {
+    name: math.nan if column.default is None else column.default
+    for name, column in COLUMNS.items()
+    if column.later
+}

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import randomized_response as rr
-from fedpriv.account.flips import flips
 from fedpriv.account.ledger import ledger
+from fedpriv.account.response_views import flips
 from fedpriv.account.spend import Deltas
 from fedpriv.account.views import views
 from fedpriv.errors import BadInput

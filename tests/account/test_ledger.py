@@ -9,9 +9,9 @@ import pytest
 from fedpriv.account import ACCOUNTANTS
 from fedpriv.account.ledger import LEDGER, account, ledger
 from fedpriv.account.spend import Deltas, attacker_accuracy
-from fedpriv.account.traced import SINCE
 from fedpriv.account.views import DISTANCES
 from fedpriv.errors import BadInput
+from fedpriv.trace import MISSING
 
 DELTAS = Deltas(1e-5, 1e-6)
 
@@ -158,7 +158,7 @@ def test_accounting_a_directory_writes_the_ledger_of_its_files(make_trace, tmp_p
 
 def test_a_trace_from_before_there_was_noise_on_clients_can_be_accounted(make_trace, tmp_path: Path) -> None:
     trace = make_trace(rounds=4)
-    older = trace.drop(columns=list(SINCE), errors="ignore")
+    older = trace.drop(columns=list(MISSING), errors="ignore")
     written = account(save(tmp_path, older, {}), DELTAS)
     pd.testing.assert_frame_equal(pd.read_parquet(written), ledger(trace, {}, DELTAS))
 

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedpriv.cli.account import account_run
 from fedpriv.errors import BadInput
-from fedpriv.spent import spent
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def finished(make_instances, tmp_path: Path) -> Path:
 
 def deltas(directory: Path, **asked: float) -> dict[str, float]:
     """Return unit -> δ of what a run has spent."""
-    return {spend.unit: spend.delta for spend in spent(directory, **asked)}
+    return {spend.unit: spend.delta for spend in account_run(directory, **asked)}
 
 
 def test_each_unit_is_counted_at_the_runs_own_delta(finished: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_run_that_says_nothing_is_counted_at_the_defaults(finished: Path) -> N
 
 
 def test_every_spend_says_who_sees_what(finished: Path) -> None:
-    spends = spent(finished)
+    spends = account_run(finished)
     assert {spend.accounting for spend in spends} == {"sum", "upload", "sequential", "parallel"}
     assert all(f"accounting {spend.accounting}" in str(spend) for spend in spends)
     assert all(f"unit {spend.unit}" in str(spend) for spend in spends)
@@ -46,6 +46,6 @@ def test_a_ledger_that_counts_at_another_delta_is_left_alone(finished: Path, nam
     assert deltas(finished, delta=1e-6, instance_delta=1e-7) == {"client": 1e-6, "instance": 1e-7}
     before = pd.read_parquet(finished / "ledger.parquet")
     with pytest.raises(BadInput, match=rf"^{name}: found 0.001, allowed: 1e-0\d, at which .*ledger.parquet"):
-        spent(finished, **{name: 1e-3})
+        account_run(finished, **{name: 1e-3})
     pd.testing.assert_frame_equal(pd.read_parquet(finished / "ledger.parquet"), before)
     assert deltas(finished) == {"client": 1e-6, "instance": 1e-7}

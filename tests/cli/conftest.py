@@ -3,13 +3,13 @@ import shutil
 import pytest
 from tiny import PAPER, contents, lay
 
-from fedpriv import cli
+from fedpriv.cli import app
+from fedpriv.cli.account import account_run
+from fedpriv.cli.run import train_run
 from fedpriv.frozen import parse
-from fedpriv.plan import Paper
+from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, tables
 from fedpriv.report.collect import collect
-from fedpriv.single import train_one
-from fedpriv.spent import spent
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def fedpriv(capsys):
 
     def call(*words):
         capsys.readouterr()
-        code = cli.main(words)
+        code = app.main(words)
         said = capsys.readouterr()
         return code, said.out.splitlines(), said.err.splitlines()
 
@@ -53,8 +53,8 @@ def accounted(tmp_path_factory):
     """The run directory of the tiny run with its ledger, made once."""
     folder = lay(tmp_path_factory.mktemp("once"))
     out = folder / "out"
-    assert train_one(folder / "config/tiny.yaml", "tiny", "dp", 0, out, folder / "resources", {})
-    assert spent(out)
+    assert train_run(folder / "config/tiny.yaml", "tiny", "dp", 0, out, folder / "resources", {})
+    assert account_run(out)
     return out
 
 

@@ -1,7 +1,7 @@
 """A preset of one tiny run, and the words that ask for it."""
 
 import yaml
-from tiny_paper import tiny_paper
+from support.tiny_paper import tiny_paper
 
 PLAN = ["--q", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]
 GOAL = ["--epsilon", "8", "--delta", "1e-3", "--q", ".3", "--rounds", "300"]

@@ -4,9 +4,10 @@ import re
 import zipfile
 
 import pytest
-from photos import lay
+from support.photos import lay
 
-from fedpriv import cli, data
+from fedpriv import data
+from fedpriv.cli import app
 from fedpriv.data import aptos
 from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput
@@ -100,7 +101,7 @@ def test_without_a_network_the_line_names_the_failure(kaggle, tmp_path):
 def test_the_program_says_what_it_found(tmp_path, capsys):
     lay(tmp_path / "aptos", 503, ".jpg")
     words = ["fetch", "aptos", "--mirror", str(tmp_path), "--resources", str(tmp_path / "resources")]
-    assert cli.main(words) == 0
+    assert app.main(words) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"aptos: {tmp_path / 'aptos'}: 503 rows") and said.count("\n") == 1
 
@@ -118,7 +119,7 @@ def test_the_program_says_what_it_found(tmp_path, capsys):
 def test_bad_photographs_are_one_line_and_exit_code_2(change, words, tmp_path, capsys):
     change(lay(tmp_path / "aptos", 503, ".jpg"))
     resources = tmp_path / "resources"
-    assert cli.main(["fetch", "aptos", "--mirror", str(tmp_path), "--resources", str(resources)]) == 2
+    assert app.main(["fetch", "aptos", "--mirror", str(tmp_path), "--resources", str(resources)]) == 2
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("fedpriv: ")]
     assert len(said) == 1 and all(word in said[0] for word in words)
 

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 USER, KEY = "mallory-7301", "hush-hush-0123456789"
 
@@ -27,10 +27,10 @@ def told(tmp_path, monkeypatch, capsys, caplog):
 
     def fetch():
         words = ["fetch", "aptos", "--resources", str(tmp_path / "resources")]
-        assert cli.main(words) == 1
+        assert app.main(words) == 1
         raised = ""
         try:
-            cli.main([*words, "--debug"])
+            app.main([*words, "--debug"])
         except Exception as error:
             raised = "".join(traceback.format_exception(error))
         said = capsys.readouterr()
@@ -114,6 +114,6 @@ def test_an_archive_cannot_write_outside_of_its_folder(kaggle, tmp_path):
         for name in ("../../../evil", str(tmp_path / "evil"), "train_images/../../../../evil", "harmless"):
             archive.writestr(name, "evil")
     kaggle.body = packed.getvalue()
-    assert cli.main(["fetch", "aptos", "--resources", str(tmp_path / "resources")]) == 2  # no train.csv
+    assert app.main(["fetch", "aptos", "--resources", str(tmp_path / "resources")]) == 2  # no train.csv
     made = [path for path in tmp_path.rglob("*") if path.name in ("evil", "harmless")]
     assert made and all(tmp_path / "cache" in path.parents for path in made)

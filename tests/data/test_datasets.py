@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from fedpriv import data
-from fedpriv.data import DATASETS, IMAGES, arrays, npz
+from fedpriv.data import DATASETS, IMAGES, arrays
 from fedpriv.errors import BadInput
+from fedpriv.files import npz
 
 
 @pytest.mark.parametrize("name", DATASETS)

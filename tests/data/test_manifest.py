@@ -2,7 +2,7 @@ import json
 import re
 
 import pytest
-from photos import TINY, image, lay, table
+from support.photos import TINY, image, lay, table
 
 from fedpriv.data import manifest
 from fedpriv.errors import BadInput

@@ -1,8 +1,8 @@
 import io
 
 import pytest
-from photos import image, lay, table
 from PIL import Image
+from support.photos import image, lay, table
 
 from fedpriv.data import photographs
 from fedpriv.errors import BadInput

@@ -1,6 +1,6 @@
 import pytest
 
-from fedpriv import native
+from fedpriv.models import native
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fedpriv import cli
+from fedpriv.cli import app
 from fedpriv.data import DATASETS, manifest
-from fedpriv.data.npz import save
 from fedpriv.doctor import datasets, diagnose, disk, hardware, mirrors, slurm, software
 from fedpriv.doctor.finding import Finding
+from fedpriv.files.npz import save
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hush-hush-0123"
@@ -31,14 +31,14 @@ def lay_mnist(folder, count=4):
 
 
 def test_every_line_has_a_state_and_the_exit_code_is_0_where_something_works(capsys):
-    assert cli.main(["doctor"]) == 0
+    assert app.main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(diagnose(Path("resources")))
     assert all("  ok       " in line or "  to do    " in line for line in lines)
 
 
 def test_the_answer_as_json_is_one_object(capsys):
-    assert cli.main(["doctor", "--json"]) == 0
+    assert app.main(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["libraries"] == {"state": "ok", "text": "all there"}
     assert {"torch", "native small_net", "allocator", "snakemake", "slurm", "disk", "kaggle"} <= set(found)
@@ -53,7 +53,7 @@ def test_nothing_is_written(tmp_path):
 
 def test_it_fails_when_an_essential_library_is_missing(monkeypatch, capsys):
     monkeypatch.setattr(software, "ESSENTIAL", ("numpy", "no_such_library"))
-    assert cli.main(["doctor"]) == 1
+    assert app.main(["doctor"]) == 1
     assert "no no_such_library; pip install" in capsys.readouterr().out
 
 

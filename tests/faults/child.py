@@ -10,13 +10,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
-        "fedpriv.single",
-        "fedpriv.spent",
+        "fedpriv.cli.run",
+        "fedpriv.cli.account",
         "fedpriv.data.download",
         "fedpriv.report.claims",
         "fedpriv.report.figures",
@@ -73,6 +73,6 @@ def program(act: Callable[[], object]) -> int:
     try:
         code = act()
     except Exception as error:
-        message, code = cli.explain(error)
+        message, code = app.explain(error)
         print(f"fedpriv: {message}", file=sys.stderr)
     return code if isinstance(code, int) else 0

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from small import ACCOUNT, TRAIN, lay, render
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +19,8 @@ def undisturbed(laid, tmp_path_factory) -> Path:
     folder = shutil.copytree(laid, tmp_path_factory.mktemp("undisturbed"), dirs_exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert cli.main(TRAIN) == 0
-        assert cli.main(ACCOUNT) == 0
+        assert app.main(TRAIN) == 0
+        assert app.main(ACCOUNT) == 0
         render()
     return folder
 

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from tiny_paper import tiny_paper
+from support.tiny_paper import tiny_paper
 
-from fedpriv import frames, inputs, summary
-from fedpriv.config import Run, Speed
-from fedpriv.data import npz
+from fedpriv.config.run import Run
+from fedpriv.files import npz, parquet, summary
 from fedpriv.frozen import parse
-from fedpriv.plan import Paper
+from fedpriv.local.work import Speed
+from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, figures, tables
 from fedpriv.report.collect import collect
 from fedpriv.trace import MEASURED
+from fedpriv.train import inputs
 
 PRESET = {
     "preset": "small",
@@ -70,9 +71,9 @@ RENDERERS = {
 
 
 READERS = {
-    "trace.parquet": lambda path: frames.load(path).drop(columns=list(MEASURED)).to_json(),
-    "ledger.parquet": lambda path: frames.load(path).to_json(),
-    "runs.parquet": lambda path: frames.load(path).drop(columns=list(MEASURED)).to_json(),
+    "trace.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
+    "ledger.parquet": lambda path: parquet.load(path).to_json(),
+    "runs.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
     "distances.npz": lambda path: as_bytes(npz.everything(path, "distances")),
     "summary.json": lambda path: {
         name: told for name, told in summary.load(path).items() if name not in (*MEASURED, "seal")

@@ -8,7 +8,7 @@ from child import PROCESSES, Child, live
 from fault import Fault, at_call, at_rename, die, held
 from small import ACCOUNT, TRAIN, contents, render, trained_in
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 REFUSED = "the second one is refused in one line; the first ends with the same bits"
 BOTH = "both end well; the files are whole and the same"
@@ -34,9 +34,9 @@ def gate():
 
 def test_a_second_training_in_a_run_directory_is_refused_and_harms_nothing(folder, undisturbed, gate):
     arrived, go = gate
-    train = partial(cli.main, TRAIN)
+    train = partial(app.main, TRAIN)
     first = Child(
-        folder, train, partial(at_call, "fedpriv.train", "one_round", 4, partial(held, arrived, go))
+        folder, train, partial(at_call, "fedpriv.train.loop", "run_round", 4, partial(held, arrived, go))
     )
     arrived.wait()
     code, line = live(folder, train)
@@ -47,8 +47,8 @@ def test_a_second_training_in_a_run_directory_is_refused_and_harms_nothing(folde
 
 
 def test_the_lock_of_a_killed_training_does_not_outlive_it(folder, undisturbed):
-    train = partial(cli.main, TRAIN)
-    live(folder, train, partial(at_call, "fedpriv.train", "one_round", 4, partial(die, SIGKILL)))
+    train = partial(app.main, TRAIN)
+    live(folder, train, partial(at_call, "fedpriv.train.loop", "run_round", 4, partial(die, SIGKILL)))
     assert (folder / "out/resume/lock").exists()
     assert live(folder, train).code == 0
     assert trained_in(folder) == trained_in(undisturbed)
@@ -56,7 +56,7 @@ def test_the_lock_of_a_killed_training_does_not_outlive_it(folder, undisturbed):
 
 @pytest.mark.parametrize("step", PAIRS)
 def test_two_that_write_the_same_file_both_end_well(step, accounted, undisturbed, gate):
-    act = partial(cli.main, ACCOUNT) if step == "account" else render
+    act = partial(app.main, ACCOUNT) if step == "account" else render
     arrived, go = gate
     first = Child(accounted, act, partial(at_rename, PAIRS[step].how, partial(held, arrived, go)))
     arrived.wait()

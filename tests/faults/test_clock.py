@@ -8,7 +8,7 @@ from child import live
 from fault import Fault, at_call
 from small import ACCOUNT, TRAIN, contents, frames, render, trained_in
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 YEAR = 365 * 86400
 FAULTS = [
@@ -29,7 +29,9 @@ def back() -> None:
 
 def test_training_does_not_ask_what_time_it_is(folder, undisturbed):
     assert (
-        live(folder, partial(cli.main, TRAIN), partial(at_call, "fedpriv.train", "one_round", 3, back)).code
+        live(
+            folder, partial(app.main, TRAIN), partial(at_call, "fedpriv.train.loop", "run_round", 3, back)
+        ).code
         == 0
     )
     assert trained_in(folder) == trained_in(undisturbed)
@@ -37,14 +39,14 @@ def test_training_does_not_ask_what_time_it_is(folder, undisturbed):
 
 
 def test_what_was_made_before_it_was_wanted_is_used(trained, undisturbed):
-    assert cli.main(ACCOUNT) == 0
+    assert app.main(ACCOUNT) == 0
     for path in (
         trained / "out/ledger.parquet",
         trained / "out/summary.json",
         trained / "resources/digits.npz",
     ):
         os.utime(path, (path.stat().st_mtime - YEAR,) * 2)
-    assert cli.main(TRAIN) == 0
+    assert app.main(TRAIN) == 0
     render()
     assert contents(trained / "out") == contents(undisturbed / "out")
     assert contents(trained / "results") == contents(undisturbed / "results")

@@ -15,12 +15,14 @@ from child import live
 from fault import Fault, at_call, die
 from small import ACCOUNT, PAPER, READERS, RENDERERS, RUNS, TRAIN, as_bytes, render, trained_in
 
-from fedpriv import cli, partition, resume
-from fedpriv.config import Run
+from fedpriv import partition
+from fedpriv.cli import app
+from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.mnist import idx
 from fedpriv.errors import BadInput
-from fedpriv.seal import Broken, check
+from fedpriv.files.seal import Broken, check
+from fedpriv.train import checkpoint
 
 REFUSED = "wherever it is: one line names the file, or nothing was changed"
 OVER = "wherever it is: training starts over and ends with the same bits"
@@ -35,7 +37,7 @@ def unsealed(path):
 
 def saved(path):
     """Return what training would go on from."""
-    state = resume.load(path, IDENTITY, torch.device("cpu"))
+    state = checkpoint.load(path, IDENTITY, torch.device("cpu"))
     return state and (
         as_bytes({"flat": state.flat.numpy(), "velocity": state.velocity.numpy()}),
         json.dumps(state.rows),
@@ -74,7 +76,7 @@ def whole(undisturbed, tmp_path_factory):
     (folder / "raw.gz").write_bytes(gzip.compress(header + random.Random(0).randbytes(9 * 28 * 28), mtime=0))
     half = shutil.copytree(undisturbed, folder / "half", ignore=shutil.ignore_patterns("out", "results"))
     kill = partial(die, SIGKILL)
-    live(half, partial(cli.main, TRAIN), partial(at_call, "fedpriv.train", "one_round", 5, kill))
+    live(half, partial(app.main, TRAIN), partial(at_call, "fedpriv.train.loop", "run_round", 5, kill))
     shutil.copy(half / "out/resume/state.safetensors", folder)
     assert {path.name for path in folder.iterdir() if path.is_file()} == set(FILES)
     return folder
@@ -144,14 +146,14 @@ def test_from_a_damaged_state_training_starts_over_and_ends_with_the_same_bits(w
         broken = bytearray(content)
         broken[place] ^= 1
         state.write_bytes(broken)
-        assert cli.main([*TRAIN[:-1], f"out{place}"]) == 0
+        assert app.main([*TRAIN[:-1], f"out{place}"]) == 0
         assert trained_in(folder, f"out{place}") == trained_in(undisturbed)
 
 
 @pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
 def test_a_damaged_run_is_not_accounted(name, trained, capsys):
     flip(trained / "out" / name)
-    assert cli.main(ACCOUNT) == 2
+    assert app.main(ACCOUNT) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert name in line
     assert not (trained / "out/ledger.parquet").exists()

@@ -8,7 +8,7 @@ from child import live
 from fault import Fault, at_call, at_rename, fill
 from small import ACCOUNT, TRAIN, contents, render, trained_in
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 ENDS = "one line names the file; no half file; with room again the same bits"
 
@@ -23,10 +23,12 @@ TRAINING = [
     full("train: at the first state", partial(after, "seed0.npz"), "state.safetensors"),
     full(
         "train: at the second state",
-        partial(at_call, "fedpriv.train", "one_round", 3, fill),
+        partial(at_call, "fedpriv.train.loop", "run_round", 3, fill),
         "state.safetensors",
     ),
-    full("train: at the trace", partial(at_call, "fedpriv.train", "one_round", 5, fill), "trace.parquet"),
+    full(
+        "train: at the trace", partial(at_call, "fedpriv.train.loop", "run_round", 5, fill), "trace.parquet"
+    ),
     full("train: at the distances", partial(after, "trace.parquet"), "distances.npz"),
     full("train: at the model", partial(after, "distances.npz"), "model.safetensors"),
     full("train: at the summary", partial(after, "model.safetensors"), "summary.json"),
@@ -53,16 +55,16 @@ def complains(fault, folder, act):
 
 @pytest.mark.parametrize("fault", TRAINING, ids=str)
 def test_training_on_a_full_disk_says_so_and_goes_on_when_there_is_room(fault, folder, undisturbed):
-    complains(fault, folder, partial(cli.main, TRAIN))
+    complains(fault, folder, partial(app.main, TRAIN))
     known = trained_in(undisturbed)
     assert trained_in(folder).items() < known.items()
-    assert cli.main(TRAIN) == 0
+    assert app.main(TRAIN) == 0
     assert trained_in(folder) == known
 
 
 @pytest.mark.parametrize("fault", ACCOUNTING, ids=str)
 def test_accounting_on_a_full_disk_says_so_and_leaves_the_old_ledger(fault, accounted, undisturbed):
-    complains(fault, accounted, partial(cli.main, ACCOUNT))
+    complains(fault, accounted, partial(app.main, ACCOUNT))
     assert contents(accounted / "out") == contents(undisturbed / "out")
 
 
@@ -90,9 +92,9 @@ def small_disk(tmp_path):
 
 def test_a_file_system_without_room_is_no_other_case(small_disk, folder, undisturbed, capsys):
     words = (*TRAIN[:-1], str(small_disk / "out"))
-    assert cli.main(words) == 1
+    assert app.main(words) == 1
     said = capsys.readouterr().err
     assert "state.safetensors" in said and "No space left on device" in said
     subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
-    assert cli.main(words) == 0
+    assert app.main(words) == 0
     assert trained_in(small_disk) == trained_in(undisturbed)

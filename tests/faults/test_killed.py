@@ -10,7 +10,7 @@ from child import live
 from fault import Fault, at_call, at_removal, at_rename, die, die_writing
 from small import ACCOUNT, TRAIN, contents, render, trained_in
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 AGAIN = "the next start ends with the same bits"
 
@@ -23,9 +23,9 @@ def in_writing(when: str, size: int) -> Fault:
     return Fault("SIGXFSZ", when, AGAIN, partial(die_writing, size))
 
 
-a_round = partial(at_call, "fedpriv.train", "one_round")
-measuring = partial(at_call, "fedpriv.train", "measure")
-working = partial(at_call, "fedpriv.threaded", "as_floats")
+a_round = partial(at_call, "fedpriv.train.loop", "run_round")
+measuring = partial(at_call, "fedpriv.train.round", "record_client_distances")
+working = partial(at_call, "fedpriv.local.threads", "as_floats")
 TRAINING = [
     by(SIGKILL, "train: in the first round, before there is a state", a_round, 1),
     by(SIGKILL, "train: one round after the state was saved", a_round, 4),
@@ -61,19 +61,19 @@ def number(fault):
 
 @pytest.mark.parametrize("fault", TRAINING, ids=str)
 def test_a_killed_training_goes_on_to_the_same_bits(fault, folder, undisturbed):
-    assert live(folder, partial(cli.main, TRAIN), fault.how).code == -number(fault)
+    assert live(folder, partial(app.main, TRAIN), fault.how).code == -number(fault)
     known = trained_in(undisturbed)
     assert trained_in(folder).items() <= known.items()  # what has its name is whole
-    assert cli.main(TRAIN) == 0
+    assert app.main(TRAIN) == 0
     assert trained_in(folder) == known
     assert not list(folder.glob("out/.*")) + list(folder.glob("out/resume/state*"))
 
 
 @pytest.mark.parametrize("fault", ACCOUNTING, ids=str)
 def test_a_killed_accounting_leaves_no_ledger_and_is_done_again(fault, trained, undisturbed):
-    assert live(trained, partial(cli.main, ACCOUNT), fault.how).code == -number(fault)
+    assert live(trained, partial(app.main, ACCOUNT), fault.how).code == -number(fault)
     assert not (trained / "out/ledger.parquet").exists()
-    assert cli.main(ACCOUNT) == 0
+    assert app.main(ACCOUNT) == 0
     assert contents(trained / "out") == contents(undisturbed / "out")
 
 

@@ -10,7 +10,7 @@ from fault import Fault
 from safetensors.numpy import load_file
 from small import TRAIN, frames
 
-from fedpriv import cli
+from fedpriv.cli import app
 
 SMALLER = "smaller launches; the same result to float tolerance"
 ENOUGH = Fault("GPU out of memory", "train: in a launch of more than two clients", SMALLER)
@@ -27,15 +27,15 @@ def stacked(clients=10**9, images=10**9, rounds=0) -> None:
     """Train by stacked launches here; after `rounds` rounds they fail above the numbers given."""
     import torch
 
-    from fedpriv import threaded
-    from fedpriv.stacked import Stacks
+    from fedpriv.local import threads
+    from fedpriv.local.stacks import GpuBackend
 
-    class Small(Stacks):
+    class Small(GpuBackend):
         calls = 0
 
         def updates(self, *arguments):
             self.calls += 1
-            return super().updates(*arguments)
+            return super().train_clients(*arguments)
 
         def _gather(self, rows, *arguments):
             found = super()._gather(rows, *arguments)
@@ -48,7 +48,7 @@ def stacked(clients=10**9, images=10**9, rounds=0) -> None:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
             return super()._apply(flat, x)
 
-    threaded.Threads = Small
+    threads.CpuBackend = Small
 
 
 def learned(folder):
@@ -61,7 +61,7 @@ def learned(folder):
 def roomy(laid, tmp_path_factory):
     """What a device with room for all ends with."""
     folder = shutil.copytree(laid, tmp_path_factory.mktemp("roomy"), dirs_exist_ok=True)
-    assert live(folder, partial(cli.main, TRAIN), stacked).code == 0
+    assert live(folder, partial(app.main, TRAIN), stacked).code == 0
     return learned(folder)
 
 
@@ -73,13 +73,13 @@ def same(found, wanted):
 
 @pytest.mark.parametrize("fault, how", [(ENOUGH, {"clients": 2}), (LOOKING, {"images": 50})], ids=str)
 def test_what_does_not_fit_is_done_in_smaller_parts(fault, how, folder, roomy):
-    assert live(folder, partial(cli.main, TRAIN), partial(stacked, **how)).code == 0
+    assert live(folder, partial(app.main, TRAIN), partial(stacked, **how)).code == 0
     assert same(learned(folder), roomy)
 
 
 def test_a_client_that_never_fits_is_one_line_and_what_was_learned_is_kept(folder, roomy):
-    code, line = live(folder, partial(cli.main, TRAIN), partial(stacked, clients=0, rounds=4))
+    code, line = live(folder, partial(app.main, TRAIN), partial(stacked, clients=0, rounds=4))
     assert code == 1 and "out of memory" in line
     assert (folder / "out/resume/state.safetensors").exists()
-    assert live(folder, partial(cli.main, TRAIN), stacked).code == 0
+    assert live(folder, partial(app.main, TRAIN), stacked).code == 0
     assert same(learned(folder), roomy)

@@ -9,7 +9,8 @@ from child import live
 from fault import Fault
 from small import ACCOUNT, PRESET, TRAIN, frames, render
 
-from fedpriv import cli, summary
+from fedpriv.cli import app
+from fedpriv.files import summary
 
 WEIGHTS = Fault(
     "NaN", "train: in loss and weights, by a rate of 1e30", "the run ends as diverged; its table says so"
@@ -25,11 +26,11 @@ FAULTS = [WEIGHTS, CLIENT]
 def test_a_run_whose_loss_is_nan_ends_as_diverged_in_the_tables(folder):
     patch = {"patches": {"*": {"server": {"learning_rate": 1e30}}}}
     (folder / "config/small.yaml").write_text(yaml.safe_dump(PRESET | patch))
-    assert cli.main(TRAIN) == 0
+    assert app.main(TRAIN) == 0
     assert frames.load(Path("out/trace.parquet"))["train_loss"].isna().any()
     told = summary.load(Path("out/summary.json"))
     assert told["diverged"] == told["rounds"] < 5 and told["test_accuracy"] is None
-    assert cli.main(ACCOUNT) == 0
+    assert app.main(ACCOUNT) == 0
     render()
     (line,) = (line for line in Path("results/table1.md").read_text().splitlines() if "reproduced" in line)
     assert line.count("diverged") == 2  # of the baseline and of the private run
@@ -38,9 +39,9 @@ def test_a_run_whose_loss_is_nan_ends_as_diverged_in_the_tables(folder):
 
 def poisoned() -> None:
     """Let the first client of round 2 send NaN."""
-    from fedpriv.local import Workshop
+    from fedpriv.local.engine import LocalEngine
 
-    work, rounds = Workshop.updates, []
+    work, rounds = LocalEngine.train_clients, []
 
     def updates(self, *arguments):
         done = work(self, *arguments)
@@ -49,11 +50,11 @@ def poisoned() -> None:
             done.updates[0] = float("nan")
         return done
 
-    Workshop.updates = updates
+    LocalEngine.train_clients = updates
 
 
 def test_a_client_that_sends_nan_is_counted_and_does_no_harm(folder):
-    assert live(folder, partial(cli.main, TRAIN), poisoned).code == 0
+    assert live(folder, partial(app.main, TRAIN), poisoned).code == 0
     trace = frames.load(folder / "out/trace.parquet")
     assert trace["not_finite"].tolist() == [0, 1, 0, 0, 0]
     assert np.isfinite(trace[["train_loss", "test_loss", "test_accuracy"]]).all(axis=None)

@@ -15,13 +15,13 @@ import torch
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path.append(str(ROOT / "tests"))
+sys.path.append(str(ROOT / "tests"))  # for `support`, outside of pytest
 
-from made_run import BINARY, RUN, go, result, write_noise  # noqa: E402
+from support.made_run import BINARY, RUN, go, result, write_noise  # noqa: E402
 
-from fedpriv.config import RESULTS_VERSION  # noqa: E402
-from fedpriv.plan import load_preset  # noqa: E402
-from fedpriv.record import processor  # noqa: E402
+from fedpriv.config.plan import load_preset  # noqa: E402
+from fedpriv.config.run import RESULTS_VERSION  # noqa: E402
+from fedpriv.machine.environment import processor  # noqa: E402
 
 PRIVATE = {"local": {"name": "fedsgd", "batch_size": 5}, "rounds": 3}
 INSTANCE = {"clip_l2": 0.5, "noise_multiplier": 1.0, "distances": 3}

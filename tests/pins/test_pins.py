@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from pin import SHORT, arithmetic, computed, identities
 
-from fedpriv.config import RESULTS_VERSION
+from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.schemes import SCHEMES
 
 PINS = json.loads((Path(__file__).parent / "pins.json").read_text())

@@ -6,10 +6,12 @@ from typing import Any
 
 from made_runs import write_run
 
-from fedpriv.plan import Paper, Plan, Preset
+from fedpriv.config.plan import Plan
+from fedpriv.config.preset import Preset
+from fedpriv.config.targets import contents
+from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, figures, page, tables
 from fedpriv.report.collect import collect
-from fedpriv.targets import contents
 
 BUDGETS = {
     "columns": {

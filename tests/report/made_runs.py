@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.report.spends import WORDS
+from fedpriv.paper.spends import WORDS
 
 ROUNDS = 20
 # Spend, as the columns `WORDS` -> ε after the last round; ε grows with √round.

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 from made_runs import ROUNDS, SPENDS, write_run
 
-from fedpriv import frames
-from fedpriv.account.traced import SINCE
-from fedpriv.data import npz
 from fedpriv.errors import BadInput
+from fedpriv.files import npz, parquet
 from fedpriv.report.collect import SCHEMA, collect, load
+from fedpriv.trace import MISSING
 
 
 def test_a_private_run_has_a_row_for_every_round_and_spend(frame):
@@ -105,7 +104,7 @@ def test_the_cohort_law_is_kept_beside_the_sampling_law_of_an_epsilon(tmp_path):
 
 def test_a_trace_from_before_there_was_noise_at_clients_had_none(directories, tmp_path):
     path = directories[3] / "trace.parquet"
-    pd.read_parquet(path).drop(columns=list(SINCE), errors="ignore").to_parquet(path)
+    pd.read_parquet(path).drop(columns=list(MISSING), errors="ignore").to_parquet(path)
     frame = load(collect(directories, tmp_path / "runs.parquet"))
     assert set(frame["instance_noise_multiplier"]) == {0.0} and set(frame["local_steps"]) == {0}
 
@@ -134,12 +133,12 @@ def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directo
 def test_a_ledger_of_another_trace_is_refused(name, directories, tmp_path):
     run = directories[3]
     npz.save(run / "distances.npz", {"remove_sum": np.zeros((2, 3))})
-    frames.save(pd.read_parquet(run / "trace.parquet"), run / "trace.parquet")
+    parquet.save(pd.read_parquet(run / "trace.parquet"), run / "trace.parquet")
     sources = [run / "trace.parquet", run / "distances.npz"]
-    frames.save(pd.read_parquet(run / "ledger.parquet"), run / "ledger.parquet", sources)
+    parquet.save(pd.read_parquet(run / "ledger.parquet"), run / "ledger.parquet", sources)
     collect([run], tmp_path / "fine.parquet")
     if name == "trace.parquet":
-        frames.save(pd.read_parquet(run / name).assign(train_loss=0.5), run / name)
+        parquet.save(pd.read_parquet(run / name).assign(train_loss=0.5), run / name)
     else:
         npz.save(run / name, {"remove_sum": np.ones((2, 3))})
     with pytest.raises(BadInput, match=f"found the ledger of another {name}"):

@@ -6,10 +6,10 @@ import shutil
 import pytest
 from rich.console import Console
 
+from fedpriv.cli.output import finite
 from fedpriv.errors import BadInput
 from fedpriv.report import claims, tables
 from fedpriv.report.compare import compare, facts, published_and_reproduced
-from fedpriv.say import finite
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import pytest
 from made_claims import claim
 from made_runs import ROUNDS, write_run
 
-from fedpriv import summary
+from fedpriv.files import summary
+from fedpriv.paper.spends import Choice
 from fedpriv.report import claims
 from fedpriv.report.budget import budget_table
 from fedpriv.report.collect import collect, load
 from fedpriv.report.reading import DIVERGED, at_end, within
-from fedpriv.report.spends import Choice
 
 
 def lost(out, round):

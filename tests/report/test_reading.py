@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from made_runs import ROUNDS, SPENDS, write_run
 
+from fedpriv.paper.spends import WORDS, Choice
 from fedpriv.report.collect import collect, load
 from fedpriv.report.reading import at_end, best_drawn, epsilon_at, growth, spent, within
-from fedpriv.report.spends import WORDS, Choice
 
 MOMENTS = Choice(accountant="moments")
 SUM = Choice(accountant="moments", accounting="sum")

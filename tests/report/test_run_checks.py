@@ -6,8 +6,8 @@ from made_claims import claim
 from made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
+from fedpriv.paper.spends import Choice
 from fedpriv.report.collect import collect, load
-from fedpriv.report.spends import Choice
 
 SEQUENTIAL, PARALLEL = (
     Choice(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")

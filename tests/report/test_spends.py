@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fedpriv.report.spends import Choice, SpendChoice
+from fedpriv.paper.spends import Choice, SpendChoice
 
 read = TypeAdapter(SpendChoice).validate_python
 

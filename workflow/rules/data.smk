@@ -1,6 +1,6 @@
 # From public sources to arrays: one rule for every file, one for every dataset, one for all features.
 from fedpriv.data import IMAGES, PHOTOGRAPHS
-from fedpriv.features import FEATURES_VERSION
+from fedpriv.data.features import FEATURES_VERSION
 
 features = plan.features()
 

@@ -1,5 +1,5 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.targets import run_files
+from fedpriv.config.targets import run_files
 
 papers = plan.papers
 

@@ -1,5 +1,5 @@
 # From all that was built of a preset to one page.
-from fedpriv.targets import contents, rendered
+from fedpriv.config.targets import contents, rendered
 
 
 rule report:

@@ -1,6 +1,6 @@
 # From arrays to a run directory, and from its trace to ε.
-from fedpriv.config import RESULTS_VERSION
-from fedpriv.plan import arrays_id, partition_id
+from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.config.names import arrays_id, partition_id
 
 runs = plan.runs
 partitions = plan.partitions()

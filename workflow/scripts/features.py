@@ -4,9 +4,9 @@
 import sys
 from pathlib import Path
 
-from fedpriv.config import Speed
-from fedpriv.inputs import write_features
-from fedpriv.plan import make_plan
+from fedpriv.config.plan import make_plan
+from fedpriv.local.work import Speed
+from fedpriv.train.inputs import write_features
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
 speed = Speed(**snakemake.config.get("speed", {}) | {"threads": snakemake.threads})

@@ -4,8 +4,8 @@
 import sys
 from pathlib import Path
 
-from fedpriv.inputs import write_partition
-from fedpriv.plan import make_plan
+from fedpriv.config.plan import make_plan
+from fedpriv.train.inputs import write_partition
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
 run = make_plan(snakemake.config, Path("config/papers")).partitions()[snakemake.wildcards.partition]

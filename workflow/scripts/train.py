@@ -4,8 +4,9 @@
 import sys
 from pathlib import Path
 
-from fedpriv.config import Run, Speed
-from fedpriv.train import train
+from fedpriv.config.run import Run
+from fedpriv.local.work import Speed
+from fedpriv.train.loop import train
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
 speed = Speed(**snakemake.config.get("speed", {}) | {"threads": snakemake.threads})

@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedpriv import frames
 from fedpriv.account import ACCOUNTANTS
-from fedpriv.account.flips import Flips, curves, flips
+from fedpriv.account.response_views import Flips, curves, flips
 from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
-from fedpriv.account.traced import check_distances, check_trace, completed
+from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
 from fedpriv.account.views import View, views
-from fedpriv.data import npz
 from fedpriv.errors import BadInput
+from fedpriv.files import npz, parquet
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
 LEDGER = {
@@ -63,13 +62,13 @@ def account(directory: Path, deltas: Deltas) -> Path:
     Raises BadInput naming the file that is missing or corrupt; an existing ledger is then left alone.
     """
     sources = directory / "trace.parquet", directory / "distances.npz"
-    trace = frames.load(sources[0], allowed="the trace that a run wrote")
+    trace = parquet.load(sources[0], allowed="the trace that a run wrote")
     distances = npz.everything(sources[1], "the distances that a run wrote")
     try:
-        frame = ledger(completed(trace), distances, deltas)
+        frame = ledger(with_defaults(trace), distances, deltas)
     except BadInput as error:
         raise BadInput(f"{directory}: {error}") from None
-    return frames.save(frame, directory / "ledger.parquet", sources)
+    return parquet.save(frame, directory / "ledger.parquet", sources)
 
 
 def _rows(curve: Curve, view: View | Flips, trace: pd.DataFrame, delta: float) -> pd.DataFrame:

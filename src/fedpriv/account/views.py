@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from fedpriv.account.events import Mechanism
-from fedpriv.account.flips import responds
+from fedpriv.account.response_views import responds
 
 if TYPE_CHECKING:
     import pandas as pd

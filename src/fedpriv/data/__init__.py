@@ -1,7 +1,7 @@
 """The datasets by name, and the way from a name to files; to add one, write its file and its line here.
 
-Images become arrays at once. Photographs are looked at and listed in a manifest; `fedpriv.features` makes
-arrays of them, once for each backbone and way to augment.
+Images become arrays at once. Photographs are looked at and listed in a manifest; `fedpriv.data.features`
+makes arrays of them, once for each backbone and way to augment.
 """
 
 from collections.abc import Sequence

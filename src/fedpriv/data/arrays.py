@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedpriv.data import npz
 from fedpriv.errors import BadInput
+from fedpriv.files import npz
 
 NOBODY = np.empty(0, dtype=np.int64)
 

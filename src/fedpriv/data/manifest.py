@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 from pathlib import Path
 
-from fedpriv.atomic import writing
 from fedpriv.data.photographs import Photographs, Row, decoded, fingerprint, located, rows
 from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
 from fedpriv.frozen import Frozen, parse
 from fedpriv.progress import progress
 

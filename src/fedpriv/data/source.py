@@ -12,9 +12,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fedpriv.atomic import move, writing
 from fedpriv.data.dataset import Dataset, RawFile
 from fedpriv.errors import BadInput
+from fedpriv.files.atomic import move, writing
 
 # No raw file is as large, unpacked; a hostile one would fill the memory.
 LARGEST = 2**30

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from fedpriv import citation, docs
+from fedpriv import docs
+from fedpriv.docs import citation
 
 root = Path.cwd()
 for path, text in {**docs.pages(root), **citation.pages(root)}.items():

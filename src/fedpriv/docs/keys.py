@@ -8,16 +8,17 @@ from typing import Any
 
 import yaml
 
-from fedpriv.cohort import COHORTS
-from fedpriv.config import Run
+from fedpriv.config.preset import Preset
+from fedpriv.config.run import Run
 from fedpriv.frozen import Frozen
+from fedpriv.local.work import LOCAL_WORK
+from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
+from fedpriv.paper.paper import Paper
 from fedpriv.partition import PARTITIONS
-from fedpriv.plan import Paper, Preset
 from fedpriv.report.checks import CHECKS
 from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.schemes import SCHEMES
-from fedpriv.work import LOCAL_WORK
 
 # Key -> the kinds it is chosen from, and the key below it that chooses.
 CHOICES: dict[str, tuple[dict[str, Any], str]] = {

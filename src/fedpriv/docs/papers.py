@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedpriv.plan import Paper, Plan, load_paper, load_preset, papers_in
+from fedpriv.config.plan import Plan, load_preset
+from fedpriv.paper.paper import Paper, load_paper, papers_in
 from fedpriv.report.declared_figures import FigureSpec
 from fedpriv.report.figures import titled
 from fedpriv.report.rows import TableSpec

@@ -6,8 +6,9 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from fedpriv import allocator, native
 from fedpriv.doctor.finding import Finding
+from fedpriv.machine import allocator
+from fedpriv.models import native
 
 DRIVER = Path("/proc/driver/nvidia/version")
 

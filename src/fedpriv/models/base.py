@@ -10,7 +10,7 @@ from fedpriv.frozen import Frozen
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.native.small_net import Net
+    from fedpriv.models.native.small_net import Net
 
 Params = dict[str, "torch.Tensor"]
 # What happens to a tensor: it goes through the scheme, it is averaged as it is, it never leaves its client.
@@ -24,6 +24,21 @@ class Model(Frozen):
     binary: ClassVar[bool] = False  # a pass uses the signs of the protected weights
     normalises: ClassVar[bool] = False  # over its batch, which then has to stay in one piece
     name: str
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether the signs of binary weights are drawn in every step."""
+        return False
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether clients have statistics of their own, which nobody else sees."""
+        return False
+
+    @property
+    def features(self) -> str:
+        """Return the name of the frozen network whose features are read; empty: images are."""
+        return ""
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones."""

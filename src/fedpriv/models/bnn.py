@@ -24,7 +24,7 @@ from fedpriv.models.base import Handling, Normalised, Params
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.native.small_net import Net
+    from fedpriv.models.native.small_net import Net
 
 
 class Bnn(Normalised):
@@ -45,6 +45,14 @@ class Bnn(Normalised):
     @property
     def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.bn != "none"
+
+    @property
+    def stochastic(self) -> bool:
+        return self.sign == "stochastic"
+
+    @property
+    def keeps_statistics(self) -> bool:
+        return self.bn == "local"
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         from fedpriv.models import normalise
@@ -68,7 +76,7 @@ class Bnn(Normalised):
         return "clear" if self.bn == "shared" else "kept"
 
     def small_net(self, classes: int) -> Net | None:
-        from fedpriv.native.small_net import Net
+        from fedpriv.models.native.small_net import Net
 
         if self.widths[:2] != (16, 16):
             return None

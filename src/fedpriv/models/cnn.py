@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, PositiveInt
 
-from fedpriv import native as kernels
+from fedpriv.models import native as kernels
 from fedpriv.models.base import Model, Params
 
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.native.small_net import Net
+    from fedpriv.models.native.small_net import Net
 
 
 class Cnn(Model):
@@ -49,7 +49,7 @@ class Cnn(Model):
         return shapes
 
     def small_net(self, classes: int) -> Net | None:
-        from fedpriv.native.small_net import Net
+        from fedpriv.models.native.small_net import Net
 
         known = self.kernel == 3 and self.activation == "tanh" and len(self.widths) == 3
         return Net(self.widths[2], classes) if known and self.widths[:2] == (16, 16) else None
@@ -62,7 +62,7 @@ class Cnn(Model):
         # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
         padding = self.kernel // 2
         if native and self.kernel == 5 and kernels.available():
-            from fedpriv.native.conv_pool import ConvPool
+            from fedpriv.models.native.conv_pool import ConvPool
 
             weight, bias = params["conv1.weight"].float(), params["conv1.bias"].float()
             rectify = self.activation == "relu"

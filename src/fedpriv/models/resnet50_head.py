@@ -1,7 +1,7 @@
 """The last layer of a ResNet-50 whose other layers are frozen: a linear map of its pooled features.
 
 Federated Learning with Bayesian Differential Privacy, section VI-A: pre-trained on ImageNet, and only the
-last layer is trained. What lies below is computed once, by `fedpriv.features`.
+last layer is trained. What lies below is computed once, by `fedpriv.data.features`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ class Resnet50Head(Model):
     reads: ClassVar[Literal["images", "features"]] = "features"
     name: Literal["resnet50_head"] = "resnet50_head"
     backbone: Literal["imagenet", "random"] = "imagenet"
+
+    @property
+    def features(self) -> str:
+        return self.backbone
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         return {"head.weight": (classes, WIDTH), "head.bias": (classes,)}

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedpriv.data import npz
 from fedpriv.errors import BadInput
+from fedpriv.files import npz
 
 
 class Partition(NamedTuple):

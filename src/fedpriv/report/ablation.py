@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv.paper.spends import Measure
 from fedpriv.report import cells
 from fedpriv.report.declared_runs import AblationTable, Line
-from fedpriv.report.quantities import Measure
 from fedpriv.report.reading import MEASURES, present
 from fedpriv.report.render import Table
 from fedpriv.report.run_table import ACCURACIES, HOW_READ, Column, run_table

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from fedpriv.paper.spends import Choice
 from fedpriv.report import cells
 from fedpriv.report.footnotes import accountings, footnotes, stand_ins
 from fedpriv.report.reading import epsilon_at, present, reading, spent
 from fedpriv.report.render import Table
 from fedpriv.report.rows import BASELINE, Cap, Row, Rows
-from fedpriv.report.spends import Choice
 from fedpriv.report.tidy import tidy
 
 ACCURACY, ROUND = "Accuracy (%)", "Read at round"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from fedpriv.errors import BadInput
+from fedpriv.errors import require_known
 from fedpriv.frozen import Frozen
+from fedpriv.paper.spends import Choice
 from fedpriv.report.rows import Rows
-from fedpriv.report.spends import Choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,14 +44,6 @@ class Case(NamedTuple):
     measure: Callable[[pd.DataFrame], Measured]
 
 
-def known(where: str, found: Iterable[object], allowed: Iterable[object]) -> None:
-    """Raise BadInput naming the first of `found` that is not among `allowed`."""
-    allowed = list(dict.fromkeys(allowed))
-    for one in found:
-        if one not in allowed:
-            raise BadInput(f"{where}: found {one or 'nothing'}, allowed: {', '.join(map(str, allowed))}")
-
-
 class Check(Frozen):
     """Which cases are judged, and whether the claim wants every one of them or some."""
 
@@ -68,7 +60,7 @@ class Check(Frozen):
 
     def validate_names(self, where: str, tables: Mapping[str, Rows], runs: Iterable[str]) -> None:
         """Raise BadInput if something is named that is not declared: a run, table, column or row."""
-        known(f"{where}: runs", (run for case in self.cases(tables) for run in case.runs), runs)
+        require_known(f"{where}: runs", (run for case in self.cases(tables) for run in case.runs), runs)
 
     def outcomes(self, frame: pd.DataFrame, tables: Mapping[str, Rows]) -> Iterator[Outcome]:
         """Yield one outcome a case."""

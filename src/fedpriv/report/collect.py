@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv import frames, summary
 from fedpriv.account.ledger import LEDGER
-from fedpriv.account.traced import SINCE, completed
+from fedpriv.account.trace_check import with_defaults
 from fedpriv.errors import BadInput
-from fedpriv.trace import TRACE
+from fedpriv.files import parquet, summary
+from fedpriv.trace import MISSING, TRACE
 
 KEYS = ("unit", "relation", "sampling_law")  # in the trace and in the ledger, which knows better
 
@@ -59,20 +59,22 @@ def collect(directories: Sequence[Path], out: Path) -> Path:
     frame[WORDS] = frame[WORDS].fillna("")
     frame["assumptions_met"] = frame["assumptions_met"].fillna(True)
     frame = frame.astype(SCHEMA)[list(SCHEMA)]
-    return frames.save(frame, out)
+    return parquet.save(frame, out)
 
 
 def load(path: Path) -> pd.DataFrame:
     """Read what `collect` wrote; anything else is BadInput naming the file."""
-    return frames.load(path, SCHEMA, "the collected runs of a paper").astype(SCHEMA)
+    return parquet.load(path, SCHEMA, "the collected runs of a paper").astype(SCHEMA)
 
 
 def one_run(directory: Path) -> pd.DataFrame:
     """Return the trace of one run directory, its ledger beside it, the facts of its summary in every row."""
-    trace = completed(frames.load(directory / "trace.parquet", [name for name in TRACE if name not in SINCE]))
+    trace = with_defaults(
+        parquet.load(directory / "trace.parquet", [name for name in TRACE if name not in MISSING])
+    )
     trace["cohort_law"] = trace["sampling_law"]
-    ledger = frames.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
-    if name := frames.stale(directory / "ledger.parquet"):
+    ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
+    if name := parquet.stale(directory / "ledger.parquet"):
         raise BadInput(f"{directory}: found the ledger of another {name}; delete ledger.parquet and rerun")
     if stray := sorted(set(ledger["round"]) - set(trace["round"])):
         raise BadInput(

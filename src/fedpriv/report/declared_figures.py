@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, model_validator
 
 from fedpriv.frozen import Frozen
+from fedpriv.paper.spends import Accuracy, SpendChoice
 from fedpriv.report.declared_runs import Line
 from fedpriv.report.declared_tables import Limit, wrong
-from fedpriv.report.quantities import Accuracy
-from fedpriv.report.spends import SpendChoice
 
 
 class SpendLine(Line):

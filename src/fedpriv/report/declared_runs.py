@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import Field
 
 from fedpriv.frozen import Frozen
+from fedpriv.paper.spends import SpendChoice
 from fedpriv.report.rows import TableSpec
-from fedpriv.report.spends import SpendChoice
 
 
 class Line(Frozen):

@@ -10,9 +10,8 @@ from pydantic import Field, PositiveFloat, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import Frozen
-from fedpriv.report.quantities import Accuracy, Delta
+from fedpriv.paper.spends import Accuracy, Choice, Delta, SpendChoice
 from fedpriv.report.rows import Column, Row, Rows, TableSpec
-from fedpriv.report.spends import Choice, SpendChoice
 
 
 def wrong(where: str, found: Iterable[str], allowed: str) -> PydanticCustomError:

@@ -4,11 +4,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from fedpriv.paper.spends import Choice
 from fedpriv.report.cells import delta
 from fedpriv.report.declared_figures import EpsilonPanel, EpsilonsFigure
 from fedpriv.report.footnotes import ESTIMATE, accountings
 from fedpriv.report.reading import spent
-from fedpriv.report.spends import Choice
 
 COLOURS = {
     **{"moments": "C0", "rdp": "C1", "pld": "C2", "product": "C3", "hoelder": "C4", "panel": "C5"},

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy
+from fedpriv.paper.spends import WORDS, Choice
 from fedpriv.report import cells
 from fedpriv.report.budget import how_read, under, used
 from fedpriv.report.declared_tables import JointSpendsTable, SpendsTable
@@ -13,7 +14,6 @@ from fedpriv.report.footnotes import accountings, stand_ins
 from fedpriv.report.reading import counted, epsilon_at, present, reading, spent
 from fedpriv.report.render import Table
 from fedpriv.report.rows import Row
-from fedpriv.report.spends import WORDS, Choice
 from fedpriv.report.tidy import MEANING, number
 
 MATCHING = (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import matplotlib
 import pandas as pd
 
-from fedpriv.atomic import writing
+from fedpriv.files.atomic import writing
 from fedpriv.report import attacker, curves, divergence, every_epsilon, growing, sweep
 from fedpriv.report.collect import load
 from fedpriv.report.declared_figures import FigureSpec, Panel, SpendLine

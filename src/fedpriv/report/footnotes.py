@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv.paper.spends import Choice
 from fedpriv.report.cells import several
 from fedpriv.report.interval import METHOD
 from fedpriv.report.sent import evaluations, noises, responses
-from fedpriv.report.spends import Choice
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
 MISMATCH = "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."

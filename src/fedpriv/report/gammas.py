@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from fedpriv.paper.spends import Choice
 from fedpriv.report import cells
 from fedpriv.report.declared_runs import GammasTable
 from fedpriv.report.render import Table
 from fedpriv.report.run_table import ACCURACIES, HOW_READ, Column, counted, epsilon, fact, run_table
-from fedpriv.report.spends import Choice
 from fedpriv.report.uploads import SENT, SMALLER
 
 BIT, BITS, CLIENT = "ε of one bit", "ε of all bits", "ε of a client"

@@ -9,13 +9,13 @@ import pandas as pd
 
 from fedpriv.account.calibrate import epsilon as composed
 from fedpriv.frozen import parse
+from fedpriv.paper.spends import Choice
 from fedpriv.report.cells import epsilon as shown
 from fedpriv.report.cells import rounded
 from fedpriv.report.declared_runs import LabelsTable
 from fedpriv.report.render import Table
 from fedpriv.report.run_table import ACCURACIES, Column, counted, epsilon, fact, run_table
-from fedpriv.report.spends import Choice
-from fedpriv.schemes.base import Round
+from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.nbafl import NbAFL
 from fedpriv.streams import Streams
 
@@ -75,7 +75,7 @@ def if_right(frame: pd.DataFrame, run: str, spend: Choice) -> pd.Series:
     """Return by seed the ε of all rounds if a client with n examples moved its upload by 2C/n at most."""
     scheme, rows = scheme_of(frame, run), frame.loc[frame["run"] == run]
     first = rows.iloc[0]
-    alone = Round(
+    alone = RoundContext(
         1,
         int(first["rounds_wanted"]),
         int(first["population"]),

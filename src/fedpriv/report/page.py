@@ -10,8 +10,8 @@ from typing import Any
 import jinja2
 import yaml
 
-from fedpriv.atomic import writing
 from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
 from fedpriv.report import compare, footnotes
 from fedpriv.report.claims import STANDING, VERDICTS
 from fedpriv.report.collect import load
@@ -28,7 +28,8 @@ PIXEL = 0.62
 def write(declared: Mapping[str, Any], out: Path) -> Path:
     """Write the report of the results beside `out`, atomically; the same files give the same page.
 
-    `declared` is what `fedpriv.targets.contents` says of the plan. A missing file is BadInput naming it.
+    `declared` is what `fedpriv.config.targets.contents` says of the plan. A missing file is BadInput that
+    names it.
     """
     papers = {name: section(paper, out.parent / name) for name, paper in declared["papers"].items()}
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)

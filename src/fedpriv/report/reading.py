@@ -4,8 +4,8 @@ import math
 
 import pandas as pd
 
+from fedpriv.paper.spends import WORDS, Choice
 from fedpriv.report.rows import Cell
-from fedpriv.report.spends import WORDS, Choice
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
 # that has diverged has no accuracy at all, which is below every other.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from fedpriv.atomic import writing
+from fedpriv.files.atomic import writing
 
 LATEX = {
     "\\": r"\textbackslash{}",

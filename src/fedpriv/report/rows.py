@@ -9,8 +9,7 @@ from typing import NamedTuple
 from pydantic import Field, PositiveInt
 
 from fedpriv.frozen import Frozen
-from fedpriv.report.quantities import Accuracy
-from fedpriv.report.spends import Choice
+from fedpriv.paper.spends import Accuracy, Choice
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
 

@@ -11,12 +11,11 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from fedpriv.frozen import Frozen
+from fedpriv.paper.spends import MEASURES as READ
+from fedpriv.paper.spends import Measure, SpendChoice
 from fedpriv.report.cells import epsilon, percent, rounded, rounds, whole
 from fedpriv.report.check import Case, Check
-from fedpriv.report.quantities import MEASURES as READ
-from fedpriv.report.quantities import Measure
 from fedpriv.report.rows import Rows
-from fedpriv.report.spends import SpendChoice
 from fedpriv.report.table_checks import points
 
 if TYPE_CHECKING:

@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from fedpriv.paper.spends import WORDS, Choice, Measure
 from fedpriv.report import cells
 from fedpriv.report.declared_runs import Line
 from fedpriv.report.footnotes import accountings, footnotes, stand_ins
-from fedpriv.report.quantities import Measure
 from fedpriv.report.reading import MEASURES, epsilon_at, present, spent
 from fedpriv.report.render import Table
 from fedpriv.report.rows import TableSpec
-from fedpriv.report.spends import WORDS, Choice
 from fedpriv.report.tidy import MEANING, number
 
 COLUMNS = [

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, PositiveInt
 
-from fedpriv.errors import BadInput
-from fedpriv.report.check import Case, Check, known
+from fedpriv.errors import BadInput, require_known
+from fedpriv.paper.spends import Choice
+from fedpriv.report.check import Case, Check
 from fedpriv.report.rows import Row, Rows
-from fedpriv.report.spends import Choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,12 +42,12 @@ class TableCheck(Check):
         """Raise BadInput if the row lacks what the check needs."""
 
     def validate_names(self, where: str, tables: Mapping[str, Rows], runs: Iterable[str]) -> None:
-        known(f"{where}: tables", self.tables, tables)
+        require_known(f"{where}: tables", self.tables, tables)
         rows = [row for name in self.tables for row in tables[name].rows]
-        known(f"{where}: clients", self.clients, (row.clients for row in rows))
-        known(f"{where}: labels", self.labels, (row.key for row in rows))
+        require_known(f"{where}: clients", self.clients, (row.clients for row in rows))
+        require_known(f"{where}: labels", self.labels, (row.key for row in rows))
         for name in self.tables:
-            known(f"{where}: column of {name}", self.columns(), tables[name].labels)
+            require_known(f"{where}: column of {name}", self.columns(), tables[name].labels)
         for table, row in self.rows(tables):
             self.validate_row(f"{where}: {name_of(table, row)}", table, row)
         if not any(True for _ in self.rows(tables)):
@@ -84,4 +84,4 @@ def name_of(table: Rows, row: Row) -> str:
 def printed(where: str, table: Rows, row: Row, column: str) -> None:
     """Raise BadInput if the paper has no accuracy for a column of a row."""
     there = [name for name in table.labels if table.cell(row, name).published is not None]
-    known(f"{where}: column with a published accuracy", [column], there)
+    require_known(f"{where}: column with a published accuracy", [column], there)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
+from fedpriv.errors import require_known
 from fedpriv.frozen import Frozen
+from fedpriv.paper.spends import Choice, SpendChoice
 from fedpriv.report.cells import epsilon, percent
-from fedpriv.report.check import Case, known
+from fedpriv.report.check import Case
 from fedpriv.report.rows import Row, Rows
-from fedpriv.report.spends import Choice, SpendChoice
 from fedpriv.report.table_check import TableCheck, name_of, printed
 
 if TYPE_CHECKING:
@@ -109,13 +110,15 @@ class LargestGain(TableCheck):
         return f"gain of {self.of} over {self.over} at {here} ≥ the gain elsewhere, paired by seed"
 
     def validate_names(self, where: str, tables: Mapping[str, Rows], runs: Iterable[str]) -> None:
-        known(f"{where}: at.table", [self.at.table], self.tables)
-        known(f"{where}: tables", self.tables, tables)
+        require_known(f"{where}: at.table", [self.at.table], self.tables)
+        require_known(f"{where}: tables", self.tables, tables)
         rows = tables[self.at.table].rows
-        known(f"{where}: at.clients", [self.at.clients], (row.clients for row in rows))
+        require_known(f"{where}: at.clients", [self.at.clients], (row.clients for row in rows))
         # Without a label the clients must tell one row from the others.
         only = len(self.at.rows(tables[self.at.table])) == 1
-        known(f"{where}: at.label", [self.at.label], [self.at.label] if only else [row.key for row in rows])
+        require_known(
+            f"{where}: at.label", [self.at.label], [self.at.label] if only else [row.key for row in rows]
+        )
         super().validate_names(where, tables, runs)
 
     def cases(self, tables: Mapping[str, Rows]) -> Iterator[Case]:
@@ -154,7 +157,7 @@ class LessEpsilon(TableCheck):
         return f"ε ({self.spend}) < ε ({self.than}){by} at the last round{of_column(self.column)}"
 
     def validate_row(self, where: str, table: Rows, row: Row) -> None:
-        known(f"{where}: column", [self.column], row.private())
+        require_known(f"{where}: column", [self.column], row.private())
 
     def measure(self, frame: pd.DataFrame, table: Rows, row: Row) -> Measured:
         from fedpriv.report.reading import epsilon_at
@@ -184,7 +187,7 @@ class EpsilonBelow(TableCheck):
         return f"ε ({self.spend}) < {self.below:g} at the last round{of_column(self.column)}"
 
     def validate_row(self, where: str, table: Rows, row: Row) -> None:
-        known(f"{where}: column", [self.column], row.private())
+        require_known(f"{where}: column", [self.column], row.private())
 
     def measure(self, frame: pd.DataFrame, table: Rows, row: Row) -> Measured:
         from fedpriv.report.reading import epsilon_at
@@ -208,7 +211,7 @@ class OutOfReach(TableCheck):
         return f"accuracy within ε = {self.epsilon:g} ({self.spend}) < published accuracy of {self.column}"
 
     def validate_row(self, where: str, table: Rows, row: Row) -> None:
-        known(f"{where}: column", [self.column], (name for name in row.private() if name))
+        require_known(f"{where}: column", [self.column], (name for name in row.private() if name))
         printed(where, table, row, self.column)
 
     def measure(self, frame: pd.DataFrame, table: Rows, row: Row) -> Measured:

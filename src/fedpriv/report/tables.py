@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.atomic import writing
+from fedpriv.files.atomic import writing
 from fedpriv.report import render
 from fedpriv.report.ablation import ablation_table
 from fedpriv.report.budget import budget_table

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy
+from fedpriv.paper.spends import WORDS
 from fedpriv.report.interval import interval
 from fedpriv.report.reading import epsilon_at, present, reading, spent
 from fedpriv.report.rows import Cap, Cell, Row, Rows
-from fedpriv.report.spends import WORDS
 
 MEANING = ("unit", "relation", "sampling_law", "kind", "assumptions_met")
 COLUMNS = [

@@ -1,72 +1,30 @@
 """The verbs of a privacy scheme, and nothing else.
 
-A scheme is a frozen value read from the config. The loop in `fedpriv.train` composes its verbs, all pure
+A scheme is a frozen value read from the config. The loop in `fedpriv.train.loop` composes its verbs, all pure
 functions over stacked updates `[clients, d]`; each returns its value and the facts that go into the trace.
 Modules here import torch only for type checking: Snakemake re-parses the config in every job.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from fedpriv.frozen import Frozen
+from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.trace import Facts, Relation, Unit
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from fedpriv.cohort import CohortLaw
+    from fedpriv.local.work import LocalWork
+    from fedpriv.mechanisms.private_gradient import PrivateGradient
+    from fedpriv.mechanisms.sampling import CohortLaw
     from fedpriv.models.base import Model
-    from fedpriv.schemes.private_gradient import PrivateGradient
-    from fedpriv.streams import Streams
-    from fedpriv.work import LocalWork
-
-Unit = Literal["client", "instance", "both", "none"]
-Relation = Literal["add_remove", "replace_one"]
-Facts = dict[str, Any]
-
-# Columns of the trace that schemes fill in; what does not apply to a scheme stays as here.
-NO_FACTS: Facts = {
-    "clip_l2": float("inf"),
-    "share_clipped": 0.0,
-    "not_finite": 0,
-    "clip_private": False,
-    "noise_multiplier": 0.0,
-    "noise_std": 0.0,
-    "local_steps": 0,
-    "rate_sequential": 0.0,
-    "rate_parallel": 0.0,
-    "per_example_clip": False,
-    "instance_clip_l2": float("inf"),
-    "instance_noise_multiplier": 0.0,
-    "instance_noise_std": 0.0,
-    "noise_shares": 0,
-    "gamma": 0.5,
-    "flips": "",
-    "noisy_bits": 0,
-    "share_flipped": 0.0,
-    "upload_l2": float("inf"),
-    "upload_noise_std": 0.0,
-    "broadcast_noise_std": 0.0,
-    "clear_values": 0,
-}
-
-# Of a client's update, for the Bayesian accountant (`fedpriv.probe`).
-DISTANCES = ("remove_sum", "remove_mean", "pairwise")
+    from fedpriv.streams import Noise, Streams
 
 
-class Bounded(NamedTuple):
-    """Stacked updates `[clients, d]`, each of norm at most `l2` but for noise that the client added."""
-
-    updates: torch.Tensor
-    l2: float
-
-    def sensitivity(self, relation: Relation) -> float:
-        """Return how far the sum can move, in L2, between neighbours under `relation`."""
-        return self.l2 if relation == "add_remove" else 2 * self.l2
-
-
-class Round(NamedTuple):
+class RoundContext(NamedTuple):
     """What the verbs may know of the round they are in; all of it is public."""
 
     number: int  # 1, 2, ...
@@ -77,6 +35,10 @@ class Round(NamedTuple):
     fewest: int  # examples of any client of the population
     tensors: tuple[int, ...]  # sizes of the tensors that a row consists of
     streams: Streams
+
+    def noise(self, name: str, device: torch.device) -> Noise:
+        """Return the round's source of noise of that name, on `device`."""
+        return self.streams.noise(name, self.number, device=device)
 
 
 class Scheme(Frozen):
@@ -107,20 +69,22 @@ class Scheme(Frozen):
         """Return the cohort's updates with a norm bound each of them satisfies."""
         return Bounded(updates, float("inf")), {}
 
-    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
+    def release(
+        self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
+    ) -> tuple[Bounded, Facts]:
         """Return what the clients send: client-side randomisation.
 
         `uploads` are the rows of `bounded` with the noise of their local work.
         """
         return bounded, {}
 
-    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return the mean `[p]`, over a public denominator and with server noise: the server's step.
 
         Of whole weights, the server's new ones.
         """
-        return bounded.updates.sum(0) / now.expected, {}
+        return bounded.updates.sum(0) / context.expected, {}
 
-    def broadcast(self, weights: torch.Tensor, now: Round) -> tuple[torch.Tensor, Facts]:
+    def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return what the server keeps and sends of its new weights `[p]`."""
         return weights, {}

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import PositiveFloat
 
-from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Round, Scheme, Unit
-from fedpriv.schemes.gaussian import clip, gaussian_mean
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.gaussian import gaussian_mean
+from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.trace import DISTANCES, Facts, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -32,5 +34,7 @@ class ClientDP(Scheme):
     def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)
 
-    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.noise_multiplier, now)
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
+        return gaussian_mean(
+            bounded, self.noise_multiplier, context.expected, context.noise("noise", bounded.updates.device)
+        )

@@ -16,13 +16,15 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 from pydantic_core import PydanticCustomError
 
-from fedpriv.schemes.base import Bounded, Facts, Round, Scheme, Unit
+from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.trace import Facts, Unit
 
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.local.work import LocalWork
     from fedpriv.models.base import Model
-    from fedpriv.work import LocalWork
 
 
 class DpflBnn(Scheme):
@@ -56,11 +58,13 @@ class DpflBnn(Scheme):
         """Return the rows, all plus or minus one, with their norm."""
         return Bounded(updates, updates.shape[1] ** 0.5), {}
 
-    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
+    def release(
+        self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
+    ) -> tuple[Bounded, Facts]:
         import torch
 
         rows = bounded.updates
-        flipped = flips(self.gamma, self.noise, rows.shape, now)
+        flipped = flips(self.gamma, self.noise, rows.shape, context)
         sent = np.packbits((rows > 0).cpu().numpy() ^ flipped, axis=1)
         received = torch.from_numpy(unpack(sent, rows.shape[1])).to(rows)
         facts = {
@@ -72,17 +76,17 @@ class DpflBnn(Scheme):
         }
         return Bounded(received, bounded.l2), facts
 
-    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
-        mean, facts = super().combine(bounded, now)
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
+        mean, facts = super().combine(bounded, context)
         return mean * (self.gain / (2 * self.gamma) if self.debias else self.gain), facts
 
 
-def flips(gamma: float, noise: str, shape: tuple[int, ...], now: Round) -> np.ndarray:
+def flips(gamma: float, noise: str, shape: tuple[int, ...], context: RoundContext) -> np.ndarray:
     """Return which bits `[n, p]` are flipped: one coin for each, or one for each client's tensor."""
     clients, bits = shape
-    coins = clients, bits if noise == "coordinate" else len(now.tensors)
-    flipped = now.streams.coins(0.5 - gamma, coins, "flips", now.number)
-    return flipped if noise == "coordinate" else np.repeat(flipped, now.tensors, axis=1)
+    coins = clients, bits if noise == "coordinate" else len(context.tensors)
+    flipped = context.streams.coins(0.5 - gamma, coins, "flips", context.number)
+    return flipped if noise == "coordinate" else np.repeat(flipped, context.tensors, axis=1)
 
 
 def unpack(packed: np.ndarray, bits: int) -> np.ndarray:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, PositiveFloat
 
 from fedpriv.frozen import Frozen
-from fedpriv.schemes.base import DISTANCES, Bounded, Facts, Round, Scheme, Unit
-from fedpriv.schemes.gaussian import clip, gaussian_mean
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.gaussian import gaussian_mean
+from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.trace import DISTANCES, Facts, Unit
 
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.cohort import CohortLaw
+    from fedpriv.mechanisms.sampling import CohortLaw
 
 
 class Budget(Frozen):
@@ -70,5 +72,7 @@ class GlobalDP(Scheme):
         bounded, facts = clip(updates, median if 0 < median < float("inf") else 1.0)
         return bounded, facts | {"clip_private": True}
 
-    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.noise_multiplier, now)
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
+        return gaussian_mean(
+            bounded, self.noise_multiplier, context.expected, context.noise("noise", bounded.updates.device)
+        )

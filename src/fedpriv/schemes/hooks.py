@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import NonNegativeFloat, PositiveFloat
 
 from fedpriv.frozen import Frozen
-from fedpriv.schemes.base import Bounded, Facts, Round
-from fedpriv.schemes.gaussian import clip, noise
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.schemes.base import RoundContext
+from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
     import torch
@@ -57,16 +58,20 @@ class Hooks(Frozen):
         l2 = min(self.clip_upload.l2(by_scheme.updates.shape[1]), by_scheme.l2)
         return by_scheme._replace(l2=l2), {"clip_l2": l2}
 
-    def on_upload(self, sent: Bounded, now: Round) -> tuple[Bounded, Facts]:
+    def on_upload(self, sent: Bounded, context: RoundContext) -> tuple[Bounded, Facts]:
         """Return what arrives at the server."""
         if not self.upload_noise_std:
             return sent, {}
-        noisy = sent.updates + self.upload_noise_std * noise(sent.updates, now, "upload_hook")
+        noisy = sent.updates + self.upload_noise_std * context.noise("upload_hook", sent.updates.device).like(
+            sent.updates
+        )
         return Bounded(noisy, sent.l2), {"upload_l2": sent.l2, "upload_noise_std": self.upload_noise_std}
 
-    def before_broadcast(self, weights: torch.Tensor, now: Round) -> tuple[torch.Tensor, Facts]:
+    def before_broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return what the server sends instead of `weights` `[p]`."""
         if not self.broadcast_noise_std:
             return weights, {}
-        noisy = weights + self.broadcast_noise_std * noise(weights, now, "broadcast_hook")
+        noisy = weights + self.broadcast_noise_std * context.noise("broadcast_hook", weights.device).like(
+            weights
+        )
         return noisy, {"broadcast_noise_std": self.broadcast_noise_std}

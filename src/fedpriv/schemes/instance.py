@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import NonNegativeInt, PositiveFloat
 
-from fedpriv.schemes.base import Bounded, Facts, Round, Scheme, Unit
-from fedpriv.schemes.private_gradient import PrivateGradient
+from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.mechanisms.private_gradient import PrivateGradient
+from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.trace import Facts, Unit
 
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.local.work import LocalWork
     from fedpriv.models.base import Model
-    from fedpriv.work import LocalWork
 
 
 class Instance(Scheme):
@@ -41,7 +43,7 @@ class Instance(Scheme):
     def fits(self, local: LocalWork, model: Model) -> str:
         if local.batch_size is None:
             return "local.batch_size: found null, allowed: a number of examples"
-        if local.name == "fedavg" and local.steps is None:
+        if local.noisy_steps is None:
             return "local.steps: found null, allowed: a number of steps, for batches are drawn anew in each"
         return ""
 
@@ -54,5 +56,7 @@ class Instance(Scheme):
         """Return the updates as they are: clients bound their gradients themselves."""
         return Bounded(updates, self.clip_l2), {"clip_l2": self.clip_l2}
 
-    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
+    def release(
+        self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
+    ) -> tuple[Bounded, Facts]:
         return Bounded(uploads, float("inf")), {}

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.schemes.base import Bounded, Facts, Round, Unit
+from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.instance import Instance
+from fedpriv.trace import Facts, Unit
 
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.local.work import LocalWork
     from fedpriv.models.base import Model
-    from fedpriv.work import LocalWork
 
 
 class Joint(Instance):
@@ -30,10 +32,10 @@ class Joint(Instance):
     measures: ClassVar[tuple[str, ...]] = ("remove_sum",)
 
     def fits(self, local: LocalWork, model: Model) -> str:
-        if local.name != "fedsgd":
+        if not local.one_gradient:
             return f"local: found {local.name}, allowed: fedsgd, for noisy steps would move the next gradient"
         return super().fits(local, model)
 
-    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
-        step, facts = super().combine(bounded, now)
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
+        step, facts = super().combine(bounded, context)
         return step, facts | {"noise_shares": max(len(bounded.updates) - 1, 1)}

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import PositiveFloat
 
-from fedpriv.schemes.base import Bounded, Facts, Round, Scheme
-from fedpriv.schemes.gaussian import clip, noise
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
     import torch
@@ -45,41 +46,45 @@ class NbAFL(Scheme):
             return clip(updates, self.weight_clip)
         return Bounded(updates, math.inf), {}
 
-    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
+    def release(
+        self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
+    ) -> tuple[Bounded, Facts]:
         import torch
 
-        std = self.uplink_std(now)
+        std = self.uplink_std(context)
         rows = bounded.updates
-        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * noise(rows, now, "uplink")
+        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * context.noise("uplink", rows.device).like(
+            rows
+        )
         facts = {"upload_l2": bounded.l2, "upload_noise_std": float(std.min(initial=math.inf))}
         return Bounded(noisy, bounded.l2), facts if len(rows) else {}
 
-    def broadcast(self, weights: torch.Tensor, now: Round) -> tuple[torch.Tensor, Facts]:
+    def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         if self.clip == "element":
             weights = weights.clamp(-self.weight_clip, self.weight_clip)
-        std = self.downlink_std(now)
+        std = self.downlink_std(context)
         if std:
-            weights = weights + std * noise(weights, now, "downlink")
+            weights = weights + std * context.noise("downlink", weights.device).like(weights)
         return weights, {"broadcast_noise_std": std}
 
-    def uplink_std(self, now: Round) -> np.ndarray:
+    def uplink_std(self, context: RoundContext) -> np.ndarray:
         """Return the std of the noise of each upload `[n]`; the repository has lost a factor of two."""
         unit = self.weight_clip * self.constant / self.epsilon
         if self.scaling == "paper":
-            return np.full(len(now.examples), 2 * unit * exposures(now) / now.fewest)
+            return np.full(len(context.examples), 2 * unit * exposures(context) / context.fewest)
         factor = 2 if self.scaling == "document" else 1
-        return factor * unit * now.rounds / now.examples
+        return factor * unit * context.rounds / context.examples
 
-    def downlink_std(self, now: Round) -> float:
+    def downlink_std(self, context: RoundContext) -> float:
         """Return the std of the noise before a broadcast: none, unless there are many rounds."""
-        seen = exposures(now) if self.scaling == "paper" else now.expected
-        excess = now.rounds**2 - seen**2 * now.population
+        seen = exposures(context) if self.scaling == "paper" else context.expected
+        excess = context.rounds**2 - seen**2 * context.population
         if excess <= 0:
             return 0.0
         unit = 2 * self.weight_clip * self.constant / self.epsilon
-        return unit * math.sqrt(excess) / (now.fewest * now.population)
+        return unit * math.sqrt(excess) / (context.fewest * context.population)
 
 
-def exposures(now: Round) -> float:
+def exposures(context: RoundContext) -> float:
     """Return in how many rounds a client is expected to take part."""
-    return now.rounds * now.expected / now.population
+    return context.rounds * context.expected / context.population

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import PositiveFloat
 
-from fedpriv.schemes.base import Bounded, Facts, Round, Unit
-from fedpriv.schemes.gaussian import clip, gaussian_mean
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.gaussian import gaussian_mean
+from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.instance import Instance
+from fedpriv.trace import Facts, Unit
 
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.local.work import LocalWork
     from fedpriv.models.base import Model
-    from fedpriv.work import LocalWork
 
 
 class Split(Instance):
@@ -36,12 +38,19 @@ class Split(Instance):
     clip_uploads: bool = True
 
     def fits(self, local: LocalWork, model: Model) -> str:
-        if local.name != "fedsgd":
+        if not local.one_gradient:
             return f"local: found {local.name}, allowed: fedsgd, whose uploads are bounded by clip_l2"
         return super().fits(local, model)
 
-    def release(self, bounded: Bounded, uploads: torch.Tensor, now: Round) -> tuple[Bounded, Facts]:
+    def release(
+        self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
+    ) -> tuple[Bounded, Facts]:
         return clip(uploads, self.clip_l2) if self.clip_uploads else (Bounded(uploads, self.clip_l2), {})
 
-    def combine(self, bounded: Bounded, now: Round) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.server_noise_multiplier, now)
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
+        return gaussian_mean(
+            bounded,
+            self.server_noise_multiplier,
+            context.expected,
+            context.noise("noise", bounded.updates.device),
+        )

@@ -1,0 +1,1 @@
+"""The program `fedpriv`: single steps of the workflow, and the calculators."""

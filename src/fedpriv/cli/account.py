@@ -1,0 +1,55 @@
+"""What a finished run has spent: its last round, by every accountant."""
+
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+
+from fedpriv.account.ledger import account
+from fedpriv.account.spend import Deltas, Spend
+from fedpriv.config.run import Accounting
+from fedpriv.errors import BadInput
+from fedpriv.files import parquet, summary
+
+
+def account_run(
+    directory: Path, delta: float | None = None, instance_delta: float | None = None
+) -> list[Spend]:
+    """Write the ledger of a run directory and return every spend after the last round.
+
+    What is not given is the run's own. A ledger that counts at another δ belongs to whoever made it, and
+    what was rendered from it: BadInput, as for a run directory that is missing or corrupt.
+    """
+    if not directory.is_dir():
+        raise BadInput(f"{directory}: found no such folder, allowed: a run directory")
+    counted = counted_at(directory)
+    own = configured(directory)._replace(**counted)
+    asked = {"delta": delta, "instance_delta": instance_delta}
+    wanted = own._replace(**{name: value for name, value in asked.items() if value is not None})
+    for name, value in wanted._asdict().items():
+        if name in counted and value != counted[name] and 0 < value < 1:
+            there = directory / "ledger.parquet"
+            raise BadInput(
+                f"{name}: found {value:g}, allowed: {counted[name]:g}, at which {there} counts; "
+                "or remove that file"
+            )
+    frame = parquet.load(account(directory, wanted))
+    last = frame[frame["round"] == frame["round"].max()]
+    columns = [field.name for field in fields(Spend)]
+    return [Spend(**row) for row in last[columns].to_dict("records")]
+
+
+def counted_at(directory: Path) -> dict[str, float]:
+    """Return the δ of each unit in the ledger that is there, by their names in `Deltas`; none if none is."""
+    with suppress(OSError, ValueError, KeyError):
+        frame = parquet.load(directory / "ledger.parquet", ["unit", "delta"])
+        names = frame["unit"].map(lambda unit: "instance_delta" if unit == "instance" else "delta")
+        return {str(name): float(rows.iloc[0]) for name, rows in frame["delta"].groupby(names)}
+    return {}
+
+
+def configured(directory: Path) -> Deltas:
+    """Return the δ of the run's config, or the defaults where it says nothing."""
+    path = directory / "summary.json"
+    return Deltas(
+        **Accounting().model_dump() | (summary.load(path).get("account", {}) if path.exists() else {})
+    )

@@ -1,0 +1,240 @@
+"""The program `fedpriv`: single steps of the workflow, and the calculators.
+
+Every verb calls one function of the package and prints what it returns. Imports are inside the verbs, so that
+the calculators start without torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from fedpriv.cli.output import print_result, rendered, spend_as_dict
+from fedpriv.errors import BadInput
+
+app = typer.Typer(
+    help="Experiments on private federated learning. Snakemake builds whole papers; this program serves "
+    "single steps. Exit codes: 0 done, 1 failed, 2 bad input. With --debug an error shows its traceback.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def rate(q: float) -> float:
+    """Return `q`, or BadInput under the name that it has on the command line."""
+    if not 0 < q <= 1:
+        raise BadInput(f"--q: found {q:g}, allowed: above 0 and at most 1")
+    return q
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
+Rate = Annotated[
+    float, typer.Option("--q", help="Chance of a client to be in a round: the sampling rate.", callback=rate)
+]
+Rounds = Annotated[int, typer.Option(help="Rounds of training.")]
+Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
+Accountant = Annotated[
+    Literal["moments", "rdp", "pld", "all"], typer.Option(help="How ε is counted; all shows each of them.")
+]
+
+ASSUMED = (
+    "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone at q = 1), "
+    "one client is added or removed, and the noise is on the sum of clipped updates."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code; what goes wrong is one line on stderr."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    try:
+        code = app([word for word in words if word != "--debug"], prog_name="fedpriv", standalone_mode=False)
+    except Exception as error:
+        if debug:
+            raise
+        message, code = explain(error)
+        print(f"fedpriv: {' '.join(message.split())}", file=sys.stderr)
+    return code or 0
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """Return the message and the exit code of what ended a verb."""
+    if isinstance(error, BadInput):
+        return str(error), 2
+    if isinstance(error, typer.TyperException):
+        return error.format_message() + found(error), error.exit_code
+    return f"{type(error).__name__}: {error} (--debug for the traceback)", 1
+
+
+def found(error: typer.TyperException) -> str:
+    """Return what was given where another kind of value is allowed; typer's own message leaves it out."""
+    from pydantic import ValidationError
+
+    cause = error.__cause__
+    return f"; found {cause.errors()[0]['input']!r}" if isinstance(cause, ValidationError) else ""
+
+
+@app.command()
+def fetch(
+    datasets: Annotated[list[str], typer.Argument(metavar="DATASET...")],
+    mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
+    resources: Resources = Path("resources"),
+    as_json: AsJson = False,
+) -> None:
+    """Download the raw files of datasets and check their hashes; find photographs and look at every one."""
+    from fedpriv import data
+
+    for name in datasets:
+        data.named(name)
+    mirrors = [*(mirror or ()), *data.source.mirrors()]
+    files = {name: list(map(str, data.fetch(name, resources, mirrors))) for name in datasets}
+    text = [f"{name}: {data.described(name, paths)}" for name, paths in files.items()]
+    print_result(files, text, as_json)
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="A preset, for example config/laptop.yaml.")],
+    paper: Annotated[str, typer.Option(help="A paper of the preset.")],
+    run: Annotated[str, typer.Option(help="A run of the paper.")],
+    out: Annotated[Path, typer.Option(file_okay=False, help="The run directory to write.")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    resources: Resources = Path("resources"),
+    device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=0, help="Worker threads on a CPU; 0: one a core.")
+    ] = None,
+    dtype: Annotated[Literal["float32", "bfloat16"] | None, typer.Option(help="Of the arithmetic.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train one run: data, partition and training in one process; a killed run goes on where it was."""
+    from fedpriv.cli.run import train_run
+    from fedpriv.files import summary
+
+    faster = {"device": device, "threads": threads, "dtype": dtype}
+    fresh = train_run(config, paper, run, seed, out, resources, faster)
+    summary = summary.load(out / "summary.json")
+    done = "trained" if fresh else "was there already"
+    end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
+    print_result(summary, [f"{out}: {done}, {end} after {summary['rounds']} rounds"], as_json)
+
+
+@app.command()
+def account(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    delta: Annotated[float | None, typer.Option(help="δ of clients; the run's own if not given.")] = None,
+    instance_delta: Annotated[
+        float | None, typer.Option(help="δ of instances; the run's own if not given.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count what a finished run has spent, by every accountant, and write its ledger."""
+    from fedpriv.cli.account import account_run
+
+    spends = account_run(directory, delta, instance_delta)
+    text = list(map(str, spends))
+    if any(spend.kind == "estimate" for spend in spends):
+        text.append("What an estimate is, and why it is no guarantee: docs/accounting.md")
+    print_result({"spends": [spend_as_dict(spend) for spend in spends]}, text, as_json)
+
+
+@app.command()
+def epsilon(
+    q: Rate,
+    noise_multiplier: Annotated[float, typer.Option(help="Noise std over the clip bound.")],
+    rounds: Rounds,
+    delta: Delta,
+    accountant: Accountant = "moments",
+    as_json: AsJson = False,
+) -> None:
+    """Say what ε a plan costs."""
+    from fedpriv.account import calibrate
+
+    spends = {
+        name: calibrate.epsilon(
+            sampling_rate=q, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta, accountant=name
+        )
+        for name in planners(accountant)
+    }
+    facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
+    print_result(
+        facts if accountant == "all" else facts[accountant], [*map(str, spends.values()), ASSUMED], as_json
+    )
+
+
+@app.command()
+def calibrate(
+    epsilon: Annotated[float, typer.Option(help="ε, above 0.")],
+    delta: Delta,
+    q: Rate,
+    rounds: Rounds,
+    accountant: Accountant = "moments",
+    as_json: AsJson = False,
+) -> None:
+    """Find the least noise that keeps a plan within ε."""
+    from fedpriv.account import calibrate
+
+    facts, text = {}, []
+    for name in planners(accountant):
+        plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
+        multiplier = calibrate.noise_multiplier(epsilon=epsilon, **plan)
+        spend = calibrate.epsilon(noise_multiplier=multiplier, **plan)
+        facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
+        text.append(f"noise multiplier {multiplier:.6g}: {spend}")
+    print_result(facts if accountant == "all" else facts[accountant], [*text, ASSUMED], as_json)
+
+
+@app.command("rr-epsilon")
+def rr_epsilon(
+    gamma: Annotated[float, typer.Option(help="A bit is kept with probability 1/2 + γ.")],
+    rounds: Rounds,
+    delta: Delta,
+    dimension: Annotated[int | None, typer.Option(help="Bits that a client sends a round.")] = None,
+    clients: Annotated[int, typer.Option(help="Under the sum that the central readings see.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Say what ε randomised response costs, under each reading of what a client sends."""
+    from fedpriv.account.randomized_response import READINGS, epsilons
+
+    spends = epsilons(gamma, rounds, delta, dimension, clients)
+    facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
+    print_result(facts, [f"{READINGS[name]}: {spend}" for name, spend in spends.items()], as_json)
+
+
+@app.command()
+def compare(
+    directory: Annotated[
+        Path, typer.Argument(metavar="RESULTS[/PAPER]", help="Finished results: of a paper, or of a preset.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Show what papers published beside what was reproduced, and the verdicts on their claims."""
+    from fedpriv.report import compare
+
+    print_result(compare.facts(directory), [rendered(compare.compare(directory))], as_json)
+
+
+def planners(accountant: str) -> Sequence[str]:
+    """Return the accountants asked for."""
+    from fedpriv.account.calibrate import PLANNERS
+
+    return tuple(PLANNERS) if accountant == "all" else (accountant,)
+
+
+@app.command()
+def doctor(resources: Resources = Path("resources"), as_json: AsJson = False) -> None:
+    """Look at this machine: what works, what to do about the rest; exit code 1 if nothing can work."""
+    from fedpriv.doctor import diagnose
+
+    findings = diagnose(resources)
+    width = max(len(finding.name) for finding in findings)
+    text = [f"{finding.name:<{width}}  {finding.state:<7}  {finding.text}" for finding in findings]
+    facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}
+    print_result(facts, text, as_json)
+    raise typer.Exit(1 if any(finding.state == "missing" for finding in findings) else 0)

@@ -1,0 +1,43 @@
+"""Print what a verb of the program found: lines for people, or one JSON object."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from fedpriv.account.spend import Spend
+
+
+def print_result(facts: Mapping[str, Any], text: Sequence[str], as_json: bool) -> None:
+    """Print the facts as one JSON object, or the lines for people."""
+    print(json.dumps(finite(facts), ensure_ascii=False, allow_nan=False) if as_json else "\n".join(text))
+
+
+def finite(value: Any) -> Any:
+    """Return `value` with null for every number that JSON cannot write: an infinite ε, no accuracy."""
+    if isinstance(value, Mapping):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def spend_as_dict(spend: Spend) -> dict[str, Any]:
+    """Return a spend as plain data, with the attacker accuracy that belongs beside every ε."""
+    return asdict(spend) | {"attacker_accuracy": spend.attacker_accuracy}
+
+
+def rendered(shown: RenderableType) -> str:
+    """Return what rich would print here: colours and width are those of the terminal, if stdout is one."""
+    from rich.console import Console
+
+    console = Console()
+    with console.capture() as capture:
+        console.print(shown)
+    return capture.get().rstrip("\n")

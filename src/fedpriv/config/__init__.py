@@ -1,0 +1,1 @@
+"""One run, one preset, and the list of runs that a preset asks for; free of torch."""

@@ -1,0 +1,134 @@
+"""Presets and papers: two YAML files become the finite list of runs that the workflow asks for.
+
+Torch-free and quick to import: Snakemake re-parses the plan in every job.
+"""
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fedpriv.config.names import arrays_id, partition_id
+from fedpriv.config.preset import Preset
+from fedpriv.config.run import Run
+from fedpriv.data import DATASETS
+from fedpriv.errors import BadInput, require_known
+from fedpriv.frozen import parse
+from fedpriv.models import MODELS
+from fedpriv.paper.paper import Paper, load_paper
+from fedpriv.paper.read import merge, read_yaml
+
+
+class Planned(NamedTuple):
+    """A run and the dataset that it stands in for, if it does."""
+
+    run: Run
+    stand_in_for: str | None
+
+
+class Plan(NamedTuple):
+    """Everything a preset asks for."""
+
+    preset: Preset
+    papers: dict[str, Paper]
+    planned: dict[str, dict[str, Planned]]
+
+    @property
+    def seeds(self) -> range:
+        return range(self.preset.seeds)
+
+    @property
+    def runs(self) -> dict[str, dict[str, Run]]:
+        """Return the runs by paper and name."""
+        return {paper: {name: one.run for name, one in runs.items()} for paper, runs in self.planned.items()}
+
+    def all_runs(self) -> Iterator[Run]:
+        return (run for runs in self.runs.values() for run in runs.values())
+
+    def datasets(self) -> list[str]:
+        return sorted({run.dataset for run in self.all_runs()})
+
+    def partitions(self) -> dict[str, Run]:
+        """Return one run of each partition, by id: runs with equal data, law and hold-out share its files."""
+        return {partition_id(run): run for run in self.all_runs()}
+
+    def features(self) -> dict[str, Run]:
+        """Return one run of each file of features, by `arrays_id`."""
+        return {arrays_id(run): run for run in self.all_runs() if run.model.reads == "features"}
+
+    def labels(self, paper: str, name: str) -> dict[str, Any]:
+        """Return what a run's summary says beside its results."""
+        return {
+            "paper": paper,
+            "preset": self.preset.preset,
+            "data": {"stand_in_for": self.planned[paper][name].stand_in_for},
+        }
+
+
+def check_dataset(run: Run, where: str) -> None:
+    """Raise BadInput for a dataset that is not known, or that does not give what the model reads."""
+    require_known(where, [run.dataset], DATASETS)
+    if DATASETS[run.dataset].gives != run.model.reads:
+        datasets = [name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads]
+        models = [name for name, model in MODELS.items() if model.reads == DATASETS[run.dataset].gives]
+        raise BadInput(
+            f"{where}: found {run.dataset} with model {run.model.name}, allowed: with that model "
+            f"{', '.join(sorted(datasets))}; with that dataset model {', '.join(sorted(models))}"
+        )
+
+
+def check_owners(run: Run, where: str) -> None:
+    """Raise BadInput for a law that deals by writer, of data whose writers nobody knows."""
+    if run.partition.by_owner and not DATASETS[run.dataset].writers:
+        dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
+        raise BadInput(
+            f"{where}: found {getattr(run.partition, 'law', '')} with {run.dataset}, allowed: that law with "
+            f"{dealt}; with that dataset a law that does not ask who wrote what"
+        )
+
+
+def matches(glob: str, paper: str, run: str) -> bool:
+    """Return whether a preset's glob means a run: `*_n100_*` of any paper, or `bdp2019/*_n100_*` of one."""
+    return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
+
+
+def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
+    """Return the runs of `paper` that `preset` keeps, patched and with its stand-ins."""
+    planned = {}
+    for name, own in paper.runs.items():
+        if not any(matches(glob, paper.paper, name) for glob in preset.only):
+            continue
+        merged = merge(paper.defaults, own)
+        wanted = merged.get("dataset")
+        if wanted in preset.stand_ins:
+            merged = merged | {"dataset": preset.stand_ins[wanted]}
+        for glob, patch in preset.patches.items():
+            if matches(glob, paper.paper, name):
+                merged = merge(merged, patch)
+        run = parse(Run.model_validate, merged, f"{where}: {paper.paper}.runs.{name}")
+        check_dataset(run, f"{where}: {paper.paper}.runs.{name}.dataset")
+        check_owners(run, f"{where}: {paper.paper}.runs.{name}.partition.law")
+        planned[name] = Planned(run, wanted if wanted != run.dataset else None)
+    if not planned:
+        raise BadInput(
+            f"{where}: only: found {', '.join(preset.only)}, allowed: globs that keep a run of {paper.paper}"
+        )
+    return planned
+
+
+def make_plan(config: Mapping[str, Any], papers: Path, where: str = "config") -> Plan:
+    """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files."""
+    preset = parse(Preset.model_validate, dict(config), where)
+    read = {name: load_paper(name, papers) for name in preset.papers}
+    runs = [(paper, run) for paper in read for run in read[paper].runs]
+    for key, globs in (("only", preset.only), ("patches", preset.patches)):
+        for glob in globs:
+            if not any(matches(glob, *run) for run in runs):
+                names = ", ".join(f"{paper}/{run}" for paper, run in runs)
+                raise BadInput(f"{where}: {key}: found {glob}, allowed: a glob of {names}")
+    return Plan(preset, read, {name: plan_runs(preset, paper, where) for name, paper in read.items()})
+
+
+def load_preset(path: Path) -> Plan:
+    """Return the plan of a preset file; its papers are in the folder `papers` beside it."""
+    return make_plan(read_yaml(path), path.parent / "papers", str(path))

@@ -1,0 +1,21 @@
+"""A preset: what is built, and how large."""
+
+from typing import Any
+
+from pydantic import Field, PositiveInt
+
+from fedpriv.frozen import Frozen, Name
+from fedpriv.local.work import Speed
+
+
+class Preset(Frozen):
+    """What is built, and how large: the file that Snakemake takes as its config."""
+
+    preset: Name
+    papers: tuple[Name, ...] = Field(min_length=1)
+    seeds: PositiveInt = 5
+    mirrors: tuple[str, ...] = ()
+    only: tuple[str, ...] = ("*",)
+    stand_ins: dict[str, str] = {}
+    patches: dict[str, dict[str, Any]] = {}
+    speed: Speed = Speed()

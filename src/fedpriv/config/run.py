@@ -1,0 +1,127 @@
+"""The schema of everything a user may write in YAML; torch-free.
+
+`Run` is what changes results, and its hash is the run's identity. `Accounting` changes what is computed
+from a finished run, `Speed` only how fast it runs: neither is part of the identity.
+"""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SerializeAsAny, model_validator
+from pydantic_core import PydanticCustomError
+
+from fedpriv.data.photographs import Photos
+from fedpriv.frozen import Frozen, chosen_from
+from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
+from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
+from fedpriv.models import MODELS
+from fedpriv.models.base import Model
+from fedpriv.partition import PARTITIONS, PartitionLaw
+from fedpriv.schemes import SCHEMES, Scheme
+from fedpriv.schemes.hooks import Hooks
+
+# Raised when a change of the code changes results, so that no old checkpoint is resumed.
+RESULTS_VERSION = 1
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Delta = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Server(Frozen):
+    """The server's step: w += rate(t) · v, v = momentum · v + step."""
+
+    learning_rate: PositiveFloat = 1.0
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
+
+
+class Probe(Frozen):
+    """Which clients' distances are written down for the Bayesian accountant."""
+
+    clients: NonNegativeInt = 30  # m independent members of each cohort
+    panel: NonNegativeInt = 0  # clients followed through every round, whether drawn or not
+
+
+class Evaluation(Frozen):
+    """Whose weights are evaluated: the server's, or those of every client, whose accuracies are averaged.
+
+    Clients' weights are theirs after they have received the round's broadcast.
+    """
+
+    models: Literal["server", "clients"] = "server"
+    stride: PositiveInt = 1  # before the last round only every so-manieth test example is looked at
+    drawn: PositiveInt = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
+
+
+class Accounting(Frozen):
+    """What is accounted from the trace; changing it never retrains."""
+
+    delta: Delta = 1e-5  # of clients
+    instance_delta: Delta = 1e-5
+
+
+class Run(Frozen):
+    """One training run: everything that changes its result."""
+
+    dataset: str
+    partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
+    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS)]
+    scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]
+    cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]
+    local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
+    server: Server = Server()
+    rounds: PositiveInt = 300
+    evaluate_every: PositiveInt = 1  # rounds; the last round is always evaluated
+    evaluation: Evaluation = Evaluation()
+    hooks: Hooks = Hooks()
+    secure_noise: bool = False  # noise, coins and draws of the operating system: never the same twice
+    validation: NonNegativeInt = 0  # training examples set aside and used instead of the test split
+    photos: Photos = Photos()
+    probe: Probe = Probe()
+    account: Accounting = Accounting()
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Run":
+        if problem := self.scheme.fits(self.local, self.model) or self._learns() or self._remembers():
+            raise PydanticCustomError(
+                "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
+            )
+        return self
+
+    def _learns(self) -> str:
+        """Return why this cannot be learned by such local work and cohorts, or the empty string."""
+        if self.scheme.sends == "weights" and self.cohort.law == "poisson":
+            return "cohort.law: found poisson, allowed: fixed, full, for a mean of weights needs their number"
+        if self.scheme.sends == "weights" and self.local.one_gradient:
+            return "local: found fedsgd, allowed: fedavg, for weights are sent and not a gradient"
+        if not (self.model.binary or self.model.normalises):
+            return ""
+        if self.local.one_gradient:
+            return f"local: found fedsgd, allowed: fedavg, with model {self.model.name}"
+        if self.scheme.gradient(self.local):
+            return (
+                f"model: found {self.model.name}, allowed: one without batch normalisation or binary weights"
+            )
+        return ""
+
+    def _remembers(self) -> str:
+        """Return which key asks for clients that remember, though they do not, or the empty string."""
+        if self.local.keeps_clients:
+            return ""
+        allowed = "local.persistent: true, for only then clients have weights of their own"
+        if self.evaluation.models == "clients":
+            return f"evaluation.models: found clients, allowed: {allowed}"
+        if self.model.keeps_statistics:
+            return f"model.bn: found local, allowed: {allowed}"
+        return ""
+
+    def training(self) -> dict[str, Any]:
+        """Return the part that training depends on, as plain data."""
+        return self.model_dump(mode="json", exclude={"account"})
+
+    def identity(self, name: str, seed: int) -> str:
+        """Return the hash that a resumed state must match."""
+        text = json.dumps([RESULTS_VERSION, name, seed, self.training()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,155 @@
+"""Photographs → features: every copy of every image through a frozen backbone, batch by batch, resumable.
+
+Each worker thread runs whole batches on one core: no barriers inside an operator, and the result does not
+depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+import torchvision
+from safetensors.torch import load_file, save_file
+
+from fedpriv.data import PHOTOGRAPHS, arrays, manifest
+from fedpriv.data.features import FEATURES_VERSION, backbone, parts
+from fedpriv.data.features.copies import Copy, batches, chosen, pixels
+from fedpriv.data.features.standard import standardised
+from fedpriv.data.manifest import Manifest, Photograph
+from fedpriv.data.photographs import Photos
+from fedpriv.files.atomic import writing
+from fedpriv.machine import gpus
+from fedpriv.machine.environment import cores
+from fedpriv.progress import progress
+from fedpriv.streams import Streams
+
+BATCH = 16  # copies in one forward pass; measured: larger ones are no faster on a CPU, and need more memory
+CALIBRATION, TOGETHER = 512, 32  # plain training images that give a random backbone its statistics
+
+
+def extract(
+    listed: Path,
+    photos: Photos,
+    name: str,
+    out: Path,
+    device: str = "cpu",
+    threads: int = 0,
+    size: int = BATCH,
+) -> Path:
+    """Write the features of the images in manifest `listed` by backbone `name` to `out`.
+
+    Images keep their order, and the copies of one stand side by side; test images are never augmented.
+    Finished batches are kept beside `out`, in `.parts`: a kill loses one batch a worker. On a CPU the result
+    is the same to the bit, however often it was killed and whatever the number of `threads` (0: one a core).
+    Memory holds one batch of pixels a worker, and the features.
+
+    Raises BadInput for images that are missing, unreadable or not those that the manifest saw.
+    """
+    seen = manifest.load(listed)
+    train, test = chosen(seen, photos, listed)
+    side = PHOTOGRAPHS[seen.dataset].side
+    where = gpus.select_device(device)
+    dtype = backbone.fast_dtype(where)
+    copies = [Copy(image, number) for image in train for number in range(photos.copies)]
+    work = batches([*copies, *(Copy(image, 0) for image in test)], size)
+    # Made at once: what is kept of each batch by itself would leave the freed activations in pieces.
+    x = np.empty((len(copies) + len(test), backbone.WIDTH), dtype=np.float16)
+
+    folder = out.with_suffix(".parts")
+    how = [photos.model_dump(), name, side, str(where), str(dtype), size]
+    parts.open_folder(folder, identity([*train, *test], how))
+    load = partial(pixels, Path(seen.folder), side, Streams(photos.seed, seen.dataset))
+    with ThreadPoolExecutor(threads or cores(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        try:
+            state = prepared(name, folder / "backbone.safetensors", train, seen.dataset, pool, load)
+            run = backbone.Extractor(backbone.loaded(state), where, dtype)
+
+            def one(number: int) -> int:
+                first, last = number * size, number * size + len(work[number])
+                rows = parts.load(folder, number, last - first)
+                if rows is None:
+                    rows = run(load(work[number])).numpy()
+                    parts.save(folder, number, rows)
+                x[first:last] = rows
+                return last
+
+            with progress(f"{seen.dataset}: features", 0, len(x), unit="image") as report:
+                for done in pool.map(one, range(len(work))):
+                    report({"image": done})
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    x = standardised(x, x[: len(copies) : photos.copies])
+    labels = np.array([image.label for image in train])
+    made = arrays.Arrays(
+        x[: len(copies)],
+        np.repeat(labels, photos.copies),
+        x[len(copies) :],
+        np.array([image.label for image in test]),
+        classes=seen.classes,
+        group=np.repeat(np.arange(len(train)), photos.copies),
+        note=note(seen, len(train), len(train) + len(test), photos, name, dtype),
+    )
+    print(f"{out}: {made.note}", file=sys.stderr)
+    arrays.save(out, made)
+    shutil.rmtree(folder)
+    return out
+
+
+def identity(images: Sequence[Photograph], how: list[object]) -> str:
+    """Return the hash of all that a finished batch depends on."""
+    versions = [FEATURES_VERSION, torch.__version__, torchvision.__version__]
+    what = [image.model_dump() for image in images]
+    return hashlib.sha256(json.dumps([versions, how, what], sort_keys=True).encode()).hexdigest()
+
+
+def prepared(
+    name: str, kept: Path, train: Sequence[Photograph], dataset: str, pool: ThreadPoolExecutor, load: partial
+) -> dict[str, torch.Tensor]:
+    """Return the backbone's weights from file `kept`, made first if it is not there.
+
+    A random backbone gets the statistics of plain training images, the same whoever asks.
+    """
+    if not kept.exists():
+        network = backbone.imagenet() if name == "imagenet" else backbone.random()
+        if name == "random":
+            drawn = np.sort(Streams(0, dataset).numpy("calibration").permutation(len(train))[:CALIBRATION])
+            print(f"{dataset}: calibrating a random backbone on {len(drawn)} images", file=sys.stderr)
+            plain = [[Copy(train[one], 0) for one in part] for part in equal(drawn, TOGETHER)]
+            found = pool.map(lambda part: backbone.statistics(network, load(part)), plain)
+            backbone.calibrate(network, list(found))
+        with writing(kept) as partial_file:
+            save_file(network.state_dict(), partial_file)
+    return load_file(kept)
+
+
+def equal(drawn: np.ndarray, size: int) -> list[np.ndarray]:
+    """Cut `drawn` into parts of about `size`, none much smaller: statistics count each part alike."""
+    return np.array_split(drawn, max(round(len(drawn) / size), 1))
+
+
+def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype: torch.dtype) -> str:
+    """Return the sentence that every result on these features carries."""
+    counts, side = seen.counts, PHOTOGRAPHS[seen.dataset].side
+    tuned = f" (BatchNorm calibrated on {min(CALIBRATION, train)} training images)"
+    dropped = len(seen.images) - kept
+    duplicates = f"{dropped} duplicates dropped" if photos.dedup == "drop" else "duplicates kept"
+    groups = (
+        f"{counts.identical_groups} pixel-identical groups, {counts.identical_images} images, "
+        f"{counts.conflicting_groups} groups with conflicting labels"
+    )
+    return (
+        f"ResNet-50 features of {side}x{side} pixels, backbone {name}{tuned if name == 'random' else ''}, "
+        f"computed in {str(dtype).removeprefix('torch.')}, standardised; {photos.copies} copies "
+        f"(seed {photos.seed}) of each of {train:,} training images, copy 0 plain; {duplicates} ({groups}); "
+        f"{counts.missing} images missing, {counts.unreadable} unreadable"
+    )

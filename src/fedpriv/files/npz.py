@@ -1,0 +1,59 @@
+"""Arrays in an npz file: written whole or not at all, read whole or refused."""
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
+from fedpriv.files.seal import OPEN, check, seal
+
+
+def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
+    """Write `arrays` to `path` atomically, sealed, and return it; equal arrays give equal bytes."""
+    write = np.savez_compressed if compressed else np.savez
+    with writing(path) as partial:
+        with partial.open("wb") as file:
+            write(file, **dict(arrays))  # pyright: ignore[reportArgumentType]
+        with zipfile.ZipFile(partial, "a") as archive:
+            archive.comment = OPEN.encode()
+        seal(partial)
+    return path
+
+
+def load(
+    path: Path, keys: tuple[str, ...], defaults: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> list[np.ndarray]:
+    """Return the arrays named `keys`, of which those with a default may be missing.
+
+    A missing, corrupt or foreign file is BadInput naming it.
+    """
+    allowed = f"an npz file with exactly {', '.join(keys)}"
+    found = everything(path, allowed)
+    arrays = {**defaults, **found}
+    if set(arrays) != set(keys):
+        raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {allowed}")
+    return [arrays[key] for key in keys]
+
+
+def everything(path: Path, allowed: str) -> dict[str, np.ndarray]:
+    """Return all arrays of a file, by name; a missing, corrupt or foreign one is BadInput naming it."""
+    try:
+        check(path)
+        with np.load(path) as file:
+            return {key: file[key] for key in file.files}
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
+    # All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError,
+    # one that declares more than any machine holds a MemoryError.
+    except (
+        *(OSError, EOFError, ValueError, TypeError, RuntimeError, MemoryError),
+        *(zipfile.BadZipFile, zlib.error),
+    ) as error:
+        raise BadInput(
+            f"{path}: found an unreadable file ({error}), allowed: {allowed}; delete it and rerun"
+        ) from error

@@ -1,0 +1,55 @@
+"""Data frames in parquet files: written whole and sealed, read whole or refused."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from fedpriv.errors import BadInput
+from fedpriv.files import seal
+from fedpriv.files.atomic import writing
+
+SOURCES = "made_from"
+
+
+def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = ()) -> Path:
+    """Write `frame`, without its index, atomically and sealed; return `path`.
+
+    The seals of the files that it was made from are kept with it, by their names.
+    """
+    made_from = {source.name: seal.of(source) for source in sources}
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    with writing(path) as partial:
+        with parquet.ParquetWriter(partial, table.schema) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({"seal": seal.OPEN, SOURCES: json.dumps(made_from)})
+        seal.seal(partial)
+    return path
+
+
+def load(path: Path, columns: Iterable[str] = (), allowed: str = "a finished run") -> pd.DataFrame:
+    """Read a file that must have `columns`; a missing, damaged or foreign one is BadInput naming it."""
+    try:
+        seal.check(path)
+        frame = pd.read_parquet(path)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
+    # What pyarrow raises on bytes that are no parquet is one of these.
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise BadInput(
+            f"{path}: found an unreadable file ({reason}), allowed: {allowed}; delete it and rerun"
+        ) from None
+    if missing := [name for name in columns if name not in frame]:
+        raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
+    return frame
+
+
+def stale(path: Path) -> str:
+    """Return the name of the first file beside `path` that it was not made from as it is now, or nothing."""
+    kept = parquet.read_metadata(path).metadata or {}
+    made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
+    return next((name for name, was in made_from.items() if was != seal.of(path.with_name(name))), "")

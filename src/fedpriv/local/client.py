@@ -1,0 +1,167 @@
+"""What the backends of local work share: the task, a client, its mini-batches, and what it has done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from fedpriv.local.optimiser import OptimizerState
+from fedpriv.local.work import FedAvg
+from fedpriv.mechanisms.private_gradient import Gradient
+from fedpriv.models import Model
+from fedpriv.models.flat import Layout, Shapes, layout
+from fedpriv.models.sign import signs
+from fedpriv.streams import Noise
+
+MOMENTUM = 0.1  # of the running statistics of a normalisation, as everywhere
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned: a model on inputs (see `as_floats`) and labels `[n]`, on one device."""
+
+    model: Model
+    classes: int
+    inputs: torch.Tensor
+    labels: torch.Tensor
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        return self.model.shapes(self.classes)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout(self.model, self.classes)
+
+    @cached_property
+    def running(self) -> torch.Tensor:
+        """Return the places in a flat vector of running statistics, which no gradient moves."""
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()])
+        found = [
+            np.arange(end - math.prod(shape), end)
+            for end, (name, shape) in zip(ends, self.shapes.items(), strict=True)
+            if name.endswith((".mean", ".variance"))
+        ]
+        places = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        return torch.from_numpy(places).to(self.inputs.device)
+
+    def effective(self, weights: torch.Tensor, uniforms: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the weights `[..., d]` that a pass uses: of a binary model their signs (see `signs`)."""
+        if not self.model.binary:
+            return weights
+        bits = self.layout.protected
+        drawn = signs(weights[..., :bits], None if uniforms is None else uniforms[..., :bits])
+        return torch.cat([drawn, weights[..., bits:]], dim=-1)
+
+
+class ClientState(NamedTuple):
+    """What a persistent client goes on from, changed in place by its work: weights `[d]` and memory."""
+
+    weights: torch.Tensor
+    memory: OptimizerState
+
+
+class Client(NamedTuple):
+    """One member of a round: the rows of the inputs it holds, its own streams, and what it has kept."""
+
+    rows: np.ndarray
+    rng: np.random.Generator
+    noise: Noise | None = None
+    signs: np.random.Generator | None = None  # of stochastic signs
+    kept: ClientState | None = None
+
+    def uniforms(self, steps: int, numbers: int) -> torch.Tensor | None:
+        """Return what decides the signs of every step and of the upload `[steps + 1, numbers]`, or None."""
+        if self.signs is None:
+            return None
+        return torch.from_numpy(self.signs.random((steps + 1, numbers), dtype=np.float32))
+
+    def snapshot(self) -> Callable[[], None]:
+        """Return what puts the streams back to where they are now."""
+        generators = [one.bit_generator for one in (self.rng, self.signs) if one]
+        states = [one.state for one in generators]
+        seeded = self.noise.generator if self.noise else None
+        noise = seeded.get_state() if seeded else None
+
+        def back() -> None:
+            for one, state in zip(generators, states, strict=True):
+                one.state = state
+            if seeded and noise is not None:
+                seeded.set_state(noise)
+
+        return back
+
+
+class ClientResults(NamedTuple):
+    """What a stack of clients has done: a row for each."""
+
+    updates: torch.Tensor  # [clients, d], with the noise of their local work
+    losses: torch.Tensor  # [clients], mean training loss
+    clean: torch.Tensor  # [clients, d], without that noise; after several noisy steps there is none: updates
+    distances: dict[str, np.ndarray]  # of private gradients: [steps, clients, samples], leave-one-out
+    share_clipped: np.ndarray  # of private gradients: [clients, steps]
+
+
+def collect_results(
+    updates: torch.Tensor, losses: torch.Tensor, clean: torch.Tensor, gradients: Sequence[Sequence[Gradient]]
+) -> ClientResults:
+    """Return what was done, from every client's private `gradients`, one a step."""
+    distances = {
+        name: np.array([[one.distances[name] for one in client] for client in gradients]).swapaxes(0, 1)
+        for name in (gradients[0][0].distances if len(gradients) else ())
+    }
+    shares = np.array([[one.share_clipped for one in client] for client in gradients])
+    return ClientResults(updates, losses, clean, distances, shares)
+
+
+def as_floats(inputs: torch.Tensor) -> torch.Tensor:
+    """Return what a model reads: images `[n, 28, 28]` uint8 as `pixels`, features `[n, f]` as float32."""
+    return pixels(inputs) if inputs.dim() == 3 else inputs.float()
+
+
+def pixels(images: torch.Tensor) -> torch.Tensor:
+    """Return uint8 images `[n, 28, 28]` as float32 `[n, 1, 28, 28]` in [0, 1], with channels-last strides.
+
+    `contiguous(memory_format=...)` leaves a one-channel tensor as it is and the first convolution in its
+    slow layout, so the strides are asked for when the tensor is made.
+    """
+    n, height, width = images.shape
+    x = torch.empty((n, 1, height, width), device=images.device, memory_format=torch.channels_last)
+    x.copy_(images[:, None])
+    return x.div_(255)
+
+
+def batches(work: FedAvg, examples: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return the positions of every mini-batch, in order: shuffled epochs, cut off after `steps` if given.
+
+    Without examples there are none.
+    """
+    if not examples:
+        return []
+    batch = min(work.batch_size, examples)
+    a_pass = math.ceil(examples / batch)
+    steps = work.steps or work.epochs * a_pass
+    plan: list[np.ndarray] = []
+    while len(plan) < steps:
+        order = rng.permutation(examples)
+        plan += [order[start : start + batch] for start in range(0, examples, batch)]
+    return plan[:steps]
+
+
+def update_running_statistics(
+    task: Task, weights: torch.Tensor, before: torch.Tensor, found: torch.Tensor
+) -> None:
+    """Give running statistics `[..., r]` the place between those `before` and `found` in this batch; clip.
+
+    Auxiliary weights of a binary model stay in [-1, 1].
+    """
+    if len(task.running):
+        weights[..., task.running] = before.lerp(found, MOMENTUM)
+    if task.model.binary:
+        weights[..., : task.layout.protected].clamp_(-1, 1)

@@ -1,0 +1,301 @@
+"""Local work on a GPU: clients are a tensor axis, one launch works on a stack of them.
+
+Clients of unequal size are padded; a padding example has weight zero, so it adds exactly nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch.func import grad_and_value, vmap
+from torch.nn import functional as F
+
+from fedpriv.local.client import (
+    Client,
+    ClientResults,
+    ClientState,
+    Task,
+    as_floats,
+    batches,
+    collect_results,
+    update_running_statistics,
+)
+from fedpriv.local.optimiser import OptimizerState, add_penalty, initial_optimizer_state, optimise
+from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
+from fedpriv.mechanisms.clipping import clip
+from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
+from fedpriv.mechanisms.sampling import poisson_batch
+from fedpriv.models.flat import unflatten
+
+Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
+
+
+class GpuBackend:
+    """Stacked launches over one task; what does not fit into memory is tried again by halves."""
+
+    def __init__(self, task: Task, speed: Speed):
+        self.task, self.stack = task, speed.stack  # clients in a launch
+        self.chunk = 5000  # images in an evaluation
+        self.dtype = getattr(torch, speed.dtype)
+        self.device = task.inputs.device
+
+    def close(self) -> None:
+        """Nothing is held between launches."""
+
+    def train_clients(
+        self,
+        work: LocalWork,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+        private_gradient: PrivateGradient | None = None,
+        send_weights: bool = False,
+    ) -> ClientResults:
+        if isinstance(work, FedAvg):
+            one = partial(self._fedavg, work, private_gradient, send_weights, flat)
+        else:
+            one = partial(self._fedsgd, work, private_gradient, flat)
+        none = flat.new_zeros(0, len(flat))
+        updates, clean, losses, gradients = [none], [none], [flat.new_zeros(0)], []
+        start = 0
+        while start < len(clients):
+            stack = clients[start : start + self.stack]
+            done = attempted(one, stack)
+            if done is None:
+                self.stack = -(-len(stack) // 2)
+                release(self.device)
+                continue
+            rows, without_noise, loss, private = done
+            updates.append(rows)
+            clean.append(without_noise)
+            losses.append(loss)
+            gradients += private
+            start += len(stack)
+        together = torch.cat(updates)
+        apart = private_gradient and isinstance(work, FedSGD)
+        return collect_results(
+            together, torch.cat(losses), torch.cat(clean) if apart else together, gradients
+        )
+
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        try:
+            with torch.no_grad():
+                used = self.task.effective(flat)
+                return torch.cat([self._apply(used, as_floats(chunk)) for chunk in inputs.split(self.chunk)])
+        except torch.OutOfMemoryError:
+            if self.chunk == 1:
+                raise
+        self.chunk = -(-self.chunk // 2)
+        release(self.device)
+        return self.logits(flat, inputs)
+
+    def _apply(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        params = unflatten(flat.to(self.dtype), self.task.shapes)
+        return self.task.model.apply(params, x).float()
+
+    def _loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
+        return (F.cross_entropy(self._apply(flat, x), y, reduction="none") * weight).sum()
+
+    def _learning(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
+        """Return the loss in training and the running statistics that this batch has `[r]`."""
+        params = unflatten(flat.to(self.dtype), self.task.shapes)
+        logits, found = self.task.model.learn(params, x, weight)
+        statistics = [found[name].float() for name in self.task.shapes if name in found]
+        loss = (F.cross_entropy(logits.float(), y, reduction="none") * weight).sum()
+        return loss, torch.cat([flat.new_zeros(0), *statistics])
+
+    def _gather(
+        self, rows: Sequence[np.ndarray], denominator: int | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return inputs `[c, n, ...]`, labels and weights `[c, n]` padded to the longest client.
+
+        A weight is 1/`denominator`, by default one over the client's own number of rows.
+        """
+        longest = max(1, *(len(one) for one in rows)) if rows else 1
+        index = np.zeros((len(rows), longest), dtype=np.int64)
+        weight = np.zeros((len(rows), longest), dtype=np.float32)
+        for client, one in enumerate(rows):
+            index[client, : len(one)] = one
+            weight[client, : len(one)] = 1 / (denominator or max(len(one), 1))
+        where = torch.from_numpy(index).to(self.device)
+        x = as_floats(self.task.inputs[where.flatten()]).unflatten(0, where.shape)
+        return x, self.task.labels[where], torch.from_numpy(weight).to(self.device)
+
+    def _private(
+        self, private_gradient: PrivateGradient, weights: torch.Tensor, clients: Sequence[Client]
+    ) -> tuple[list[Gradient], torch.Tensor]:
+        """Return a private gradient of each client at its row of `weights` `[c, d]`, and the losses."""
+        batches = [
+            client.rows[poisson_batch(len(client.rows), private_gradient.batch_size, client.rng)]
+            for client in clients
+        ]
+        x, y, weight = self._gather(batches, private_gradient.batch_size)
+        each = vmap(vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0)))
+        totals = rows = weights.new_zeros(len(clients), 0, weights.shape[1])  # unless they are needed
+        if private_gradient.example_clip_l2:
+            rows, of_examples = each(weights, x, y)
+            losses = (of_examples * weight).sum(1)
+        else:
+            totals, losses = vmap(grad_and_value(self._loss))(weights, x, y, weight)
+            if private_gradient.samples:
+                rows, _ = each(weights, x[:, : private_gradient.samples], y[:, : private_gradient.samples])
+        found = []
+        for client, batch, own, total in zip(clients, batches, rows, totals, strict=True):
+            own, share = own[: len(batch)], 0.0
+            if private_gradient.example_clip_l2:
+                bounded, facts = clip(own, private_gradient.example_clip_l2)
+                own, share = bounded.updates, facts["share_clipped"]
+            own = own / private_gradient.batch_size
+            total = own.sum(0) if private_gradient.example_clip_l2 else total
+            assert client.noise is not None
+            found.append(
+                privatise(
+                    private_gradient, total, own[: private_gradient.samples], len(batch), share, client.noise
+                )
+            )
+        return found, losses
+
+    def _one_loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(self._apply(flat, x[None]), y[None])
+
+    def _fedsgd(
+        self,
+        work: LocalWork,
+        private_gradient: PrivateGradient | None,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+    ):
+        if private_gradient:
+            private, losses = self._private(private_gradient, flat.expand(len(clients), -1), clients)
+            noisy, clean = (torch.stack(rows) for rows in list(zip(*private, strict=True))[:2])
+            return -noisy, -clean, losses, [[one] for one in private]
+        rows = [client.rows for client in clients]
+        if work.batch_size:
+            rows = [
+                client.rows[poisson_batch(len(client.rows), work.batch_size, client.rng)]
+                if len(client.rows)
+                else client.rows
+                for client in clients
+            ]
+        x, y, weight = self._gather(rows, work.batch_size)
+        gradients, losses = vmap(grad_and_value(self._loss), in_dims=(None, 0, 0, 0))(flat, x, y, weight)
+        return -gradients, -gradients, losses, []
+
+    def _fedavg(
+        self,
+        work: FedAvg,
+        private_gradient: PrivateGradient | None,
+        send_weights: bool,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+    ):
+        kept = self._start(flat, clients)
+        uniforms, private = None, []
+        if private_gradient:
+            losses, private = self._private_steps(work, private_gradient, kept, clients)
+        else:
+            plans = [batches(work, len(client.rows), client.rng) for client in clients]
+            steps = max(map(len, plans))
+            drawn = [
+                client.uniforms(len(plan), len(flat)) for client, plan in zip(clients, plans, strict=True)
+            ]
+            rows = [
+                [client.rows[batch] for batch in plan] for client, plan in zip(clients, plans, strict=True)
+            ]
+            uniforms = self._padded(drawn, steps)
+            losses = self._steps(work, flat, kept, rows, uniforms, steps)
+        sent = self.task.effective(kept.weights, None if uniforms is None else uniforms[:, -1])
+        self._remember(kept, clients)
+        sent = sent if send_weights else sent - flat
+        return sent, sent, losses, private
+
+    def _start(self, flat: torch.Tensor, clients: Sequence[Client]) -> ClientState:
+        """Return what the clients go on from, stacked: weights `[c, d]` and memories."""
+        weights = flat.expand(len(clients), -1).clone()
+        if clients[0].kept is None:
+            return ClientState(weights, initial_optimizer_state(weights))
+        every = [client.kept for client in clients if client.kept]
+        memories = [one.memory for one in every]
+        parts = ((getattr(memory, name) for memory in memories) for name in ("first", "second", "steps"))
+        return ClientState(
+            torch.stack([one.weights for one in every]), OptimizerState(*map(torch.stack, map(list, parts)))
+        )
+
+    def _remember(self, kept: ClientState, clients: Sequence[Client]) -> None:
+        """Give every persistent client what is its own of `kept`."""
+        for row, client in enumerate(clients):
+            if client.kept:
+                client.kept.weights.copy_(kept.weights[row])
+                for name in ("first", "second", "steps"):
+                    getattr(client.kept.memory, name).copy_(getattr(kept.memory, name)[row])
+
+    def _padded(self, drawn: Sequence[torch.Tensor | None], steps: int) -> torch.Tensor | None:
+        """Return the clients' uniforms `[c, steps + 1, d]`; those of an upload are always the last."""
+        if not drawn or drawn[0] is None:
+            return None
+        own = [one for one in drawn if one is not None]
+        filled = [torch.cat([one[:-1], one[-1:].expand(steps + 2 - len(one), -1)]) for one in own]
+        return torch.stack(filled).to(self.device)
+
+    def _private_steps(
+        self, work: FedAvg, private_gradient: PrivateGradient, kept: ClientState, clients: Sequence[Client]
+    ) -> tuple[torch.Tensor, list[list[Gradient]]]:
+        losses, steps = kept.weights.new_zeros(len(clients)), []
+        for _ in range(work.steps or 0):
+            private, losses = self._private(private_gradient, kept.weights, clients)
+            steps.append(private)
+            optimise(work, kept.weights, torch.stack([one.noisy for one in private]), kept.memory)
+        return losses, [list(client) for client in zip(*steps, strict=True)]
+
+    def _steps(
+        self,
+        work: FedAvg,
+        flat: torch.Tensor,
+        kept: ClientState,
+        plans: Sequence[Sequence[np.ndarray]],
+        uniforms: torch.Tensor | None,
+        steps: int,
+    ) -> torch.Tensor:
+        """Take every client's steps, in place; return the losses on the last mini-batches."""
+        weights, running = kept.weights, self.task.running
+        losses, nothing = flat.new_zeros(len(plans)), np.empty(0, dtype=np.int64)
+        learn = vmap(grad_and_value(self._learning, has_aux=True))
+        for step in range(steps):
+            now = [plan[step] if step < len(plan) else nothing for plan in plans]
+            x, y, weight = self._gather(now)
+            used = self.task.effective(weights, None if uniforms is None else uniforms[:, step])
+            gradients, (loss, found) = learn(used, x, y, weight)
+            # A client that has finished stays as it is, whatever its optimiser would do without a gradient.
+            active = torch.tensor([len(one) > 0 for one in now], device=self.device)
+            parts, before = (weights, *vars(kept.memory).values()), weights[:, running]
+            held = [] if all(map(len, now)) else [part.clone() for part in parts]
+            optimise(work, weights, add_penalty(work, gradients, weights, flat, running), kept.memory)
+            update_running_statistics(self.task, weights, before, found)
+            for part, old in zip(parts, held, strict=True) if held else ():
+                part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
+            losses = loss.where(active, losses)
+        return losses
+
+
+def attempted(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:
+    """Return what was done to a stack, or None if memory could not hold it: its streams are then put back.
+
+    Raises what torch raises if one client alone is too large.
+    """
+    marks = [client.snapshot() for client in stack]
+    try:
+        return work(stack)
+    except torch.OutOfMemoryError:
+        if len(stack) == 1:
+            raise
+    for back in marks:  # out of `except`, whose traceback would hold on to the memory
+        back()
+    return None
+
+
+def release(device: torch.device) -> None:
+    """Give back what the allocator of a GPU holds for nobody, before a smaller launch."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

@@ -1,0 +1,271 @@
+"""Local work on a CPU: one Python thread a core, each on its own clients.
+
+Each thread runs its operators on one core, so there are no barriers inside an operator; torch and the native
+kernel release the interpreter's lock. A client's result depends on nothing but the client, hence not on the
+number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import torch
+from torch.func import vmap
+from torch.nn import functional as F
+
+from fedpriv.local.client import (
+    Client,
+    ClientResults,
+    ClientState,
+    Task,
+    as_floats,
+    batches,
+    collect_results,
+    update_running_statistics,
+)
+from fedpriv.local.optimiser import add_penalty, initial_optimizer_state, optimise
+from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
+from fedpriv.machine.allocator import keep_buffers
+from fedpriv.mechanisms.clipping import clip
+from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
+from fedpriv.mechanisms.sampling import poisson_batch
+from fedpriv.models.base import Params
+from fedpriv.models.flat import unflatten
+from fedpriv.models.native import small_net
+
+EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class CpuBackend:
+    """Worker threads over one task."""
+
+    def __init__(self, task: Task, speed: Speed):
+        keep_buffers()
+        torch.set_num_threads(1)
+        self.task, self.chunk = task, speed.chunk
+        self.net = task.model.small_net(task.classes) if small_net.available() else None
+        # The engine in C knows float32 alone, and is faster in it than torch is in bfloat16.
+        self.dtype = torch.float32 if self.net else getattr(torch, speed.dtype)
+        workers = speed.threads or cores()
+        self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
+
+    def close(self) -> None:
+        self.pool.shutdown(cancel_futures=True)
+
+    def train_clients(
+        self,
+        work: LocalWork,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+        private_gradient: PrivateGradient | None = None,
+        send_weights: bool = False,
+    ) -> ClientResults:
+        updates = torch.zeros(len(clients), len(flat))
+        clean = torch.zeros_like(updates) if private_gradient and isinstance(work, FedSGD) else updates
+        if isinstance(work, FedAvg):
+            one = partial(self._fedavg, work, private_gradient, send_weights, flat)
+        else:
+            one = partial(self._fedsgd, work, private_gradient, flat)
+        found = list(self.pool.map(one, clients, updates, clean))
+        losses = torch.tensor([loss for loss, _ in found])
+        return collect_results(updates, losses, clean, [gradients for _, gradients in found if gradients])
+
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        params = {name: leaf.detach() for name, leaf in self._leaves(self.task.effective(flat)).items()}
+
+        def one(chunk: torch.Tensor) -> torch.Tensor:
+            if self.net:
+                return small_net.logits(self.net, chunk, flat)
+            with torch.no_grad():
+                return self.task.model.apply(params, as_floats(chunk), native=True).float()
+
+        return torch.cat(list(self.pool.map(one, inputs.split(EVALUATION_CHUNK))))
+
+    def _leaves(self, flat: torch.Tensor) -> Params:
+        """Return the weights as autograd leaves in the arithmetic's dtype, channels-last."""
+        leaves = {}
+        for name, view in unflatten(flat, self.task.shapes).items():
+            leaf = view.to(self.dtype)
+            if leaf.dim() == 4:
+                leaf = leaf.contiguous(memory_format=torch.channels_last)
+            leaves[name] = leaf.detach().requires_grad_()
+        return leaves
+
+    def _add_gradient(
+        self, flat: torch.Tensor, rows: torch.Tensor, out: torch.Tensor, denominator: float, sign: float
+    ) -> tuple[float, torch.Tensor]:
+        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`.
+
+        Return Σ losses / denominator and the running statistics that this batch has `[r]`.
+        """
+        leaves = self._leaves(flat)
+        views = unflatten(out, self.task.shapes)
+        total, found = 0.0, {}
+        for chunk in rows.split(len(rows) if self.task.model.normalises else self.chunk):
+            x = as_floats(self.task.inputs[chunk])
+            weight = torch.full((len(chunk),), 1 / max(len(chunk), 1))
+            logits, found = self.task.model.learn(leaves, x, weight, native=True)
+            loss = F.cross_entropy(logits.float(), self.task.labels[chunk], reduction="sum") / denominator
+            learned = [name for name in leaves if name not in found]
+            gradients = torch.autograd.grad(loss, [leaves[name] for name in learned])
+            for name, gradient in zip(learned, gradients, strict=True):
+                views[name].add_(gradient, alpha=sign)
+            total += float(loss.detach())
+        statistics = [found[name].float() for name in self.task.shapes if name in found]
+        return total, torch.cat([flat.new_zeros(0), *statistics])
+
+    def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
+        """Return the gradient of every example `[n, d]`, float32, and the sum of the losses.
+
+        Each example has weights of its own, views of the same numbers, so that one backward pass keeps the
+        gradients apart; going backward outside of `vmap` spares its overhead.
+        """
+
+        def logits(params: Params, x: torch.Tensor) -> torch.Tensor:
+            return self.task.model.apply(params, x[None])[0]
+
+        params = unflatten(flat.to(self.dtype), self.task.shapes)
+        own = {
+            name: leaf.expand(len(rows), *leaf.shape).detach().requires_grad_()
+            for name, leaf in params.items()
+        }
+        found = vmap(logits)(own, as_floats(self.task.inputs[rows])).float()
+        loss = F.cross_entropy(found, self.task.labels[rows], reduction="sum")
+        gradients = torch.autograd.grad(loss, list(own.values()))
+        return torch.cat([leaf.flatten(1).float() for leaf in gradients], dim=1), float(loss.detach())
+
+    def _private(
+        self, private_gradient: PrivateGradient, flat: torch.Tensor, client: Client
+    ) -> tuple[Gradient, float]:
+        """Return one private gradient at `flat` and the loss on its batch; the first examples are sampled."""
+        batch = poisson_batch(len(client.rows), private_gradient.batch_size, client.rng)
+        rows = torch.from_numpy(client.rows[batch])
+        total = torch.zeros_like(flat)
+        # Only examples whose gradient is needed by itself are worked on one by one.
+        alone = rows if private_gradient.example_clip_l2 else rows[: private_gradient.samples]
+        sampled, clipped, loss = flat.new_zeros(0, len(flat)), 0.0, 0.0
+        for chunk in alone.split(max(self.chunk, private_gradient.samples)) if len(alone) else ():
+            found, chunk_loss = self._per_example(flat, chunk)
+            if private_gradient.example_clip_l2:
+                bounded, facts = clip(found, private_gradient.example_clip_l2)
+                found, clipped = bounded.updates, clipped + facts["share_clipped"] * len(chunk)
+            found = found / private_gradient.batch_size
+            sampled = sampled if len(sampled) else found[: private_gradient.samples]
+            total += found.sum(0)
+            loss += chunk_loss / private_gradient.batch_size
+        if len(alone) < len(rows):
+            loss += self._add_gradient(
+                flat, rows[len(alone) :], total, private_gradient.batch_size, sign=1.0
+            )[0]
+        assert client.noise is not None
+        share = clipped / max(len(rows), 1)
+        return privatise(private_gradient, total, sampled, len(rows), share, client.noise), loss
+
+    def _fedsgd(
+        self,
+        work: LocalWork,
+        private_gradient: PrivateGradient | None,
+        flat: torch.Tensor,
+        client: Client,
+        update: torch.Tensor,
+        clean: torch.Tensor,
+    ) -> tuple[float, list[Gradient]]:
+        if private_gradient:
+            gradient, loss = self._private(private_gradient, flat, client)
+            update.copy_(-gradient.noisy)
+            clean.copy_(-gradient.clean)
+            return loss, [gradient]
+        rows = torch.from_numpy(client.rows)
+        if work.batch_size and len(rows):
+            rows = rows[torch.from_numpy(poisson_batch(len(rows), work.batch_size, client.rng))]
+        return self._add_gradient(flat, rows, update, work.batch_size or len(rows), sign=-1.0)[0], []
+
+    def _fedavg(
+        self,
+        work: FedAvg,
+        private_gradient: PrivateGradient | None,
+        send_weights: bool,
+        flat: torch.Tensor,
+        client: Client,
+        update: torch.Tensor,
+        clean: torch.Tensor,
+    ) -> tuple[float, list[Gradient]]:
+        kept = client.kept or ClientState(flat.clone(), initial_optimizer_state(flat))
+        uniforms, private = None, []
+        if private_gradient:
+            loss, private = self._private_steps(work, private_gradient, kept, client)
+        else:
+            plan = [client.rows[batch] for batch in batches(work, len(client.rows), client.rng)]
+            uniforms = client.uniforms(len(plan), len(flat))
+            steps = self._native_steps if self.net and work.optimizer == "adam" else self._steps
+            loss = steps(work, flat, kept, plan, uniforms) if plan else 0.0
+        sent = self.task.effective(kept.weights, None if uniforms is None else uniforms[-1])
+        update.copy_(sent if send_weights else sent - flat)
+        return loss, private
+
+    def _private_steps(
+        self, work: FedAvg, private_gradient: PrivateGradient, kept: ClientState, client: Client
+    ) -> tuple[float, list[Gradient]]:
+        private, loss = [], 0.0
+        for _ in range(work.steps or 0):
+            one, loss = self._private(private_gradient, kept.weights, client)
+            private.append(one)
+            optimise(work, kept.weights, one.noisy, kept.memory)
+        return loss, private
+
+    def _steps(
+        self,
+        work: FedAvg,
+        flat: torch.Tensor,
+        kept: ClientState,
+        plan: list[np.ndarray],
+        uniforms: torch.Tensor | None,
+    ) -> float:
+        """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
+        weights, loss, running = kept.weights, 0.0, self.task.running
+        for step, batch in enumerate(plan):
+            used = self.task.effective(weights, None if uniforms is None else uniforms[step])
+            gradient, before = torch.zeros_like(flat), weights[running]
+            here = torch.from_numpy(batch)
+            loss, found = self._add_gradient(used, here, gradient, len(here), sign=1.0)
+            optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
+            update_running_statistics(self.task, weights, before, found)
+        return loss
+
+    def _native_steps(
+        self,
+        work: FedAvg,
+        flat: torch.Tensor,
+        kept: ClientState,
+        plan: list[np.ndarray],
+        uniforms: torch.Tensor | None,
+    ) -> float:
+        """As `_steps`, in one call of the engine in C."""
+        assert self.net is not None
+        memory = kept.memory
+        before = int(memory.steps)
+        memory.steps += len(plan)
+        adam = small_net.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
+        return small_net.train(
+            self.net,
+            self.task.inputs,
+            self.task.labels,
+            torch.from_numpy(np.concatenate(plan).astype(np.int64)),
+            torch.tensor([len(batch) for batch in plan]),
+            kept.weights,
+            memory.first,
+            memory.second,
+            before,
+            adam,
+            flat,
+            None if uniforms is None else uniforms[:-1],
+        )

@@ -1,0 +1,113 @@
+"""Local work: what a client does with the weights it is sent, as a config says it; torch-free."""
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic_core import PydanticCustomError
+
+from fedpriv.frozen import Frozen
+
+Below1 = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class LocalWork(Frozen):
+    """What a client does with the weights that it is sent."""
+
+    one_gradient: ClassVar[bool] = (
+        False  # at the weights that were sent, so that noise and gradient belong together
+    )
+    name: str
+    batch_size: int | None
+
+    def at(self, round: int) -> Self:
+        """Return the work of `round` 1, 2, ..."""
+        return self
+
+    @property
+    def keeps_clients(self) -> bool:
+        """Whether clients keep weights of their own between rounds."""
+        return False
+
+    @property
+    def share_taken(self) -> float:
+        """Return how much of what the server sends is in the weights that a client keeps."""
+        return 1.0
+
+    @property
+    def noisy_steps(self) -> int | None:
+        """Return how many private gradients a client computes in a round; None: nobody said."""
+        return 1
+
+
+class FedSGD(LocalWork):
+    """One gradient a client, of all its examples or of a Poisson batch of expected size `batch_size`.
+
+    The update is minus the gradient, the server rate scales it.
+    """
+
+    one_gradient: ClassVar[bool] = True
+    name: Literal["fedsgd"] = "fedsgd"
+    batch_size: PositiveInt | None = None  # null: all examples
+
+
+class FedAvg(LocalWork):
+    """`epochs` passes (or `steps` mini-batches) of SGD or Adam; the update is the change of the weights."""
+
+    name: Literal["fedavg"] = "fedavg"
+    epochs: PositiveInt = 1
+    steps: PositiveInt | None = None  # overrides epochs
+    batch_size: PositiveInt = 50
+    learning_rate: PositiveFloat = 0.1
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    momentum: Below1 = 0.0  # of sgd
+    adam_betas: tuple[Below1, Below1] = (0.9, 0.999)
+    # In rounds; in round t the rate is learning_rate x decay_factor^(t // decay_every).
+    decay_every: PositiveInt | None = None
+    decay_factor: Share = 0.1
+    proximal: NonNegativeFloat = 0.0  # weight of half the squared distance to the weights the client was sent
+    # The norm of the gradient of a mini-batch; no privacy follows from it.
+    clip_gradient: PositiveFloat | None = None
+    persistent: bool = False  # clients keep their weights and their optimiser's memory between rounds
+    mixing: Share = 1.0  # share of what the server sends in a persistent client's weights
+
+    @model_validator(mode="after")
+    def _mixing_needs_memory(self) -> "FedAvg":
+        if self.mixing < 1 and not self.persistent:
+            raise PydanticCustomError(
+                "choice",
+                "mixing: found {mixing}, allowed: 1, or persistent: true, for weights to mix with",
+                {"mixing": self.mixing},
+            )
+        return self
+
+    def at(self, round: int) -> Self:
+        """Return the work of `round` 1, 2, ..., at its learning rate."""
+        passed = round // self.decay_every if self.decay_every else 0
+        return self.model_copy(update={"learning_rate": self.learning_rate * self.decay_factor**passed})
+
+    @property
+    def keeps_clients(self) -> bool:
+        return self.persistent
+
+    @property
+    def share_taken(self) -> float:
+        return self.mixing
+
+    @property
+    def noisy_steps(self) -> int | None:
+        return self.steps
+
+
+LOCAL_WORK: dict[str, type[LocalWork]] = {"fedsgd": FedSGD, "fedavg": FedAvg}
+
+
+class Speed(Frozen):
+    """How fast, never what: results agree to float tolerance (bfloat16: to its own precision)."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    threads: NonNegativeInt = 0  # worker threads on CPU; 0 means one a core
+    chunk: PositiveInt = 100  # examples in one pass on CPU
+    stack: PositiveInt = 32  # clients in one launch on a GPU
+    dtype: Literal["float32", "bfloat16"] = "float32"  # of the arithmetic; weights and sums stay float32
+    checkpoint_every: PositiveInt = 10  # rounds

@@ -1,0 +1,94 @@
+"""What numbers are computed with: processor, memory, this package and its revision, the libraries."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+LIBRARIES = ("dp-accounting", "numpy", "pandas", "pyarrow", "safetensors", "scipy", "torch", "torchvision")
+
+
+def peak_mib(device: torch.device) -> float:
+    """Return the largest memory used so far, MiB: of the process on a CPU, of the allocator on a GPU."""
+    if device.type == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def environment(device: torch.device, dtype: str, threads: int) -> dict[str, Any]:
+    """Return what the numbers were computed with."""
+    import torch
+
+    if device.type == "cuda":
+        hardware = torch.cuda.get_device_name(device)
+    else:
+        hardware = f"{processor()}, {threads} core{'s' if threads > 1 else ''}"
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "device": device.type,
+        "hardware": hardware,
+        "threads": threads,
+        "dtype": dtype,
+        "code": code(),
+        "libraries": libraries(),
+    }
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def code() -> str:
+    """Return this package's version, and of a checkout its revision; `-dirty`: files were changed since."""
+    return "+".join(filter(None, (package("fedpriv"), checkout())))
+
+
+def libraries() -> dict[str, str]:
+    """Return the versions of the libraries that are installed, by name."""
+    return {name: found for name in LIBRARIES if (found := package(name))}
+
+
+def package(name: str) -> str:
+    """Return the version of an installed package, or the empty string."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def checkout() -> str:
+    """Return the git revision of these sources, or the empty string where git does not know them."""
+    here = Path(__file__)
+    # An installed copy may lie in somebody else's repository.
+    known = ["git", "ls-files", "--error-unmatch", here.name]
+    describe = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    found = ""
+    for command in (known, describe):
+        try:
+            done = subprocess.run(command, cwd=here.parent, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+        found = done.stdout.strip()
+    return found

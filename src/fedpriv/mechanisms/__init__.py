@@ -1,0 +1,1 @@
+"""What privacy is made of: sampling, clipping, noise, private gradients, and the distances measured."""

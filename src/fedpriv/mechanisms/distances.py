@@ -1,0 +1,84 @@
+"""The distances that the Bayesian accountant measures, sampled from a round's noise-free bounded updates.
+
+Federated Learning with Bayesian Differential Privacy, section V-A leaves open which distance between
+neighbouring outcomes is meant. In units of the *sum* of updates ū, against the std of its noise, they are
+
+    remove_sum   ‖ū_i‖                       with or without i, public denominator
+    remove_mean  ‖ū_i − mean_{j≠i} ū_j‖       with or without i, mean of those present
+    pairwise     ‖ū_i − ū_j‖                 i replaced by j
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+
+def distances(updates: torch.Tensor, in_cohort: torch.Tensor, chosen: np.ndarray) -> dict[str, np.ndarray]:
+    """Return each distance for the `chosen` rows of `updates` `[n, d]`, float64.
+
+    The outcome is that of the rows marked `in_cohort` `[n]`; a chosen row outside the cohort is measured as
+    if it joined. `pairwise` takes disjoint neighbours of `chosen`, so that its samples are independent too:
+    it has half as many.
+    """
+    import torch
+
+    positions = torch.from_numpy(chosen)
+    rows = updates[positions]
+    present = in_cohort[positions].to(rows.dtype)[:, None]
+    others = (in_cohort.sum() - present).clamp(min=1)
+    mean = (updates[in_cohort].sum(0) - rows * present) / others
+    pairs = len(chosen) // 2
+    found = {
+        "remove_sum": rows.norm(dim=1),
+        "remove_mean": (rows - mean).norm(dim=1),
+        "pairwise": (rows[: 2 * pairs : 2] - rows[1 : 2 * pairs : 2]).norm(dim=1),
+    }
+    return {name: values.double().cpu().numpy() for name, values in found.items()}
+
+
+def leave_one_out(total: torch.Tensor, rows: torch.Tensor, size: int, l2: float) -> dict[str, torch.Tensor]:
+    """Return how far each of `rows` `[m, d]` moves the clipped mean of its batch: distances `[m]` by name.
+
+    `total` `[d]` is the mean over the public batch size and `rows` are examples' parts of it, out of `size`
+    that are present. The neighbours are clipped to `l2` as the mean is, which never takes them apart. The
+    names and the pairs are those of `distances`.
+    """
+    import torch
+
+    pairs = len(rows) // 2
+    without = total - rows
+    replaced = without[: 2 * pairs : 2] + rows[1 : 2 * pairs : 2]
+    here = total * (l2 / total.norm()).clamp(max=1)
+
+    def moved(neighbours: torch.Tensor, scale: float) -> torch.Tensor:
+        inside = scale * (l2 / (scale * neighbours.norm(dim=1, keepdim=True))).clamp(max=1)
+        return torch.addcmul(here, neighbours, inside, value=-1).norm(dim=1)
+
+    return {
+        "remove_sum": moved(without, 1.0),
+        "remove_mean": moved(without, size / max(size - 1, 1)),
+        "pairwise": moved(replaced, 1.0),
+    }
+
+
+def distance_count(distance: str, samples: int) -> int:
+    """Return how many distances `samples` clients or examples give: half as many pairs."""
+    return samples // 2 if distance.endswith("pairwise") else samples
+
+
+def sample_positions(cohort_size: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the positions of min(cohort, wanted) members drawn without replacement, in random order."""
+    return rng.permutation(cohort_size)[:wanted]
+
+
+def pad_rounds(rows: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """Return the rounds' samples as one array `[rounds, *shape]` of their dtype, missing ones NaN."""
+    table = np.full((len(rows), *shape), np.nan, dtype=rows[0].dtype)
+    for line, row in zip(table, rows, strict=True):
+        line[tuple(map(slice, row.shape))] = row
+    return table

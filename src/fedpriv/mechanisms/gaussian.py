@@ -1,0 +1,25 @@
+"""The Gaussian mechanism: noise on the sum of bounded rows, divided by a public number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.streams import Noise
+from fedpriv.trace import Facts
+
+if TYPE_CHECKING:
+    import torch
+
+
+def gaussian_mean(
+    bounded: Bounded, noise_multiplier: float, expected: float, noise: Noise
+) -> tuple[torch.Tensor, Facts]:
+    """Return (Σ rows + N(0, (noise_multiplier · sensitivity)² I)) / expected; add/remove sensitivity.
+
+    `expected` is the public size of a cohort, `noise` where the normals come from.
+    """
+    total = bounded.updates.sum(0)
+    noise_std = noise_multiplier * bounded.sensitivity("add_remove")
+    facts = {"noise_multiplier": noise_multiplier, "noise_std": noise_std}
+    return (total + noise_std * noise.like(total)) / expected, facts

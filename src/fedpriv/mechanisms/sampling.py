@@ -1,0 +1,71 @@
+"""Sampling: who takes part in a round, and which examples are in a batch."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, PositiveInt
+
+from fedpriv.errors import BadInput
+from fedpriv.frozen import Frozen
+
+
+class CohortLaw(Frozen):
+    """How the clients of a round are drawn; `expected` is public, the realised size is not."""
+
+    law: str
+
+    def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
+        """Return the ids of this round's clients, ascending, each at most once."""
+        raise NotImplementedError
+
+    def expected(self, population: int) -> float:
+        """Return the public denominator of the mean: the expected cohort size."""
+        raise NotImplementedError
+
+
+class Poisson(CohortLaw):
+    """Every client joins independently with probability `rate`; an empty round is possible."""
+
+    law: Literal["poisson"] = "poisson"
+    rate: Annotated[float, Field(gt=0, le=1)]
+
+    def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
+        return np.flatnonzero(rng.random(population) < self.rate)
+
+    def expected(self, population: int) -> float:
+        return self.rate * population
+
+
+class Fixed(CohortLaw):
+    """`size` clients without replacement; accountants that assume Poisson do not cover this."""
+
+    law: Literal["fixed"] = "fixed"
+    size: PositiveInt
+
+    def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
+        if self.size > population:
+            raise BadInput(f"cohort.size: found {self.size}, allowed: at most {population} clients")
+        return np.sort(rng.choice(population, self.size, replace=False))
+
+    def expected(self, population: int) -> float:
+        return float(self.size)
+
+
+class Full(CohortLaw):
+    """Everyone, every round."""
+
+    law: Literal["full"] = "full"
+
+    def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
+        return np.arange(population)
+
+    def expected(self, population: int) -> float:
+        return float(population)
+
+
+COHORTS: dict[str, type[CohortLaw]] = {"poisson": Poisson, "fixed": Fixed, "full": Full}
+
+
+def poisson_batch(examples: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a batch in random order; every example is in it with probability batch_size/examples."""
+    return rng.permutation(np.flatnonzero(rng.random(examples) < batch_size / examples))

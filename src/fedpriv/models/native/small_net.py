@@ -1,0 +1,203 @@
+"""Train the small network in C: all mini-batches of a client in one call, without Python or torch in between.
+
+The network is that of `fedpriv.models.cnn` with widths (16, 16, hidden), 3x3 kernels and tanh, or, if
+`binary`, that of `fedpriv.models.bnn`; weights `[d]` have the order of their models' shapes. Arithmetic is
+float32.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from fedpriv.models import native
+
+CLASSES = 64
+
+
+class Net(NamedTuple):
+    """Which network: the last three matter only if `binary`, and the threshold if the input is binarised."""
+
+    hidden: int
+    classes: int
+    binary: bool = False
+    norm: bool = False
+    binarise_input: bool = False
+    threshold: float = 0.5
+
+    @property
+    def bits(self) -> int:
+        """Return how many weights come before those of the normalisations."""
+        convolutions = 16 * 9 + 16 * 16 * 9 + (0 if self.binary else 32)
+        return convolutions + (784 + 1) * self.hidden + (self.hidden + 1) * self.classes
+
+    @property
+    def size(self) -> int:
+        """Return d, the length of the flat weights."""
+        return self.bits + (4 * (32 + self.hidden + self.classes) if self.norm else 0)
+
+
+class Adam(NamedTuple):
+    """How a client steps: Adam with epsilon 1e-8 (Kingma and Ba 2015), on the gradient of the mean loss.
+
+    The gradient of proximal/2 · ‖weights - start‖² is added, then the whole is clipped to the norm `clip`; 0
+    switches either off.
+    """
+
+    rate: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    proximal: float = 0.0
+    clip: float = 0.0
+
+
+class _Net(ctypes.Structure):
+    _fields_ = (
+        ("hidden", ctypes.c_int64),
+        ("classes", ctypes.c_int64),
+        ("binary", ctypes.c_int),
+        ("norm", ctypes.c_int),
+        ("bright", ctypes.c_int),
+    )
+
+
+class _Adam(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_double) for name in Adam._fields)
+
+
+class _Kernels(NamedTuple):
+    train: Any
+    logits: Any
+
+
+@functools.cache
+def _kernels() -> _Kernels:
+    """Return the C functions with their types declared; a call releases Python's global lock."""
+    library = native.library("small_net")
+    kernels = _Kernels(library.small_net_train, library.small_net_logits)
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    net, adam = ctypes.POINTER(_Net), ctypes.POINTER(_Adam)
+    kernels.train.argtypes = [net, *[pointer] * 4, number, *[pointer] * 3, number, adam, pointer, pointer]
+    kernels.train.argtypes += [number, ctypes.POINTER(ctypes.c_double)]
+    kernels.logits.argtypes = [net, pointer, number, pointer, pointer]
+    return kernels
+
+
+def available() -> bool:
+    """Say whether the engine can be called; the first call may compile it, a few seconds."""
+    return native.available("small_net")
+
+
+def _check(net: Net, tensors: Mapping[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype]]) -> None:
+    """Raise ValueError for anything that C would misread: it sees addresses, not tensors."""
+    if net.hidden < 1:
+        raise ValueError(f"hidden: found {net.hidden}, allowed is 1 or more")
+    if not 1 <= net.classes <= CLASSES:
+        raise ValueError(f"classes: found {net.classes}, allowed are 1 to {CLASSES}")
+    if net.norm and not net.binary:
+        raise ValueError("norm: found True, allowed is False, because the network is not binary")
+    for name, (tensor, shape, dtype) in tensors.items():
+        right = tensor.shape == shape and tensor.dtype == dtype and tensor.device.type == "cpu"
+        if not right or not tensor.is_contiguous() or tensor.requires_grad:
+            found = f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"
+            found += "" if tensor.is_contiguous() else ", not contiguous"
+            found += ", requires_grad" if tensor.requires_grad else ""
+            raise ValueError(f"{name}: found {found}, allowed is {shape} {dtype} on cpu, contiguous")
+
+
+def _inside(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
+    if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
+        found = f"{int(numbers.min())} to {int(numbers.max())}"
+        raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
+
+
+def _struct(net: Net) -> _Net:
+    bright = -1
+    if net.binary and net.binarise_input:
+        # The first grey that is not below the threshold in float32, as PyTorch compares.
+        bright = int((torch.arange(256) / 255 - net.threshold < 0).sum())
+    return _Net(net.hidden, net.classes, net.binary, net.norm, bright)
+
+
+def train(
+    net: Net,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    rows: torch.Tensor,
+    sizes: torch.Tensor,
+    weights: torch.Tensor,
+    first: torch.Tensor,
+    second: torch.Tensor,
+    steps_before: int,
+    how: Adam,
+    start: torch.Tensor | None = None,
+    uniforms: torch.Tensor | None = None,
+) -> float:
+    """Take one step for each mini-batch; return the mean loss on the last one, before its step.
+
+    images `[n, 28, 28]` uint8, labels `[n]` int64; rows int64: the examples of all mini-batches one after the
+    other; sizes int64: the lengths of these. Weights and the moments first and second, all `[d]` float32, are
+    changed in place; steps_before counts the steps that made the moments. Start `[d]` is where the proximal
+    term draws to. Of a binary network the signs of the weights are used or, with uniforms `[steps, d]` in
+    [0, 1), +1 where u < (1 + weight)/2, and weights are clamped to [-1, 1] after each step; the gradient
+    ignores all signs. With `norm` a batch is normalised by its own statistics (epsilon 1e-5), and the running
+    ones move a tenth of the way towards them, the variance to the unbiased one.
+
+    The maximum of a pool is the first in reading order. A dense bias before a normalisation gets the gradient
+    zero, which it has but for rounding. Equal input gives equal bits, whatever other threads do. Raises
+    ValueError for what C would misread, MemoryError, and RuntimeError where `available()` is False.
+    """
+    d, n, steps = (net.size,), len(images), len(sizes)
+    tensors = {
+        "images": (images, (n, 28, 28), torch.uint8),
+        "labels": (labels, (n,), torch.int64),
+        "rows": (rows, (len(rows),), torch.int64),
+        "sizes": (sizes, (steps,), torch.int64),
+        "weights": (weights, d, torch.float32),
+        "first": (first, d, torch.float32),
+        "second": (second, d, torch.float32),
+    }
+    if how.proximal:
+        if start is None:
+            raise ValueError(f"start: found None, allowed are weights where proximal is {how.proximal}")
+        tensors["start"] = (start, d, torch.float32)
+    if uniforms is not None:
+        tensors["uniforms"] = (uniforms, (steps, net.size), torch.float32)
+    _check(net, tensors)
+    _inside("sizes", sizes, 1, len(rows))
+    _inside("rows", rows, 0, n - 1)
+    _inside("labels", labels[rows], 0, net.classes - 1)
+    if steps == 0 or int(sizes.sum()) != len(rows):
+        raise ValueError(f"sizes: found {steps} with sum {int(sizes.sum())}, allowed is the sum {len(rows)}")
+    if steps_before < 0:
+        raise ValueError(f"steps_before: found {steps_before}, allowed is 0 or more")
+    loss = ctypes.c_double()
+    pointers = [tensor.data_ptr() for tensor in (images, labels, rows, sizes)]
+    changed = [tensor.data_ptr() for tensor in (weights, first, second)]
+    optional = [None if tensor is None else tensor.data_ptr() for tensor in (start, uniforms)]
+    failed = _kernels().train(
+        _struct(net), *pointers, steps, *changed, steps_before, _Adam(*how), *optional, net.size, loss
+    )
+    if failed:
+        raise MemoryError("the small network found too little memory for a mini-batch")
+    return loss.value
+
+
+def logits(net: Net, images: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return the logits `[n, classes]` of images `[n, 28, 28]` uint8, normalised by running statistics.
+
+    Weights `[d]` float32; of a binary network their signs are used. Errors as in `train`.
+    """
+    tensors = {
+        "images": (images, (len(images), 28, 28), torch.uint8),
+        "weights": (weights, (net.size,), torch.float32),
+    }
+    _check(net, tensors)
+    found = torch.empty(len(images), net.classes)
+    if _kernels().logits(_struct(net), images.data_ptr(), len(images), weights.data_ptr(), found.data_ptr()):
+        raise MemoryError("the small network found too little memory for its logits")
+    return found

@@ -1,0 +1,1 @@
+"""What a paper declares: runs, tables, figures, claims; free of torch and pandas."""

@@ -1,0 +1,75 @@
+"""One published experiment, as its folder declares it."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SerializeAsAny
+
+from fedpriv.errors import BadInput, require_known
+from fedpriv.frozen import Frozen, Name, chosen_from, parse
+from fedpriv.paper.read import read_folder
+from fedpriv.report.claim import Claim
+from fedpriv.report.declared import FIGURES, TABLES
+from fedpriv.report.declared_figures import FigureSpec
+from fedpriv.report.rows import TableSpec, with_cells
+
+
+class Author(Frozen):
+    """A person."""
+
+    given: str
+    family: str
+    affiliation: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.given} {self.family}"
+
+
+class Paper(Frozen):
+    """One published experiment: its runs, what is rendered from them, what it printed and what it claims."""
+
+    paper: Name
+    title: str
+    authors: tuple[Author | str, ...] = Field(min_length=1)  # a team by its name alone
+    year: int
+    url: str
+    # Without one it was not published, and nobody cites it.
+    type: Literal["article", "conference-paper", "manual"] | None = None
+    venue: str = ""  # the journal or the conference
+    publisher: str = ""
+    isbn: str = ""
+    doi: str = ""
+    defaults: dict[str, Any] = {}
+    runs: dict[Name, dict[str, Any]]
+    tables: dict[Name, Annotated[SerializeAsAny[TableSpec], chosen_from(TABLES, "kind")]] = {}
+    figures: dict[Name, Annotated[SerializeAsAny[FigureSpec], chosen_from(FIGURES, "kind")]] = {}
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+    anchors: Any = None  # YAML only: a place for fragments that are used more than once
+
+    @property
+    def by(self) -> str:
+        """Return the authors' names, as they are printed."""
+        return ", ".join(map(str, self.authors))
+
+
+def papers_in(folder: Path) -> list[str]:
+    """Return the names of the papers in `folder`, each a folder of its own."""
+    return sorted(path.parent.name for path in folder.glob("*/paper.yaml"))
+
+
+def load_paper(name: str, folder: Path) -> Paper:
+    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
+    path = folder / name
+    if not (path / "paper.yaml").exists():
+        there = ", ".join(papers_in(folder)) or "none"
+        raise BadInput(f"papers: found {name}, allowed: {there} (the folders in {folder})")
+    paper = parse(Paper.model_validate, read_folder(path), str(path))
+    if paper.paper != name:
+        raise BadInput(f"{path}: paper: found {paper.paper}, allowed: {name}, as the folder is called")
+    for kind in ("tables", "figures"):
+        for item, spec in getattr(paper, kind).items():
+            require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
+    for claim in paper.claims:
+        claim.check.validate_names(f"{path}: claims.{claim.id}", with_cells(paper.tables), paper.runs)
+    return paper

@@ -1,0 +1,138 @@
+"""Which ε of a ledger is meant: the declaration that tables, figures and claims share."""
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from fedpriv.frozen import Frozen
+
+Accountant = Literal["moments", "rdp", "pld", "bayesian", "rdp_tight", "exact", "theorem"]
+Composition = Literal["product", "hoelder", "panel"]
+Distance = Literal["remove_sum", "remove_mean", "pairwise"]
+RightTerm = Literal["both_left", "as_printed"]
+Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
+Accounting = Literal["sequential", "parallel", "sum", "upload"]
+Empty = Literal[""]
+
+WORDS = {
+    "accountant": get_args(Accountant),
+    "composition": get_args(Composition),
+    "distance": get_args(Distance),
+    "right_term": get_args(RightTerm),
+    "sensitivity": get_args(Sensitivity),
+    "accounting": get_args(Accounting),
+}
+# What neighbours differ in, in words.
+SENSITIVITIES = {
+    **{"C": "sensitivity C", "2C": "sensitivity 2C"},
+    **{"bit": "one bit", "bits": "all bits", "all": "everything sent"},
+}
+# Sensitivity -> who counts it, from randomised response and from Gaussian noise.
+OF_BITS = {"bit": ("rdp", "rdp_tight", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
+OF_NOISE = ("moments", "rdp", "pld")
+
+
+class Choice(Frozen):
+    """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
+
+    accountant: Accountant
+    composition: Composition | Empty = ""
+    distance: Distance | Empty = ""
+    right_term: RightTerm | Empty = ""
+    sensitivity: Sensitivity | Empty = ""
+    accounting: Accounting | Empty = ""  # empty: of noise that the server adds
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """Fill in what is meant when it is not said.
+
+        That is the sensitivity C, the left term on both sides, and of bits that every upload is seen.
+        """
+        if value.get("accountant") == "bayesian":
+            return {"right_term": "both_left"} | value
+        if value.get("sensitivity") in OF_BITS:
+            return {"accounting": "upload"} | value
+        return {"sensitivity": "C"} | value
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Choice":
+        wanted = (
+            ("composition", "distance", "right_term") if self.accountant == "bayesian" else ("sensitivity",)
+        )
+        given = tuple(name for name in list(WORDS)[1:-1] if getattr(self, name))
+        if given != wanted:
+            raise PydanticCustomError(
+                "choice",
+                "found {accountant} with {given}, allowed: {accountant} with {wanted}",
+                {
+                    "accountant": self.accountant,
+                    "given": " ".join(given) or "nothing",
+                    "wanted": " ".join(wanted),
+                },
+            )
+        counted = OF_BITS.get(self.sensitivity, OF_NOISE)
+        if self.sensitivity and self.accountant not in counted:
+            raise PydanticCustomError(
+                "choice",
+                "found {accountant} with sensitivity {sensitivity}, allowed: {sensitivity} with {counted}",
+                {
+                    "accountant": self.accountant,
+                    "sensitivity": self.sensitivity,
+                    "counted": "|".join(counted),
+                },
+            )
+        return self
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return the values of the ledger's columns, in the order of `WORDS`."""
+        return tuple(getattr(self, name) for name in WORDS)
+
+    @property
+    def kind(self) -> Literal["guarantee", "estimate"]:
+        return "estimate" if self.accountant == "bayesian" else "guarantee"
+
+    def __str__(self) -> str:
+        counted = f"{self.accounting} {self.accountant}".strip()
+        if self.accountant == "bayesian":
+            literal = ", right term as printed" if self.right_term == "as_printed" else ""
+            return f"{counted}, {self.composition}, {self.distance}{literal}"
+        return f"{counted}, {SENSITIVITIES[self.sensitivity]}"
+
+
+def _from_words(value: Any) -> Any:
+    """Read `bayesian product remove_mean`, `sum moments 2C`, `bit exact`: a word is of one column only."""
+    if not isinstance(value, str):
+        return value
+    read: dict[str, str] = {}
+    for word in value.split():
+        column = next((name for name, words in WORDS.items() if word in words), None)
+        if column is None or column in read:
+            raise PydanticCustomError(
+                "choice",
+                "spend: found {word} in '{value}', allowed: one of each of {allowed}",
+                {
+                    "word": word,
+                    "value": value,
+                    "allowed": "; ".join("|".join(words) for words in WORDS.values()),
+                },
+            )
+        read[column] = word
+    return read
+
+
+SpendChoice = Annotated[Choice, BeforeValidator(_from_words)]
+
+
+Accuracy = Annotated[float, Field(ge=0, le=1)]
+Delta = Annotated[float, Field(gt=0, lt=1)]
+
+# At which round an accuracy is read, and whose it is: that of all clients at the last round, or, as released
+# code prints it, that of some drawn clients at the round at which it is best.
+Measure = Literal["last", "best_drawn"]
+MEASURES: dict[Measure, str] = {
+    "last": "at the last round",
+    "best_drawn": "of drawn clients at its best round",
+}

@@ -1,0 +1,99 @@
+"""Saving the state of a run is the checkpoint, loading it is all of resume."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
+from fedpriv.files.seal import OPEN, check, seal
+from fedpriv.local.client import ClientState
+from fedpriv.local.optimiser import OptimizerState
+from fedpriv.train.state import RoundState
+
+SAMPLES, CLIENTS = "samples.", "clients."  # before the names of their tensors
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Keep other processes away from the run whose state is at `path`; BadInput if one is there.
+
+    Without a state nothing is left behind: a run that was refused leaves no folder.
+    """
+    run, lock = path.parent.parent, FileLock(path.with_name("lock"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BadInput(f"{run}: found another process that trains in it, allowed: one at a time") from None
+    try:
+        yield
+    finally:
+        if not path.exists():
+            # While it is held: afterwards another process might hold it, and a third make a new one.
+            path.with_name("lock").unlink(missing_ok=True)
+            with suppress(OSError):  # not empty: the run is finished
+                path.parent.rmdir()
+                run.rmdir()
+        lock.release()
+
+
+def save(path: Path, identity: str, state: RoundState) -> None:
+    """Write the state atomically into one file."""
+    tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
+    if state.clients:
+        parts = {"weights": state.clients.weights, **vars(state.clients.memory)}
+        tensors |= {CLIENTS + name: part.cpu() for name, part in parts.items()}
+    for name, rows in state.samples.items():
+        tensors[SAMPLES + name] = torch.from_numpy(np.concatenate([row.ravel() for row in rows]))
+    shapes = {name: [row.shape for row in rows] for name, rows in state.samples.items()}
+    # JSON keeps every float64 exactly, NaN and infinity included.
+    book = {"round": state.round, "rows": state.rows, "shapes": shapes}
+    with writing(path) as temporary:
+        save_file(tensors, temporary, metadata={"identity": identity, "book": json.dumps(book), "seal": OPEN})
+        seal(temporary)
+
+
+def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
+    """Return the saved state, or None if there is none, or it is of another config or damaged."""
+    if not path.exists():
+        return None
+    try:
+        check(path)
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("identity") != identity:
+                return None
+            book = json.loads(metadata["book"])
+            flat, velocity = (file.get_tensor(name).to(device) for name in ("flat", "velocity"))
+            held = {
+                name.removeprefix(CLIENTS): file.get_tensor(name).to(device)
+                for name in file.keys()  # noqa: SIM118 (no mapping: it cannot be iterated)
+                if name.startswith(CLIENTS)
+            }
+            values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
+    except (SafetensorError, OSError, KeyError, ValueError):
+        return None
+    samples = {}
+    for name, shapes in book["shapes"].items():
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        parts = np.split(values[name], ends)
+        samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+    clients = ClientState(held.pop("weights"), OptimizerState(**held)) if held else None
+    return RoundState(flat, velocity, book["round"], book["rows"], samples, clients)
+
+
+def remove(path: Path) -> None:
+    """Remove the state of a finished run and its folder, with what a killed writer may have left in it."""
+    shutil.rmtree(path.parent, ignore_errors=True)

@@ -1,0 +1,45 @@
+"""How well the round's weights do on the test (or validation) split: the server's, or every client's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from fedpriv.config.run import Evaluation
+from fedpriv.local.engine import LocalEngine
+from fedpriv.train.state import RoundState
+
+Split = tuple[torch.Tensor, torch.Tensor]  # inputs and labels
+
+
+def evaluate(
+    engine: LocalEngine,
+    how: Evaluation,
+    state: RoundState,
+    split: Split,
+    last: bool,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Return accuracy and mean loss; of clients' own weights their means over all clients.
+
+    `test_accuracy_drawn` is then that of some clients drawn with replacement by `rng`, as the released code
+    of DPFL-BNN evaluates. Before the `last` round only every `stride`-th example of the split is looked at.
+    """
+    inputs, labels = (part if last else part[:: how.stride].contiguous() for part in split)
+    if how.models == "server":
+        accuracy, loss = one(engine, state.flat, inputs, labels)
+        return {"test_accuracy": accuracy, "test_loss": loss}
+    assert state.clients
+    found = np.array([one(engine, weights, inputs, labels) for weights in state.clients.weights])
+    accuracy, loss = found.mean(0)
+    drawn = found[rng.integers(0, len(found), how.drawn), 0].mean()
+    return {"test_accuracy": accuracy, "test_loss": loss, "test_accuracy_drawn": drawn}
+
+
+def one(
+    engine: LocalEngine, flat: torch.Tensor, inputs: torch.Tensor, labels: torch.Tensor
+) -> tuple[float, float]:
+    """Return accuracy and mean loss of one vector of weights."""
+    logits = engine.logits(flat, inputs)
+    return float((logits.argmax(1) == labels).double().mean()), float(F.cross_entropy(logits, labels))

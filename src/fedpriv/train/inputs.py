@@ -1,0 +1,88 @@
+"""What a run trains on, the same whether Snakemake or `fedpriv run` asks: its arrays and its partition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedpriv import data, partition
+from fedpriv.config.names import arrays_id
+from fedpriv.config.run import Run
+from fedpriv.data import arrays
+from fedpriv.errors import BadInput
+from fedpriv.local.work import Speed
+from fedpriv.streams import Streams
+
+
+def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> Path:
+    """Return the file of the run's arrays, resources/<arrays_id>.npz, making what is not there yet."""
+    out = resources / f"{arrays_id(run)}.npz"
+    if not out.exists():
+        made = data.prepare(run.dataset, resources, mirrors)
+        if made != out:
+            write_features(run, made, out, speed)
+    return out
+
+
+def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
+    """Write the features of the run's photographs, those in the manifest `listed`, to `out`."""
+    from fedpriv.data.features.extract import extract
+
+    return extract(listed, run.photos, run.model.features, out, speed.device, speed.threads)
+
+
+def arrays_for(run: Run, path: Path) -> arrays.Arrays:
+    """Return the arrays in `path`, with `run.validation` training images in place of the test split.
+
+    The validation split is the same for every run and seed, and the official test split is not touched.
+    """
+    found = arrays.load(path)
+    if not run.validation:
+        return found
+    return arrays.hold_out(found, run.validation, Streams(0, run.dataset).numpy("validation"))
+
+
+def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
+    """Return who holds what; runs that share dataset, validation split, law and seed share it.
+
+    Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
+    The law's numbers of examples count copies; a remainder that is less than an image is left out. A law
+    that deals writers is BadInput where nobody knows them.
+    """
+    if run.partition.by_owner and not len(found.owner):
+        laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
+        raise BadInput(
+            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.dataset}, of which "
+            f"nobody knows the writers, allowed: {laws}"
+        )
+    shared = json.dumps([run.dataset, run.validation, run.partition.model_dump(mode="json")])
+    rng, copies = Streams(seed, shared).numpy("partition"), found.copies
+    if copies == 1:
+        return run.partition.split(found.y_train, rng, found.owner)
+    try:
+        law = of_images(run.partition, copies)
+        dealt = law.split(found.y_train[::copies], rng, found.owner[::copies])
+    except BadInput as error:
+        raise BadInput(f"{error}; counted in images, of which every one stands for {copies} copies") from None
+    indices = (dealt.indices[:, None] * copies + np.arange(copies, dtype=np.int32)).ravel()
+    return partition.Partition(indices, dealt.offsets * copies)
+
+
+def of_images(law: partition.PartitionLaw, copies: int) -> partition.PartitionLaw:
+    """Return the law with its numbers of examples as numbers of images; less than one image is BadInput."""
+    images = {}
+    for key in ("examples", "shard_examples"):
+        examples = getattr(law, key, None)
+        if examples is not None:
+            images[key] = examples // copies
+            if examples < copies:
+                raise BadInput(f"partition.{key}: found {examples}, allowed: at least {copies}, one image")
+    return law.model_copy(update=images)
+
+
+def write_partition(run: Run, seed: int, arrays_path: Path, out: Path) -> Path:
+    """Write the run's partition to `out`, atomically."""
+    return partition.save(out, partition_for(run, arrays_for(run, arrays_path), seed))

@@ -1,0 +1,101 @@
+"""The loop: every scheme, every model, every dataset goes through it. Read it from top to bottom.
+
+A scheme never computes ε and neither does the loop: they write down what happened, and
+`fedpriv.account` reads the trace.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedpriv import partition
+from fedpriv.config.run import Run
+from fedpriv.errors import BadInput
+from fedpriv.local.client import Task
+from fedpriv.local.engine import LocalEngine
+from fedpriv.local.work import Speed
+from fedpriv.machine.environment import cores, environment, peak_mib
+from fedpriv.machine.gpus import select_device
+from fedpriv.progress import progress
+from fedpriv.streams import Streams
+from fedpriv.train import checkpoint, record
+from fedpriv.train.evaluate import evaluate
+from fedpriv.train.inputs import arrays_for
+from fedpriv.train.round import run_round
+from fedpriv.train.state import initial_state
+
+
+def train(
+    run: Run,
+    name: str,
+    seed: int,
+    arrays_path: Path,
+    partition_path: Path,
+    out: Path,
+    speed: Speed,
+    labels: dict[str, Any],
+) -> Path:
+    """Train `run` on the files made for it and write its run directory `out`; return it.
+
+    Resumes from `out/resume/` if a state of the same identity is there, or the finished run itself, whose
+    files a workflow may have removed. A directory that already holds the finished run is left as it is.
+    `labels` (paper, preset, what stands in for what) go into the summary.
+
+    Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
+    the number of threads and however often the run was killed and resumed.
+
+    A run has diverged when its weights are no longer finite or nobody in a cohort has a finite loss: it ends
+    there, and its summary says so.
+
+    Raises BadInput when `out` holds a finished run of another config, or another process trains in it.
+    """
+    identity = run.identity(name, seed)
+    saved = out / record.KEPT / "state.safetensors"
+    finished = record.finished(out)
+    if finished:
+        if finished != identity:
+            raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
+        saved.unlink(missing_ok=True)  # left by a process that was killed when it had finished
+        return out
+    if record.restore_outputs(out, identity):
+        return out
+    data, clients = arrays_for(run, arrays_path), partition.load(partition_path)
+    device = select_device(speed.device)
+    streams = Streams(seed, name, run.secure_noise)
+    rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
+    task = Task(
+        run.model,
+        data.classes,
+        torch.from_numpy(data.x_train).to(device),
+        torch.from_numpy(data.y_train).to(device),
+    )
+    test = torch.from_numpy(data.x_test).to(device), torch.from_numpy(data.y_test).to(device)
+
+    with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
+        state = checkpoint.load(saved, identity, device)
+        state = state or initial_state(run, task, streams, clients.clients)
+        with progress(f"{name} seed {seed}", state.round, rounds) as report:
+            while state.round < rounds and not state.diverged:
+                started = time.perf_counter()
+                row = run_round(run, clients, engine, streams, state, rounds)
+                state.rows.append(row)
+                last = state.round == rounds
+                if (state.round % run.evaluate_every == 0 or last) and not state.diverged:
+                    rng = streams.numpy("evaluation", state.round)
+                    row |= evaluate(engine, run.evaluation, state, test, last, rng)
+                row |= {"seconds": time.perf_counter() - started, "peak_mib": peak_mib(device)}
+                if state.round % speed.checkpoint_every == 0:
+                    checkpoint.save(saved, identity, state)
+                report(row)
+        summary = record.summarise(run, name, seed, state, data, clients, labels) | {
+            "identity": identity,
+            "environment": environment(device, engine.dtype, speed.threads or cores()),
+        }
+        record.write(out, state, run.probe, summary)
+        checkpoint.remove(saved)
+        record.link_outputs(out)
+    return out

@@ -1,0 +1,131 @@
+"""One round: cohort, local work, bound, release, combine, broadcast; and its row of the trace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedpriv import partition
+from fedpriv.config.run import Run, Server
+from fedpriv.local.engine import LocalEngine
+from fedpriv.mechanisms.distances import sample_positions
+from fedpriv.models.flat import Layout
+from fedpriv.schemes.base import RoundContext
+from fedpriv.streams import Streams
+from fedpriv.trace import NO_FACTS
+from fedpriv.train.clients import receive_broadcast, round_clients
+from fedpriv.train.measure import record_client_distances, record_instance_distances
+from fedpriv.train.state import RoundState
+
+
+def run_round(
+    run: Run,
+    clients: partition.Partition,
+    engine: LocalEngine,
+    streams: Streams,
+    state: RoundState,
+    rounds: int,
+) -> dict[str, Any]:
+    """Advance `state` by one round in place and return its row of the trace."""
+    population, round = clients.clients, state.round + 1
+    expected, layout = run.cohort.expected(population), engine.task.layout
+    examples, protected = np.diff(clients.offsets), layout.protected
+
+    # Who takes part. The panel is followed whether drawn or not; who was not drawn is only measured.
+    cohort = run.cohort.draw(population, streams.numpy("cohort", round))
+    panel = sample_positions(
+        population, run.probe.panel if run.scheme.measures else 0, streams.numpy("panel")
+    )
+    members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
+    size = len(cohort)
+    context = RoundContext(
+        number=round,
+        rounds=rounds,
+        population=population,
+        expected=expected,
+        examples=examples[cohort],
+        fewest=int(examples.min()),
+        tensors=layout.tensors,
+        streams=streams,
+    )
+
+    # Local work → bound → client-side release → aggregate with a public denominator → server noise.
+    private_gradient = run.scheme.gradient(run.local)
+    steps = run.local.noisy_steps or 0
+    of_gradients = private_gradient.facts(steps, examples) if private_gradient else {}
+    results = engine.train_clients(
+        run.local.at(round),
+        state.flat,
+        round_clients(run, clients, members, size, streams, state, private_gradient is not None),
+        private_gradient,
+        send_weights=run.scheme.sends == "weights",
+    )
+    uploads = run.hooks.before_upload(results.updates[:, :protected])
+    rows = results.clean[:, :protected] if private_gradient else uploads
+    bounded, facts = run.scheme.bound(rows[:size])
+    bounded, limits = run.hooks.bounded(bounded)
+    if run.scheme.measures:
+        rng = streams.numpy("probe", round)
+        record_client_distances(run, state, bounded, rows[size:], members, panel, rng)
+    if private_gradient:
+        facts |= of_gradients | record_instance_distances(state, private_gradient, results, size, steps)
+    sent, released = run.scheme.release(bounded, uploads[:size], context)
+    received, hooked = run.hooks.on_upload(sent, context)
+    mean, combined = run.scheme.combine(received, context)
+
+    rate = learning_rate(run.server, round, rounds)
+    old = state.flat[:protected]
+    step = mean - old if run.scheme.sends == "weights" else mean
+    state.velocity = run.server.momentum * state.velocity + step
+    new, told = run.scheme.broadcast(old + rate * state.velocity, context)
+    new, noised = run.hooks.before_broadcast(new, context)
+    state.flat = torch.cat([new, in_the_clear(run, state.flat, results.updates[:size], layout)])
+    state.round = round
+    receive_broadcast(run, state, layout)
+    norms = rows[:size].norm(dim=1).double().cpu().numpy()
+    losses = results.losses[:size][results.losses[:size].isfinite()]
+    facts |= limits | released | hooked | combined | told | noised
+    return {
+        "round": round,
+        "scheme": run.scheme.name,
+        "unit": run.scheme.unit,
+        "relation": run.scheme.relation,
+        "sampling_law": run.cohort.law,
+        "population": population,
+        "expected_cohort": expected,
+        "sampling_rate": expected / population,
+        "cohort_size": size,
+        "norm_min": norms.min() if size else math.nan,
+        "norm_median": np.median(norms) if size else math.nan,
+        "norm_max": norms.max() if size else math.nan,
+        "server_learning_rate": rate,
+        "train_loss": float(losses.mean()) if len(losses) else math.nan,
+        "test_accuracy": math.nan,
+        "test_accuracy_drawn": math.nan,
+        "test_loss": math.nan,
+        **NO_FACTS,
+        **facts,
+        "clear_values": layout.clear,
+        "upload_bytes": facts.get("upload_bytes", 4.0 * protected) + 4.0 * layout.clear,
+    }
+
+
+def in_the_clear(run: Run, flat: torch.Tensor, updates: torch.Tensor, layout: Layout) -> torch.Tensor:
+    """Return the server's numbers that no scheme protects: means over the cohort, and what clients keep."""
+    start, end = layout.protected, layout.protected + layout.clear
+    rest = flat[start:].clone()
+    if len(updates) and layout.clear:
+        mean = updates[:, start:end].mean(0)
+        rest[: layout.clear] = mean if run.scheme.sends == "weights" else flat[start:end] + mean
+    return rest
+
+
+def learning_rate(server: Server, round: int, rounds: int) -> float:
+    """Return the server's rate in `round` of 1..`rounds`: full in the first, `final_fraction` in the last."""
+    passed = (round - 1) / max(rounds - 1, 1)
+    left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
+    fraction = server.final_fraction
+    return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])

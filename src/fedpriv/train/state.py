@@ -1,0 +1,45 @@
+"""The state of a run between two rounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedpriv.config.run import Run
+from fedpriv.local.client import ClientState, Task
+from fedpriv.local.optimiser import initial_optimizer_state
+from fedpriv.models.flat import initial
+from fedpriv.streams import Streams
+
+
+@dataclass
+class RoundState:
+    """What the next round needs and what the trace will be written from."""
+
+    flat: torch.Tensor  # weights [d]
+    velocity: torch.Tensor  # of the server's momentum [p]
+    round: int = 0  # rounds completed
+    rows: list[dict[str, Any]] = field(default_factory=list)  # of the trace
+    samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # distances, an array a round
+    clients: ClientState | None = None  # of persistent clients, stacked: weights [clients, d] and memories
+
+    @property
+    def diverged(self) -> bool:
+        """Whether weights are no longer finite, or nobody in the last cohort had a finite loss."""
+        last = self.rows[-1] if self.rows else {"cohort_size": 0}
+        lost = last["cohort_size"] > 0 and math.isnan(last["train_loss"])
+        return lost or not bool(self.flat.isfinite().all())
+
+
+def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
+    """Return the state before the first round; persistent clients start from the server's weights."""
+    flat = initial(task.shapes, streams.torch("init")).to(task.inputs.device)
+    state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
+    if run.local.keeps_clients:
+        weights = flat.repeat(clients, 1)
+        state.clients = ClientState(weights, initial_optimizer_state(weights))
+    return state

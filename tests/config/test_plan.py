@@ -1,0 +1,269 @@
+"""Presets and papers become runs; what is misspelt is refused in one line."""
+
+import copy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from support.tiny_paper import tiny_paper
+
+from fedpriv.account import moments
+from fedpriv.config.names import partition_id
+from fedpriv.config.plan import load_preset, make_plan, merge
+from fedpriv.data import DATASETS
+from fedpriv.errors import BadInput
+from fedpriv.report.declared_tables import BudgetTable, JointTable
+
+CONFIG = Path(__file__).parents[2] / "config"
+PRESETS = ("demo", "laptop", "binary", "paper")
+PAPER = tiny_paper(
+    "small",
+    {
+        "plain": {"scheme": "none"},
+        "private": {"scheme": {"name": "client_dp", "clip_l2": 1.0, "noise_multiplier": 1.0}},
+    },
+    defaults={
+        "dataset": "mnist",
+        "model": "cnn",
+        "partition": {"law": "iid", "clients": 4, "examples": 10},
+        "cohort": {"law": "poisson", "rate": 0.5},
+        "rounds": 2,
+    },
+    figures={},
+    claims=[
+        {
+            "id": "accuracy",
+            "place": "section 1",
+            "text": "It is accurate.",
+            "check": {"name": "published_accuracy", "tables": ["table1"], "column": "dp"},
+        }
+    ],
+)
+PRESET = {"preset": "test", "papers": ["small"], "seeds": 2}
+
+
+@pytest.fixture
+def plan_of(tmp_path):
+    """Return a function that plans a preset over the small paper, both with some keys changed."""
+
+    def build(preset=None, **changes):
+        (tmp_path / "small").mkdir(exist_ok=True)
+        (tmp_path / "small/paper.yaml").write_text(yaml.safe_dump(copy.deepcopy(PAPER) | changes))
+        return make_plan(PRESET | (preset or {}), tmp_path)
+
+    return build
+
+
+def changed(path, value):
+    """Return the top-level key of PAPER in which `path` is set to `value`, as a change for `plan_of`."""
+    paper = copy.deepcopy(PAPER)
+    place = paper
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return {path[0]: paper[path[0]]}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_plans_its_runs(preset):
+    plan = load_preset(CONFIG / f"{preset}.yaml")
+    assert plan.preset.preset == preset
+    assert all(plan.runs[paper] for paper in plan.papers)
+
+
+def test_the_demo_needs_no_network():
+    assert not any(DATASETS[name].network for name in load_preset(CONFIG / "demo.yaml").datasets())
+
+
+def test_the_paper_preset_runs_every_run_as_declared():
+    plan = load_preset(CONFIG / "paper.yaml")
+    assert not plan.preset.patches and not plan.preset.stand_ins
+    assert {name: set(runs) for name, runs in plan.runs.items()} == {
+        name: set(paper.runs) for name, paper in plan.papers.items()
+    }
+
+
+@pytest.mark.parametrize("clients, epsilon", [(100, 8.31), (1000, 3.16), (10000, 1.003)])
+def test_the_noise_of_the_paper_spends_the_published_dp_budgets(clients, epsilon):
+    run = load_preset(CONFIG / "paper.yaml").runs["bdp2019"][f"noniid_n{clients}_dp"]
+    rate = run.cohort.expected(clients) / clients
+    spent = moments.epsilon(
+        sampling_rate=rate,
+        noise_multiplier=run.scheme.noise_multiplier,
+        rounds=run.rounds,
+        delta=run.account.delta,
+    )
+    assert spent == pytest.approx(epsilon, abs=0.006)
+
+
+def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas():
+    plan = load_preset(CONFIG / "paper.yaml")
+    for paper, declared in plan.papers.items():
+        for table in declared.tables.values():
+            for row in table.rows if isinstance(table, BudgetTable) else ():
+                private, baseline = plan.runs[paper][row.run], plan.runs[paper][row.baseline.run]
+                assert private.partition == baseline.partition
+                assert private.partition.clients == row.clients
+                assert {cell.delta for cell in row.published.values()} == {private.account.delta}
+            for row in table.rows if isinstance(table, JointTable) else ():
+                baseline = plan.runs[paper][row.baseline.run]
+                for name in row.runs.values():
+                    private = plan.runs[paper][name]
+                    assert private.partition == baseline.partition
+                    assert private.partition.clients == row.clients
+                    assert row.budgets["client"].delta == private.account.delta
+                    assert row.budgets["instance"].delta == private.account.instance_delta
+
+
+def test_planning_imports_neither_torch_nor_pandas():
+    code = "import sys, fedpriv.config.plan, fedpriv.config.targets; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "pandas", "matplotlib", "scipy", "dp_accounting"} & set(loaded.stdout.split())
+
+
+keys = st.sampled_from(["a", "b", "c"])
+trees = st.recursive(st.integers(), lambda inner: st.dictionaries(keys, inner, max_size=3), max_leaves=8)
+
+
+@given(trees, trees)
+def test_merging_is_idempotent_and_the_upper_layer_wins(below, above):
+    merged = merge(below, above)
+    assert merge(merged, above) == merged
+    assert merge({}, above) == above
+    if not isinstance(above, dict):
+        assert merged == above
+
+
+def test_options_of_the_same_kind_merge():
+    below = {"law": "iid", "clients": 100, "examples": 600}
+    assert merge(below, {"clients": 20}) == {"law": "iid", "clients": 20, "examples": 600}
+    assert merge({"clients": 100}, {"law": "iid"}) == {"clients": 100, "law": "iid"}
+
+
+@pytest.mark.parametrize("key", ["law", "name"])
+def test_another_kind_replaces_all_options_of_the_one_below(key):
+    assert merge({key: "a", "x": 1}, {key: "b", "y": 2}) == {key: "b", "y": 2}
+
+
+def test_patches_change_the_runs_that_they_match_in_their_order(plan_of):
+    patches = {"*": {"rounds": 5}, "priv*": {"rounds": 7}}
+    runs = plan_of({"patches": patches}).runs["small"]
+    assert (runs["plain"].rounds, runs["private"].rounds) == (5, 7)
+
+
+def test_a_stand_in_takes_the_place_of_the_dataset_and_is_named_in_the_labels(plan_of):
+    plan = plan_of({"stand_ins": {"mnist": "digits"}})
+    assert plan.datasets() == ["digits"]
+    assert plan.labels("small", "plain") == {
+        "paper": "small",
+        "preset": "test",
+        "data": {"stand_in_for": "mnist"},
+    }
+
+
+def test_without_a_stand_in_nothing_is_stood_in_for(plan_of):
+    assert plan_of().labels("small", "plain")["data"] == {"stand_in_for": None}
+
+
+def test_only_keeps_the_runs_that_it_matches(plan_of):
+    assert set(plan_of({"only": ["pl*"]}).runs["small"]) == {"plain"}
+
+
+def test_runs_with_the_same_data_and_law_share_a_partition(plan_of):
+    runs = plan_of().runs["small"]
+    assert partition_id(runs["plain"]) == partition_id(runs["private"])
+    assert partition_id(runs["plain"]).startswith("mnist-iid-n4-")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"partition": {"clients": 5}},
+        {"partition": {"examples": 11}},
+        {"partition": {"law": "shards", "clients": 4}},
+        {"validation": 100},
+        {"dataset": "digits"},
+    ],
+)
+def test_runs_that_differ_in_what_is_dealt_do_not_share_a_partition(plan_of, patch):
+    runs = plan_of({"patches": {"private": patch}}).runs["small"]
+    assert partition_id(runs["plain"]) != partition_id(runs["private"])
+
+
+def test_the_validation_split_is_readable_in_the_partitions_name(plan_of):
+    run = plan_of({"patches": {"*": {"validation": 100}}}).runs["small"]["plain"]
+    assert "-v100" in partition_id(run)
+
+
+@pytest.mark.parametrize("glob", ["private", "small/private", "small/pri*", "*/private"])
+def test_a_glob_means_runs_of_any_paper_or_of_one(plan_of, glob):
+    runs = plan_of({"patches": {glob: {"rounds": 7}}}).runs["small"]
+    assert {name: run.rounds for name, run in runs.items()} == {"plain": 2, "private": 7}
+
+
+def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
+    natural = {"partition": {"law": "natural", "clients": 4, "examples": None}}
+    with pytest.raises(BadInput, match=r"partition\.law: found natural with mnist, allowed: .*femnist"):
+        plan_of({"patches": {"*": natural}})
+
+
+@pytest.mark.parametrize(
+    "preset, words",
+    [
+        ({"seed": 1}, ("seed", "unknown key")),
+        ({"papers": ["other"]}, ("papers", "other", "allowed: small")),
+        ({"seeds": 0}, ("seeds", "found 0")),
+        ({"only": ["*_n100_*"]}, ("only", "*_n100_*", "small/plain, small/private")),
+        ({"patches": {"nosuch": {}}}, ("patches", "nosuch", "small/plain, small/private")),
+        ({"patches": {"*": {"rounds": -1}}}, ("small.runs.plain", "rounds", "-1")),
+        ({"patches": {"*": {"scheme": {"name": "magic"}}}}, ("scheme", "magic", "client_dp")),
+        ({"stand_ins": {"mnist": "letters"}}, ("dataset", "letters", "digits")),
+        ({"speed": {"device": "abacus"}}, ("speed.device", "abacus")),
+    ],
+)
+def test_a_wrong_preset_is_refused_in_one_line_naming_the_key(plan_of, preset, words):
+    with pytest.raises(BadInput) as error:
+        plan_of(preset)
+    assert all(word in str(error.value) for word in words)
+    assert "\n" not in str(error.value)
+
+
+ROW = ("tables", "table1", "rows", 0)
+CHECK = ("claims", 0, "check")
+
+
+@pytest.mark.parametrize(
+    "path, value, words",
+    [
+        ((*ROW, "run"), "privat", ("tables.table1", "privat", "plain, private")),
+        ((*ROW, "published"), {}, ("published", "nothing", "dp")),
+        (("tables", "table1", "kind"), "pie", ("pie", "budget")),
+        (("tables", "table1", "columns", "dp", "spend"), "moments 3C", ("3C", "moments 3C")),
+        (("tables", "table1", "columns", "dp", "spend"), "bayesian product", ("bayesian", "distance")),
+        ((*CHECK, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),
+        ((*CHECK, "clients"), [1000], ("claims.accuracy", "clients", "1000", "100")),
+        ((*CHECK, "column"), "bdp", ("claims.accuracy", "column", "bdp", "dp")),
+        ((*CHECK, "name"), "magic", ("magic", "accuracy_gain")),
+        (("runs", "Plain"), {}, ("runs", "Plain")),
+        (("paper",), "big", ("paper", "big", "small")),
+    ],
+)
+def test_a_wrong_paper_is_refused_in_one_line_naming_the_place(plan_of, path, value, words):
+    with pytest.raises(BadInput) as error:
+        plan_of(**changed(path, value))
+    assert all(word in str(error.value) for word in ("small", *words))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text, words", [("[1, 2]", "list"), ("a: [", "no YAML"), (None, "no readable file")])
+def test_a_preset_that_is_no_mapping_is_refused(tmp_path, text, words):
+    path = tmp_path / "preset.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadInput, match=words) as error:
+        load_preset(path)
+    assert str(path) in str(error.value)

@@ -1,0 +1,149 @@
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.photos import TINY, image
+
+from fedpriv.data import arrays, manifest
+from fedpriv.data.features import backbone, extract, parts
+from fedpriv.data.photographs import Photos
+from fedpriv.errors import BadInput
+
+TESTS = Path(__file__).parents[2]
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from support.photos import TINY
+from fedpriv.config.run import Photos
+from fedpriv.data import PHOTOGRAPHS
+from fedpriv.data.features import extract, parts
+
+PHOTOGRAPHS["tiny"] = TINY
+save = parts.save
+
+def die(folder, number, rows):
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(folder, number, rows)
+
+parts.save = die
+extract.extract(Path(sys.argv[1]), Photos(copies=3), "random", Path(sys.argv[2]), threads=1, size=4)
+"""
+
+
+def run(listed, out, copies=3, **how):
+    return arrays.load(extract.extract(listed, Photos(copies=copies), "random", out, **how))
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_copies_of_an_image_stand_side_by_side_in_the_order_of_the_table(tiny, tmp_path):
+    made = run(tiny, tmp_path / "made.npz")
+    assert made.x_train.shape == (24, backbone.WIDTH) and made.x_test.shape == (4, backbone.WIDTH)
+    assert made.group.tolist() == [number // 3 for number in range(24)]
+    assert made.y_train[::3].tolist() == [number % 5 for number in range(4, 12)]
+    assert made.y_test.tolist() == [0, 1, 2, 3]
+
+
+def test_the_plain_copies_and_the_test_images_are_never_augmented(tiny, tmp_path):
+    plain, made = run(tiny, tmp_path / "plain.npz", 1), run(tiny, tmp_path / "made.npz", 3)
+    assert np.allclose(made.x_train[::3], plain.x_train, rtol=0.02, atol=0.02)
+    assert np.allclose(made.x_test, plain.x_test, rtol=0.02, atol=0.02)
+    assert not np.allclose(made.x_train[1::3], plain.x_train, rtol=0.1, atol=0.1)
+
+
+def test_the_result_is_the_same_to_the_bit_however_many_threads(tiny, tmp_path):
+    one, two = (run(tiny, tmp_path / f"{threads}.npz", threads=threads, size=4) for threads in (1, 3))
+    assert same(one, two)
+
+
+def test_an_extraction_that_was_killed_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
+    whole = run(tiny, tmp_path / "whole.npz", size=4)
+    out = tmp_path / "killed.npz"
+    killed = subprocess.run([sys.executable, "-c", KILLED, tiny, out], cwd=TESTS, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL and not out.exists()
+    kept = sorted(path.name for path in (tmp_path / "killed.parts").iterdir() if path.suffix == ".npy")
+    assert kept == ["000000.npy", "000001.npy"]
+    computed = []
+    monkeypatch.setattr(parts, "save", lambda folder, number, rows: computed.append(number))
+    assert same(run(tiny, out, size=4), whole)
+    assert 0 not in computed and 1 not in computed
+    assert not (tmp_path / "killed.parts").exists()
+
+
+def test_parts_of_other_features_are_not_taken(tmp_path):
+    parts.open_folder(tmp_path / "parts", "one")
+    parts.save(tmp_path / "parts", 0, np.ones((4, 2), np.float16))
+    parts.open_folder(tmp_path / "parts", "one")
+    assert parts.load(tmp_path / "parts", 0, 4) is not None
+    parts.open_folder(tmp_path / "parts", "other")
+    assert parts.load(tmp_path / "parts", 0, 4) is None
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(path.read_bytes()[:-1]), Path.unlink])
+def test_a_damaged_part_is_made_again(damage, tmp_path):
+    parts.save(tmp_path, 0, np.ones((4, 2), np.float16))
+    assert parts.load(tmp_path, 0, 5) is None
+    damage(tmp_path / "000000.npy")
+    assert parts.load(tmp_path, 0, 4) is None
+
+
+def test_the_note_says_how_the_features_were_made(tiny, tmp_path, capsys):
+    made = run(tiny, tmp_path / "made.npz")
+    assert made.note in capsys.readouterr().err
+    for words in (
+        "32x32 pixels, backbone random (BatchNorm calibrated on 8 training images)",
+        "3 copies (seed 0) of each of 8 training images, copy 0 plain",
+        "duplicates kept (1 pixel-identical groups, 2 images, 1 groups with conflicting labels)",
+        "0 images missing, 0 unreadable",
+    ):
+        assert words in made.note
+
+
+def test_dropped_duplicates_are_the_later_ones_and_are_counted(tiny, tmp_path):
+    out = extract.extract(tiny, Photos(dedup="drop"), "random", tmp_path / "made.npz")
+    made = arrays.load(out)
+    assert (len(made.y_test), len(made.y_train)) == (4, 7)  # p11 is p2, which is for testing
+    assert "1 duplicates dropped (1 pixel-identical groups" in made.note
+
+
+def test_a_missing_image_is_refused_unless_the_config_says_to_skip_it(tiny, tmp_path):
+    raw = tiny.parent / "raw/train_images"
+    (raw / "p5.png").unlink()
+    (raw / "p6.png").write_bytes(b"\x89PNG")
+    manifest.write(TINY, [], tiny)
+    with pytest.raises(BadInput, match="1 missing: p5; 1 unreadable: p6"):
+        extract.extract(tiny, Photos(), "random", tmp_path / "made.npz")
+    out = extract.extract(tiny, Photos(unreadable="skip"), "random", tmp_path / "made.npz")
+    made = arrays.load(out)
+    assert len(made.y_train) == 6 and made.note.endswith("1 images missing, 1 unreadable")
+
+
+def test_an_image_that_changed_since_it_was_listed_is_refused(tiny, tmp_path):
+    path = tiny.parent / "raw/train_images/p5.png"
+    image(77).save(path)
+    with pytest.raises(BadInput, match=r"p5\.png: found other pixels than the manifest"):
+        extract.extract(tiny, Photos(), "random", tmp_path / "made.npz")
+    path.unlink()
+    with pytest.raises(BadInput, match=r"p5\.png: found .*No such file"):
+        extract.extract(tiny, Photos(), "random", tmp_path / "made.npz")
+
+
+def test_a_split_without_enough_images_is_refused(tiny, tmp_path):
+    for number in range(5, 12):
+        (tiny.parent / f"raw/train_images/p{number}.png").unlink()
+    manifest.write(TINY, [], tiny)
+    with pytest.raises(BadInput, match="found 1 training and 4 test images"):
+        extract.extract(tiny, Photos(unreadable="skip"), "random", tmp_path / "made.npz")
+
+
+def test_photographs_may_have_moved_with_their_manifest(tiny, tmp_path):
+    here = run(tiny, tmp_path / "here.npz", 1)
+    shutil.move(tmp_path / "resources", tmp_path / "elsewhere")
+    assert same(run(tmp_path / "elsewhere/tiny/images.json", tmp_path / "there.npz", 1), here)

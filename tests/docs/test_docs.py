@@ -1,0 +1,103 @@
+import importlib.util
+import math
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fedpriv import docs
+from fedpriv.account import rdp
+from fedpriv.account.events import planned
+from fedpriv.account.views import ADD_OR_REMOVE, View, distinct
+from fedpriv.config.run import Run
+from fedpriv.docs import deviations, keys, papers
+from fedpriv.paper.paper import load_paper
+from fedpriv.schemes import SCHEMES
+from fedpriv.trace import TRACE
+
+ROOT = Path(__file__).parents[2]
+PAGES = docs.pages(ROOT)
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """Return a function that imports the one Python example of a page."""
+
+    def load(page):
+        (code,) = re.findall(r"```python\n(\"\"\".+?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+        (tmp_path / "example.py").write_text(code)
+        spec = importlib.util.spec_from_file_location("example", tmp_path / "example.py")
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "example", module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_generated_page_says_what_the_code_says(page):
+    assert page.read_text(encoding="utf-8") == PAGES[page], "run make docs"
+
+
+def test_no_page_is_left_of_a_paper_that_is_gone():
+    assert set((ROOT / "docs/papers").iterdir()) <= set(PAGES)
+
+
+def test_the_config_page_has_every_key_of_every_kind_of_run():
+    page = keys.page()
+    for key in Run.model_fields:
+        assert f"| `{key}` |" in page
+    for name, scheme in SCHEMES.items():
+        assert f"## scheme: {name}\n" in page
+        assert all(f"| `{key}` |" in page for key in scheme.model_fields if key != "name")
+
+
+def test_a_mark_ends_with_its_paragraph_or_at_the_next_mark():
+    docstring = '"""Do it.\n\nDEVIATION: one\nline.\nDEVIATION: two.\n\nNot this.\n"""\n'
+    source = docstring + "# DEVIATION: three\n# four\nx = 1\n# no\n"
+    assert deviations.marks(source) == ["one line.", "two.", "three four"]
+
+
+def test_the_page_on_the_architecture_explains_every_column_of_a_trace():
+    page = (ROOT / "docs/architecture.md").read_text()
+    rows = re.findall(r"^\| (`.+?) \|", page.split("## Columns")[1], re.MULTILINE)
+    assert set(TRACE) == {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+
+def test_the_page_of_a_paper_has_its_kept_tables_figures_and_verdicts():
+    page = PAGES[ROOT / "docs/papers/bdp2019.md"]
+    kept = ROOT / "results/reference/laptop/bdp2019"
+    for table in (kept / "tables/table2.md", kept / "claims.md"):
+        title, grid = table.read_text(encoding="utf-8").split("\n\n")[:2]
+        assert f"##{title}\n\n{grid}\n" in page
+    for figure in kept.glob("figures/*.png"):
+        assert f"(../../results/reference/laptop/bdp2019/figures/{figure.name})" in page
+    for claim in load_paper("bdp2019", ROOT / "config/papers").claims:
+        assert claim.text in page and claim.unsound in page
+
+
+def test_the_page_of_a_paper_without_results_says_that_there_are_none(tmp_path):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (page,) = {text for name, text in papers.pages(tmp_path).items() if name == "nbafl"}
+    assert "No results of it are kept in git yet." in page and "|" not in page
+
+
+def test_the_page_on_schemes_shows_one_that_works(example):
+    bounded, facts = example("add-a-scheme.md").ClipOnly(clip_l2=0.3).bound(torch.eye(2))
+    assert bounded.updates.norm(dim=1).tolist() == pytest.approx([0.3, 0.3])
+    assert facts["share_clipped"] == 1.0
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.0])
+def test_the_page_on_accountants_shows_one_that_counts_no_less_than_is_spent(example, rate):
+    releases = distinct([planned(rate, 10.0)] * 100, np.ones(100, dtype=int))
+    view = View("client", "", "poisson", ADD_OR_REMOVE, ("C", "2C"), True, *releases, None)
+    found = {curve.sensitivity: curve.epsilon for curve in example("add-an-accountant.md").curves(view, 1e-5)}
+    assert found["C"][-1] == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(1e5)))  # ρ = 100/(2·10²)
+    for curve in rdp.curves(view, 1e-5):
+        assert (found[curve.sensitivity] >= curve.epsilon).all()

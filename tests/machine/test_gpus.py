@@ -1,0 +1,106 @@
+"""One GPU for each process: real processes claim devices that are only names."""
+
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+import pytest
+import torch
+from filelock import FileLock
+
+from fedpriv.machine import gpus
+
+CLAIMS = """
+import sys
+from pathlib import Path
+from fedpriv.machine.gpus import claim
+mine = claim(sys.argv[2:], Path(sys.argv[1]))
+print(mine.number, flush=True)
+sys.stdin.read()
+"""
+
+
+class Processes(ExitStack):
+    """Processes that claim a device in `folder` and hold it until they are killed."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+
+    def start(self, *names):
+        """Start a process that is offered the devices `names`; return it and the one it took."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", CLAIMS, self.folder, *names],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.callback(process.communicate)
+        self.callback(process.kill)
+        return process, names[int(process.stdout.readline())]
+
+    def take(self, *names):
+        return self.start(*names)[1]
+
+
+@pytest.fixture
+def processes(tmp_path):
+    with Processes(tmp_path / "claims") as started:
+        yield started
+
+
+def test_concurrent_processes_take_different_devices(processes):
+    assert {processes.take("a", "b", "c") for _ in range(3)} == {"a", "b", "c"}
+
+
+def test_when_all_are_taken_they_are_shared_evenly(processes):
+    taken = [processes.take("a", "b") for _ in range(6)]
+    assert taken.count("a") == taken.count("b") == 3
+
+
+def test_a_killed_process_leaves_its_device_to_the_next(processes):
+    killed, device = processes.start("a", "b")
+    other = processes.take("a", "b")
+    killed.kill()
+    killed.wait()
+    assert processes.take("a", "b") == device != other
+
+
+def test_a_device_is_known_by_its_name_and_not_by_its_place(processes):
+    assert [processes.take("a", "b"), processes.take("b", "a"), processes.take("b", "c")] == ["a", "b", "c"]
+
+
+@pytest.fixture
+def offer(tmp_path, monkeypatch):
+    """A function that lets this process see the GPUs of these names, and no claim of another process."""
+
+    def see(*names):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: len(names))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda one: SimpleNamespace(uuid=names[one]))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gpus.own.cache_clear()
+    yield see
+    gpus.own.cache_clear()
+
+
+def test_a_process_keeps_the_device_it_has(offer):
+    offer("a", "b")
+    assert gpus.own() is gpus.own()
+    assert gpus.own().lock.is_locked
+
+
+def test_the_one_device_that_a_scheduler_shows_is_taken_whoever_has_it(offer):
+    offer("a")
+    gpus.folder().mkdir()
+    with FileLock(gpus.folder() / "a.0"):
+        assert gpus.own().number == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")
+def test_a_real_gpu_can_be_claimed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert torch.zeros(1, device=f"cuda:{gpus.own().number}").sum() == 0

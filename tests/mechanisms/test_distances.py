@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+import torch
+
+from fedpriv.mechanisms.distances import distances, pad_rounds, sample_positions
+
+
+@pytest.fixture
+def updates():
+    return torch.randn(6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def test_the_three_distances_are_their_definitions(updates):
+    cohort = torch.tensor([True] * 5 + [False])
+    found = distances(updates, cohort, np.array([0, 3, 4, 1]))
+    rows = updates.numpy()
+    for place, i in enumerate([0, 3, 4, 1]):
+        others = rows[[j for j in range(5) if j != i]].mean(0)
+        assert found["remove_sum"][place] == pytest.approx(np.linalg.norm(rows[i]))
+        assert found["remove_mean"][place] == pytest.approx(np.linalg.norm(rows[i] - others))
+    expected = [np.linalg.norm(rows[0] - rows[3]), np.linalg.norm(rows[4] - rows[1])]
+    assert found["pairwise"] == pytest.approx(expected)
+
+
+def test_a_client_outside_the_cohort_is_measured_as_if_it_joined(updates):
+    cohort = torch.tensor([True] * 5 + [False])
+    found = distances(updates, cohort, np.array([5]))
+    rows = updates.numpy()
+    assert found["remove_mean"][0] == pytest.approx(np.linalg.norm(rows[5] - rows[:5].mean(0)))
+
+
+def test_alone_in_the_cohort_the_distance_to_the_others_is_the_own_norm(updates):
+    cohort = torch.tensor([True] + [False] * 5)
+    found = distances(updates, cohort, np.array([0]))
+    assert found["remove_mean"][0] == pytest.approx(float(updates[0].norm()))
+
+
+def test_removing_a_client_moves_the_mean_by_its_distance_over_the_cohort_size(updates):
+    rows = updates.numpy()
+    found = distances(updates, torch.ones(6, dtype=torch.bool), np.arange(6))
+    moved = [np.linalg.norm(rows.mean(0) - np.delete(rows, i, 0).mean(0)) for i in range(6)]
+    assert found["remove_mean"] / 6 == pytest.approx(moved)
+
+
+def test_no_pair_shares_a_client():
+    chosen = sample_positions(30, 11, np.random.default_rng(0))
+    assert len(chosen) == len(set(chosen)) == 11
+    found = distances(torch.eye(30), torch.ones(30, dtype=torch.bool), chosen)
+    assert len(found["pairwise"]) == 5
+
+
+def test_missing_samples_are_nan():
+    table = pad_rounds([np.array([1.0, 2.0]), np.array([])], (3,))
+    assert np.array_equal(table, [[1, 2, np.nan], [np.nan] * 3], equal_nan=True)
+    table = pad_rounds([np.ones((2, 1), np.float32), np.ones((1, 2), np.float32)], (2, 2))
+    assert table.dtype == np.float32
+    assert np.array_equal(np.isnan(table), [[[0, 1], [0, 1]], [[0, 0], [1, 1]]])

@@ -1,0 +1,230 @@
+"""Private gradients: both backends against a loop in float64, Opacus, and their definition."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from fedpriv.errors import BadInput
+from fedpriv.local.client import Client, Task
+from fedpriv.local.stacks import GpuBackend
+from fedpriv.local.threads import CpuBackend
+from fedpriv.local.work import FedAvg, FedSGD, Speed
+from fedpriv.mechanisms.distances import leave_one_out
+from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise
+from fedpriv.mechanisms.sampling import poisson_batch
+from fedpriv.models.cnn import Cnn
+from fedpriv.models.flat import initial, unflatten
+from fedpriv.streams import Noise
+
+B, C, SIZES = 6, 0.8, (12, 20, 9)
+MODEL = Cnn(widths=(3, 4, 5), activation="tanh")
+FLAT = initial(MODEL.shapes(10), torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    images = torch.from_numpy(rng.integers(0, 256, (sum(SIZES), 28, 28), dtype=np.uint8))
+    return Task(MODEL, 10, images, torch.from_numpy(rng.integers(0, 10, sum(SIZES))))
+
+
+def clients():
+    ends = np.cumsum(SIZES)
+    return [
+        Client(
+            np.arange(end - size, end),
+            np.random.default_rng(end),
+            Noise(torch.Generator().manual_seed(int(end))),
+        )
+        for size, end in zip(SIZES, ends, strict=True)
+    ]
+
+
+def examples_gradients(task, rows):
+    """Return the gradient of every example alone, float64 `[n, d]`."""
+    found = []
+    for row in rows:
+        leaf = FLAT.double().requires_grad_()
+        logits = MODEL.apply(unflatten(leaf, task.shapes), task.inputs[row][None, None].double() / 255)
+        found.append(torch.autograd.grad(F.cross_entropy(logits, task.labels[row][None]), leaf)[0])
+    return torch.stack(found)
+
+
+def projected(vector, l2):
+    return vector * min(1.0, l2 / float(vector.norm()))
+
+
+@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+@pytest.mark.parametrize("example", [None, C, 100.0])
+@pytest.mark.parametrize("clip_l2", [0.3, C, 100.0])
+def test_a_backend_computes_the_private_gradient_of_a_plain_loop(task, backend, example, clip_l2):
+    how = PrivateGradient(B, clip_l2, example, noise_multiplier=0.5, samples=4)
+    engine = backend(task, Speed(chunk=5, stack=2, threads=2))
+    done = engine.train_clients(FedSGD(batch_size=B), FLAT, clients(), how)
+    engine.close()
+    for place, client in enumerate(clients()):
+        rows = client.rows[poisson_batch(len(client.rows), B, client.rng)]
+        each = examples_gradients(task, rows)
+        if example:
+            each = torch.stack([projected(one, example) for one in each])
+        mean = each.sum(0) / B
+        noise = torch.empty(len(FLAT)).normal_(generator=client.noise.generator)
+        clean = projected(mean, clip_l2)
+        assert torch.allclose(-done.clean[place].double(), clean, atol=1e-5)
+        expected = done.clean[place] - how.noise_std * noise
+        assert torch.allclose(done.updates[place], expected, atol=1e-6)
+        away = [projected(mean - one / B, clip_l2) for one in each[:4]]
+        removed = [float((clean - there).norm()) for there in away]
+        measured = done.distances["remove_sum"][0, place]
+        assert measured[: len(removed)] == pytest.approx(removed, abs=2e-5)
+        assert np.isnan(measured[len(removed) :]).all()
+
+
+def test_clipped_per_example_gradients_are_those_of_opacus(task):
+    from opacus import GradSampleModule
+    from opacus.optimizers import DPOptimizer
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            kernels = {name: shape for name, shape in task.shapes.items() if name.endswith("weight")}
+            pads = {"conv1": 2, "conv2": 2}
+            for name, shape in kernels.items():
+                layer = name.removesuffix(".weight")
+                conv = torch.nn.Conv2d(shape[1], shape[0], shape[2], padding=pads.get(layer, 0))
+                setattr(self, layer, conv)
+            for name, value in unflatten(FLAT, task.shapes).items():
+                layer, leaf = name.split(".")
+                getattr(getattr(self, layer), leaf).data.copy_(value)
+
+        def forward(self, x):
+            x = torch.tanh(F.max_pool2d(self.conv1(x), 2))
+            x = torch.tanh(F.max_pool2d(self.conv2(x), 2))
+            return self.dense2(torch.tanh(self.dense1(x))).flatten(1)
+
+    client = clients()[1]
+    how = PrivateGradient(B, C, C, noise_multiplier=1e-9, samples=0)
+    engine = CpuBackend(task, Speed(threads=1))
+    ours = engine.train_clients(FedSGD(batch_size=B), FLAT, [client], how).clean[0]
+    engine.close()
+
+    again = clients()[1]
+    rows = again.rows[poisson_batch(len(again.rows), B, again.rng)]
+    net = GradSampleModule(Net(), loss_reduction="sum")
+    optimizer = DPOptimizer(
+        torch.optim.SGD(net.parameters(), lr=1.0),
+        noise_multiplier=0.0,
+        max_grad_norm=C,
+        expected_batch_size=B,
+    )
+    x = task.inputs[rows][:, None].float() / 255
+    F.cross_entropy(net(x), task.labels[rows], reduction="sum").backward()
+    optimizer.clip_and_accumulate()
+    theirs = {name.removeprefix("_module."): p.summed_grad for name, p in net.named_parameters()}
+    flat = torch.cat([theirs[name].flatten() for name in task.shapes]) / B
+    assert torch.allclose(-ours, flat, atol=1e-5)
+    assert float(flat.norm()) > 0.1
+
+
+@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+@pytest.mark.parametrize("example", [None, C])
+def test_sampling_no_distances_changes_no_gradient(task, backend, example):
+    def clean(samples):
+        engine = backend(task, Speed(threads=1))
+        how = PrivateGradient(B, C, example, noise_multiplier=0.5, samples=samples)
+        done = engine.train_clients(FedSGD(batch_size=B), FLAT, clients(), how)
+        engine.close()
+        assert bool(done.distances) == bool(samples)
+        return done
+
+    without, sampled = clean(0), clean(4)
+    assert torch.allclose(without.clean, sampled.clean, atol=1e-6)
+    assert torch.allclose(without.losses, sampled.losses, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+def test_fedavg_takes_as_many_private_steps_as_it_is_told(task, backend):
+    how = PrivateGradient(B, C, None, noise_multiplier=0.5, samples=3)
+    work = FedAvg(steps=4, batch_size=B, learning_rate=0.1)
+    engine = backend(task, Speed())
+    done = engine.train_clients(work, FLAT, clients(), how)
+    engine.close()
+    assert {name: array.shape for name, array in done.distances.items()} == {
+        "remove_sum": (4, 3, 3),
+        "remove_mean": (4, 3, 3),
+        "pairwise": (4, 3, 1),
+    }
+    # Four steps of noise of std 0.5 C at rate 0.1, and gradients of norm at most C.
+    noise = 0.1 * how.noise_std * math.sqrt(4 * len(FLAT))
+    assert done.updates.norm(dim=1).tolist() == pytest.approx([noise] * 3, rel=0.1)
+
+
+def test_one_example_moves_a_clipped_mean_by_no_more_than_its_sensitivity():
+    how = PrivateGradient(B, C, C, noise_multiplier=1.0, samples=8)
+    rows = torch.randn(8, 30, generator=torch.Generator().manual_seed(0))
+    rows = rows / rows.norm(dim=1, keepdim=True) * C / B
+    found = leave_one_out(rows.sum(0), rows, 8, C)
+    assert found["remove_sum"].max() <= how.sensitivity * (1 + 1e-5)
+    assert found["pairwise"].max() <= 2 * how.sensitivity * (1 + 1e-5)
+
+
+@given(seed=st.integers(0, 10**6), scale=st.floats(1e-3, 1e3), l2=st.floats(1e-2, 1e2))
+def test_no_neighbour_of_a_clipped_mean_is_further_away_than_the_ball_is_wide(seed, scale, l2):
+    rows = scale * torch.randn(6, 9, generator=torch.Generator().manual_seed(seed))
+    found = leave_one_out(rows.sum(0), rows, 6, l2)
+    free = leave_one_out(rows.sum(0), rows, 6, math.inf)
+    for name, values in found.items():
+        assert (values <= 2 * l2 * (1 + 1e-5)).all()
+        assert (values <= free[name] * (1 + 1e-4) + 1e-6).all()
+
+
+def test_the_leave_one_out_distances_are_their_definitions():
+    rows = torch.randn(5, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    found = leave_one_out(rows.sum(0), rows, 5, math.inf)
+    assert found["remove_sum"].tolist() == pytest.approx(rows.norm(dim=1).tolist())
+    means = [rows[torch.arange(5) != i].mean(0) for i in range(5)]
+    moved = [5 * float((rows.mean(0) - mean).norm()) for mean in means]
+    assert found["remove_mean"].tolist() == pytest.approx(moved)
+    assert found["pairwise"].tolist() == pytest.approx(
+        [float((rows[0] - rows[1]).norm()), float((rows[2] - rows[3]).norm())]
+    )
+
+
+def test_the_noise_has_the_stated_std_on_every_coordinate():
+    how = PrivateGradient(10, 5.0, 2.0, noise_multiplier=3.0, samples=0)
+    assert how.noise_std == pytest.approx(0.6)
+    zero = torch.zeros(200_000)
+    found = privatise(how, zero, zero[None, :0], 0, 0.0, Noise(torch.Generator().manual_seed(0)))
+    assert float(found.noisy.std()) == pytest.approx(0.6, rel=0.01)  # standard error 0.16 %
+    assert not found.clean.any()
+
+
+def test_an_example_joins_a_batch_with_the_stated_rate_whatever_the_others_do():
+    rng = np.random.default_rng(0)
+    joined = np.zeros(20)
+    for _ in range(4000):
+        batch = poisson_batch(20, 5, rng)
+        assert len(set(batch)) == len(batch)
+        joined[batch] += 1
+    assert joined / 4000 == pytest.approx(0.25, abs=0.03)  # standard error 0.7 %
+
+
+def test_a_batch_larger_than_a_client_is_one_line_that_names_it():
+    how = PrivateGradient(10, 1.0, None, 1.0, 0)
+    with pytest.raises(
+        BadInput, match=r"local\.batch_size: found 10, allowed: at most 9, the examples of client 2"
+    ):
+        how.facts(FedSGD(batch_size=10).noisy_steps, np.array([12, 20, 9]))
+
+
+def test_the_trace_is_told_both_sampling_rates():
+    how = PrivateGradient(9, 3.0, 1.0, 2.0, 0)
+    found = how.facts(FedAvg(steps=5, batch_size=9).noisy_steps, np.array([12, 20, 9]))
+    assert (found["rate_sequential"], found["rate_parallel"]) == (pytest.approx(9 / 41), 1.0)
+    assert found["local_steps"] == 5
+    assert found["instance_noise_std"] == pytest.approx(2.0 * 1.0 / 9)

@@ -1,0 +1,283 @@
+"""Files made to run code, to fill the memory or to lead elsewhere, through every reader that there is."""
+
+import gzip
+import hashlib
+import os
+import pickle
+import sqlite3
+import struct
+import zipfile
+import zlib
+from contextlib import closing
+from types import SimpleNamespace
+
+import msgpack
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+from PIL import Image
+import pyarrow.parquet
+from support.photos import TINY, lay, table
+
+from fedpriv import partition
+from fedpriv.account.ledger import account
+from fedpriv.account.spend import Deltas
+from fedpriv.cli import app
+from fedpriv.config import plan
+from fedpriv.data import arrays, femnist, manifest, mnist, photographs, source
+from fedpriv.data.features import backbone, parts
+from fedpriv.errors import BadInput
+from fedpriv.files import npz, parquet, summary
+from fedpriv.train import checkpoint
+
+
+@pytest.fixture
+def bomb(tmp_path):
+    """An object that makes a folder `exploded` when it is unpickled; at the end it must not be there."""
+    exploded = tmp_path / "exploded"
+
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(exploded),)
+
+    pickle.loads(pickle.dumps(Bomb()))  # it works
+    exploded.rmdir()
+    yield Bomb()
+    assert not exploded.exists()
+
+
+def pickled_npz(path, bomb, names):
+    np.savez(path, **{name: np.array([bomb], dtype=object) for name in names})
+    return path
+
+
+def bare_pickle(path, bomb, names):
+    path.write_bytes(pickle.dumps(dict.fromkeys(names, bomb)))
+    return path
+
+
+def torch_file(path, bomb, names):
+    torch.save(dict.fromkeys(names, bomb), path)
+    return path
+
+
+HOSTILE = [pickled_npz, bare_pickle, torch_file]
+hostile = pytest.mark.parametrize("write", HOSTILE, ids=lambda write: write.__name__)
+
+
+@hostile
+def test_arrays_are_not_unpickled(write, bomb, tmp_path):
+    path = write(tmp_path / "arrays.npz", bomb, arrays.Arrays._fields)
+    with pytest.raises(BadInput, match=r"arrays\.npz: found"):
+        arrays.load(path)
+
+
+@hostile
+def test_a_partition_is_not_unpickled(write, bomb, tmp_path):
+    path = write(tmp_path / "partition.npz", bomb, partition.Partition._fields)
+    with pytest.raises(BadInput, match=r"partition\.npz: found"):
+        partition.load(path)
+
+
+@hostile
+def test_distances_are_not_unpickled(write, bomb, tmp_path):
+    write(tmp_path / "distances.npz", bomb, ["client_norm"])
+    parquet.save(pd.DataFrame({"round": [1]}), tmp_path / "trace.parquet")
+    with pytest.raises(BadInput, match=r": found"):  # torch's are zip files too, without arrays in them
+        account(tmp_path, Deltas(1e-3, 1e-5))
+
+
+@pytest.mark.parametrize("write", [bare_pickle, torch_file])
+def test_a_state_to_resume_from_is_not_unpickled(write, bomb, tmp_path):
+    path = write(tmp_path / "state.safetensors", bomb, ["flat", "velocity"])
+    assert checkpoint.load(path, "identity", torch.device("cpu")) is None
+
+
+def test_finished_batches_are_not_unpickled(bomb, tmp_path):
+    np.save(tmp_path / "000000.npy", np.array([bomb], dtype=object))
+    assert parts.load(tmp_path, 0, 1) is None
+
+
+def test_weights_from_elsewhere_are_not_unpickled(bomb, tmp_path, monkeypatch):
+    """The hash in a name is only eight digits: a file that has them need not be theirs."""
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    made = torch_file(tmp_path / "made", bomb, ["fc.weight"])
+    name = f"resnet50-{hashlib.sha256(made.read_bytes()).hexdigest()[:8]}.pth"
+    (tmp_path / "checkpoints").mkdir()
+    made.rename(tmp_path / "checkpoints" / name)
+    monkeypatch.setattr(backbone.WEIGHTS.value, "url", f"https://example.org/{name}")
+    with pytest.raises(source.SourceError, match=r"backbone: imagenet: no weights"):
+        backbone.imagenet()
+
+
+def test_an_extension_type_of_a_parquet_file_is_not_unpickled(bomb, tmp_path):
+    metadata = {
+        b"ARROW:extension:name": b"arrow.py_extension_type",
+        b"ARROW:extension:metadata": pickle.dumps(bomb),
+    }
+    field = pa.field("round", pa.int64(), metadata=metadata)
+    path = tmp_path / "trace.parquet"
+    pyarrow.parquet.write_table(pa.table([pa.array([1])], schema=pa.schema([field])), path)
+    assert parquet.load(path)["round"].tolist() == [1]
+
+
+def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path):
+    path = bare_pickle(tmp_path / "file", bomb, ["round"])
+    for load in (parquet.load, summary.load, manifest.load):
+        with pytest.raises(BadInput, match=r"file: found"):
+            load(path)
+
+
+@pytest.mark.parametrize("tag", ["apply:os.mkdir", "new:os.mkdir", "name:os.mkdir", "module:os"])
+def test_a_yaml_file_makes_no_objects(tag, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.yaml").write_text(f"preset: !!python/object/{tag} [exploded]\n")
+    with pytest.raises(BadInput, match=r"evil\.yaml: found no YAML"):
+        plan.load_preset(tmp_path / "evil.yaml")
+    assert app.main(["run", "evil.yaml", "--paper", "p", "--run", "r", "--out", "out"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["evil.yaml"]
+
+
+def header(shape, dtype="<f8"):
+    """Return the bytes of an npy file that declares a shape and has a few bytes."""
+    text = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(64)
+
+
+@pytest.mark.parametrize("shape", [(2**50,), (2**62, 2**62), (-1,), (2**20, 2**30)])
+def test_arrays_that_declare_more_than_they_have_are_bad_input(shape, tmp_path):
+    with zipfile.ZipFile(tmp_path / "arrays.npz", "w") as archive:
+        archive.writestr("x.npy", header(shape))
+    with pytest.raises(BadInput, match=r"arrays\.npz: found"):
+        npz.load(tmp_path / "arrays.npz", ("x",))
+    (tmp_path / "000000.npy").write_bytes(header(shape))
+    assert parts.load(tmp_path, 0, 1) is None
+
+
+@pytest.mark.parametrize("sizes", [(2**32 - 1,) * 3, (60000, 28, 28), (2**32 - 1,) * 255])
+def test_an_idx_file_that_declares_more_than_it_has_is_bad_input(sizes, tmp_path):
+    path = tmp_path / "train-images-idx3-ubyte.gz"
+    declared = bytes([0, 0, 8, len(sizes)]) + b"".join(struct.pack(">I", size) for size in sizes)
+    path.write_bytes(gzip.compress(declared + bytes(100)))
+    with pytest.raises(BadInput, match=r"idx3-ubyte\.gz: found 100 values, allowed: \d+"):
+        mnist.idx(path)
+
+
+def extension(*parts, code=1):
+    return msgpack.ExtType(code, msgpack.packb(parts))
+
+
+PIXELS = extension([1, 28, 28], b"float32", bytes(4 * 28 * 28))
+LABEL = extension([1], b"int32", bytes(4))
+BLOBS = {
+    "a shape of more than there is": {"pixels": extension([2**31, 28, 28], b"float32", bytes(4))},
+    "a shape that overflows": {"pixels": extension([2**62, 2**62], b"float32", bytes(4))},
+    "objects": {"pixels": extension([1], b"object", bytes(8))},
+    "a pickle": {"pixels": msgpack.ExtType(1, pickle.dumps([1]))},
+    "another type": {"pixels": extension([1], b"float32", bytes(4), code=42)},
+    "a type within a type": {"pixels": msgpack.ExtType(1, msgpack.packb([PIXELS, PIXELS, PIXELS]))},
+    "a list": [1],
+    "no pixels": {},
+    "more keys than a writer has": dict.fromkeys(map(str, range(100)), 0),
+}
+
+
+def refused_writer(tmp_path, blob, count=1):
+    path = tmp_path / "federated_emnist_train.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE federated_data (client_id BLOB, data BLOB, num_examples INTEGER)")
+        database.execute("INSERT INTO federated_data VALUES (?, ?, ?)", (b"f0", blob, count))
+        database.commit()
+    with pytest.raises(BadInput, match=r"federated_emnist_train\.sqlite: found") as error:
+        femnist.read(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("what", BLOBS)
+def test_a_hostile_writer_of_femnist_is_bad_input(what, tmp_path):
+    fields = BLOBS[what]
+    if isinstance(fields, dict):
+        fields = {"pixels": PIXELS, "label": LABEL} | fields if fields else fields
+    refused_writer(tmp_path, zlib.compress(msgpack.packb(fields)))
+
+
+def test_a_table_of_writers_that_never_ends_is_bad_input(tmp_path):
+    path = tmp_path / "federated_emnist_train.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        writer = "SELECT i AS client_id, x'' AS data, 1 AS num_examples FROM n"
+        database.execute(f"CREATE VIEW federated_data AS {endless} {writer}")
+    with pytest.raises(BadInput, match=r"found the view federated_data, allowed: a table"):
+        femnist.read(path)
+
+
+def test_a_writer_that_unpacks_to_more_than_the_limit_is_bad_input(tmp_path, monkeypatch):
+    monkeypatch.setattr(femnist, "LIMIT", 2**16)
+    refused_writer(tmp_path, zlib.compress(bytes(2**24)))
+
+
+@pytest.mark.parametrize(
+    "declared", [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\x91" * 9999]
+)
+def test_a_writer_that_declares_more_than_it_has_is_bad_input(declared, tmp_path):
+    refused_writer(tmp_path, zlib.compress(declared))
+
+
+def bomb_png(path, side):
+    """Write a PNG that declares side x side pixels."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    size = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    )
+
+
+def bomb_jpeg(path, side):
+    """Write a JPEG whose header declares side x side pixels."""
+    Image.new("RGB", (8, 8)).save(path, "JPEG")
+    data = path.read_bytes()
+    start = data.index(b"\xff\xc0") + 5
+    path.write_bytes(data[:start] + struct.pack(">HH", side, side) + data[start + 4 :])
+
+
+@pytest.mark.parametrize(("name", "write"), [("p1.png", bomb_png), ("p1.jpg", bomb_jpeg)])
+def test_an_image_of_billions_of_pixels_is_not_decoded(name, write, tmp_path):
+    folder = lay(tmp_path / "tiny")
+    (folder / "train_images/p1.png").unlink()
+    write(folder / "train_images" / name, 60000)
+    with pytest.raises(ValueError, match=r"exceeds limit"):
+        photographs.decoded(folder / "train_images" / name)
+    assert "exceeds limit" in manifest.look(TINY, folder).unreadable["p1"]
+
+
+@pytest.mark.parametrize(
+    "id_", ["../../secret", "../secret", "..", ".", "/etc/passwd", "train_images/p1", "p1.png"]
+)
+def test_an_id_that_is_a_path_is_a_missing_image(id_, tmp_path):
+    folder = lay(tmp_path / "mirror/tiny")
+    for place in (tmp_path / "secret.png", tmp_path / "mirror/secret.png"):
+        Image.new("RGB", (8, 8)).save(place)
+    table(folder, [*((f"p{number}", 0) for number in range(1, 6)), (id_, 0)])
+    found = manifest.look(TINY, folder)
+    assert found.missing == (id_,)
+    assert {image.path for image in found.images} == {f"train_images/p{number}.png" for number in range(1, 6)}
+
+
+def test_a_mirror_of_links_gives_nothing_but_the_right_bytes(tmp_path):
+    """A mirror is read, not trusted: what its links lead to must have the published hash."""
+    dataset, file = mnist.MNIST, mnist.MNIST.files[0]
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "mirror/mnist").mkdir(parents=True)
+    (tmp_path / "mirror/mnist" / file.name).symlink_to(tmp_path / "secret")
+    raw = tmp_path / "resources/mnist/raw"
+    lonely = SimpleNamespace(name=dataset.name, public=())
+    with pytest.raises(source.SourceError, match=r"found sha256"):
+        source.fetch(lonely, file, raw, [str(tmp_path / "mirror")])  # pyright: ignore[reportArgumentType]
+    assert list(raw.iterdir()) == []
+    assert (tmp_path / "secret").read_text() == "secret"

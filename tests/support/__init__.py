@@ -1,0 +1,1 @@
+"""What several test modules share: runs on noise, photographs, a paper of one run, oracles."""

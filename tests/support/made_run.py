@@ -1,0 +1,56 @@
+"""Tiny runs on noise, trained for real."""
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.config.run import Run
+from fedpriv.data import arrays
+from fedpriv.local.work import Speed
+from fedpriv.trace import MEASURED
+from fedpriv.train import inputs
+from fedpriv.train.loop import train
+
+RUN = {
+    "dataset": "noise",
+    "partition": {"law": "iid", "clients": 8},
+    "model": {"name": "cnn", "widths": [2, 4]},
+    "scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": 1.0},
+    "cohort": {"law": "poisson", "rate": 0.5},
+    "server": {"learning_rate": 0.1, "momentum": 0.5, "schedule": "linear"},
+    "rounds": 6,
+    "evaluate_every": 4,
+    "probe": {"clients": 3, "panel": 2},
+}
+
+
+def go(run, files, out, seed=0, **speed):
+    run = Run.model_validate(run)
+    dealt = inputs.write_partition(run, seed, files, files.parent / f"partition{seed}.npz")
+    return train(run, "tiny", seed, files, dealt, out, Speed(device="cpu", **speed), {"paper": "none"})
+
+
+def result(out):
+    trace = pd.read_parquet(out / "trace.parquet").drop(columns=list(MEASURED))
+    with np.load(out / "distances.npz") as file:
+        distances = {name: file[name].tobytes() for name in file.files}
+    return trace.to_json(), distances, (out / "model.safetensors").read_bytes()
+
+
+def write_noise(path):
+    """Write 80 training and 20 test images that mean nothing."""
+    rng = np.random.default_rng(0)
+
+    def split(n):
+        return rng.integers(0, 256, (n, 28, 28), dtype=np.uint8), rng.integers(0, 10, n)
+
+    return arrays.save(path, arrays.Arrays(*split(80), *split(20), classes=10))
+
+
+BINARY = {
+    "model": {"name": "bnn", "widths": [2, 3, 4], "sign": "stochastic"},
+    "scheme": {"name": "dpfl_bnn", "gamma": 0.2},
+    "cohort": {"law": "full"},
+    "server": {},
+    "local": {"name": "fedavg", "batch_size": 4, "optimizer": "adam", "persistent": True, "mixing": 0.3},
+    "evaluation": {"models": "clients", "stride": 2, "drawn": 5},
+}

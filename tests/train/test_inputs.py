@@ -1,0 +1,183 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedpriv import partition
+from fedpriv.config.names import arrays_id, partition_id
+from fedpriv.config.plan import check_dataset
+from fedpriv.config.run import Run
+from fedpriv.data.arrays import Arrays
+from fedpriv.errors import BadInput
+from fedpriv.local.work import Speed
+from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.streams import Streams
+from fedpriv.train import inputs
+
+RUN = {
+    "dataset": "aptos",
+    "partition": {"law": "iid", "clients": 4},
+    "model": {"name": "resnet50_head", "backbone": "random"},
+    "scheme": "none",
+    "cohort": {"law": "poisson", "rate": 0.5},
+}
+IMAGES = 60
+LAWS = (
+    {"law": "iid", "clients": 5, "examples": 12},
+    {"law": "iid", "clients": 7},
+    {"law": "shards", "clients": 5, "shard_examples": 5, "shards_per_client": 2},
+    {"law": "shards", "clients": 3, "shard_examples": 9, "examples": 18},
+    {"law": "dirichlet", "clients": 6, "alpha": 0.5},
+    {"law": "dirichlet", "clients": 6, "alpha": 0.5, "examples": 8, "balanced": True},
+    {"law": "quantity", "clients": 6, "alpha": 0.5},
+)
+
+
+def run(**changes):
+    return Run.model_validate(RUN | changes)
+
+
+def copied(copies):
+    group = np.repeat(np.arange(IMAGES), copies)
+    x = np.zeros((len(group), 3), dtype=np.float16)
+    return Arrays(x, group % 5, x[:2], group[:2] % 5, classes=5, group=group)
+
+
+@settings(deadline=None)
+@given(law=st.sampled_from(LAWS), copies=st.integers(1, 4), seed=st.integers(0, 99))
+def test_no_image_has_copies_at_two_clients(law, copies, seed):
+    found = copied(copies)
+    dealt = inputs.partition_for(run(partition=law), found, seed)
+    held = [set(found.group[dealt.client(client)]) for client in range(dealt.clients)]
+    assert sum(map(len, held)) == len(set().union(*held))
+    for client, images in enumerate(held):
+        rows = dealt.client(client)
+        assert len(rows) == len(set(rows)) == copies * len(images)
+
+
+def test_with_repetition_a_client_still_holds_whole_images():
+    found = copied(3)
+    law = {"law": "iid", "clients": 20, "examples": 18, "repeat": True}
+    dealt = inputs.partition_for(run(partition=law), found, 0)
+    assert np.bincount(dealt.indices).tolist() == 180 * [2]
+    for client in range(20):
+        assert (dealt.client(client).reshape(-1, 3) % 3 == [0, 1, 2]).all()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law["law"])
+def test_examples_that_are_their_own_images_are_dealt_as_the_law_says(law):
+    plan = run(partition=law)
+    dealt = inputs.partition_for(plan, copied(1), 3)
+    shared = json.dumps(["aptos", 0, plan.partition.model_dump(mode="json")])
+    expected = plan.partition.split(copied(1).y_train, Streams(3, shared).numpy("partition"))
+    assert all(np.array_equal(a, b) for a, b in zip(dealt, expected, strict=True))
+
+
+def test_writers_are_dealt_where_they_are_known():
+    found = copied(1)._replace(owner=np.arange(IMAGES) % 6)
+    dealt = inputs.partition_for(run(partition={"law": "natural", "clients": 4}), found, 0)
+    held = [set(found.owner[dealt.client(client)]) for client in range(4)]
+    assert [len(writers) for writers in held] == 4 * [1] and len(set().union(*held)) == 4
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_writers_are_not_dealt_where_nobody_knows_them(copies):
+    words = (
+        "law: found natural with dataset aptos, of which nobody knows the writers, allowed: dirichlet, iid"
+    )
+    with pytest.raises(BadInput, match=words):
+        inputs.partition_for(run(partition={"law": "natural", "clients": 2}), copied(copies), 0)
+
+
+def test_the_examples_of_a_client_are_rounded_down_to_whole_images():
+    law = {"law": "iid", "clients": 5, "examples": 35}
+    dealt = inputs.partition_for(run(partition=law), copied(3), 0)
+    assert np.diff(dealt.offsets).tolist() == 5 * [33]
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        ({"law": "iid", "clients": 5, "examples": 2}, "partition.examples: found 2, allowed: at least 3"),
+        (
+            {"law": "shards", "clients": 5, "shard_examples": 1},
+            "partition.shard_examples: found 1, allowed: at least 3",
+        ),
+        (
+            {"law": "iid", "clients": 61},
+            "partition.clients: found 61, allowed: at most 60.*counted in images",
+        ),
+        (
+            {"law": "iid", "clients": 20, "examples": 12},
+            "partition.examples: found 4 for each of 20 clients, .*counted in images.* 3 copies",
+        ),
+    ],
+)
+def test_too_few_images_are_bad_input(law, words):
+    with pytest.raises(BadInput, match=words):
+        inputs.partition_for(run(partition=law), copied(3), 0)
+
+
+def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_that_they_depend_on():
+    assert arrays_id(run(dataset="mnist", model="cnn", photos={"copies": 3})) == "mnist"
+    photos = {"copies": 11, "seed": 2, "dedup": "drop"}
+    assert arrays_id(run(photos=photos)) == "aptos-random-c11-s2-drop"
+    assert arrays_id(run(photos=photos | {"unreadable": "skip"})) == "aptos-random-c11-s2-drop-skip"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"model": "cnn"},
+            "found aptos with model cnn, allowed: with that model digits, fashion_mnist, femnist",
+        ),
+        ({"dataset": "mnist"}, "found mnist with model resnet50_head, .* with that dataset model .*cnn"),
+        ({"dataset": "letters"}, "found letters, allowed: "),
+    ],
+)
+def test_a_dataset_that_does_not_give_what_the_model_reads_is_bad_input(changes, words):
+    with pytest.raises(BadInput, match=f"here: {words}"):
+        check_dataset(run(**changes), "here")
+
+
+def test_a_head_is_the_linear_layer_of_torch():
+    head, generator = Resnet50Head(), torch.Generator().manual_seed(0)
+    params = {name: torch.randn(shape, generator=generator) for name, shape in head.shapes(classes=5).items()}
+    x = torch.randn(3, 2048, generator=generator)
+    expected = torch.nn.functional.linear(x, params["head.weight"], params["head.bias"])
+    assert torch.allclose(head.apply(params, x), expected, atol=1e-5)
+    assert head.size(5) == 10_245
+    halves = {name: value.bfloat16() for name, value in params.items()}
+    assert head.apply(halves, x).dtype == torch.bfloat16
+
+
+def test_partitions_of_other_photos_are_other_files():
+    ids = {
+        partition_id(run(photos={"copies": copies, "dedup": dedup}))
+        for copies in (1, 2)
+        for dedup in ("keep", "drop")
+    }
+    assert len(ids) == 4
+
+
+def test_features_are_prepared_from_a_folder_of_photographs(tiny, tmp_path):
+    wanted = run(dataset="tiny", photos={"copies": 2}, partition={"law": "iid", "clients": 3})
+    tiny.unlink()
+    path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
+    assert path == tmp_path / "resources/tiny-random-c2-s0-keep.npz"
+    dealt = partition.load(inputs.write_partition(wanted, 0, path, tmp_path / "dealt.npz"))
+    assert np.diff(dealt.offsets).tolist() == [4, 4, 4]
+    before = path.stat().st_mtime_ns
+    assert inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu")) == path
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_validation_split_is_taken_of_whole_images(tiny, tmp_path):
+    wanted = run(dataset="tiny", photos={"copies": 2}, validation=3)
+    path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
+    held = inputs.arrays_for(wanted, path)
+    assert (len(held.y_train), len(held.y_test)) == (10, 3)

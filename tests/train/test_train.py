@@ -1,0 +1,271 @@
+import json
+import math
+import random
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.made_run import BINARY, RUN, go, result
+
+from fedpriv.config.run import Run, Server
+from fedpriv.data import arrays
+from fedpriv.errors import BadInput
+from fedpriv.files import parquet, summary
+from fedpriv.trace import TRACE
+from fedpriv.train import checkpoint, inputs, record
+from fedpriv.train.round import learning_rate
+
+
+def test_the_trace_has_its_columns_and_a_row_a_round(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    assert list(trace.columns) == list(TRACE)
+    assert trace["round"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert trace["test_accuracy"].notna().tolist() == [False, False, False, True, False, True]
+    assert "epsilon" not in trace.columns
+
+
+def test_the_distances_have_their_shapes(files, tmp_path):
+    with np.load(go(RUN, files, tmp_path / "run") / "distances.npz") as file:
+        shapes = {name: file[name].shape for name in file.files}
+    assert shapes == {
+        "remove_sum": (6, 3),
+        "remove_mean": (6, 3),
+        "pairwise": (6, 1),
+        "panel_remove_sum": (6, 2),
+        "panel_remove_mean": (6, 2),
+        "panel_pairwise": (6, 1),
+    }
+
+
+def test_measuring_distances_does_not_change_the_model(files, tmp_path):
+    watched = go(RUN, files, tmp_path / "watched")
+    blind = go(RUN | {"probe": {"clients": 0, "panel": 0}}, files, tmp_path / "blind")
+    assert (watched / "model.safetensors").read_bytes() == (blind / "model.safetensors").read_bytes()
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(files, tmp_path):
+    once, again, other = (
+        result(go(RUN, files, tmp_path / name, seed)) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert once == again
+    assert once[2] != other[2]
+
+
+def test_the_number_of_threads_changes_no_bit(files, tmp_path):
+    assert result(go(RUN, files, tmp_path / "one", threads=1)) == result(
+        go(RUN, files, tmp_path / "three", threads=3)
+    )
+
+
+@pytest.mark.parametrize(
+    "cohort", [{"law": "poisson", "rate": 1e-9}, {"law": "fixed", "size": 3}, {"law": "full"}], ids=str
+)
+def test_every_cohort_law_trains_even_when_nobody_comes(files, tmp_path, cohort):
+    out = go(RUN | {"cohort": cohort}, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    assert set(trace["sampling_law"]) == {cohort["law"]}
+    assert trace["test_loss"].notna().any()
+
+
+def test_a_validation_split_comes_from_the_training_examples(files):
+    run = Run.model_validate(RUN | {"validation": 30})
+    whole, held = arrays.load(files), inputs.arrays_for(run, files)
+    assert (len(held.y_train), len(held.y_test)) == (50, 30)
+    pool = {image.tobytes() for image in whole.x_train}
+    assert {image.tobytes() for image in (*held.x_train, *held.x_test)} == pool
+
+
+def test_global_dp_runs_only_the_rounds_its_budget_allows(files, tmp_path):
+    scheme = {"name": "global_dp", "clip": "median", "noise_multiplier": 1.0}
+    budget = {"epsilon": 5.0, "delta": 1e-2}
+    out = go(RUN | {"scheme": scheme | {"budget": budget}, "rounds": 50}, files, tmp_path / "run")
+    summary = json.loads((out / "summary.json").read_text())
+    assert 0 < summary["rounds"] < summary["rounds_wanted"] == 50
+
+
+INSTANCE = {"clip_l2": 0.5, "noise_multiplier": 0.1, "distances": 3}
+JOINT = {"scheme": {"name": "joint"} | INSTANCE, "local": {"name": "fedsgd", "batch_size": 4}}
+
+
+def test_instance_distances_have_a_place_for_every_step_client_and_sample(files, tmp_path):
+    local = {"name": "fedavg", "steps": 2, "batch_size": 4}
+    out = go(RUN | {"scheme": {"name": "instance"} | INSTANCE, "local": local}, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    with np.load(out / "distances.npz") as file:
+        assert sorted(file.files) == ["instance_pairwise", "instance_remove_mean", "instance_remove_sum"]
+        found = file["instance_remove_sum"]
+    assert found.shape == (6, 2, trace["cohort_size"].max(), 3)
+    present = np.isfinite(found).any(axis=(1, 3)).sum(axis=1)
+    assert present.tolist() == trace["cohort_size"].tolist()
+    assert set(trace["unit"]) == {"instance"}
+    assert trace["rate_parallel"].unique() == pytest.approx([0.4])
+    assert trace["rate_sequential"].unique() == pytest.approx([4 / 80])
+
+
+def test_a_joint_run_measures_the_norms_of_noise_free_gradients(files, tmp_path):
+    out = go(RUN | JOINT | {"cohort": {"law": "full"}, "probe": {"clients": 8}}, files, tmp_path / "run")
+    trace = pd.read_parquet(out / "trace.parquet")
+    with np.load(out / "distances.npz") as file:
+        assert "remove_mean" not in file.files
+        norms = file["remove_sum"]
+    assert norms.max(axis=1) == pytest.approx(trace["norm_max"].to_numpy())
+    assert norms.min(axis=1) == pytest.approx(trace["norm_min"].to_numpy())
+    assert trace["noise_shares"].tolist() == [7] * 6
+    assert (trace["noise_std"] == 0).all()
+    assert (norms <= 0.5).all()
+
+
+def test_nobody_in_a_round_leaves_no_instance_distances(files, tmp_path):
+    out = go(RUN | JOINT | {"cohort": {"law": "poisson", "rate": 1e-9}}, files, tmp_path / "run")
+    with np.load(out / "distances.npz") as file:
+        assert file["instance_remove_sum"].shape == (6, 1, 0, 3)
+
+
+def test_noise_of_clients_does_not_depend_on_threads_or_on_who_else_is_there(files, tmp_path):
+    assert result(go(RUN | JOINT, files, tmp_path / "one", threads=1)) == result(
+        go(RUN | JOINT, files, tmp_path / "three", threads=3)
+    )
+
+
+def test_a_batch_larger_than_a_client_stops_the_run_before_it_starts(files, tmp_path):
+    local = {"name": "fedsgd", "batch_size": 11}
+    with pytest.raises(BadInput, match=r"local\.batch_size: found 11, allowed: at most 10"):
+        go(RUN | JOINT | {"local": local}, files, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_finished_run_is_left_alone(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    before = (out / "trace.parquet").stat().st_mtime_ns
+    go(RUN, files, out)
+    assert (out / "trace.parquet").stat().st_mtime_ns == before
+
+
+def test_another_config_never_overwrites_a_finished_run(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    with pytest.raises(BadInput, match="found the finished run of another config"):
+        go(RUN | {"rounds": 7}, files, out)
+
+
+KILLED = """
+import json, sys
+from pathlib import Path
+from fedpriv.config.run import Run
+from fedpriv.local.work import Speed
+from fedpriv.train.loop import train
+run, data, dealt, out = sys.argv[1:]
+train(Run.model_validate(json.loads(run)), "tiny", 0, Path(data), Path(dealt), Path(out),
+      Speed(device="cpu", checkpoint_every=2), {"paper": "none"})
+"""
+
+
+def saved_at(state):
+    try:
+        return state.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+@pytest.mark.parametrize("scheme", [{}, JOINT, BINARY], ids=["client_dp", "joint", "dpfl_bnn"])
+def test_a_run_killed_five_times_ends_with_the_same_bits(files, tmp_path, scheme):
+    run = RUN | scheme | {"rounds": 60}
+    undisturbed = go(run, files, tmp_path / "undisturbed")
+    out = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, json.dumps(run), files, files.parent / "partition0.npz", out]
+    state, chance = out / "resume" / "state.safetensors", random.Random(0)
+
+    for _ in range(5):
+        before = saved_at(state)
+        process = subprocess.Popen(list(map(str, command)))
+        # Killed at a moment of its own choosing: some spins after it has made progress.
+        spins = chance.randrange(0, 20000)
+        while process.poll() is None and spins:
+            spins -= saved_at(state) != before
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(list(map(str, command)), check=True)
+    assert result(out) == result(undisturbed)
+    assert not state.exists()
+
+
+def test_a_state_that_cannot_be_read_is_started_over(files, tmp_path):
+    out = tmp_path / "run"
+    (out / "resume").mkdir(parents=True)
+    (out / "resume" / "state.safetensors").write_bytes(b"torn")
+    assert result(go(RUN, files, out)) == result(go(RUN, files, tmp_path / "fresh"))
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
+def test_the_schedule_goes_from_the_full_rate_to_the_final_fraction(schedule):
+    server = Server(learning_rate=0.4, schedule=schedule, final_fraction=0.25)
+    rates = [learning_rate(server, round, 11) for round in range(1, 12)]
+    assert rates[0] == pytest.approx(0.4)
+    assert rates[-1] == pytest.approx(0.4 if schedule == "constant" else 0.1)
+    assert rates == sorted(rates, reverse=True)
+    assert math.isclose(learning_rate(server, 1, 1), 0.4)
+
+
+WILD = RUN | {"scheme": "none", "server": {"learning_rate": 1e38}, "rounds": 9, "probe": {"clients": 0}}
+
+
+def test_a_run_whose_weights_are_no_longer_finite_ends_as_diverged(files, tmp_path):
+    out = go(WILD, files, tmp_path / "run")
+    told, trace = summary.load(out / "summary.json"), pd.read_parquet(out / "trace.parquet")
+    assert 0 < told["diverged"] < 9 and told["rounds"] == told["diverged"] == len(trace)
+    assert told["test_accuracy"] is None and np.isnan(trace["test_accuracy"].iloc[-1])
+
+
+def test_a_run_that_ends_well_has_not_diverged(files, tmp_path):
+    assert summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["diverged"] is None
+
+
+def test_a_summary_says_which_code_and_libraries_it_comes_from(files, tmp_path):
+    environment = summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["environment"]
+    assert environment["code"].startswith(version("fedpriv"))
+    assert environment["libraries"]["numpy"] == np.__version__
+
+
+def test_a_run_directory_has_one_process_at_a_time(files, tmp_path):
+    with (
+        checkpoint.exclusive(tmp_path / "run/resume/state.safetensors"),
+        pytest.raises(BadInput, match="found another process that trains in it"),
+    ):
+        go(RUN, files, tmp_path / "run")
+    assert go(RUN, files, tmp_path / "run").is_dir()
+    assert not (tmp_path / "run/resume/lock").exists()
+
+
+@pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(record.FILES)], ids=str)
+def test_a_finished_run_whose_files_were_removed_is_put_back_without_training(gone, files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    times = parquet.load(out / "trace.parquet")["seconds"].tolist()
+    for name in gone:
+        (out / name).unlink()
+    again = go(RUN, files, tmp_path / "run")
+    assert parquet.load(again / "trace.parquet")["seconds"].tolist() == times
+    assert record.finished(again)
+
+
+@pytest.mark.parametrize("name", record.FILES)
+def test_what_was_kept_of_a_finished_run_is_not_put_back_if_it_is_damaged(name, files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    wanted, kept = result(out), out / "resume" / name
+    content = bytearray(kept.read_bytes())
+    content[len(content) // 2] ^= 1
+    kept.write_bytes(content)
+    for one in record.FILES:
+        (out / one).unlink()
+    assert result(go(RUN, files, tmp_path / "run")) == wanted
+
+
+def test_another_run_is_trained_and_not_put_back(files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    for name in record.FILES:
+        (out / name).unlink()
+    other = go(RUN | {"rounds": 4}, files, tmp_path / "run")
+    assert len(parquet.load(other / "trace.parquet")) == 4

@@ -1,0 +1,160 @@
+"""The workflow through a real one-node Slurm: packed, killed in the middle, resumed, the same tables."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+import yaml
+from safetensors import safe_open
+from slurm.node import TOGETHER, Job, asked, jobs, missing, one_node, wait
+
+ROOT = Path(__file__).parents[2]
+# Of the demo's part of this paper the setting whose runs are in every kind of table.
+PAPER = "bdp2019"
+RUNS = [f"{PAPER}/iid_n100_{run}" for run in ("none", "dp", "joint_*")]
+TABLES = [f"tables/table{number}{kind}" for number in (2, 4) for kind in ("", "_spends")]
+# What differs on a node that nobody else uses and that keeps no accounts.
+HERE = (
+    "--slurm-no-account",
+    "--slurm-status-command=squeue",
+    "--slurm-init-seconds-before-status-checks=1",
+    "--latency-wait=5",
+)
+LIMIT = 900  # seconds: longer than on any machine that is not stuck
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(bool(missing()), reason=f"missing {', '.join(missing())}: see tests/slurm/install.sh"),
+]
+
+
+class Built(NamedTuple):
+    """The demo's part as built without Slurm and through it, where a training was killed on the way."""
+
+    alone: Path
+    through: Path
+    jobs: list[Job]  # everything that was submitted
+    killed: str  # the id of the submission that was cancelled
+    run: str  # that was being trained in it
+    saved: list[dict]  # rows of the trace in the state that the training left
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build the same on this machine and through a Slurm on it, at the same time; kill a training there."""
+    folder = tmp_path_factory.mktemp("slurm")
+    with ExitStack() as stack:
+        environment = stack.enter_context(one_node(made(folder / "node")))
+        alone = stack.enter_context(snakemake(folder / "alone", os.environ, "--cores", "1"))
+        slurm = ("--workflow-profile", "slurm", *HERE)
+        through = stack.enter_context(snakemake(folder / "through", environment, *slurm))
+        states = partial(results(folder / "through").glob, "runs/*/seed0/resume/state.safetensors")
+        wait(lambda: [*states()] or through.poll() is not None, f"{folder}/through.log", LIMIT)
+        (state,) = states()
+        with safe_open(state, framework="pt") as file:
+            saved = json.loads(file.metadata()["book"])["rows"]
+        (running,) = jobs(environment, "--states=RUNNING")
+        asked("scancel", running.id, env=environment)
+        for process, name in ((through, "through"), (alone, "alone")):
+            wait(lambda process=process: process.poll() is not None, f"{folder}/{name}.log", LIMIT)
+            assert process.returncode == 0, (folder / f"{name}.log").read_text()
+        submitted = jobs(environment, "--states=all")
+    places = results(folder / "alone"), results(folder / "through")
+    return Built(*places, submitted, running.id, state.parts[-4], saved)
+
+
+def made(folder):
+    folder.mkdir()
+    return folder
+
+
+def results(folder):
+    return folder / "results/demo" / PAPER
+
+
+def seconds(run):
+    """Return how long each round of a run took: no two trainings take the same time."""
+    return pd.read_parquet(run / "trace.parquet")["seconds"].tolist()
+
+
+@contextmanager
+def snakemake(folder, environment, *arguments):
+    """Build the demo's part of the paper in `folder`, in a process that does not outlive the block."""
+    demo = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
+    patches = {glob: patch for glob, patch in demo["patches"].items() if glob.startswith(f"{PAPER}/")}
+    (folder / "config").mkdir(parents=True)
+    (folder / "config/papers").symlink_to(ROOT / "config/papers")
+    preset = folder / "config/demo.yaml"
+    preset.write_text(yaml.safe_dump(demo | {"papers": [PAPER], "only": RUNS, "patches": patches}))
+    with folder.with_suffix(".log").open("w") as log:
+        process = subprocess.Popen(
+            [
+                *(*TOGETHER, sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile"),
+                *("--directory", folder, "--configfile", preset, *arguments, "--"),
+                *(f"results/demo/{PAPER}/{file}.md" for file in (*TABLES, "claims")),
+            ],
+            cwd=ROOT,
+            env=environment | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def packed(built, rule):
+    """Return the submissions in which jobs of this rule were packed, the first submitted first."""
+    return [job for job in built.jobs if job.comment.startswith(f"rule_{rule}_")]
+
+
+def test_the_tables_are_those_of_a_local_run(built):
+    """Byte for byte, but for the note that says on what and for how many minutes runs were computed."""
+    note = re.compile(rb"Computed on .+ minutes of training")
+    files = [*built.alone.glob("tables/*"), *built.alone.glob("claims.*")]
+    assert {file.suffix for file in files} == {".csv", ".md", ".tex", ".html"}
+    for file in files:
+        same = built.through / file.relative_to(built.alone)
+        assert note.sub(b"", same.read_bytes()) == note.sub(b"", file.read_bytes()), same
+
+
+def test_every_kind_of_table_has_a_run_that_was_trained(built):
+    for table in TABLES:
+        numbers = pd.read_csv(built.through / f"{table}.csv")
+        assert numbers.loc[numbers["run"].notna(), "value"].notna().any(), table
+
+
+def test_a_killed_training_goes_on_from_the_round_it_had_saved(built):
+    again = seconds(built.through / f"runs/{built.run}/seed0")
+    assert 0 < len(built.saved) < len(again)
+    assert again[: len(built.saved)] == [row["seconds"] for row in built.saved]
+
+
+def test_many_runs_share_a_submission_that_asks_for_one_gpu(built):
+    first, again = packed(built, "train")
+    assert len(list(built.through.glob("runs/*"))) == 5
+    assert first.gpus == again.gpus == "gres:gpu:1"
+    assert all(job.gpus == "N/A" for job in built.jobs if job not in (first, again))
+
+
+def test_a_retry_asks_for_more_memory(built):
+    first, again = packed(built, "train")
+    assert (first.id, first.state, again.state) == (built.killed, "CANCELLED", "COMPLETED")
+    assert mebibytes(again) == 2 * mebibytes(first)
+
+
+def mebibytes(job):
+    return int(job.memory.removesuffix("M"))
