@@ -63,10 +63,10 @@ def test_a_mark_ends_with_its_paragraph_or_at_the_next_mark():
     assert deviations.marks(source) == ["one line.", "two.", "three four"]
 
 
-def test_the_page_on_the_architecture_explains_every_column_of_a_trace():
-    page = (ROOT / "docs/architecture.md").read_text()
-    rows = re.findall(r"^\| (`.+?) \|", page.split("## Columns")[1], re.MULTILINE)
-    assert set(TRACE) == {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+def test_the_page_on_traces_explains_every_column_and_ends_no_cell_with_nothing():
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+?) \|", PAGES[ROOT / "docs/trace.md"], re.MULTILINE)
+    assert {name: dtype for name, dtype, _ in rows} == TRACE
+    assert all(meaning.strip() for *_, meaning in rows)
 
 
 def test_the_page_of_a_paper_has_its_kept_tables_figures_and_verdicts():
