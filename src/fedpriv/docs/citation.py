@@ -46,20 +46,20 @@ def author(one: Author | str) -> dict[str, str]:
 
 def reference(paper: Paper) -> dict[str, Any]:
     """Return a published paper as an entry of `references`; what is not known of it is left out."""
-    venue = {"journal": paper.venue}
-    if paper.type == "conference-paper":
-        venue = {"conference": {"name": paper.venue}}
-    return {
+    entry: dict[str, Any] = {
         "type": paper.type,
         "title": paper.title,
         "authors": [author(one) for one in paper.authors],
         "year": paper.year,
         "url": paper.url,
-        **(venue if paper.venue else {}),
-        **({"publisher": {"name": paper.publisher}} if paper.publisher else {}),
-        **({"isbn": paper.isbn} if paper.isbn else {}),
-        **({"doi": paper.doi} if paper.doi else {}),
     }
+    if paper.venue:
+        conference = paper.type == "conference-paper"
+        entry |= {"conference": {"name": paper.venue}} if conference else {"journal": paper.venue}
+    if paper.publisher:
+        entry["publisher"] = {"name": paper.publisher}
+    known = {"isbn": paper.isbn, "doi": paper.doi}
+    return entry | {name: value for name, value in known.items() if value}
 
 
 def citation(papers: Mapping[str, Paper]) -> str:

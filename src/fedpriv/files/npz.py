@@ -12,6 +12,19 @@ from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.files.seal import OPEN, check, seal
 
+# All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError, one that
+# declares more than any machine holds a MemoryError.
+DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
 
 def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
     """Write `arrays` to `path` atomically, sealed, and return it; equal arrays give equal bytes."""
@@ -48,12 +61,7 @@ def everything(path: Path, allowed: str) -> dict[str, np.ndarray]:
             return {key: file[key] for key in file.files}
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
-    # All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError,
-    # one that declares more than any machine holds a MemoryError.
-    except (
-        *(OSError, EOFError, ValueError, TypeError, RuntimeError, MemoryError),
-        *(zipfile.BadZipFile, zlib.error),
-    ) as error:
+    except DAMAGED as error:
         raise BadInput(
             f"{path}: found an unreadable file ({error}), allowed: {allowed}; delete it and rerun"
         ) from error

@@ -25,8 +25,11 @@ WORDS = {
 }
 # What neighbours differ in, in words.
 SENSITIVITIES = {
-    **{"C": "sensitivity C", "2C": "sensitivity 2C"},
-    **{"bit": "one bit", "bits": "all bits", "all": "everything sent"},
+    "C": "sensitivity C",
+    "2C": "sensitivity 2C",
+    "bit": "one bit",
+    "bits": "all bits",
+    "all": "everything sent",
 }
 # Sensitivity -> who counts it, from randomised response and from Gaussian noise.
 OF_BITS = {"bit": ("rdp", "rdp_tight", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
