@@ -12,8 +12,8 @@ from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.files.seal import OPEN, check, seal
 
-# All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError, one that
-# declares more than any machine holds a MemoryError.
+# All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError, one
+# that declares more than any machine holds a MemoryError.
 DAMAGED = (
     OSError,
     EOFError,
