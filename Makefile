@@ -48,7 +48,7 @@ check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, links, the 
 	@find Snakefile workflow src tests -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 300 {print $$2 ": " $$1 " lines, allowed: 300"; long = 1} END {exit long}'
 
-docs: $(INSTALLED) ## write what is generated: pages of docs/, CITATION.cff, codecheck.yml
+docs: $(INSTALLED) ## write what is generated: pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
 
 clean: ## remove the demo's results and what the tools left behind

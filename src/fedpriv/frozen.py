@@ -1,10 +1,19 @@
 """Values read from YAML: immutable, no unknown keys, chosen by name from plain dicts."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 from reprlib import Repr
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput
@@ -39,7 +48,8 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
             )
         return kind.model_validate(value)
 
-    return BeforeValidator(build)
+    names = Annotated[str, WithJsonSchema({"enum": [*registry]})]
+    return BeforeValidator(build, json_schema_input_type=reduce(or_, registry.values(), names))
 
 
 def parse(build: Callable[[Any], T], value: Any, where: str) -> T:

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from support.tiny_paper import tiny_paper
 
 from fedpriv.account import moments
 from fedpriv.config.names import partition_id
-from fedpriv.config.plan import load_preset, make_plan, merge
+from fedpriv.config.plan import load_preset, make_plan
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput
 from fedpriv.report.declared_tables import BudgetTable, JointTable
@@ -125,28 +123,21 @@ def test_planning_imports_neither_torch_nor_pandas():
     assert not {"torch", "pandas", "matplotlib", "scipy", "dp_accounting"} & set(loaded.stdout.split())
 
 
-keys = st.sampled_from(["a", "b", "c"])
-trees = st.recursive(st.integers(), lambda inner: st.dictionaries(keys, inner, max_size=3), max_leaves=8)
+def test_a_patch_lies_over_a_run_that_lies_over_its_parts_that_lie_over_the_defaults(plan_of):
+    parts = {"slow": {"rounds": 3, "validation": 4, "evaluate_every": 5, "scheme": {"name": "none"}}}
+    declared = {
+        "plain": {"uses": ["slow"], "validation": 6, "evaluate_every": 7},
+        "private": PAPER["runs"]["private"],
+    }
+    plan = plan_of({"patches": {"plain": {"evaluate_every": 8}}}, parts=parts, runs=declared)
+    run = plan.runs["small"]["plain"]
+    assert (run.dataset, run.rounds, run.validation, run.evaluate_every) == ("mnist", 3, 6, 8)
 
 
-@given(trees, trees)
-def test_merging_is_idempotent_and_the_upper_layer_wins(below, above):
-    merged = merge(below, above)
-    assert merge(merged, above) == merged
-    assert merge({}, above) == above
-    if not isinstance(above, dict):
-        assert merged == above
-
-
-def test_options_of_the_same_kind_merge():
-    below = {"law": "iid", "clients": 100, "examples": 600}
-    assert merge(below, {"clients": 20}) == {"law": "iid", "clients": 20, "examples": 600}
-    assert merge({"clients": 100}, {"law": "iid"}) == {"clients": 100, "law": "iid"}
-
-
-@pytest.mark.parametrize("key", ["law", "name"])
-def test_another_kind_replaces_all_options_of_the_one_below(key):
-    assert merge({key: "a", "x": 1}, {key: "b", "y": 2}) == {key: "b", "y": 2}
+def test_a_family_is_planned_as_the_runs_it_stands_for(plan_of):
+    family = {"over": {"name": ["plain", "private"]}, "uses": ["{name}"]}
+    planned = plan_of(parts=PAPER["runs"], runs={"{name}": family})
+    assert planned.runs == plan_of().runs
 
 
 def test_patches_change_the_runs_that_they_match_in_their_order(plan_of):

@@ -10,7 +10,8 @@ import yaml
 
 from fedpriv.docs import citation
 from fedpriv.errors import BadInput
-from fedpriv.paper.paper import Paper, load_paper, papers_in
+from fedpriv.paper.paper import Paper, load_paper
+from fedpriv.paper.read import papers_in
 
 ROOT = Path(__file__).parents[2]
 PAPERS = {name: load_paper(name, ROOT / "config/papers") for name in papers_in(ROOT / "config/papers")}

@@ -15,10 +15,10 @@ import msgpack
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import torch
 from PIL import Image
-import pyarrow.parquet
 from support.photos import TINY, lay, table
 
 from fedpriv import partition

@@ -1,20 +1,21 @@
-"""The pages of docs/ that are generated: every config key, every column of a trace, every
-departure from a paper, a page a paper.
+"""What is generated: pages of every config key, every column of a trace, every departure from a paper, and
+each paper; JSON schemas for editors.
 
 `python -m fedpriv.docs` writes them in the root of the repository; a test compares them with those there.
 """
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, keys, papers
+from fedpriv.docs import columns, deviations, keys, papers, schema
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """Return each generated page's path and text."""
+    """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
         docs / "config.md": keys.page(),
         docs / "trace.md": columns.page(),
         docs / "deviations.md": deviations.page(root),
+        **schema.pages(root),
         **{docs / "papers" / f"{name}.md": text for name, text in papers.pages(root).items()},
     }

@@ -12,7 +12,8 @@ import yaml
 
 from fedpriv import __version__
 from fedpriv.errors import BadInput
-from fedpriv.paper.paper import Author, Paper, load_paper, papers_in
+from fedpriv.paper.paper import Author, Paper, load_paper
+from fedpriv.paper.read import papers_in
 
 TITLE = "fedpriv: experiments on private federated learning, from raw data to printed tables"
 OURS = "The fedpriv authors"

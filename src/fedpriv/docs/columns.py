@@ -11,8 +11,8 @@ HEAD = """\
 This page is generated from `fedpriv.trace` by `make docs`; do not edit it.
 
 A row of `trace.parquet` is a round. Where a scheme does not fill a column in, it holds the value that says
-so; a column without one is filled in by the loop in every round. What is measured ({measured}) differs between
-two runs that are otherwise bit-identical.
+so; a column without one is filled in by the loop in every round. What is measured ({measured}) differs
+between two runs that are otherwise bit-identical.
 
 | column | dtype | says | where a scheme says nothing |
 |---|---|---|---|

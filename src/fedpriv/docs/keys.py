@@ -15,6 +15,7 @@ from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper
+from fedpriv.paper.parts import DeclaredRun
 from fedpriv.partition import PARTITIONS
 from fedpriv.report.checks import CHECKS
 from fedpriv.report.declared import FIGURES, TABLES
@@ -59,7 +60,7 @@ def allowed(values: dict[str, Any]) -> str:
     if kind == "array":
         return f"list of {allowed(values.get('items', {}))}"
     if kind == "object":
-        inner = values.get("additionalProperties")
+        inner = next(iter(values.get("patternProperties", {}).values()), values.get("additionalProperties"))
         return f"map to {allowed(inner)}" if isinstance(inner, dict) else "map"
     limits = [f"{sign} {values[bound]:g}" for bound, sign in BOUNDS.items() if bound in values]
     pattern = f" like `{values['pattern']}`" if "pattern" in values else ""
@@ -153,5 +154,5 @@ def sections(cls: type[Frozen], seen: set[type[Frozen]], title: str, skip: str =
 def page() -> str:
     """Return docs/config.md."""
     seen: set[type[Frozen]] = set()
-    pages = [part for cls in (Preset, Paper, Run) for part in sections(cls, seen, cls.__name__)]
+    pages = [part for cls in (Preset, Paper, DeclaredRun, Run) for part in sections(cls, seen, cls.__name__)]
     return "\n".join([HEAD, *pages])

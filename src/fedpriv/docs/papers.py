@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.paper.paper import Paper, load_paper, papers_in
+from fedpriv.paper.paper import Paper, load_paper
+from fedpriv.paper.read import papers_in
 from fedpriv.report.declared_figures import FigureSpec
 from fedpriv.report.figures import titled
 from fedpriv.report.rows import TableSpec

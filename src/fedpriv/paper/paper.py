@@ -7,7 +7,8 @@ from pydantic import Field, SerializeAsAny
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Frozen, Name, chosen_from, parse
-from fedpriv.paper.read import read_folder
+from fedpriv.paper.parts import Part, runs_of
+from fedpriv.paper.read import papers_in, read_folder
 from fedpriv.report.claim import Claim
 from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.report.declared_figures import FigureSpec
@@ -40,7 +41,8 @@ class Paper(Frozen):
     isbn: str = ""
     doi: str = ""
     defaults: dict[str, Any] = {}
-    runs: dict[Name, dict[str, Any]]
+    parts: dict[Name, Part] = {}  # fragments that runs share
+    runs: dict[Name, dict[str, Any]]  # each a [DeclaredRun](#declaredrun)
     tables: dict[Name, Annotated[SerializeAsAny[TableSpec], chosen_from(TABLES, "kind")]] = {}
     figures: dict[Name, Annotated[SerializeAsAny[FigureSpec], chosen_from(FIGURES, "kind")]] = {}
     claims: tuple[Claim, ...] = ()
@@ -53,18 +55,15 @@ class Paper(Frozen):
         return ", ".join(map(str, self.authors))
 
 
-def papers_in(folder: Path) -> list[str]:
-    """Return the names of the papers in `folder`, each a folder of its own."""
-    return sorted(path.parent.name for path in folder.glob("*/paper.yaml"))
-
-
 def load_paper(name: str, folder: Path) -> Paper:
     """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
     path = folder / name
     if not (path / "paper.yaml").exists():
         there = ", ".join(papers_in(folder)) or "none"
         raise BadInput(f"papers: found {name}, allowed: {there} (the folders in {folder})")
-    paper = parse(Paper.model_validate, read_folder(path), str(path))
+    content = read_folder(path)
+    content |= {"runs": runs_of(content, str(path))}
+    paper = parse(Paper.model_validate, content, str(path))
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {paper.paper}, allowed: {name}, as the folder is called")
     for kind in ("tables", "figures"):

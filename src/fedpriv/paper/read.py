@@ -1,14 +1,92 @@
-"""YAML files as mappings, and one mapping laid over another."""
+"""The YAML of presets and papers, without what a reader would misread, and one layer laid over another."""
 
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, require_known
 
+FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 DISCRIMINATORS = ("name", "law")
-PARTS = ("paper", "runs", "tables", "figures", "claims")  # the files of a paper's folder
+# The anchors that papers still have, in runs.yaml for tables.yaml and figures.yaml and in tables.yaml itself.
+ANCHORS = {"columns", "spends", "keys", "table1", "table2", "table3", "table4"}
+
+
+class Loader(yaml.SafeLoader):
+    """The safe loader, but a key stands once in a mapping, and anchors may be refused."""
+
+    def __init__(self, text: str, path: Path, anchors: dict[str, yaml.Node] | None) -> None:
+        super().__init__(text)
+        self.path = path
+        self.anchors = {} if anchors is None else anchors
+        self.refuses_anchors = anchors is not None
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()
+        if (
+            self.refuses_anchors
+            and isinstance(event, yaml.NodeEvent)
+            and event.anchor not in (None, *ANCHORS)
+        ):
+            sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
+            raise self.refused(event, f"{sign}{event.anchor}", "no anchors; runs share `parts`")
+        return super().compose_node(parent, index)
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in seen:
+                    raise self.refused(key, f"{key.value} twice", "every key once")
+                seen.add((key.tag, key.value))
+        return node
+
+    def refused(self, at: yaml.Event | yaml.Node, found: str, allowed: str) -> BadInput:
+        """Return the error that names the line."""
+        return BadInput(f"{self.path}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
+
+
+def read_yaml(path: Path, anchors: dict[str, yaml.Node] | None = None) -> dict[str, Any]:
+    """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it.
+
+    Where `anchors` is given, those of `ANCHORS` are kept in it, and all others are BadInput.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: found no UTF-8 at byte {error.start}, allowed: a YAML file") from None
+    try:
+        content = Loader(text, path, anchors).get_single_data()
+    except RecursionError:
+        raise BadInput(f"{path}: found keys within keys without end, allowed: a preset or a paper") from None
+    except yaml.YAMLError as error:
+        raise BadInput(f"{path}: found no YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise BadInput(f"{path}: found {type(content).__name__}, allowed: a mapping of keys")
+    return content
+
+
+def read_folder(folder: Path) -> dict[str, Any]:
+    """Return what the files of a paper's folder say together; a key is of one file."""
+    require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
+    content: dict[str, Any] = {}
+    source: dict[str, str] = {}
+    anchors: dict[str, yaml.Node] = {}  # of all files, while tables name anchors of runs
+    for file in (name for name in FILES if (folder / name).exists()):
+        for key, value in read_yaml(folder / file, anchors).items():
+            if key in content:
+                raise BadInput(f"{folder}: {key}: found in {source[key]} and {file}, allowed: in one of them")
+            content[key], source[key] = value, file
+    return content
+
+
+def papers_in(folder: Path) -> list[str]:
+    """Return the names of the papers in `folder`, each a folder of its own."""
+    return sorted(path.parent.name for path in folder.glob("*/paper.yaml"))
 
 
 def merge(below: Any, above: Any) -> Any:
@@ -18,32 +96,3 @@ def merge(below: Any, above: Any) -> Any:
     if any(below.get(key, above.get(key)) != above.get(key, below.get(key)) for key in DISCRIMINATORS):
         return above
     return below | {key: merge(below[key], value) if key in below else value for key, value in above.items()}
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None
-    return parse_yaml(text, path)
-
-
-def read_folder(folder: Path) -> dict[str, Any]:
-    """Return the mapping that the files of a paper's folder are together."""
-    files = [folder / f"{part}.yaml" for part in PARTS]
-    text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
-    return parse_yaml(text, folder)
-
-
-def parse_yaml(text: str, path: Path) -> dict[str, Any]:
-    """Return the mapping that a text is."""
-    try:
-        content = yaml.safe_load(text)
-    except RecursionError:
-        raise BadInput(f"{path}: found keys within keys without end, allowed: a preset or a paper") from None
-    except yaml.YAMLError as error:
-        raise BadInput(f"{path}: found no YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict):
-        raise BadInput(f"{path}: found {type(content).__name__}, allowed: a mapping of keys")
-    return content

@@ -126,7 +126,7 @@ def _from_words(value: Any) -> Any:
     return read
 
 
-SpendChoice = Annotated[Choice, BeforeValidator(_from_words)]
+SpendChoice = Annotated[Choice, BeforeValidator(_from_words, json_schema_input_type=str | Choice)]
 
 
 Accuracy = Annotated[float, Field(ge=0, le=1)]

@@ -1,0 +1,116 @@
+"""JSON schemas of presets and of the files of a paper, for editors: what the classes that read them say."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from fedpriv.config.preset import Preset
+from fedpriv.config.run import Run
+from fedpriv.docs.keys import remarks
+from fedpriv.paper.paper import Paper
+from fedpriv.paper.parts import DeclaredRun, Part
+
+Schema = dict[str, Any]
+
+# File of a paper -> its keys; all others are in paper.yaml.
+KEYS = {
+    "runs": ("anchors", "defaults", "parts", "runs"),
+    "tables": ("tables",),
+    "figures": ("figures",),
+    "claims": ("claims",),
+}
+
+
+class Whole(GenerateJsonSchema):
+    """Every key with the comment beside it; where a kind is chosen, the key that chooses is required."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def dict_schema(self, schema: Any) -> Schema:
+        made = super().dict_schema(schema)
+        return made | {"additionalProperties": False} if "patternProperties" in made else made
+
+    def model_schema(self, schema: Any) -> Schema:
+        made = super().model_schema(schema)
+        del made["title"]
+        for key, remark in remarks(schema["cls"]).items():
+            if key in made.get("properties", ()):
+                made["properties"][key]["description"] = remark
+        kinds = [key for key, one in made.get("properties", {}).items() if "const" in one]
+        if required := [*kinds, *made.get("required", ())]:
+            made["required"] = required
+        return made
+
+
+class Fragment(Whole):
+    """The same of what is laid over something: nothing is required."""
+
+    def model_schema(self, schema: Any) -> Schema:
+        made = super().model_schema(schema)
+        made.pop("required", None)
+        return made
+
+
+def laid_over() -> Schema:
+    """Return the definitions of a fragment of a run, of a part, and of a run as a paper declares it."""
+    run = Run.model_json_schema(schema_generator=Fragment)
+    defs = run.pop("$defs") | {"Run": run}
+    keys = {key: {"$ref": f"#/$defs/Run/properties/{key}"} for key in run["properties"]}
+    for cls in (Part, DeclaredRun):
+        made = cls.model_json_schema(schema_generator=Fragment)
+        defs[cls.__name__] = made | {"properties": made["properties"] | keys, "additionalProperties": False}
+    return defs
+
+
+def map_to(name: str) -> Schema:
+    """Return the schema of a map from any name to a definition."""
+    return {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{name}"}}
+
+
+def mapping(properties: Schema, required: Iterable[str], defs: Schema) -> Schema:
+    """Return the schema of a mapping with no other keys, and with those definitions that it refers to."""
+    found: Schema = {}
+    todo = [properties]
+    while todo:
+        for name in re.findall(r'"#/\$defs/(\w+)', json.dumps(todo.pop())):
+            if name not in found:
+                found[name] = defs[name]
+                todo.append(defs[name])
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [key for key in required if key in properties],
+        "additionalProperties": False,
+        "$defs": dict(sorted(found.items())),
+    }
+
+
+def schemas() -> dict[str, Schema]:
+    """Return the schema of a preset and of each file of a paper, by name."""
+    fragments = laid_over()
+    preset = Preset.model_json_schema(schema_generator=Whole)
+    paper = Paper.model_json_schema(schema_generator=Whole)
+    elsewhere = {key for keys in KEYS.values() for key in keys}
+    files = {"paper": [key for key in paper["properties"] if key not in elsewhere], **KEYS}
+    made = {
+        name: mapping({key: paper["properties"][key] for key in keys}, paper["required"], paper["$defs"])
+        for name, keys in files.items()
+    }
+    runs = made["runs"]["properties"] | {"defaults": {"$ref": "#/$defs/Run"}, "runs": map_to("DeclaredRun")}
+    made["runs"] = mapping(runs, ["runs"], fragments)
+    patched = preset["properties"] | {"patches": map_to("Run")}
+    made["preset"] = mapping(patched, preset["required"], preset["$defs"] | fragments)
+    return made
+
+
+def pages(root: Path) -> dict[Path, str]:
+    """Return the path and the text of each schema."""
+    return {
+        root / "config" / "schema" / f"{name}.json": json.dumps(one, indent=1, ensure_ascii=False) + "\n"
+        for name, one in schemas().items()
+    }

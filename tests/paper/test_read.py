@@ -1,0 +1,120 @@
+"""YAML is read without what a reader would misread; layers are laid over layers."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from trees import agreeing, trees
+
+from fedpriv.errors import BadInput
+from fedpriv.paper.read import ANCHORS, FILES, merge, papers_in, read_folder, read_yaml
+
+PAPERS = Path(__file__).parents[2] / "config" / "papers"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that reads a paper of these files, by their names without `.yaml`."""
+
+    def written(**files):
+        for name, text in files.items():
+            (tmp_path / f"{name}.yaml").write_text(text)
+        return read_folder(tmp_path)
+
+    return written
+
+
+@given(trees, trees)
+def test_merging_is_idempotent_and_the_upper_layer_wins(below, above):
+    merged = merge(below, above)
+    assert merge(merged, above) == merged
+    assert merge({}, above) == above
+    if not isinstance(above, dict):
+        assert merged == above
+
+
+@given(agreeing(3))
+def test_layers_that_agree_may_be_merged_in_any_grouping_and_order(layers):
+    one, two, three = layers
+    assert merge(merge(one, two), three) == merge(one, merge(two, three))
+    assert merge(one, two) == merge(two, one)
+
+
+def test_options_of_the_same_kind_merge():
+    below = {"law": "iid", "clients": 100, "examples": 600}
+    assert merge(below, {"clients": 20}) == {"law": "iid", "clients": 20, "examples": 600}
+    assert merge({"clients": 100}, {"law": "iid"}) == {"clients": 100, "law": "iid"}
+
+
+@pytest.mark.parametrize("key", ["law", "name"])
+def test_another_kind_replaces_all_options_of_the_one_below(key):
+    assert merge({key: "a", "x": 1}, {key: "b", "y": 2}) == {key: "b", "y": 2}
+
+
+def test_the_files_of_a_paper_say_together_what_one_file_would(read):
+    assert read(paper="paper: x", runs="runs: {a: {}}") == {"paper": "x", "runs": {"a": {}}}
+
+
+@pytest.mark.parametrize("text", ["runs: {}\nrounds: 1\nruns: {}", "a:\n  b: {runs: 1, c: 2, 'runs': 3}"])
+def test_a_key_given_twice_in_a_mapping_is_refused_with_its_line(tmp_path, text):
+    path = tmp_path / "preset.yaml"
+    path.write_text(text)
+    line = len(text.splitlines())
+    with pytest.raises(BadInput) as error:
+        read_yaml(path)
+    assert str(error.value) == f"{path}: line {line}: found runs twice, allowed: every key once"
+
+
+def test_the_same_key_in_different_mappings_is_no_key_twice(read):
+    assert read(paper="a: {runs: 1}\nb: {runs: 1}\n1: x\n'1': y")["b"] == {"runs": 1}
+
+
+def test_a_key_in_two_files_of_a_paper_is_refused_naming_both(read, tmp_path):
+    with pytest.raises(BadInput) as error:
+        read(paper="paper: x\nruns: {}", runs="runs: {}")
+    expected = f"{tmp_path}: runs: found in paper.yaml and runs.yaml, allowed: in one of them"
+    assert str(error.value) == expected
+
+
+def test_a_file_that_is_none_of_a_papers_is_refused(read):
+    with pytest.raises(BadInput, match=r"found run\.yaml, allowed: paper\.yaml, runs\.yaml"):
+        read(paper="paper: x", run="runs: {}")
+
+
+@pytest.mark.parametrize(
+    "text, found", [("x: 1\na: &here {b: 1}", "&here"), ("x: 1\n<<: *there", r"\*there")]
+)
+def test_an_anchor_or_alias_in_a_paper_is_refused_with_its_line(read, text, found):
+    with pytest.raises(BadInput, match=rf"runs\.yaml: line 2: found {found}, allowed: no anchors") as error:
+        read(runs=text)
+    assert "\n" not in str(error.value)
+
+
+def test_a_preset_may_have_anchors(tmp_path):
+    (tmp_path / "preset.yaml").write_text("a: &here {b: 1}\nc: *here")
+    assert read_yaml(tmp_path / "preset.yaml")["c"] == {"b": 1}
+
+
+def test_only_those_anchors_are_allowed_that_a_paper_still_has():
+    said = "\n".join((PAPERS / name / file).read_text() for name in papers_in(PAPERS) for file in there(name))
+    assert set(re.findall(r" &(\w+)$", said, re.MULTILINE)) == ANCHORS
+
+
+def there(name):
+    return [file for file in FILES if (PAPERS / name / file).exists()]
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
+    (tmp_path / "preset.yaml").write_bytes(b"preset: \xff")
+    with pytest.raises(BadInput, match="found no UTF-8 at byte 8"):
+        read_yaml(tmp_path / "preset.yaml")
+
+
+@given(st.dictionaries(st.sampled_from("abc"), trees, max_size=3))
+def test_a_paper_without_anchors_reads_as_it_was_written(tmp_path_factory, content):
+    folder = tmp_path_factory.mktemp("paper")
+    (folder / "paper.yaml").write_text(yaml.safe_dump(content))
+    assert read_folder(folder) == content
