@@ -14,6 +14,7 @@ import torch
 from fedpriv.local.optimiser import OptimizerState
 from fedpriv.local.work import FedAvg
 from fedpriv.mechanisms.private_gradient import Gradient
+from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import Model
 from fedpriv.models.flat import Layout, Shapes, layout
 from fedpriv.models.sign import signs
@@ -59,6 +60,13 @@ class Task:
         drawn = signs(weights[..., :bits], None if uniforms is None else uniforms[..., :bits])
         return torch.cat([drawn, weights[..., bits:]], dim=-1)
 
+    def upload(
+        self, weights: torch.Tensor, uniforms: torch.Tensor | None, sent: torch.Tensor, send_weights: bool
+    ) -> torch.Tensor:
+        """Return what is sent after local steps from `sent` to `weights` `[..., d]`: these, or the change."""
+        used = self.effective(weights, uniforms)
+        return used if send_weights else used - sent
+
 
 class ClientState(NamedTuple):
     """What a persistent client goes on from, changed in place by its work: weights `[d]` and memory."""
@@ -81,6 +89,16 @@ class Client(NamedTuple):
         if self.signs is None:
             return None
         return torch.from_numpy(self.signs.random((steps + 1, numbers), dtype=np.float32))
+
+    def one_batch(self, batch_size: int | None) -> np.ndarray:
+        """Return the rows of one gradient: a Poisson batch of that expected size, or all."""
+        if not batch_size or not len(self.rows):
+            return self.rows
+        return self.rows[poisson_batch(len(self.rows), batch_size, self.rng)]
+
+    def mini_batches(self, work: FedAvg) -> list[np.ndarray]:
+        """Return the rows of every local step, in order."""
+        return [self.rows[batch] for batch in batches(work, len(self.rows), self.rng)]
 
     def snapshot(self) -> Callable[[], None]:
         """Return what puts the streams back to where they are now."""

@@ -19,7 +19,6 @@ from fedpriv.local.client import (
     ClientState,
     Task,
     as_floats,
-    batches,
     collect_results,
     update_running_statistics,
 )
@@ -27,7 +26,6 @@ from fedpriv.local.optimiser import OptimizerState, add_penalty, initial_optimiz
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
-from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models.flat import unflatten
 
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
@@ -127,10 +125,7 @@ class GpuBackend:
         self, private_gradient: PrivateGradient, weights: torch.Tensor, clients: Sequence[Client]
     ) -> tuple[list[Gradient], torch.Tensor]:
         """Return a private gradient of each client at its row of `weights` `[c, d]`, and the losses."""
-        batches = [
-            client.rows[poisson_batch(len(client.rows), private_gradient.batch_size, client.rng)]
-            for client in clients
-        ]
+        batches = [client.one_batch(private_gradient.batch_size) for client in clients]
         x, y, weight = self._gather(batches, private_gradient.batch_size)
         each = vmap(vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0)))
         totals = rows = weights.new_zeros(len(clients), 0, weights.shape[1])  # unless they are needed
@@ -171,14 +166,7 @@ class GpuBackend:
             private, losses = self._private(private_gradient, flat.expand(len(clients), -1), clients)
             noisy, clean = (torch.stack(rows) for rows in list(zip(*private, strict=True))[:2])
             return -noisy, -clean, losses, [[one] for one in private]
-        rows = [client.rows for client in clients]
-        if work.batch_size:
-            rows = [
-                client.rows[poisson_batch(len(client.rows), work.batch_size, client.rng)]
-                if len(client.rows)
-                else client.rows
-                for client in clients
-            ]
+        rows = [client.one_batch(work.batch_size) for client in clients]
         x, y, weight = self._gather(rows, work.batch_size)
         gradients, losses = vmap(grad_and_value(self._loss), in_dims=(None, 0, 0, 0))(flat, x, y, weight)
         return -gradients, -gradients, losses, []
@@ -196,19 +184,16 @@ class GpuBackend:
         if private_gradient:
             losses, private = self._private_steps(work, private_gradient, kept, clients)
         else:
-            plans = [batches(work, len(client.rows), client.rng) for client in clients]
+            plans = [client.mini_batches(work) for client in clients]
             steps = max(map(len, plans))
             drawn = [
                 client.uniforms(len(plan), len(flat)) for client, plan in zip(clients, plans, strict=True)
             ]
-            rows = [
-                [client.rows[batch] for batch in plan] for client, plan in zip(clients, plans, strict=True)
-            ]
             uniforms = self._padded(drawn, steps)
-            losses = self._steps(work, flat, kept, rows, uniforms, steps)
-        sent = self.task.effective(kept.weights, None if uniforms is None else uniforms[:, -1])
+            losses = self._steps(work, flat, kept, plans, uniforms, steps)
+        last = None if uniforms is None else uniforms[:, -1]
         self._remember(kept, clients)
-        sent = sent if send_weights else sent - flat
+        sent = self.task.upload(kept.weights, last, flat, send_weights)
         return sent, sent, losses, private
 
     def _start(self, flat: torch.Tensor, clients: Sequence[Client]) -> ClientState:

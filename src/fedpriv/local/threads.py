@@ -23,7 +23,6 @@ from fedpriv.local.client import (
     ClientState,
     Task,
     as_floats,
-    batches,
     collect_results,
     update_running_statistics,
 )
@@ -32,7 +31,6 @@ from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.machine.allocator import keep_buffers
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
-from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
 from fedpriv.models.native import small_net
@@ -147,8 +145,7 @@ class CpuBackend:
         self, private_gradient: PrivateGradient, flat: torch.Tensor, client: Client
     ) -> tuple[Gradient, float]:
         """Return one private gradient at `flat` and the loss on its batch; the first examples are sampled."""
-        batch = poisson_batch(len(client.rows), private_gradient.batch_size, client.rng)
-        rows = torch.from_numpy(client.rows[batch])
+        rows = torch.from_numpy(client.one_batch(private_gradient.batch_size))
         total = torch.zeros_like(flat)
         # Only examples whose gradient is needed by itself are worked on one by one.
         alone = rows if private_gradient.example_clip_l2 else rows[: private_gradient.samples]
@@ -184,9 +181,7 @@ class CpuBackend:
             update.copy_(-gradient.noisy)
             clean.copy_(-gradient.clean)
             return loss, [gradient]
-        rows = torch.from_numpy(client.rows)
-        if work.batch_size and len(rows):
-            rows = rows[torch.from_numpy(poisson_batch(len(rows), work.batch_size, client.rng))]
+        rows = torch.from_numpy(client.one_batch(work.batch_size))
         return self._add_gradient(flat, rows, update, work.batch_size or len(rows), sign=-1.0)[0], []
 
     def _fedavg(
@@ -204,12 +199,12 @@ class CpuBackend:
         if private_gradient:
             loss, private = self._private_steps(work, private_gradient, kept, client)
         else:
-            plan = [client.rows[batch] for batch in batches(work, len(client.rows), client.rng)]
+            plan = client.mini_batches(work)
             uniforms = client.uniforms(len(plan), len(flat))
             steps = self._native_steps if self.net and work.optimizer == "adam" else self._steps
             loss = steps(work, flat, kept, plan, uniforms) if plan else 0.0
-        sent = self.task.effective(kept.weights, None if uniforms is None else uniforms[-1])
-        update.copy_(sent if send_weights else sent - flat)
+        last = None if uniforms is None else uniforms[-1]
+        update.copy_(self.task.upload(kept.weights, last, flat, send_weights))
         return loss, private
 
     def _private_steps(
