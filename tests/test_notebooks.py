@@ -12,7 +12,8 @@ from report.made_runs import write_run
 
 from fedpriv.account import calibrate
 from fedpriv.paper.paper import load_paper
-from fedpriv.report import claims, tables
+from fedpriv.report import tables
+from fedpriv.report.claims import write as claims
 from fedpriv.report.collect import collect
 
 ROOT = Path(__file__).parents[1]

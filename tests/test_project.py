@@ -50,7 +50,7 @@ def test_make_help_names_every_target():
         ("fedpriv.report.collect", ["torch"]),
         ("fedpriv.report.tables", ["torch"]),
         ("fedpriv.report.figures", ["torch"]),
-        ("fedpriv.report.claims", ["torch"]),
+        ("fedpriv.report.claims.write", ["torch"]),
         ("fedpriv.cli.app", ["torch", "pandas", "numpy"]),
     ],
 )

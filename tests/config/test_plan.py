@@ -37,7 +37,7 @@ PAPER = tiny_paper(
             "id": "accuracy",
             "place": "section 1",
             "text": "It is accurate.",
-            "check": {"name": "published_accuracy", "tables": ["table1"], "column": "dp"},
+            "check": {"that": {"accuracy": "dp"}, "at_least": {"published": "dp"}, "tables": ["table1"]},
         }
     ],
 )
@@ -237,8 +237,8 @@ CHECK = ("claims", 0, "check")
         (("tables", "table1", "columns", "dp", "spend"), "bayesian product", ("bayesian", "distance")),
         ((*CHECK, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),
         ((*CHECK, "clients"), [1000], ("claims.accuracy", "clients", "1000", "100")),
-        ((*CHECK, "column"), "bdp", ("claims.accuracy", "column", "bdp", "dp")),
-        ((*CHECK, "name"), "magic", ("magic", "accuracy_gain")),
+        ((*CHECK, "that"), {"accuracy": "bdp"}, ("claims.accuracy", "column", "bdp", "dp")),
+        ((*CHECK, "that"), {"magic": "dp"}, ("that", "magic", "accuracy", "gain")),
         (("runs", "Plain"), {}, ("runs", "Plain")),
         (("paper",), "big", ("paper", "big", "small")),
     ],

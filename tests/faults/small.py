@@ -12,7 +12,8 @@ from fedpriv.files import npz, parquet, summary
 from fedpriv.frozen import parse
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
-from fedpriv.report import claims, figures, tables
+from fedpriv.report import figures, tables
+from fedpriv.report.claims import write as claims
 from fedpriv.report.collect import collect
 from fedpriv.trace import MEASURED
 from fedpriv.train import inputs

@@ -1,8 +1,13 @@
 """Claims for tests: only how they are checked differs."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from fedpriv.report.claim import Claim
+import pandas as pd
+
+from fedpriv.paper.claims import Claim
+from fedpriv.report.claims import margins
+from fedpriv.report.rows import Rows
 
 
 def claim(check: dict[str, Any], unsound: str = "") -> Claim:
@@ -10,3 +15,10 @@ def claim(check: dict[str, Any], unsound: str = "") -> Claim:
     return Claim.model_validate(
         {"id": "it", "place": "here", "text": "So it is.", "check": check, "unsound": unsound}
     )
+
+
+def outcomes(
+    frame: pd.DataFrame, check: dict[str, Any], tables: Mapping[str, Rows] | None = None
+) -> list[margins.Outcome]:
+    """Return what the cases of a check say."""
+    return list(margins.outcomes(frame, claim(check).check, tables or {}))

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_claims import claim
 
-from fedpriv.report.check import Outcome
-from fedpriv.report.claims import VERDICTS, claims_table, judge, verdict, write
+from fedpriv.report.claims.judge import VERDICTS, judge, verdict
+from fedpriv.report.claims.margins import Outcome
+from fedpriv.report.claims.write import claims_table, write
 
 HOLDS, LEANS, FAILS = np.array([0.1, 0.1]), np.array([1.0, -0.9]), np.array([-0.1, -0.1])
-CHECK = {"name": "published_accuracy", "tables": ["table1"], "column": "dp"}
+CHECK = {"that": {"accuracy": "dp"}, "at_least": {"published": "dp"}, "plus": -0.005, "tables": ["table1"]}
 
 
 def judged(*margins, unsound="", **check):
@@ -78,6 +79,13 @@ def test_every_count_of_cells_has_a_verdict_and_a_better_cell_never_makes_it_wor
         assert order.index(verdict(better, cells, needs)) >= order.index(before)
 
 
+@given(counts, st.integers(0, 3))
+def test_a_claim_about_every_cell_is_reproduced_only_if_each_was_run_and_holds(found, missing):
+    cells = sum(found.values()) + missing
+    every = cells > 0 and found["hold"] == cells
+    assert (verdict(found, cells, "every") == "reproduced") == every
+
+
 def test_claims_are_written_with_their_numbers_test_and_verdict(runs, declared, tmp_path):
     check = CHECK | {"clients": [100]}
     written = write(
@@ -92,7 +100,7 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(runs, declared, 
     assert list(lines["verdict"]) == ["unsound", "partly"]
     assert lines["measured"].iloc[0] == "Table I, N = 100: 45.1 ± 0.1 % against 45 %"
     text = written[1].read_text()
-    assert "it is false" in text and "published − 0.5 points" in text
+    assert "it is false" in text and "≥ published accuracy of dp − 0.5 points" in text
     assert all(f"- {name}: {meaning}." in text for name, meaning in VERDICTS.items())
 
 

@@ -8,15 +8,22 @@ from rich.console import Console
 
 from fedpriv.cli.output import finite
 from fedpriv.errors import BadInput
-from fedpriv.report import claims, tables
-from fedpriv.report.compare import compare, facts, published_and_reproduced
+from fedpriv.report import tables
+from fedpriv.report.claims import write as claims
+from fedpriv.report.claims.compare import compare, facts, published_and_reproduced
 
 
 @pytest.fixture
 def paper(runs, declared, tmp_path):
     """Return the results folder of a rendered paper."""
     tables.write(runs, declared, tmp_path / "tables/table1")
-    check = {"name": "published_accuracy", "tables": ["table1"], "column": "dp", "clients": [100]}
+    check = {
+        "that": {"accuracy": "dp"},
+        "at_least": {"published": "dp"},
+        "plus": -0.005,
+        "tables": ["table1"],
+        "clients": [100],
+    }
     claim = {"id": "it", "place": "Table I", "text": "So it is.", "check": check}
     claims.write(runs, {"tables": {"table1": declared.model_dump()}, "claims": [claim]}, tmp_path / "claims")
     return tmp_path

@@ -7,7 +7,9 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from fedpriv.report.claim import Claim
+from fedpriv.paper.claims import Claim
+from fedpriv.paper.quantities import QUANTITIES
+from fedpriv.report.claims.words import sentence
 from fedpriv.report.declared import FIGURES, TABLES
 
 PAGE = Path(__file__).parents[2] / "docs/add-a-paper.md"
@@ -28,7 +30,11 @@ def test_a_table_or_figure_of_the_page_is_what_it_says_and_survives_being_writte
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["id"])
 def test_a_claim_of_the_page_can_be_checked(claim):
-    assert Claim.model_validate(claim).check.sentence()
+    assert sentence(Claim.model_validate(claim).check)
+
+
+def test_the_page_shows_every_number_that_a_claim_may_compare():
+    assert all(f"`{{{name}: " in PAGE.read_text() for name in QUANTITIES if name != "number")
 
 
 @pytest.mark.parametrize("registry", [TABLES, FIGURES], ids=["tables", "figures"])

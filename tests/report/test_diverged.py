@@ -2,13 +2,13 @@
 
 import pandas as pd
 import pytest
-from made_claims import claim
+from made_claims import claim, outcomes
 from made_runs import ROUNDS, write_run
 
 from fedpriv.files import summary
 from fedpriv.paper.spends import Choice
-from fedpriv.report import claims
 from fedpriv.report.budget import budget_table
+from fedpriv.report.claims.judge import judge
 from fedpriv.report.collect import collect, load
 from fedpriv.report.reading import DIVERGED, at_end, within
 
@@ -66,8 +66,8 @@ def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declare
 
 
 def test_a_claim_about_a_diverged_run_fails_and_says_why(tmp_path, declared):
-    check = {"name": "accuracy_gain", "of": "baseline", "over": "bdp", "tables": ["table1"], "clients": [100]}
-    said = claim(check)
-    judged = claims.judge(said, list(said.check.outcomes(frame_of(tmp_path, 6), {"table1": declared})))
+    gain = {"gain": "baseline", "over": "bdp"}
+    check = {"that": gain, "at_least": 0, "tables": ["table1"], "clients": [100]}
+    judged = judge(claim(check), outcomes(frame_of(tmp_path, 6), check, {"table1": declared}))
     assert judged["verdict"] == "not reproduced"
     assert judged["measured"].endswith("n100_dp diverged")

@@ -1,7 +1,7 @@
 """Rows and columns of runs, as a paper prints them."""
 
 import pytest
-from made_claims import claim
+from made_claims import claim, outcomes
 from made_runs import write_run
 
 from fedpriv.errors import BadInput
@@ -64,11 +64,11 @@ def test_the_csv_of_a_grid_holds_what_comparisons_read(frame, declared):
 
 
 def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
-    check = {"name": "published_accuracy", "tables": ["grid"], "column": "c3", "tolerance": 0.02}
+    check = {"that": {"accuracy": "c3"}, "at_least": {"published": "c3"}, "plus": -0.02}
+    check |= {"tables": ["grid"], "labels": ["10"]}
     tables = with_cells({"grid": declared})
-    judged = claim(check | {"labels": ["10"]}).check
-    judged.validate_names("claims.it", tables, list(declared.runs()))
-    (outcome,) = judged.outcomes(frame, tables)
+    claim(check).check.validate_names("claims.it", tables, list(declared.runs()))
+    (outcome,) = outcomes(frame, check, tables)
     assert outcome.cell == "Evaluation, 10" and outcome.margins == pytest.approx([0.0027, 0.0037])
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fedpriv.errors import BadInput
 from fedpriv.report import page
-from fedpriv.report.compare import compare, published_and_reproduced
+from fedpriv.report.claims.compare import compare, published_and_reproduced
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
         "id": "tighter",
         "place": "Table I",
         "text": "RDP is tighter than moments.",
-        "check": {"name": "less_epsilon", "tables": ["table1"], "spend": "rdp C", "than": "moments C"},
+        "check": {"that": {"epsilon": "rdp C"}, "at_most": {"epsilon": "moments C"}, "tables": ["table1"]},
     }
     return {
         "paper": name,

@@ -215,7 +215,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Show what papers published beside what was reproduced, and the verdicts on their claims."""
-    from fedpriv.report import compare
+    from fedpriv.report.claims import compare
 
     print_result(compare.facts(directory), [rendered(compare.compare(directory))], as_json)
 

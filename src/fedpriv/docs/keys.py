@@ -16,12 +16,12 @@ from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun
+from fedpriv.paper.quantities import QUANTITIES
 from fedpriv.partition import PARTITIONS
-from fedpriv.report.checks import CHECKS
 from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.schemes import SCHEMES
 
-# Key -> the kinds it is chosen from, and the key below it that chooses.
+# Key -> the kinds it is chosen from, and the key below it that chooses; a quantity's own first key does.
 CHOICES: dict[str, tuple[dict[str, Any], str]] = {
     "partition": (PARTITIONS, "law"),
     "model": (MODELS, "name"),
@@ -30,8 +30,11 @@ CHOICES: dict[str, tuple[dict[str, Any], str]] = {
     "local": (LOCAL_WORK, "name"),
     "tables": (TABLES, "kind"),
     "figures": (FIGURES, "kind"),
-    "check": (CHECKS, "name"),
+    "that": (QUANTITIES, ""),
+    "at_least": (QUANTITIES, ""),
+    "at_most": (QUANTITIES, ""),
 }
+UNDER = {"at_least": "that", "at_most": "that"}  # the key under which the kinds are described
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 HEAD = """\
@@ -103,7 +106,7 @@ def keys(cls: type[Frozen], skip: str = "") -> str:
             continue
         kinds, _ = choices(cls, key)
         if kinds:
-            named = ", ".join(f"[`{name}`](#{key}-{name})" for name in kinds)
+            named = ", ".join(f"[`{name}`](#{UNDER.get(key, key)}-{name})" for name in kinds)
             values = f"map to {named}" if spec.get("type") == "object" else named
         else:
             values = allowed(spec)

@@ -7,9 +7,9 @@ from pydantic import Field, SerializeAsAny
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Frozen, Name, chosen_from, parse
+from fedpriv.paper.claims import Claim
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_folder
-from fedpriv.report.claim import Claim
 from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.report.declared_figures import FigureSpec
 from fedpriv.report.rows import TableSpec, with_cells

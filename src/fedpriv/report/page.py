@@ -12,8 +12,9 @@ import yaml
 
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.report import compare, footnotes
-from fedpriv.report.claims import STANDING, VERDICTS
+from fedpriv.report import footnotes
+from fedpriv.report.claims import compare
+from fedpriv.report.claims.judge import STANDING, VERDICTS
 from fedpriv.report.collect import load
 from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.report.declared_figures import FigureSpec

@@ -1,0 +1,156 @@
+"""A sentence of a paper made checkable: a comparison of two numbers in every case that it is about."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from pydantic import PositiveFloat, PositiveInt, model_validator
+
+from fedpriv.errors import BadInput, require_known
+from fedpriv.frozen import Frozen
+from fedpriv.paper.quantities import COLUMN, PRINTED, PRIVATE, RUN, Compared, Number, Quantity
+from fedpriv.report.declared_tables import wrong
+from fedpriv.report.rows import Cell, Row, Rows
+
+
+class Case(NamedTuple):
+    """One thing that is judged: how it is cited, and what names stand for in either of the two numbers."""
+
+    name: str
+    that: Mapping[str, Cell]
+    other: Mapping[str, Cell]
+    numbers: Mapping[str, float]
+
+    def number(self, given: float | str) -> float:
+        """Return a number, or the one of the case that has this name."""
+        return self.numbers[given] if isinstance(given, str) else given
+
+
+class Check(Frozen):
+    """That one number is at least, or at most, another, in every case.
+
+    A case is a row of `tables`, where names are those of columns; or one of `cases`, with a label, a run for
+    every name of a run and a number for every name of a number.
+    """
+
+    that: Compared
+    at_least: Compared | None = None
+    at_most: Compared | None = None  # instead of at_least
+    times: PositiveFloat | None = None  # so many times the other number; judged by the ratio
+    plus: float | str = 0.0  # so much more than the other number
+    needs: Literal["every", "some"] = "every"  # of the cases
+    tables: tuple[str, ...] = ()
+    clients: tuple[PositiveInt, ...] = ()  # the rows with so many published clients; all by default
+    labels: tuple[str, ...] = ()  # the rows so labelled; all by default
+    elsewhere: tuple[str, ...] = ()  # the tables in whose other rows the other number is read
+    cases: tuple[dict[str, float | str], ...] = ()
+
+    @property
+    def other(self) -> Quantity:
+        """Return the number that `that` is compared with."""
+        found = self.at_least or self.at_most
+        assert found is not None
+        return found
+
+    def names(self, *kinds: str) -> list[str]:
+        """Return the names that must be of one of `kinds`."""
+        return self.that.names(*kinds) + self.other.names(*kinds)
+
+    def numbers(self) -> list[str]:
+        """Return the names of numbers."""
+        given = [self.plus, *(one.number for one in (self.that, self.other) if isinstance(one, Number))]
+        return [one for one in given if isinstance(one, str)]
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Check":
+        for keys in (("at_least", "at_most"), ("tables", "cases")):
+            given = [key for key in keys if getattr(self, key)]
+            if len(given) != 1:
+                raise wrong("check", given, f"one of {', '.join(keys)}")
+        if self.tables and self.numbers():
+            raise wrong("check", self.numbers(), "a number; only `cases` have names for them")
+        only = [key for key in ("clients", "labels", "elsewhere") if getattr(self, key)]
+        if self.cases and (only or self.names(PRINTED)):
+            raise wrong("check", [*only, *self.names(PRINTED)], "these of `tables` only")
+        wanted = [*dict.fromkeys(["label", *self.names(COLUMN, PRIVATE)]), *self.numbers()]
+        for case in self.cases:
+            plain = [key for key, value in case.items() if not isinstance(value, str)]
+            if set(case) != set(wanted) or set(plain) != set(self.numbers()):
+                allowed = f"{', '.join(wanted)}; a number for {', '.join(self.numbers()) or 'none'}"
+                raise wrong(f"cases: {case.get('label', '')}", case, f"exactly {allowed}")
+        return self
+
+    def judged(self, tables: Mapping[str, Rows]) -> Iterator[Case]:
+        """Yield the cases, in the order in which they are declared."""
+        for case in self.cases:
+            runs = {key: run for key, run in case.items() if isinstance(run, str)}
+            cells = {name: Cell(run, (), None) for name, run in runs.items() if name != "label"}
+            numbers = {key: value for key, value in case.items() if not isinstance(value, str)}
+            yield Case(runs["label"], cells, cells, numbers)
+        chosen = self.rows(tables)
+        for there in every_row(self.elsewhere, tables) if self.elsewhere else chosen:
+            here = chosen[0] if self.elsewhere else there
+            if not self.elsewhere or here != there:
+                yield Case(cited(*there), cells_of(*here), cells_of(*there), {})
+
+    def rows(self, tables: Mapping[str, Rows]) -> list[tuple[Rows, Row]]:
+        """Return the rows that are chosen, in the order of the tables."""
+        found = every_row(self.tables, tables)
+        found = [one for one in found if not self.clients or one[1].clients in self.clients]
+        return [one for one in found if not self.labels or one[1].key in self.labels]
+
+    def validate_names(self, where: str, tables: Mapping[str, Rows], runs: Iterable[str]) -> None:
+        """Raise BadInput if something is named that is not declared: a run, table, column or row."""
+        require_known(f"{where}: tables", self.tables, tables)
+        require_known(f"{where}: elsewhere", self.elsewhere, tables)
+        rows = every_row(self.tables, tables)
+        require_known(f"{where}: clients", self.clients, (row.clients for _, row in rows))
+        require_known(f"{where}: labels", self.labels, (row.key for _, row in rows))
+        found = len(self.rows(tables))
+        if (self.tables and not found) or (self.elsewhere and found != 1):
+            allowed = "one, against those elsewhere" if self.elsewhere else "at least one"
+            raise BadInput(
+                f"{where}: found {found or 'no'} rows with these clients and labels, allowed: {allowed}"
+            )
+        for name in (*self.tables, *self.elsewhere):
+            require_known(f"{where}: column of {name}", self.names(COLUMN), tables[name].labels)
+        for table, row in [*self.rows(tables), *every_row(self.elsewhere, tables)]:
+            printed = [name for name in table.labels if table.cell(row, name).published is not None]
+            for kind, allowed in ((PRIVATE, private(row)), (PRINTED, printed)):
+                require_known(f"{where}: {cited(table, row)}: {kind}", self.names(kind), allowed)
+        for case in self.judged(tables):
+            require_known(f"{where}: runs", self.that.runs(case.that) + self.other.runs(case.other), runs)
+
+
+def every_row(names: Iterable[str], tables: Mapping[str, Rows]) -> list[tuple[Rows, Row]]:
+    """Return all rows of the tables so called."""
+    return [(tables[name], row) for name in names for row in tables[name].rows]
+
+
+def cells_of(table: Rows, row: Row) -> dict[str, Cell]:
+    """Return what names stand for in a row: cells of its columns, and its private run if it has one only."""
+    runs = {name: Cell(run, (), None) for name, run in private(row).items()}
+    return runs | {name: table.cell(row, name) for name in table.labels}
+
+
+def private(row: Row) -> dict[str, str]:
+    """Return the private runs of a row by what they are called."""
+    return {column or RUN: run for column, run in row.private().items()}
+
+
+def cited(table: Rows, row: Row) -> str:
+    """Return how a row is cited."""
+    return f"{table.place}, {row.cited}"
+
+
+class Claim(Frozen):
+    """What is claimed, in our words, where, and how it is checked.
+
+    `unsound` says why the statement is false although its numbers may hold: the verdict is then `unsound`
+    instead of `reproduced`.
+    """
+
+    id: str
+    place: str
+    text: str
+    check: Check
+    unsound: str = ""

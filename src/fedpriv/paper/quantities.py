@@ -1,0 +1,189 @@
+"""The numbers that claims compare; torch-free and free of pandas.
+
+A number is chosen by the key that names it: `{accuracy: bdp}`, `{epsilon: moments C}`. How it is read off the
+runs is for `fedpriv.report.claims.quantities` to say.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, PositiveFloat, SerializeAsAny
+
+from fedpriv.frozen import Frozen, short_repr
+from fedpriv.paper.spends import Choice, Measure, SpendChoice
+from fedpriv.report.declared_tables import wrong
+from fedpriv.report.rows import Cell
+
+RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
+# What a name must be, in a table; in a case it is that of a run.
+COLUMN, PRIVATE, PRINTED = "column", "column with a private run", "column with a published accuracy"
+Name = Annotated[str, COLUMN]
+PrivateName = Annotated[str, PRIVATE]
+
+
+class Quantity(Frozen):
+    """A number that a case has for every seed; the first of its keys names it."""
+
+    words: ClassVar[str]
+    unit: ClassVar[str] = ""  # of a number that it is compared with
+    when: ClassVar[str] = ""  # it is read
+
+    @classmethod
+    def name(cls) -> str:
+        return next(iter(cls.model_fields))
+
+    def names(self, *kinds: str) -> list[str]:
+        """Return the names that must be of one of `kinds`."""
+        fields = type(self).model_fields.items()
+        keys = [key for kind in kinds for key, field in fields if kind in field.metadata]
+        found = [getattr(self, key) for key in keys]
+        return [name for one in found for name in ((one,) if isinstance(one, str) else one)]
+
+    def runs(self, cells: Mapping[str, Cell]) -> list[str]:
+        """Return the runs without which it cannot be read, where names stand for `cells`."""
+        return [cells[name].run for name in self.names(COLUMN, PRIVATE)]
+
+    def spends(self, cells: Mapping[str, Cell]) -> list[tuple[str, Choice]]:
+        """Return the ε, each with its run, without which it cannot be read."""
+        columns = [cells[name] for name in self.names(COLUMN)]
+        private = [cells[name] for name in self.names(PRIVATE)]
+        budgets = [(cell.run, spend) for cell in columns for spend, _ in cell.budgets]
+        return budgets + [(cell.run, spend) for cell in private for spend in self.epsilons]
+
+    @property
+    def epsilons(self) -> list[Choice]:
+        return [value for _, value in self if isinstance(value, Choice)]
+
+    @property
+    def whose(self) -> str:
+        """Return the words that name its private run, where that is not the only one."""
+        return "".join(f" of {name}" for name in self.names(PRIVATE) if name != RUN)
+
+    def __str__(self) -> str:
+        return self.words.format(self)
+
+
+class Accuracy(Quantity):
+    """The accuracy of a column within its budgets, or of a run."""
+
+    words, unit = "accuracy of {0.accuracy}", "%"
+    accuracy: Name
+    measure: Measure = "last"  # where there is no budget
+
+
+class AccuracyWithin(Quantity):
+    """The accuracy at the last evaluated round before `spend` first exceeds a number."""
+
+    words, unit = "accuracy{0.whose} within ε = {0.accuracy_within:g} ({0.spend})", "%"
+    accuracy_within: PositiveFloat
+    spend: SpendChoice
+    of: PrivateName = RUN  # by default the one private run
+
+
+class Published(Quantity):
+    """The published accuracy of a column."""
+
+    words, unit = "published accuracy of {0.published}", "%"
+    published: Annotated[str, PRINTED]
+
+
+class Gain(Quantity):
+    """How much more accurate one is than another."""
+
+    words, unit = "accuracy of {0.gain} − {0.over}", "points"
+    gain: Name
+    over: Name
+
+
+class Share(Quantity):
+    """So much of the gain of `of` over `over`; where that is none, more than any other gain."""
+
+    words = "{0.share:g} times that of {0.of} − {0.over}"
+    share: float
+    of: Name
+    over: Name
+
+
+class Rise(Quantity):
+    """The least gain in accuracy along a list, from one to the next."""
+
+    words, unit = "least rise in accuracy along {0.along}", "points"
+    rise: Annotated[tuple[str, ...], COLUMN, Field(min_length=2)]
+    measure: Measure = "last"  # where there is no budget
+
+    @property
+    def along(self) -> str:
+        return ", ".join(self.rise)
+
+
+class Epsilon(Quantity):
+    """An ε at the last round."""
+
+    words, when = "ε ({0.epsilon}){0.whose}", "at the last round"
+    epsilon: SpendChoice
+    of: PrivateName = RUN  # by default the one private run
+
+
+class Growth(Quantity):
+    """By how much an ε grows from the first round to the last."""
+
+    words, when = "growth of ε ({0.growth}){0.whose}", "after the first round"
+    growth: SpendChoice
+    of: PrivateName = RUN  # by default the one private run
+
+
+class TimesSmaller(Quantity):
+    """How many times fewer bytes a client sends a round than the numbers that `than` sends are in float32."""
+
+    words = "bytes of what {0.than} sends a round, in float32, / bytes that {0.times_smaller} sends"
+    times_smaller: Name
+    than: Name  # the same, or another
+
+
+class Rounds(Quantity):
+    """After how many times as many rounds as `over` a run has the accuracy that `over` has at its end."""
+
+    words = "rounds of {0.rounds} / rounds of {0.over}, to the final accuracy of {0.over} less {0.within:g},"
+    rounds: Name
+    over: Name
+    within: float = 0.0  # so much below that accuracy will do
+
+
+class Number(Quantity):
+    """A number, or the name of one that every case gives; it may stand alone, without this key."""
+
+    words = "{0.number}"
+    number: float | str
+
+
+QUANTITIES: dict[str, type[Quantity]] = {
+    "accuracy": Accuracy,
+    "accuracy_within": AccuracyWithin,
+    "published": Published,
+    "gain": Gain,
+    "share": Share,
+    "rise": Rise,
+    "epsilon": Epsilon,
+    "growth": Growth,
+    "times_smaller": TimesSmaller,
+    "rounds": Rounds,
+    "number": Number,
+}
+
+
+def _chosen(value: Any) -> Any:
+    """Read a mapping as the quantity that one of its keys names, and what is no mapping as a number."""
+    if isinstance(value, int | float | str):
+        value = {"number": value}
+    if not isinstance(value, dict):
+        return value
+    name = next((name for name in QUANTITIES if name in value), None)
+    if name is None:
+        raise wrong("quantity", [short_repr(value)], f"a number, or one of {', '.join(QUANTITIES)}")
+    return QUANTITIES[name].model_validate(value)
+
+
+Written = reduce(or_, QUANTITIES.values(), float | str)  # for JSON schemas
+Compared = Annotated[SerializeAsAny[Quantity], BeforeValidator(_chosen, json_schema_input_type=Written)]

@@ -1,0 +1,113 @@
+"""How the numbers that claims compare are read off the collected runs: a function and a line each."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.paper import quantities as declared
+from fedpriv.paper.spends import Measure
+from fedpriv.report import cells as words
+from fedpriv.report.reading import MEASURES, accuracies, at_end, epsilon_at, growth, reading, within
+from fedpriv.report.rows import Cell
+from fedpriv.report.run_table import fact
+from fedpriv.report.uploads import WIDTH, numbers
+
+Cells = Mapping[str, Cell]  # what names stand for in a case
+Values = pd.Series | float  # by seed, or the same for all of them
+
+
+class Read(NamedTuple):
+    """A number, and how it is printed."""
+
+    values: Values
+    text: str
+
+
+def accuracy_of(frame: pd.DataFrame, cell: Cell, measure: Measure = "last") -> pd.Series:
+    """Return by seed the accuracy of a cell, within budgets if it has any: NaN where no round is."""
+    read = reading(frame, cell) if cell.caps else MEASURES[measure](frame, cell.run)
+    return read.loc[:, "accuracy"]
+
+
+def accuracy(frame: pd.DataFrame, cells: Cells, quantity: declared.Accuracy) -> Read:
+    found = accuracy_of(frame, cells[quantity.accuracy], quantity.measure)
+    return Read(found, f"{words.percent(found)} %")
+
+
+def rise(frame: pd.DataFrame, cells: Cells, quantity: declared.Rise) -> Read:
+    found = [accuracy_of(frame, cells[name], quantity.measure) for name in quantity.rise]
+    steps = pd.concat([after - before for before, after in pairwise(found)], axis=1)
+    return Read(steps.min(axis="columns", skipna=False), f"{', '.join(map(words.percent, found))} %")
+
+
+def gain(frame: pd.DataFrame, cells: Cells, quantity: declared.Gain) -> Read:
+    found = accuracy_of(frame, cells[quantity.gain]) - accuracy_of(frame, cells[quantity.over])
+    return Read(found, words.percent(found))
+
+
+def share(frame: pd.DataFrame, cells: Cells, quantity: declared.Share) -> Read:
+    gap = accuracy_of(frame, cells[quantity.of]) - accuracy_of(frame, cells[quantity.over])
+    # A gap that is not there cannot be closed.
+    return Read((quantity.share * gap).where(gap > 0, np.inf), words.percent(gap))
+
+
+def published(frame: pd.DataFrame, cells: Cells, quantity: declared.Published) -> Read:
+    found = cells[quantity.published].published
+    assert found is not None
+    return Read(found, f"{100 * found:.0f} %")
+
+
+def accuracy_within(frame: pd.DataFrame, cells: Cells, quantity: declared.AccuracyWithin) -> Read:
+    budget = quantity.spend, quantity.accuracy_within
+    found = within(frame, cells[quantity.of].run, budget).loc[:, "accuracy"]
+    return Read(found, f"{words.percent(found)} % within ε = {quantity.accuracy_within:g}")
+
+
+def epsilon(frame: pd.DataFrame, cells: Cells, quantity: declared.Epsilon) -> Read:
+    found = epsilon_at(frame, cells[quantity.of].run, quantity.epsilon)
+    return Read(found, words.epsilon(found))
+
+
+def grown(frame: pd.DataFrame, cells: Cells, quantity: declared.Growth) -> Read:
+    found = growth(frame, cells[quantity.of].run, quantity.growth).iloc[-1]
+    return Read(found, words.epsilon(found))
+
+
+def times_smaller(frame: pd.DataFrame, cells: Cells, quantity: declared.TimesSmaller) -> Read:
+    sent = fact(frame, cells[quantity.times_smaller].run, "upload_bytes")
+    real = WIDTH * numbers(frame, cells[quantity.than].run)
+    told = f"{words.whole(sent)} bytes against {words.whole(real)}, {words.rounded(real / sent)} times fewer"
+    return Read(real / sent, told)
+
+
+def rounds(frame: pd.DataFrame, cells: Cells, quantity: declared.Rounds) -> Read:
+    run, over = cells[quantity.rounds].run, cells[quantity.over].run
+    target = at_end(frame, over).loc[:, "accuracy"] - quantity.within
+    ours, theirs = reached(frame, run, target), reached(frame, over, target)
+    told = f"round {words.rounds(ours)} against {words.rounds(theirs)} for {words.percent(target)} %"
+    # What is never reached takes longer than anything.
+    return Read((ours / theirs).fillna(np.inf), told)
+
+
+def reached(frame: pd.DataFrame, run: str, target: pd.Series) -> pd.Series:
+    """Return by seed the first evaluated round as accurate as `target`; NaN if there is none."""
+    read = accuracies(frame, run)
+    enough = read.loc[read["test_accuracy"] >= read["seed"].map(target)]
+    return enough.groupby("seed").first().loc[:, "round"].reindex(target.index)
+
+
+READ: dict[str, Callable[[pd.DataFrame, Cells, Any], Read]] = {
+    "accuracy": accuracy,
+    "rise": rise,
+    "gain": gain,
+    "share": share,
+    "published": published,
+    "accuracy_within": accuracy_within,
+    "epsilon": epsilon,
+    "growth": grown,
+    "times_smaller": times_smaller,
+    "rounds": rounds,
+}

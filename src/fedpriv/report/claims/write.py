@@ -1,0 +1,62 @@
+"""The claims of a paper and their verdicts, as one table: measured numbers, test, what follows."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedpriv.frozen import parse
+from fedpriv.paper.claims import Claim
+from fedpriv.report import render
+from fedpriv.report.claims.judge import STANDING, VERDICTS, judge
+from fedpriv.report.claims.margins import outcomes
+from fedpriv.report.collect import load
+from fedpriv.report.declared import TABLES
+from fedpriv.report.footnotes import footnotes, stand_ins
+from fedpriv.report.rows import TableSpec, with_cells
+
+WIDTHS = r"lp{0.34\linewidth}p{0.18\linewidth}lllll"  # of the columns in LaTeX
+COLUMNS = [
+    *("id", "place", "claim", "verdict", "numbers", "measured", "test", "reason"),
+    *("cells", "run", "hold", "lean", "fail"),
+]
+
+
+def write(runs: Path, declared: Mapping[str, Any], stem: Path) -> list[Path]:
+    """Judge the claims among `declared` (keys tables and claims); write `stem`.csv, .md and .tex."""
+    frame = load(runs)
+    claims = [parse(Claim.model_validate, claim, "claims") for claim in declared["claims"]]
+    tables = {name: TABLES[table["kind"]].model_validate(table) for name, table in declared["tables"].items()}
+    return render.write(claims_table(frame, claims, tables), stem)
+
+
+def claims_table(
+    frame: pd.DataFrame, claims: Sequence[Claim], tables: Mapping[str, TableSpec]
+) -> render.Table:
+    """Return a line a claim; the notes say what a verdict means."""
+    rows = with_cells(tables)
+    lines = [judge(claim, list(outcomes(frame, claim.check, rows))) for claim in claims]
+    tidy = pd.DataFrame(lines, columns=COLUMNS)
+    display = pd.DataFrame(
+        {
+            ("", "No."): [str(number) for number in range(1, len(lines) + 1)],
+            ("", "Claim"): tidy["claim"],
+            ("", "Place"): tidy["place"],
+            ("", "Verdict"): tidy["verdict"],
+            ("Cells", "in all"): tidy["cells"].astype(str),
+            ("Cells", "hold"): tidy["hold"].astype(str),
+            ("Cells", "lean"): tidy["lean"].astype(str),
+            ("Cells", "fail"): tidy["fail"].astype(str),
+        }
+    )
+    details = [
+        f"Tested: {line['test']}. Measured: {line['measured']}."
+        + (f" Unsound: {line['reason']}" if line["reason"] else "")
+        for line in lines
+    ]
+    meanings = [f"{verdict}: {meaning}." for verdict, meaning in VERDICTS.items()]
+    notes = [*meanings, STANDING, *footnotes(frame)]
+    return render.Table(
+        "claims", "Claims and verdicts" + stand_ins(frame), tidy, display, notes, details, WIDTHS
+    )
