@@ -38,10 +38,11 @@ slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in G
 	sh tests/workflow/slurm/install.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slurm
 
-check: $(INSTALLED) ## formatting, lint, types, the workflow's lint, links, the length of files
+check: $(INSTALLED) ## formatting, lint, types, layers, the workflow's lint, links, the length of files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
 	$(BIN)/python -m pytest --quiet tests/docs/test_links.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ class Report(Protocol):
 
 
 @contextmanager
-def progress(title: str, done: int, total: int, unit: str = "round") -> Iterator[Report]:
+def progress(title: str, done: int, total: int, unit: str = "round") -> Generator[Report]:
     """Yield the function to call after each round, or each image or whatever `unit` is counted."""
     if sys.stderr.isatty():
         with _bar(title, done, total, unit) as report:
@@ -29,7 +29,7 @@ def progress(title: str, done: int, total: int, unit: str = "round") -> Iterator
 
 
 @contextmanager
-def _bar(title: str, done: int, total: int, unit: str) -> Iterator[Report]:
+def _bar(title: str, done: int, total: int, unit: str) -> Generator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

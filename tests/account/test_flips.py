@@ -8,7 +8,7 @@ import pytest
 
 from fedpriv.account import randomized_response as rr
 from fedpriv.account.ledger import ledger
-from fedpriv.account.response_views import flips
+from fedpriv.account.response_views import response_views
 from fedpriv.account.spend import Deltas
 from fedpriv.account.views import views
 from fedpriv.errors import BadInput
@@ -94,7 +94,7 @@ def test_noise_elsewhere_is_not_counted_beside_randomised_response(make_bits) ->
 
 
 def test_a_trace_without_noisy_bits_has_no_readings(make_trace) -> None:
-    assert list(flips(make_trace())) == []
+    assert list(response_views(make_trace())) == []
 
 
 def test_fair_coins_reveal_nothing_and_no_coins_reveal_everything(make_bits) -> None:

@@ -139,7 +139,7 @@ def test_better_accounting_lowers_the_three_published_budgets(
     assert pld.epsilon(**plan) == pytest.approx(loss, rel=3e-3)
 
 
-@pytest.mark.parametrize("multiplier, curves", [(0.03, 2), (0.001, 0)])
+@pytest.mark.parametrize(("multiplier", "curves"), [(0.03, 2), (0.001, 0)])
 def test_an_epsilon_beyond_all_use_has_no_loss_distribution(
     make_trace, multiplier: float, curves: int
 ) -> None:

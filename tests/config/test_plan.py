@@ -85,7 +85,7 @@ def test_the_paper_preset_runs_every_run_as_declared():
     }
 
 
-@pytest.mark.parametrize("clients, epsilon", [(100, 8.31), (1000, 3.16), (10000, 1.003)])
+@pytest.mark.parametrize(("clients", "epsilon"), [(100, 8.31), (1000, 3.16), (10000, 1.003)])
 def test_the_noise_of_the_paper_spends_the_published_dp_budgets(clients, epsilon):
     run = load_preset(CONFIG / "paper.yaml").runs["bdp2019"][f"noniid_n{clients}_dp"]
     rate = run.cohort.expected(clients) / clients
@@ -203,7 +203,7 @@ def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
 
 
 @pytest.mark.parametrize(
-    "preset, words",
+    ("preset", "words"),
     [
         ({"seed": 1}, ("seed", "unknown key")),
         ({"papers": ["other"]}, ("papers", "other", "allowed: small")),
@@ -228,7 +228,7 @@ CHECK = ("claims", 0, "check")
 
 
 @pytest.mark.parametrize(
-    "path, value, words",
+    ("path", "value", "words"),
     [
         ((*ROW, "run"), "privat", ("tables.table1", "privat", "plain, private")),
         ((*ROW, "published"), {}, ("published", "nothing", "dp")),
@@ -250,7 +250,9 @@ def test_a_wrong_paper_is_refused_in_one_line_naming_the_place(plan_of, path, va
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("text, words", [("[1, 2]", "list"), ("a: [", "no YAML"), (None, "no readable file")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("[1, 2]", "list"), ("a: [", "no YAML"), (None, "no readable file")]
+)
 def test_a_preset_that_is_no_mapping_is_refused(tmp_path, text, words):
     path = tmp_path / "preset.yaml"
     if text is not None:

@@ -57,12 +57,12 @@ def test_a_schema_is_one(name):
     Draft202012Validator.check_schema(SCHEMAS[name])
 
 
-@pytest.mark.parametrize("name, content", SHIPPED)
+@pytest.mark.parametrize(("name", "content"), SHIPPED)
 def test_every_shipped_file_is_valid(name, content):
     assert [error.message for error in VALIDATORS[name].iter_errors(content)] == []
 
 
-@pytest.mark.parametrize("name, content", SHIPPED)
+@pytest.mark.parametrize(("name", "content"), SHIPPED)
 def test_a_misspelt_key_at_the_top_is_invalid(name, content):
     assert not valid(name, content | {"misspelt": 1})
 
@@ -104,7 +104,7 @@ def test_a_misspelt_key_in_a_claim_or_its_check_is_invalid():
 
 
 @pytest.mark.parametrize(
-    "key, by, registry",
+    ("key", "by", "registry"),
     [
         ("scheme", "name", SCHEMES),
         ("model", "name", MODELS),
@@ -120,7 +120,7 @@ def test_a_run_may_name_every_kind_and_no_other(key, by, registry):
     assert not valid("runs", {"runs": {"x": {key: {by: "magic"}}}})
 
 
-@pytest.mark.parametrize("key, registry", [("tables", TABLES), ("figures", FIGURES)])
+@pytest.mark.parametrize(("key", "registry"), [("tables", TABLES), ("figures", FIGURES)])
 def test_every_kind_of_table_and_figure_is_in_its_schema(key, registry):
     for name, kind in registry.items():
         assert SCHEMAS[key]["$defs"][kind.__name__]["properties"]["kind"]["const"] == name

@@ -71,7 +71,7 @@ def same(found, wanted):
     )
 
 
-@pytest.mark.parametrize("fault, how", [(ENOUGH, {"clients": 2}), (LOOKING, {"images": 50})], ids=str)
+@pytest.mark.parametrize(("fault", "how"), [(ENOUGH, {"clients": 2}), (LOOKING, {"images": 50})], ids=str)
 def test_what_does_not_fit_is_done_in_smaller_parts(fault, how, folder, roomy):
     assert live(folder, partial(app.main, TRAIN), partial(stacked, **how)).code == 0
     assert same(learned(folder), roomy)

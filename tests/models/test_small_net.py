@@ -163,8 +163,8 @@ def test_a_pixel_at_the_threshold_is_bright(threshold):
 def arguments() -> dict:
     images, labels, weights = example(FLOAT, 8)
     rows, sizes = torch.arange(8), torch.tensor([4, 4])
-    moments = {"first": torch.zeros_like(weights), "second": torch.zeros_like(weights)}
-    flat = {"weights": weights, **moments, "steps_before": 0, "how": Adam(0.01, proximal=0.1)}
+    moments = {"first_moment": torch.zeros_like(weights), "second_moment": torch.zeros_like(weights)}
+    flat = {"weights": weights, **moments, "steps_before": 0, "adam": Adam(0.01, proximal=0.1)}
     data = {"net": FLOAT, "images": images, "labels": labels, "rows": rows, "sizes": sizes}
     return {**data, **flat, "start": weights.clone(), "uniforms": None}
 
@@ -187,8 +187,8 @@ def arguments() -> dict:
         ("sizes", {"sizes": torch.zeros(0, dtype=torch.int64), "rows": torch.zeros(0, dtype=torch.int64)}),
         ("weights", {"weights": torch.zeros(3)}),
         ("weights", {"weights": torch.zeros(FLOAT.size, requires_grad=True)}),
-        ("first", {"first": torch.zeros(FLOAT.size).double()}),
-        ("second", {"second": torch.zeros(FLOAT.size + 1)}),
+        ("first_moment", {"first_moment": torch.zeros(FLOAT.size).double()}),
+        ("second_moment", {"second_moment": torch.zeros(FLOAT.size + 1)}),
         ("start", {"start": None}),
         ("start", {"start": torch.zeros(3)}),
         ("uniforms", {"uniforms": torch.zeros(1, FLOAT.size)}),

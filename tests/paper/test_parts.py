@@ -125,7 +125,7 @@ def test_runs_stand_in_the_order_in_which_they_are_declared():
 
 
 @pytest.mark.parametrize(
-    "declared, words",
+    ("declared", "words"),
     [
         ({"run": {"uses": ["n1000"]}}, ("runs.run.uses", "n1000", "n100, n10, iid, dp, strict")),
         ({"n{x}": {"over": {"x": [1000]}, "uses": ["n{x}"]}}, ("runs.n1000.uses", "n1000")),
@@ -149,7 +149,7 @@ def test_wrong_runs_are_refused_in_one_line_naming_the_place(declared, words):
 
 
 @pytest.mark.parametrize(
-    "parts, words",
+    ("parts", "words"),
     [
         ({"a": {"uses": ["b"]}, "b": {"uses": ["c"]}, "c": {"uses": ["b"]}}, ("b uses c uses b",)),
         ({"a": {"uses": ["a"]}}, ("a uses a",)),

@@ -85,7 +85,7 @@ def test_a_file_that_is_none_of_a_papers_is_refused(read):
 
 
 @pytest.mark.parametrize(
-    "text, found", [("x: 1\na: &here {b: 1}", "&here"), ("x: 1\n<<: *there", r"\*there")]
+    ("text", "found"), [("x: 1\na: &here {b: 1}", "&here"), ("x: 1\n<<: *there", r"\*there")]
 )
 def test_an_anchor_or_alias_in_a_paper_is_refused_with_its_line(read, text, found):
     with pytest.raises(BadInput, match=rf"runs\.yaml: line 2: found {found}, allowed: no anchors") as error:

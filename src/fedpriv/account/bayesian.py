@@ -101,7 +101,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     """
     samples = view.samples
     functions = {term: _functions(samples, term) for term in get_args(Term)}
-    found = []
+    found: list[Curve] = []
     for distance, (neighbours, _) in DISTANCES.items():
         for term, by_rate in functions.items():
             for composition, cost in _total_costs(view, distance, by_rate, delta):
@@ -116,7 +116,7 @@ def curves(view: View, delta: float) -> list[Curve]:
                         distance=distance,
                         right_term=term,
                         kind="estimate",
-                        assumptions_met=view.believed and view.law != "fixed",
+                        assumptions_met=view.assumption_holds and view.law != "fixed",
                     )
                 )
     return found
@@ -167,7 +167,7 @@ def _functions(samples: Samples, term: Term) -> dict[float, LogMoments]:
     """Return sampling rate -> log-moments of scales, made for all distances sampled or charged at it."""
     farthest = [most * samples.bound for most in samples.largest.values()]
     arrays = [*samples.distances.values(), *samples.panels.values(), *farthest]
-    found = {}
+    found: dict[float, LogMoments] = {}
     for rate in np.unique(samples.sampling_rate):
         rounds = samples.sampling_rate == rate
         scales = [_scale(array[rounds], samples.noise_std[rounds]).ravel() for array in arrays]

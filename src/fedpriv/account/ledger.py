@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import ACCOUNTANTS
-from fedpriv.account.response_views import Flips, curves, flips
+from fedpriv.account.response_views import ResponseView, curves, response_views
 from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
 from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
 from fedpriv.account.views import View, views
@@ -46,14 +46,14 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
             raise BadInput(f"{name}: found {delta:g}, allowed: above 0 and below 1")
     check_trace(trace)
     check_distances(distances, trace)
-    frames = []
+    rows: list[pd.DataFrame] = []
     for view in views(trace, distances):
         delta = deltas.of(view.unit)
         for accountant in ACCOUNTANTS.values():
-            frames += [_rows(curve, view, trace, delta) for curve in accountant(view, delta)]
-    for reading in flips(trace):
-        frames += [_rows(curve, reading, trace, deltas.delta) for curve in curves(reading, deltas.delta)]
-    return pd.concat(frames, ignore_index=True)
+            rows += [_rows(curve, view, trace, delta) for curve in accountant(view, delta)]
+    for response in response_views(trace):
+        rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
+    return pd.concat(rows, ignore_index=True)
 
 
 def account(directory: Path, deltas: Deltas) -> Path:
@@ -71,7 +71,7 @@ def account(directory: Path, deltas: Deltas) -> Path:
     return parquet.save(frame, directory / "ledger.parquet", sources)
 
 
-def _rows(curve: Curve, view: View | Flips, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
+def _rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
     """Return one curve as rows of the ledger."""
     met = curve.assumptions_met & ~trace["clip_private"].to_numpy(dtype=bool).cumsum().astype(bool)
     columns = {

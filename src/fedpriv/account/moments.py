@@ -112,7 +112,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     The formula assumes Poisson sampling (full participation is its case q = 1); for `fixed` cohorts it is
     computed with q = m/N all the same and marked as not meeting its assumptions.
     """
-    found = []
+    found: list[Curve] = []
     for sensitivity, relation in view.relations.items():
         costs = [log_moment(one.sampling_rate, one.multiplier(sensitivity)) for one in view.mechanisms]
         value, order = best(view.running(np.array(costs)), delta)
@@ -123,7 +123,7 @@ def curves(view: View, delta: float) -> list[Curve]:
                 accountant="moments",
                 relation=relation,
                 sensitivity=sensitivity,
-                assumptions_met=view.law != "fixed" and view.met(sensitivity),
+                assumptions_met=view.law != "fixed" and view.assumptions_met(sensitivity),
             )
         )
     return found

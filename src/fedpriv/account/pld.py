@@ -125,5 +125,5 @@ def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:
         accountant="pld",
         relation=view.relations[sensitivity],
         sensitivity=sensitivity,
-        assumptions_met=view.met(sensitivity),
+        assumptions_met=view.assumptions_met(sensitivity),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ def accountant(relation: str = "add_remove") -> RdpAccountant:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def quietly() -> Generator[None]:
     """Silence the library's note that it drops an order whose series does not converge, which is safe."""
     logger = logging.getLogger("absl")
     level = logger.level
@@ -76,5 +76,5 @@ def _curve(view: View, delta: float, sensitivity: str, evaluated_as: str) -> Cur
         accountant="rdp",
         relation=view.relations[sensitivity],
         sensitivity=sensitivity,
-        assumptions_met=view.met(sensitivity),
+        assumptions_met=view.assumptions_met(sensitivity),
     )

@@ -6,7 +6,7 @@ all bits or in everything that it sends, and single uploads are seen or the sum 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ ONE_BIT, ALL_BITS = "one bit of a client", "all bits of a client"
 RELATION = "replace_one"
 
 
-class Flips(NamedTuple):
+class ResponseView(NamedTuple):
     """One reading of T rounds, each with the same flips of the same number of bits."""
 
     unit: str
@@ -32,7 +32,7 @@ class Flips(NamedTuple):
     clients: int  # whose bits are in the sum, in the smallest round; 1 where single uploads are seen
     released: np.ndarray  # [T], how many of the bits that may differ were released by then
     revealed: bool  # True where no flip hides what neighbours differ in
-    believed: bool  # False where the reading rests on something that is not so
+    assumption_holds: bool  # False where the reading rests on something that is not so
 
     def divergence(self, order: float | np.ndarray) -> np.ndarray:
         """Return the Rényi divergence of one released bit."""
@@ -46,7 +46,7 @@ def responds(trace: pd.DataFrame) -> bool:
     return bool((trace["noisy_bits"] > 0).all())
 
 
-def flips(trace: pd.DataFrame) -> Iterator[Flips]:
+def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
     """Yield the readings of a checked trace; there are none without randomised response.
 
     One coin for a whole tensor hides nothing but its sign: two vectors that differ otherwise have no outcome
@@ -59,42 +59,58 @@ def flips(trace: pd.DataFrame) -> Iterator[Flips]:
     gamma, coordinate = float(first["gamma"]), first["flips"] == "coordinate"
     rounds = np.arange(1, len(trace) + 1)
     smallest = max(1, int(trace["cohort_size"].min()))
-    bits, bare = rounds * int(first["noisy_bits"]), gamma == 0.5
+    bare = gamma == 0.5
     clear = bool((trace["clear_values"] > 0).any())
     # A client is counted in every round: whoever sees uploads sees who took part.
     for accounting, clients in (("upload", 1), ("sum", smallest)):
-        yield Flips(ONE_BIT, accounting, "bit", "full", gamma, clients, rounds, bare, coordinate)
-        revealed = bare or not coordinate
-        yield Flips(ALL_BITS, accounting, "bits", "full", gamma, clients, bits, revealed, True)
-        yield Flips("client", accounting, "all", "full", gamma, clients, bits, revealed or clear, True)
+        all_bits = ResponseView(
+            unit=ALL_BITS,
+            accounting=accounting,
+            sensitivity="bits",
+            law="full",
+            gamma=gamma,
+            clients=clients,
+            released=rounds * int(first["noisy_bits"]),
+            revealed=bare or not coordinate,
+            assumption_holds=True,
+        )
+        yield all_bits._replace(
+            unit=ONE_BIT, sensitivity="bit", released=rounds, revealed=bare, assumption_holds=coordinate
+        )
+        yield all_bits
+        yield all_bits._replace(unit="client", sensitivity="all", revealed=all_bits.revealed or clear)
 
 
-def curves(reading: Flips, delta: float) -> list[Curve]:
+def curves(view: ResponseView, delta: float) -> list[Curve]:
     """Return ε after every round: by Rényi divergences, and of single bits by every conversion there is."""
-    unknown = np.full(len(reading.released), np.nan)
+    unknown = np.full(len(view.released), np.nan)
 
     def exact() -> tuple[np.ndarray, np.ndarray]:
-        return np.array([rr.exact_epsilon(reading.gamma, int(n), delta) for n in reading.released]), unknown
+        return np.array([rr.exact_epsilon(view.gamma, int(n), delta) for n in view.released]), unknown
 
     def theorem() -> tuple[np.ndarray, np.ndarray]:
-        found = np.array([rr.theorem_epsilon(reading.gamma, int(n), delta) for n in reading.released])
+        found = np.array([rr.theorem_epsilon(view.gamma, int(n), delta) for n in view.released])
         with np.errstate(divide="ignore"):
             return found, 1 - 2 * np.log(delta) / found
 
     def rdp(tight: bool) -> tuple[np.ndarray, np.ndarray]:
-        pure = rr.pure_epsilon(reading.gamma)
-        return rr.rdp_epsilons(reading.divergence, reading.released, delta, pure, tight)
+        pure = rr.pure_epsilon(view.gamma)
+        return rr.rdp_epsilons(view.divergence, view.released, delta, pure, tight)
 
-    accountants = {"rdp": lambda: rdp(tight=False)}
-    if (reading.accounting, reading.sensitivity) == ("upload", "bit"):
+    accountants: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {"rdp": lambda: rdp(tight=False)}
+    if (view.accounting, view.sensitivity) == ("upload", "bit"):
         accountants |= {"rdp_tight": lambda: rdp(tight=True), "exact": exact, "theorem": theorem}
-    return [
-        Curve(
-            *((np.full_like(unknown, np.inf), unknown) if reading.revealed else count()),
-            accountant=name,
-            relation=RELATION,
-            sensitivity=reading.sensitivity,
-            assumptions_met=reading.believed,
+    found: list[Curve] = []
+    for name, count in accountants.items():
+        epsilon, order = (np.full_like(unknown, np.inf), unknown) if view.revealed else count()
+        found.append(
+            Curve(
+                epsilon,
+                order,
+                accountant=name,
+                relation=RELATION,
+                sensitivity=view.sensitivity,
+                assumptions_met=view.assumption_holds,
+            )
         )
-        for name, count in accountants.items()
-    ]
+    return found

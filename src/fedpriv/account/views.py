@@ -53,14 +53,14 @@ class View(NamedTuple):
     law: str  # how units get into a release: poisson, fixed or full
     relations: dict[str, str]  # sensitivity -> the neighbours whom it is for
     certified: tuple[str, ...]  # the sensitivities that the mechanism enforces
-    believed: bool  # False where the view rests on something that is not so
+    assumption_holds: bool  # False where the view rests on something that is not so
     mechanisms: list[Mechanism]  # [D], distinct
     counts: np.ndarray  # [T, D], how many of each were run in a round
     samples: Samples
 
-    def met(self, sensitivity: str) -> bool:
+    def assumptions_met(self, sensitivity: str) -> bool:
         """Return whether an ε of this view at `sensitivity` rests on nothing that is not so."""
-        return self.believed and sensitivity in self.certified
+        return self.assumption_holds and sensitivity in self.certified
 
     def running(self, costs: np.ndarray) -> np.ndarray:
         """Return the total after each round `[T, ...]` of the mechanisms' costs `[D, ...]`; 0 × ∞ = 0."""
@@ -73,7 +73,7 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
     """Return every view of a checked trace and its checked distances, clients before instances."""
     unit = trace["unit"].iloc[0]
     noisy = bool((trace["upload_noise_std"] > 0).any())
-    found = []
+    found: list[View] = []
     if joint(trace):
         found += [of_sum(trace, distances), of_uploads(trace, distances)]
     elif not responds(trace):
@@ -137,7 +137,7 @@ def of_instances(
     sequential = accounting == "sequential"
     rate = trace[f"rate_{accounting}"].to_numpy(dtype=np.float64)
     multiplier, std = (
-        hiding(trace, trace[f"instance_noise_{name}"].to_numpy(dtype=np.float64))
+        effective_noise(trace, trace[f"instance_noise_{name}"].to_numpy(dtype=np.float64))
         for name in ("multiplier", "std")
     )
     examples = bool(trace["per_example_clip"].all())
@@ -148,23 +148,25 @@ def of_instances(
     mechanisms = (
         Mechanism("poisson", 0, 0, q, z) for q, z in zip(rate.tolist(), multiplier.tolist(), strict=True)
     )
+    run, counts = distinct(mechanisms, steps * (size if sequential else size > 0))
     return View(
-        "instance",
-        accounting,
-        "poisson",
-        ADD_OR_REMOVE,
-        ("C", "2C") if examples else ("2C",),
-        not sequential or bool((trace["population"] == 1).all()),
-        *distinct(mechanisms, steps * (size if sequential else size > 0)),
-        Samples(
-            rate,
-            std,
-            trace["instance_clip_l2"].to_numpy(dtype=np.float64),
-            largest,
-            sampled,
-            {},
-            size,
-            "sum" if sequential else "max",
+        unit="instance",
+        accounting=accounting,
+        law="poisson",
+        relations=ADD_OR_REMOVE,
+        certified=("C", "2C") if examples else ("2C",),
+        assumption_holds=not sequential or bool((trace["population"] == 1).all()),
+        mechanisms=run,
+        counts=counts,
+        samples=Samples(
+            sampling_rate=rate,
+            noise_std=std,
+            bound=trace["instance_clip_l2"].to_numpy(dtype=np.float64),
+            largest=largest,
+            distances=sampled,
+            panels={},
+            taking_part=size,
+            members="sum" if sequential else "max",
         ),
     )
 
@@ -178,7 +180,7 @@ def distinct(mechanisms: Iterable[Mechanism], times: np.ndarray) -> tuple[list[M
     return list(column), counts
 
 
-def hiding(trace: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
+def effective_noise(trace: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
     """Return the noise of every round that hides anything `[T]`.
 
     There is none where a client sends something in the clear as well (statistics of batch normalisation):
@@ -201,30 +203,34 @@ def _of_clients(
     law = trace["sampling_law"].iloc[0]
     once = np.ones(len(trace), dtype=np.int64)
     rounds = zip(
-        *(trace[name].tolist() for name in ("population", "cohort_size", "sampling_rate")),
-        hiding(trace, multiplier).tolist(),
+        trace["population"].tolist(),
+        trace["cohort_size"].tolist(),
+        trace["sampling_rate"].tolist(),
+        effective_noise(trace, multiplier).tolist(),
         strict=True,
     )
     mechanisms = (
         Mechanism(law, population, size if law == "fixed" else 0, rate, z)
         for population, size, rate, z in rounds
     )
+    run, counts = distinct(mechanisms, once if released is None else released)
     return View(
-        unit,
-        accounting,
-        law,
-        relations,
-        ("C", "2C"),
-        True,
-        *distinct(mechanisms, once if released is None else released),
-        Samples(
-            trace["sampling_rate"].to_numpy(dtype=np.float64),
-            hiding(trace, std),
-            trace["clip_l2"].to_numpy(dtype=np.float64),
-            {name: most for name, (_, most) in DISTANCES.items()},
-            {name: distances[name][:, None, None] for name in DISTANCES if name in distances},
-            {name: distances[f"panel_{name}"] for name in DISTANCES if f"panel_{name}" in distances},
-            once,
-            "sum",
+        unit=unit,
+        accounting=accounting,
+        law=law,
+        relations=relations,
+        certified=("C", "2C"),
+        assumption_holds=True,
+        mechanisms=run,
+        counts=counts,
+        samples=Samples(
+            sampling_rate=trace["sampling_rate"].to_numpy(dtype=np.float64),
+            noise_std=effective_noise(trace, std),
+            bound=trace["clip_l2"].to_numpy(dtype=np.float64),
+            largest={name: most for name, (_, most) in DISTANCES.items()},
+            distances={name: distances[name][:, None, None] for name in DISTANCES if name in distances},
+            panels={name: distances[f"panel_{name}"] for name in DISTANCES if f"panel_{name}" in distances},
+            taking_part=once,
+            members="sum",
         ),
     )

@@ -27,7 +27,17 @@ class Arrays(_Fields):
 
     __slots__ = ()
 
-    def __new__(cls, x_train, y_train, x_test, y_test, classes, group=None, note="", owner=NOBODY):
+    def __new__(
+        cls,
+        x_train: np.ndarray,
+        y_train: np.ndarray,
+        x_test: np.ndarray,
+        y_test: np.ndarray,
+        classes: int,
+        group: np.ndarray | None = None,
+        note: str = "",
+        owner: np.ndarray = NOBODY,
+    ):
         group = np.arange(len(y_train)) if group is None else group
         return super().__new__(cls, x_train, y_train, x_test, y_test, classes, group, note, owner)
 

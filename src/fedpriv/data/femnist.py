@@ -28,6 +28,7 @@ WAY_OUT = "delete it and its .sha256 and fetch again"
 
 
 def named(split: str) -> str:
+    """Return the name of the file that holds `split`."""
     return f"federated_emnist_{split}.sqlite"
 
 

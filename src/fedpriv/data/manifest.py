@@ -79,6 +79,7 @@ def first_of_each(images: Sequence[Photograph]) -> list[Photograph]:
 
 
 def count(total: int, images: Sequence[Photograph], missing: int, unreadable: int) -> Counts:
+    """Return the counts of a manifest: of the `images` that are there, and of `total` rows without one."""
     groups = identical(images)
     return Counts(
         rows=total,

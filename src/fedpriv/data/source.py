@@ -31,6 +31,7 @@ def mirrors(configured: Sequence[str] = ()) -> list[str]:
 
 
 def is_url(place: str) -> bool:
+    """Return whether a mirror is asked over the network; all others are folders."""
     return place.startswith(("http://", "https://"))
 
 

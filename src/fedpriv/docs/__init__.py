@@ -1,18 +1,18 @@
-"""What is generated: pages of every config key, every column of a trace, every departure from a paper, and
-each paper; JSON schemas for editors.
+"""What is generated: pages on keys, columns, departures, papers and rooms; JSON schemas for editors.
 
 `python -m fedpriv.docs` writes them in the root of the repository; a test compares them with those there.
 """
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, keys, papers, schema
+from fedpriv.docs import columns, deviations, keys, layout, papers, schema
 
 
 def pages(root: Path) -> dict[Path, str]:
     """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
+        docs / "architecture.md": layout.page(root),
         docs / "config.md": keys.page(),
         docs / "trace.md": columns.page(),
         docs / "deviations.md": deviations.page(root),

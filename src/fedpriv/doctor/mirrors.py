@@ -67,6 +67,7 @@ def mirror(name: str, place: str) -> Finding:
 
 
 def expected_names() -> str:
+    """Return the names of the datasets that a mirror can hold, for a message."""
     return ", ".join(name for name, _ in expected())
 
 

@@ -1,7 +1,7 @@
 """Write a file whole or not at all."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Path]:
+def writing(path: Path) -> Generator[Path]:
     """Yield a temporary path beside `path`; move it there when the block ends well, remove it otherwise.
 
     At every moment `path` holds what it held before, or all that was written. A full disk is an OSError that

@@ -161,7 +161,7 @@ class GpuBackend:
         private_gradient: PrivateGradient | None,
         flat: torch.Tensor,
         clients: Sequence[Client],
-    ):
+    ) -> Launched:
         if private_gradient:
             private, losses = self._private(private_gradient, flat.expand(len(clients), -1), clients)
             noisy, clean = (torch.stack(rows) for rows in list(zip(*private, strict=True))[:2])

@@ -56,7 +56,9 @@ def spends_table(frame: pd.DataFrame, declared: SpendsTable | JointSpendsTable, 
     return Table(name, declared.title + stand_ins(runs), long, display, notes)
 
 
-def lead(runs: pd.DataFrame, declared: SpendsTable | JointSpendsTable, spend: Choice) -> dict:
+def lead(
+    runs: pd.DataFrame, declared: SpendsTable | JointSpendsTable, spend: Choice
+) -> dict[tuple[str, str], str]:
     """Return what is said of a spend before its numbers; at both levels, whose ε it is at which δ as well."""
     rows = counted(runs.loc[runs["unit"] != "none"], spend)
     relation = ", ".join(sorted(set(rows["relation"]))) or cells.NONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -26,7 +26,7 @@ SAMPLES, CLIENTS = "samples.", "clients."  # before the names of their tensors
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
+def exclusive(path: Path) -> Generator[None]:
     """Keep other processes away from the run whose state is at `path`; BadInput if one is there.
 
     Without a state nothing is left behind: a run that was refused leaves no folder.

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -113,7 +113,12 @@ def identity(images: Sequence[Photograph], how: list[object]) -> str:
 
 
 def prepared(
-    name: str, kept: Path, train: Sequence[Photograph], dataset: str, pool: ThreadPoolExecutor, load: partial
+    name: str,
+    kept: Path,
+    train: Sequence[Photograph],
+    dataset: str,
+    pool: ThreadPoolExecutor,
+    load: Callable[[list[Copy]], torch.Tensor],
 ) -> dict[str, torch.Tensor]:
     """Return the backbone's weights from file `kept`, made first if it is not there.
 

@@ -1,6 +1,7 @@
 """Optional kernels in C: compiled on first use, kept in a cache; where they cannot be, PyTorch does the work.
 
-`library(name)` comes from `name`.c and its headers, so a changed header makes another library.
+`library(name)` comes from `name`.c and its headers, so a changed header makes another library: README.md is
+a map of them.
 
 The compiler is $CC or `cc`, the cache $XDG_CACHE_HOME/fedpriv or ~/.cache/fedpriv, and FEDPRIV_NATIVE=0
 switches the kernels off. Importing this module compiles nothing and does not import torch.
@@ -40,13 +41,13 @@ _compiling = threading.Lock()
 
 def _cpu() -> str:
     """Return what `native` depends on: machines that share a home may not share a kernel."""
-    told = [platform.machine(), platform.processor()]
+    named_by_python = [platform.machine(), platform.processor()]
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    named = ("vendor_id", "model name", "flags", "Features", "CPU part", "isa")
-    return "\n".join(told + sorted({line for line in lines if line.startswith(named)}))
+    keys = ("vendor_id", "model name", "flags", "Features", "CPU part", "isa")
+    return "\n".join(named_by_python + sorted({line for line in lines if line.startswith(keys)}))
 
 
 def _compile(source: bytes, to: Path) -> None:
@@ -84,14 +85,14 @@ def _built(name: str) -> tuple[ctypes.CDLL | None, str]:
         compiler = os.environ.get("CC") or "cc"
         key = hashlib.sha256(repr((source, compiler, FLAGS, TUNINGS, _cpu())).encode()).hexdigest()
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedpriv"
-        library = cache / f"{name}-{key[:16]}.so"
-        if not library.exists():
-            _compile(source, library)
-        return ctypes.CDLL(str(library)), ""
+        built = cache / f"{name}-{key[:16]}.so"
+        if not built.exists():
+            _compile(source, built)
+        return ctypes.CDLL(str(built)), ""
     except subprocess.CalledProcessError as failure:
-        words = failure.stderr.decode(errors="replace").strip().splitlines()
-        said = words[0] if words else f"exit code {failure.returncode}"
-        return None, f"the C compiler {failure.cmd[0]!r} failed: {said}"
+        messages = failure.stderr.decode(errors="replace").strip().splitlines()
+        reason = messages[0] if messages else f"exit code {failure.returncode}"
+        return None, f"the C compiler {failure.cmd[0]!r} failed: {reason}"
     except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as failure:
         return None, f"no kernel could be compiled or loaded: {failure}"
 
@@ -115,7 +116,7 @@ def why_not(name: str = "conv_pool") -> str:
 
 def library(name: str = "conv_pool") -> ctypes.CDLL:
     """Return the loaded library; raises RuntimeError with the reason when it is not available."""
-    library, reason = _state(name)
-    if library is None:
+    loaded, reason = _state(name)
+    if loaded is None:
         raise RuntimeError(f"native kernels are not available: {reason}")
-    return library
+    return loaded

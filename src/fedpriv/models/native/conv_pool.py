@@ -23,9 +23,10 @@ class _Kernels(NamedTuple):
 def _kernels() -> _Kernels:
     """Return the C functions with their types declared; a call releases Python's global lock."""
     kernels = _Kernels(library().conv_pool_forward, library().conv_pool_backward)
-    for kernel, flags in zip(kernels, (2, 1), strict=True):
-        kernel.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int64] * 2 + [ctypes.c_int] * flags
-        kernel.restype = None
+    tensors, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 2
+    kernels.forward.argtypes = [*tensors, *sizes, ctypes.c_int, ctypes.c_int]  # bfloat16, rectify
+    kernels.backward.argtypes = [*tensors, *sizes, ctypes.c_int]  # bfloat16
+    kernels.forward.restype = kernels.backward.restype = None
     return kernels
 
 
@@ -75,8 +76,17 @@ class ConvPool(torch.autograd.Function):
         n, channels = len(x), len(weight)
         maps = torch.empty(n, 14, 14, channels, dtype=dtype)
         mask = torch.empty(n, 14, 14, channels, dtype=torch.uint8)
-        pointers = [tensor.data_ptr() for tensor in (x, weight, bias, maps, mask)]
-        _kernels().forward(*pointers, n, channels, dtype == torch.bfloat16, rectify)
+        _kernels().forward(
+            x.data_ptr(),
+            weight.data_ptr(),
+            bias.data_ptr(),
+            maps.data_ptr(),
+            mask.data_ptr(),
+            n,
+            channels,
+            dtype == torch.bfloat16,
+            rectify,
+        )
         ctx.save_for_backward(x, mask)
         return maps.permute(0, 3, 1, 2)
 
@@ -89,6 +99,14 @@ class ConvPool(torch.autograd.Function):
         n, channels = len(x), mask.shape[3]
         gradient = gradient.contiguous(memory_format=torch.channels_last)
         weight, bias = torch.empty(channels, 1, 5, 5), torch.empty(channels)
-        pointers = [tensor.data_ptr() for tensor in (x, gradient, mask, weight, bias)]
-        _kernels().backward(*pointers, n, channels, gradient.dtype == torch.bfloat16)
+        _kernels().backward(
+            x.data_ptr(),
+            gradient.data_ptr(),
+            mask.data_ptr(),
+            weight.data_ptr(),
+            bias.data_ptr(),
+            n,
+            channels,
+            gradient.dtype == torch.bfloat16,
+        )
         return None, weight, bias, None, None

@@ -3,7 +3,7 @@
 #define DENSE_H
 #include "vectors.h"
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t minimum(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Tiles may hang over the end: rows beyond the last are computed as the last once more, and stored as it. */
 enum { ROWS = LANES == 16 ? 4 : 2 };
@@ -16,8 +16,9 @@ static void multiply_rows(const float *a, int64_t rows_a, const float *b, int64_
             Floats sums[ROWS][ROWS];
             const float *x[ROWS], *y[ROWS];
             UNROLL for (int r = 0; r < ROWS; r++) {
-                x[r] = a + least(i + r, rows_a - 1) * length, y[r] = b + least(j + r, rows_b - 1) * length;
-                UNROLL for (int s = 0; s < ROWS; s++) sums[r][s] = all(0);
+                x[r] = a + minimum(i + r, rows_a - 1) * length;
+                y[r] = b + minimum(j + r, rows_b - 1) * length;
+                UNROLL for (int s = 0; s < ROWS; s++) sums[r][s] = broadcast(0);
             }
             for (int64_t k = 0; k < length; k += LANES) {
                 Floats right[ROWS];
@@ -28,42 +29,44 @@ static void multiply_rows(const float *a, int64_t rows_a, const float *b, int64_
                 }
             }
             for (int r = 0; r < ROWS && i + r < rows_a; r++)
-                for (int s = 0; s < ROWS && j + s < rows_b; s++) c[(i + r) * stride + j + s] = total(sums[r][s]);
+                for (int s = 0; s < ROWS && j + s < rows_b; s++)
+                    c[(i + r) * stride + j + s] = sum_of_lanes(sums[r][s]);
         }
 }
 
-/* One tile of the function below, `width` vectors wide; inlined, so that `width` is a constant. */
+/* One tile of `mix_rows`, `width` vectors wide; inlined, so that `width` is a constant. */
 #define SPECIALISED static inline __attribute__((always_inline))
-SPECIALISED void mix_tile(const float *a, const int64_t at[ROWS], int64_t step, const float *b, int64_t inner,
-                          int64_t length, float *c, const int64_t to[ROWS], const int width) {
+SPECIALISED void mix_tile(const float *a, const int64_t a_offset[ROWS], int64_t a_step, const float *b,
+                          int64_t inner, int64_t length, float *c, const int64_t c_offset[ROWS],
+                          const int width) {
     Floats sums[ROWS][7];
-    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < width; v++) sums[r][v] = all(0);
+    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < width; v++) sums[r][v] = broadcast(0);
     for (int64_t k = 0; k < inner; k++)
         UNROLL for (int v = 0; v < width; v++) {
             Floats right = in_register(load(b + k * length + v * LANES));
-            UNROLL for (int r = 0; r < ROWS; r++) sums[r][v] += right * a[at[r] + k * step];
+            UNROLL for (int r = 0; r < ROWS; r++) sums[r][v] += right * a[a_offset[r] + k * a_step];
         }
     UNROLL for (int r = 0; r < ROWS; r++)
-        UNROLL for (int v = 0; v < width; v++) store(c + to[r] + v * LANES, sums[r][v]);
+        UNROLL for (int v = 0; v < width; v++) store(c + c_offset[r] + v * LANES, sums[r][v]);
 }
 
-/* c[i] = sum over k of a[i * row + k * step] b[k], rows of `length` in whole vectors */
-static void mix_rows(const float *a, int64_t row, int64_t step, int64_t rows, const float *b, int64_t inner,
-                     int64_t length, float *c) {
+/* c[i] = sum over k of a[i * a_row + k * a_step] b[k], rows of `length` in whole vectors */
+static void mix_rows(const float *a, int64_t a_row, int64_t a_step, int64_t rows, const float *b,
+                     int64_t inner, int64_t length, float *c) {
     for (int64_t j = 0; j < length;) {
-        int64_t left = (length - j) / LANES, width = left >= 7 ? 7 : left >= 4 ? 4 : 1;
+        int64_t vectors = (length - j) / LANES, width = vectors >= 7 ? 7 : vectors >= 4 ? 4 : 1;
         for (int64_t i = 0; i < rows; i += ROWS) {
-            int64_t at[ROWS], to[ROWS];
+            int64_t a_offset[ROWS], c_offset[ROWS];
             UNROLL for (int r = 0; r < ROWS; r++) {
-                int64_t real = least(i + r, rows - 1);
-                at[r] = real * row, to[r] = real * length;
+                int64_t inside = minimum(i + r, rows - 1);
+                a_offset[r] = inside * a_row, c_offset[r] = inside * length;
             }
             if (width == 7)
-                mix_tile(a, at, step, b + j, inner, length, c + j, to, 7);
+                mix_tile(a, a_offset, a_step, b + j, inner, length, c + j, c_offset, 7);
             else if (width == 4)
-                mix_tile(a, at, step, b + j, inner, length, c + j, to, 4);
+                mix_tile(a, a_offset, a_step, b + j, inner, length, c + j, c_offset, 4);
             else
-                mix_tile(a, at, step, b + j, inner, length, c + j, to, 1);
+                mix_tile(a, a_offset, a_step, b + j, inner, length, c + j, c_offset, 1);
         }
         j += width * LANES;
     }

@@ -1,14 +1,13 @@
-/* The 3x3 convolution of signs by signs, in integers of 8 bits where a machine multiplies four of them at once.
- * Both ways to convolve are exact for signs, so which one a machine takes does not show.
- */
+/* The 3x3 convolution of signs by signs, in integers of 8 bits where a machine multiplies four at once. Both
+ * ways to convolve are exact for signs, so which one a machine takes does not show. */
 #ifndef SIGNS_H
 #define SIGNS_H
 #include "winograd.h"
 
 enum { QUADS = CHANNELS / 4 };
 
-typedef uint8_t SignPlane[SIDE][SIDE][CHANNELS];      /* 0 or 2, and 1 in the frame: signs or zero, plus one */
-typedef int8_t SignFilters[9][QUADS][CHANNELS][4];    /* tap, then four inputs of an output side by side */
+typedef uint8_t SignPlane[SIDE][SIDE][CHANNELS];   /* 0 or 2, and 1 in the frame: signs or zero, plus one */
+typedef int8_t SignFilters[9][QUADS][CHANNELS][4]; /* tap, then four inputs of an output side by side */
 
 /* Lay out weights [16 out][16 in][3][3]. */
 static void pack_filters(const float *weight, SignFilters to) {
@@ -42,7 +41,7 @@ static void convolve_signs(const SignPlane signs, const SignFilters filters, Win
     __m512i start = _mm512_sub_epi32(_mm512_setzero_si512(), surplus);
     for (int y = 0; y < 14; y++) {
         __m512i sums[14];
-        UNROLL for (int x = 0; x < 14; x++) sums[x] = start;
+    UNROLL for (int x = 0; x < 14; x++) sums[x] = start;
         for (int tap = 0; tap < 9; tap++)
             for (int quad = 0; quad < QUADS; quad++) {
                 __m512i filter = _mm512_loadu_si512(filters[tap][quad]);

@@ -80,9 +80,11 @@ def _kernels() -> _Kernels:
     library = native.library("small_net")
     kernels = _Kernels(library.small_net_train, library.small_net_logits)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    net, adam = ctypes.POINTER(_Net), ctypes.POINTER(_Adam)
-    kernels.train.argtypes = [net, *[pointer] * 4, number, *[pointer] * 3, number, adam, pointer, pointer]
-    kernels.train.argtypes += [number, ctypes.POINTER(ctypes.c_double)]
+    net, adam, loss = ctypes.POINTER(_Net), ctypes.POINTER(_Adam), ctypes.POINTER(ctypes.c_double)
+    batches = [pointer, pointer, pointer, pointer, number]  # images, labels, rows, sizes, how many sizes
+    state = [pointer, pointer, pointer, number]  # weights, both moments, steps before
+    options = [adam, pointer, pointer, number]  # start, uniforms and the length of a row of them
+    kernels.train.argtypes = [net, *batches, *state, *options, loss]
     kernels.logits.argtypes = [net, pointer, number, pointer, pointer]
     return kernels
 
@@ -109,7 +111,7 @@ def _check(net: Net, tensors: Mapping[str, tuple[torch.Tensor, tuple[int, ...], 
             raise ValueError(f"{name}: found {found}, allowed is {shape} {dtype} on cpu, contiguous")
 
 
-def _inside(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
+def _check_range(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
     if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
         found = f"{int(numbers.min())} to {int(numbers.max())}"
         raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
@@ -130,22 +132,22 @@ def train(
     rows: torch.Tensor,
     sizes: torch.Tensor,
     weights: torch.Tensor,
-    first: torch.Tensor,
-    second: torch.Tensor,
+    first_moment: torch.Tensor,
+    second_moment: torch.Tensor,
     steps_before: int,
-    how: Adam,
+    adam: Adam,
     start: torch.Tensor | None = None,
     uniforms: torch.Tensor | None = None,
 ) -> float:
     """Take one step for each mini-batch; return the mean loss on the last one, before its step.
 
     images `[n, 28, 28]` uint8, labels `[n]` int64; rows int64: the examples of all mini-batches one after the
-    other; sizes int64: the lengths of these. Weights and the moments first and second, all `[d]` float32, are
-    changed in place; steps_before counts the steps that made the moments. Start `[d]` is where the proximal
-    term draws to. Of a binary network the signs of the weights are used or, with uniforms `[steps, d]` in
-    [0, 1), +1 where u < (1 + weight)/2, and weights are clamped to [-1, 1] after each step; the gradient
-    ignores all signs. With `norm` a batch is normalised by its own statistics (epsilon 1e-5), and the running
-    ones move a tenth of the way towards them, the variance to the unbiased one.
+    other; sizes int64: the lengths of these. Weights and both moments, all `[d]` float32, are changed in
+    place; steps_before counts the steps that made the moments. Start `[d]` is where the proximal term draws
+    to. Of a binary network the signs of the weights are used or, with uniforms `[steps, d]` in [0, 1), +1
+    where u < (1 + weight)/2, and weights are clamped to [-1, 1] after each step; the gradient ignores all
+    signs. With `norm` a batch is normalised by its own statistics (epsilon 1e-5), and the running ones move a
+    tenth of the way towards them, the variance to the unbiased one.
 
     The maximum of a pool is the first in reading order. A dense bias before a normalisation gets the gradient
     zero, which it has but for rounding. Equal input gives equal bits, whatever other threads do. Raises
@@ -158,29 +160,40 @@ def train(
         "rows": (rows, (len(rows),), torch.int64),
         "sizes": (sizes, (steps,), torch.int64),
         "weights": (weights, d, torch.float32),
-        "first": (first, d, torch.float32),
-        "second": (second, d, torch.float32),
+        "first_moment": (first_moment, d, torch.float32),
+        "second_moment": (second_moment, d, torch.float32),
     }
-    if how.proximal:
+    if adam.proximal:
         if start is None:
-            raise ValueError(f"start: found None, allowed are weights where proximal is {how.proximal}")
+            raise ValueError(f"start: found None, allowed are weights where proximal is {adam.proximal}")
         tensors["start"] = (start, d, torch.float32)
     if uniforms is not None:
         tensors["uniforms"] = (uniforms, (steps, net.size), torch.float32)
     _check(net, tensors)
-    _inside("sizes", sizes, 1, len(rows))
-    _inside("rows", rows, 0, n - 1)
-    _inside("labels", labels[rows], 0, net.classes - 1)
+    _check_range("sizes", sizes, 1, len(rows))
+    _check_range("rows", rows, 0, n - 1)
+    _check_range("labels", labels[rows], 0, net.classes - 1)
     if steps == 0 or int(sizes.sum()) != len(rows):
         raise ValueError(f"sizes: found {steps} with sum {int(sizes.sum())}, allowed is the sum {len(rows)}")
     if steps_before < 0:
         raise ValueError(f"steps_before: found {steps_before}, allowed is 0 or more")
     loss = ctypes.c_double()
-    pointers = [tensor.data_ptr() for tensor in (images, labels, rows, sizes)]
-    changed = [tensor.data_ptr() for tensor in (weights, first, second)]
-    optional = [None if tensor is None else tensor.data_ptr() for tensor in (start, uniforms)]
     failed = _kernels().train(
-        _struct(net), *pointers, steps, *changed, steps_before, _Adam(*how), *optional, net.size, loss
+        _struct(net),
+        images.data_ptr(),
+        labels.data_ptr(),
+        rows.data_ptr(),
+        sizes.data_ptr(),
+        steps,
+        weights.data_ptr(),
+        first_moment.data_ptr(),
+        second_moment.data_ptr(),
+        steps_before,
+        _Adam(*adam),
+        None if start is None else start.data_ptr(),
+        None if uniforms is None else uniforms.data_ptr(),
+        net.size,
+        loss,
     )
     if failed:
         raise MemoryError("the small network found too little memory for a mini-batch")

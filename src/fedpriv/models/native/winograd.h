@@ -1,9 +1,9 @@
-/* The 3x3 convolution of 16 channels into 16 on 14x14 positions, after Winograd: F(2x2, 3x3), Lavin and Gray 2016.
+/* The 3x3 convolution of 16 channels into 16 on 14x14 positions, Winograd's F(2x2, 3x3): Lavin and Gray 2016.
  *
  * 49 tiles, each 4x4 inputs to 2x2 outputs (a window of the max pool), cost 16 multiplications per pair of
- * channels instead of 36. With B, G, A the usual matrices: outputs = A' [(G w G') * (B' x B)] A, products taken
- * element by element and summed over input channels. Gradients are the same maps transposed. All matrices are
- * small integers and halves: sums of small integers stay exact.
+ * channels instead of 36. With B, G, A the usual matrices: outputs = A' [(G w G') * (B' x B)] A, products
+ * taken element by element and summed over input channels. Gradients are the same maps transposed. All
+ * matrices are small integers and halves: sums of small integers stay exact.
  */
 #ifndef WINOGRAD_H
 #define WINOGRAD_H
@@ -11,10 +11,10 @@
 
 enum { CHANNELS = 16, TILES = 49, ELEMENTS = 16, SIDE = 16, POOLED = 7 };
 
-typedef float Tiles[ELEMENTS][TILES][CHANNELS];       /* inputs, outputs or their gradients, transformed */
-typedef float Filters[ELEMENTS][CHANNELS][CHANNELS];  /* weights or their gradient, transformed */
-typedef float Plane[SIDE][SIDE][CHANNELS];            /* 14x14 positions in a frame of zeros */
-typedef float Windows[TILES][4][CHANNELS];            /* 14x14 positions, those of a pool side by side */
+typedef float Tiles[ELEMENTS][TILES][CHANNELS];      /* inputs, outputs or their gradients, transformed */
+typedef float Filters[ELEMENTS][CHANNELS][CHANNELS]; /* weights or their gradient, transformed */
+typedef float Plane[SIDE][SIDE][CHANNELS];           /* 14x14 positions in a frame of zeros */
+typedef float Windows[TILES][4][CHANNELS];           /* 14x14 positions, those of a pool side by side */
 
 /* to = B' x B, for every tile of a plane */
 static void transform_inputs(const Plane plane, Tiles to) {
@@ -134,7 +134,7 @@ static void filter_tiles(const Tiles from, const Filters filters, Tiles to) {
         for (int tile = 0; tile < TILES; tile += 7)
             for (int block = 0; block < CHANNELS; block += LANES) {
                 Floats sums[7];
-                UNROLL for (int t = 0; t < 7; t++) sums[t] = all(0);
+                UNROLL for (int t = 0; t < 7; t++) sums[t] = broadcast(0);
 #pragma GCC unroll 4
                 for (int c = 0; c < CHANNELS; c++) {
                     Floats filter = load(&filters[e][c][block]);
@@ -149,7 +149,7 @@ static void correlate_tiles(const Tiles inputs, const Tiles outputs, Filters fil
     for (int e = 0; e < ELEMENTS; e++)
         for (int block = 0; block < CHANNELS; block += LANES) {
             Floats sums[CHANNELS];
-            UNROLL for (int i = 0; i < CHANNELS; i++) sums[i] = all(0);
+            UNROLL for (int i = 0; i < CHANNELS; i++) sums[i] = broadcast(0);
             for (int tile = 0; tile < TILES; tile++) {
                 Floats output = load(&outputs[e][tile][block]);
                 UNROLL for (int i = 0; i < CHANNELS; i++) sums[i] += output * inputs[e][tile][i];

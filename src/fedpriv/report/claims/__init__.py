@@ -1,0 +1,1 @@
+"""From collected runs to verdicts on what a paper claims."""
