@@ -81,11 +81,12 @@ def test_a_finished_paper_can_be_explored(execute, demo):
 
 def test_a_scheme_can_be_added_trained_counted_and_its_row_shown(execute):
     rows = 'pd.read_parquet(runs).query(\'accountant == "moments" and sensitivity == "C"\')'
+    ranking = "pd.read_csv(folder / 'ranking.csv').set_index(['quantity', 'run'])"
     found = execute(
         "add_a_scheme",
         epsilon=f"{rows}.groupby('run', observed=True)['epsilon'].max().to_dict()",
         bytes=f"{rows}.groupby('run', observed=True)['upload_bytes'].mean().to_dict()",
-        row="pd.read_csv(folder / 'ranking.csv').groupby('run')['value'].last().to_dict()",
+        row=f"{ranking}['value'].loc['accuracy_last'].to_dict()",
         noise="[float(noise[chosen].std()) * share, told['noise_std']]",
     )
     planned = calibrate.epsilon(sampling_rate=0.3, noise_multiplier=1.6, rounds=40, delta=1e-3).epsilon

@@ -14,7 +14,8 @@ from fedpriv.config.names import partition_id
 from fedpriv.config.plan import load_preset, make_plan
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput
-from fedpriv.report.declared_tables import BudgetTable, JointTable
+from fedpriv.paper.cells import with_cells
+from fedpriv.paper.read import merge
 
 CONFIG = Path(__file__).parents[2] / "config"
 PRESETS = ("demo", "laptop", "binary", "paper")
@@ -101,20 +102,16 @@ def test_the_noise_of_the_paper_spends_the_published_dp_budgets(clients, epsilon
 def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas():
     plan = load_preset(CONFIG / "paper.yaml")
     for paper, declared in plan.papers.items():
-        for table in declared.tables.values():
-            for row in table.rows if isinstance(table, BudgetTable) else ():
-                private, baseline = plan.runs[paper][row.run], plan.runs[paper][row.baseline.run]
-                assert private.partition == baseline.partition
+        for table in with_cells(declared.tables).values():
+            cells = [(row, table.cell(row, name)) for row in table.rows for name in table.columns]
+            for row, cell in cells:
+                private = plan.runs[paper][cell.run]
                 assert private.partition.clients == row.clients
-                assert {cell.delta for cell in row.published.values()} == {private.account.delta}
-            for row in table.rows if isinstance(table, JointTable) else ():
-                baseline = plan.runs[paper][row.baseline.run]
-                for name in row.runs.values():
-                    private = plan.runs[paper][name]
-                    assert private.partition == baseline.partition
-                    assert private.partition.clients == row.clients
-                    assert row.budgets["client"].delta == private.account.delta
-                    assert row.budgets["instance"].delta == private.account.instance_delta
+                if row.baseline:
+                    assert private.partition == plan.runs[paper][row.baseline.run].partition
+                deltas = {"client": private.account.delta, "instance": private.account.instance_delta}
+                deltas[""] = private.account.delta
+                assert all(budget.delta == deltas[budget.unit] for budget in cell.within)
 
 
 def test_planning_imports_neither_torch_nor_pandas():
@@ -232,7 +229,7 @@ CHECK = ("claims", 0, "check")
     [
         ((*ROW, "run"), "privat", ("tables.table1", "privat", "plain, private")),
         ((*ROW, "published"), {}, ("published", "nothing", "dp")),
-        (("tables", "table1", "kind"), "pie", ("pie", "budget")),
+        (("tables", "table1", "kind"), "pie", ("pie", "accuracy")),
         (("tables", "table1", "columns", "dp", "spend"), "moments 3C", ("3C", "moments 3C")),
         (("tables", "table1", "columns", "dp", "spend"), "bayesian product", ("bayesian", "distance")),
         ((*CHECK, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from made_runs import write_run
 
+from fedpriv.paper.cells import Rows
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared_tables import BudgetTable, JointTable
 
 
 @pytest.fixture
-def declared() -> BudgetTable:
+def declared() -> Rows:
     """Return a table of two settings; only the first was run. DP's budget ends at round 10, BDP's never."""
     columns = {
         "dp": {"label": "DP", "spend": "moments C"},
@@ -30,9 +30,7 @@ def declared() -> BudgetTable:
         }
         for clients in (100, 1000)
     ]
-    return BudgetTable.model_validate(
-        {"title": "A table", "place": "Table I", "columns": columns, "rows": rows}
-    )
+    return Rows.model_validate({"title": "A table", "place": "Table I", "columns": columns, "rows": rows})
 
 
 def write_small(directory: Path) -> list[Path]:
@@ -72,7 +70,7 @@ JOINT_RUNS = {
 
 
 @pytest.fixture
-def joint() -> JointTable:
+def joint() -> Rows:
     """Return a table of two settings at both levels; only the photographs were run."""
     dp = {"client": "sum moments C", "instance": "sequential moments C"}
     bdp = {unit: f"{words} bayesian product remove_sum" for unit, words in WORDS_OF_UNITS.items()}
@@ -95,9 +93,8 @@ def joint() -> JointTable:
         }
         for label, name in (("Photographs", "photos"), ("Digits", "digits"))
     ]
-    return JointTable.model_validate(
-        {"title": "Both levels", "place": "Table IV", "columns": columns, "rows": rows}
-    )
+    said = {"title": "Both levels", "place": "Table IV", "heading": "Dataset"}
+    return Rows.model_validate(said | {"columns": columns, "rows": rows})
 
 
 WORDS_OF_UNITS = {"client": "sum", "instance": "sequential"}

@@ -56,8 +56,8 @@ SMALL = {
     "url": "https://example.org/small",
     "runs": {run: {} for run in ("n100_none", "n100_dp", "burst", "n1000_none", "n1000_dp")},
     "tables": {
-        "table1": {"kind": "budget", "title": "Accuracy & privacy", "place": "Table I"} | BUDGETS,
-        "table1_spends": {"kind": "spends", "title": "Every ε", "spends": SPENDS} | BUDGETS,
+        "table1": {"kind": "accuracy", "title": "Accuracy & privacy", "place": "Table I"} | BUDGETS,
+        "table1_spends": {"kind": "spends", "of": "table1", "title": "Every ε", "spends": SPENDS},
     },
     "figures": {
         "curves": {
@@ -104,13 +104,13 @@ WIDE = {
     "url": "https://example.org/wide",
     "runs": {run: {} for run in ("photos_none", "photos_dp", "photos_dpsgd", "photos_bdp")},
     "tables": {
-        "table4": {"kind": "joint", "title": "Both", "place": "Table IV"} | BOTH,
+        "table4": {"kind": "accuracy", "title": "Both", "place": "Table IV"} | BOTH,
         "table4_spends": {
-            "kind": "joint_spends",
+            "kind": "spends",
+            "of": "table4",
             "title": "Every ε of both",
             "spends": [*BOTH_SPENDS.values()],
-        }
-        | BOTH,
+        },
     },
 }
 RUNS = {

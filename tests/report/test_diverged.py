@@ -10,7 +10,8 @@ from fedpriv.paper.spends import Choice
 from fedpriv.report.budget import budget_table
 from fedpriv.report.claims.judge import judge
 from fedpriv.report.collect import collect, load
-from fedpriv.report.reading import DIVERGED, at_end, within
+from fedpriv.report.reading import DIVERGED, at_end, best_drawn, within
+from fedpriv.report.tables import KINDS
 
 
 def lost(out, round):
@@ -38,8 +39,12 @@ def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
     assert read.loc[1, "accuracy"] == pytest.approx(0.901)
 
 
-def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(tmp_path):
-    assert list(at_end(frame_of(tmp_path, 1), "n100_dp").index) == [0, 1]
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tmp_path):
+    frame = frame_of(tmp_path, 1, seeds)
+    for read in (at_end(frame, "n100_dp"), best_drawn(frame, "n100_dp")):
+        assert list(read.index) == [0, 1]
+        assert list(read.loc[list(seeds), "accuracy"]) == [DIVERGED] * len(seeds)
 
 
 @pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
@@ -52,7 +57,7 @@ def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_pa
 
 @pytest.mark.parametrize("seeds, words", [((0, 1), "diverged"), ((1,), "diverged (1 of 2 seeds)")])
 def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declared):
-    table = budget_table(frame_of(tmp_path, 6, seeds), declared, "table1")
+    table = KINDS["accuracy"](frame_of(tmp_path, 6, seeds), declared, "table1")
     line = table.display.iloc[0]
     assert line["Accuracy (%)", "BDP"] == words
     assert line["Accuracy (%)", "Baseline"].startswith("97.")

@@ -10,7 +10,7 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
         "published": {"dp": {"accuracy": 0.8, "epsilon": 8.0, "delta": 1e-3}},
     }
     table = {
-        "kind": "budget",
+        "kind": "accuracy",
         "title": "A table",
         "place": "Table I",
         "columns": {"dp": {"label": "DP", "spend": "moments C"}},

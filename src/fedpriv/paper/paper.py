@@ -3,16 +3,17 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Frozen, Name, chosen_from, parse
+from fedpriv.paper.cells import TableSpec, with_cells
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_folder
+from fedpriv.paper.tables import self_contained
 from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.report.declared_figures import FigureSpec
-from fedpriv.report.rows import TableSpec, with_cells
 
 
 class Author(Frozen):
@@ -43,11 +44,17 @@ class Paper(Frozen):
     defaults: dict[str, Any] = {}
     parts: dict[Name, Part] = {}  # fragments that runs share
     runs: dict[Name, dict[str, Any]]  # each a [DeclaredRun](#declaredrun)
+    table_defaults: dict[str, dict[str, Any]] = {}  # by kind, what its tables say unless they say otherwise
     tables: dict[Name, Annotated[SerializeAsAny[TableSpec], chosen_from(TABLES, "kind")]] = {}
     figures: dict[Name, Annotated[SerializeAsAny[FigureSpec], chosen_from(FIGURES, "kind")]] = {}
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
     anchors: Any = None  # YAML only: a place for fragments that are used more than once
+
+    @field_validator("tables", mode="before")
+    @classmethod
+    def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
+        return self_contained(tables, info.data.get("table_defaults", {}))
 
     @property
     def by(self) -> str:

@@ -1,93 +1,14 @@
-"""Numbers as words: how accuracies, ε, δ and rounds are printed everywhere."""
-
-from collections.abc import Iterable
-
-import numpy as np
-
-from fedpriv.report.interval import Interval, interval
-
-NONE = "—"  # there is no such round
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def with_interval(found: Interval, digits: int) -> str:
-    """Return `mean ± half-width`; the half-width is left out for one seed and where it rounds to nothing."""
-    if np.isnan(found.mean):
-        return NONE
-    text = f"{found.mean:.{digits}f}".replace("-", "−")
-    if found.n == 1 or found.half < 0.5 * 10**-digits:
-        return text
-    return f"{text} ± {found.half:.{digits}f}"
-
-
-def percent(values: Iterable[float]) -> str:
-    """Return accuracies, fractions by seed, in percent; that of a run that has diverged is minus infinity."""
-    sample = 100 * np.asarray(list(values), dtype=float)
-    if gone := int(np.isneginf(sample).sum()):
-        return "diverged" if gone == len(sample) else f"diverged ({gone} of {len(sample)} seeds)"
-    return with_interval(interval(sample), 1)
-
-
-def epsilon(values: Iterable[float]) -> str:
-    """Return the ε of several seeds: two digits after the point, two that count below 0.1, none from 1000.
-
-    From 100,000 on it is a power of ten: nobody reads on after the first digits.
-    """
-    found = interval(values)
-    if np.isinf(found.mean):
-        return "∞"
-    if found.mean >= 1e5:
-        return power(found.mean, 2)
-    if found.mean >= 1000:
-        return with_interval(found, 0)
-    small = np.floor(np.log10(found.mean)) if 0 < found.mean < 1 else 0
-    return with_interval(found, int(np.clip(1 - small, 2, 9)))
-
-
-def several(values: Iterable[float]) -> str:
-    """Return up to three different numbers, or the range of more."""
-    found = sorted(set(values))
-    if len(found) <= 3:
-        return ", ".join(f"{value:.3g}" for value in found)
-    return f"{found[0]:.3g} to {found[-1]:.3g}"
-
-
-def rounded(values: Iterable[float]) -> str:
-    """Return the mean over seeds to three digits."""
-    return f"{np.mean([*values]):.3g}"
-
-
-def whole(values: Iterable[float]) -> str:
-    """Return the mean over seeds as a whole number."""
-    return f"{np.mean([*values]):,.0f}"
-
-
-def attacker(value: float) -> str:
-    """Return an attacker's accuracy, a fraction, in percent: never rounded up to certainty."""
-    return f"{100 * value:.1f}" if value < 0.9995 else "> 99.9"
-
-
-def delta(value: float) -> str:
-    """Return δ, as a power of ten where it is one."""
-    text = power(value, 1)
-    return text.removeprefix("1.0 · ")
-
-
-def power(value: float, digits: int) -> str:
-    """Return a number above 0 with its power of ten."""
-    mantissa, exponent = f"{value:.{digits}e}".split("e")
-    return f"{mantissa} · 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
-
-
-def pair(epsilon: str, delta: str) -> str:
-    """Return (ε, δ)."""
-    return NONE if epsilon == NONE else f"({epsilon}, {delta})"
-
-
-def rounds(values: Iterable[float]) -> str:
-    """Return the rounds of several seeds: one number if they agree, else the first and the last."""
-    sample = np.asarray(list(values), dtype=float)
-    if not len(sample) or np.isnan(sample).any():
-        return NONE
-    low, high = int(sample.min()), int(sample.max())
-    return f"{low}" if low == high else f"{low}–{high}"
+from fedpriv.report.numbers import (  # noqa: F401  # moved
+    NONE,
+    attacker,
+    delta,
+    epsilon,
+    pair,
+    percent,
+    power,
+    rounded,
+    rounds,
+    several,
+    whole,
+    with_interval,
+)

@@ -1,5 +1,7 @@
 """The kinds of tables and figures that a paper's YAML may declare, by name."""
 
+from fedpriv.paper.cells import Rows, TableSpec
+from fedpriv.paper.tables import RunsTable, SpendsTable
 from fedpriv.report.declared_figures import (
     AttackerFigure,
     CurvesFigure,
@@ -9,28 +11,11 @@ from fedpriv.report.declared_figures import (
     GrowthFigure,
     SweepFigure,
 )
-from fedpriv.report.declared_runs import AblationTable, GammasTable, LabelsTable, UploadsTable
-from fedpriv.report.declared_tables import (
-    BudgetTable,
-    GridTable,
-    JointSpendsTable,
-    JointTable,
-    RankingTable,
-    SpendsTable,
-)
-from fedpriv.report.rows import TableSpec
 
 TABLES: dict[str, type[TableSpec]] = {
-    "budget": BudgetTable,
+    "accuracy": Rows,
     "spends": SpendsTable,
-    "joint": JointTable,
-    "joint_spends": JointSpendsTable,
-    "grid": GridTable,
-    "gammas": GammasTable,
-    "labels": LabelsTable,
-    "uploads": UploadsTable,
-    "ablation": AblationTable,
-    "ranking": RankingTable,
+    "runs": RunsTable,
 }
 FIGURES: dict[str, type[FigureSpec]] = {
     "curves": CurvesFigure,

@@ -1,16 +1,17 @@
-"""Read accuracies and ε off the collected runs: at the last round, or at the last round within budgets."""
+"""Read the collected runs: accuracies at the last round, or the last within budgets; ε; facts of traces."""
 
 import math
 
 import pandas as pd
 
+from fedpriv.paper.cells import Cell
 from fedpriv.paper.spends import WORDS, Choice
-from fedpriv.report.rows import Cell
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
 # that has diverged has no accuracy at all, which is below every other.
 READING = ["round", "accuracy"]
 DIVERGED = -math.inf
+WIDTH = 4  # bytes of a float32
 
 
 def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFrame:
@@ -73,9 +74,9 @@ def judged(frame: pd.DataFrame, run: str, read: pd.DataFrame, until: pd.Series |
     ends = diverged(frame, run)
     if until is not None:
         ends = ends.loc[ends <= until.reindex(ends.index)]
-    for seed, round in ends.items():
-        found.loc[seed, READING] = round, DIVERGED
-    return found.sort_index()
+    found = found.reindex(found.index.union(ends.index))
+    found.loc[ends.index, "round"], found.loc[ends.index, "accuracy"] = ends, DIVERGED
+    return found
 
 
 def diverged(frame: pd.DataFrame, run: str) -> pd.Series:
@@ -93,7 +94,7 @@ def affordable(frame: pd.DataFrame, run: str, spend: Choice, budget: float) -> p
 
 def reading(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     """Return the reading of one cell of a table."""
-    return within(frame, cell.run, *cell.budgets) if cell.caps else at_end(frame, cell.run)
+    return within(frame, cell.run, *cell.budgets) if cell.within else at_end(frame, cell.run)
 
 
 def epsilon_at(frame: pd.DataFrame, run: str, spend: Choice, rounds: pd.Series | None = None) -> pd.Series:
@@ -109,6 +110,18 @@ def growth(frame: pd.DataFrame, run: str, spend: Choice) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
     seeds = spent(frame, run, spend).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()
+
+
+def fact(frame: pd.DataFrame, run: str, name: str) -> pd.Series:
+    """Return by seed the mean over rounds of a column of the trace."""
+    rows = frame.loc[frame["run"] == run].drop_duplicates(["seed", "round"])
+    return rows.groupby("seed")[name].mean()
+
+
+def numbers_sent(frame: pd.DataFrame, run: str) -> pd.Series:
+    """Return by seed how many numbers a client sends in a round, protected or in the clear."""
+    bits, clear, sent = (fact(frame, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes"))
+    return (bits + clear).where(bits > 0, sent / WIDTH)
 
 
 def present(frame: pd.DataFrame, run: str) -> bool:

@@ -1,19 +1,18 @@
 """Rows and columns of runs, as a paper prints them."""
 
 import pytest
-from made_claims import claim, outcomes
+from made_claims import claim
 from made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
+from fedpriv.paper.cells import Rows, with_cells
 from fedpriv.report import render
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared_tables import GridTable
-from fedpriv.report.rows import with_cells
 from fedpriv.report.tables import KINDS
 
 GRID = {
-    "kind": "grid",
+    "kind": "accuracy",
     "place": "Evaluation",
     "title": "Accuracy",
     "heading": "ε",
@@ -31,8 +30,8 @@ GRID = {
 
 
 @pytest.fixture
-def declared() -> GridTable:
-    return GridTable.model_validate(GRID)
+def declared() -> Rows:
+    return Rows.model_validate(GRID)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def frame(tmp_path_factory):
 
 
 def test_a_grid_has_the_papers_layout_with_the_published_line_under_each(frame, declared):
-    table = KINDS["grid"](frame, declared, "grid")
+    table = KINDS["accuracy"](frame, declared, "grid")
     assert table.title == "Evaluation. Accuracy"
     assert [list(line.values()) for line in render.flat(table.display).to_dict("records")] == [
         ["10", "reproduced", "10.1 ± 0.6", "42.1 ± 0.6"],
@@ -58,17 +57,17 @@ def test_a_grid_has_the_papers_layout_with_the_published_line_under_each(frame, 
 
 
 def test_the_csv_of_a_grid_holds_what_comparisons_read(frame, declared):
-    tidy = KINDS["grid"](frame, declared, "grid").tidy.query("quantity == 'accuracy'")
+    tidy = KINDS["accuracy"](frame, declared, "grid").tidy.query("quantity == 'accuracy'")
     assert len(tidy.query("source == 'published'")) == 3
     assert set(tidy.query("source == 'reproduced'")["status"]) == {"ok", "not run"}
 
 
 def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
-    check = {"that": {"accuracy": "c3"}, "at_least": {"published": "c3"}, "plus": -0.02}
-    check |= {"tables": ["grid"], "labels": ["10"]}
+    check = {"name": "published_accuracy", "tables": ["grid"], "column": "c3", "tolerance": 0.02}
     tables = with_cells({"grid": declared})
-    claim(check).check.validate_names("claims.it", tables, list(declared.runs()))
-    (outcome,) = outcomes(frame, check, tables)
+    judged = claim(check | {"labels": ["10"]}).check
+    judged.validate_names("claims.it", tables, list(declared.runs()))
+    (outcome,) = judged.outcomes(frame, tables)
     assert outcome.cell == "Evaluation, 10" and outcome.margins == pytest.approx([0.0027, 0.0037])
 
 
@@ -83,4 +82,4 @@ def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
 def test_a_grid_that_does_not_fit_together_is_refused(key, value, words):
     rows = [GRID["rows"][0] | {key: value}, GRID["rows"][1]]
     with pytest.raises(BadInput, match=words):
-        parse(GridTable.model_validate, GRID | {"rows": rows}, "paper.yaml")
+        parse(Rows.model_validate, GRID | {"rows": rows}, "paper.yaml")

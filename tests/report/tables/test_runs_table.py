@@ -1,6 +1,7 @@
 """Tables with a run in every line: what γ costs, what is sent, what changed, what a label certifies."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -9,27 +10,70 @@ from made_runs import write_run
 
 from fedpriv.account.calibrate import epsilon
 from fedpriv.errors import BadInput
-from fedpriv.report import cells, render
+from fedpriv.frozen import parse
+from fedpriv.paper.tables import Quantity, RunsTable
+from fedpriv.report import numbers, render
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared import TABLES
-from fedpriv.report.tables import KINDS, write
+from fedpriv.report.tables import write
+from fedpriv.report.tables.runs import READINGS, runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
 TENSOR = {"flips": "tensor", "clear_values": 500, "upload_bytes": 125 + 2000}
 LINES = [{"run": run, "label": f"γ = {gamma:g}"} for run, gamma in GAMMAS.items()]
+ACCURACIES = ["accuracy_last", "accuracy_best_drawn"]
+EPSILONS = [
+    {"name": "epsilon", "group": "ε of one bit", "label": "exact", "spend": "bit exact"},
+    {"name": "epsilon", "group": "ε of one bit", "label": "best order", "spend": "bit rdp"},
+    {"name": "epsilon", "group": "ε of one bit", "label": "Theorem 1", "spend": "bit theorem"},
+    {"name": "epsilon", "group": "ε of all bits", "label": "uploads seen", "spend": "bits rdp"},
+    {"name": "epsilon", "group": "ε of all bits", "label": "sum seen", "spend": "sum bits rdp"},
+    {"name": "epsilon", "group": "ε of a client", "label": "uploads seen", "spend": "all rdp"},
+    {"name": "epsilon", "group": "ε of a client", "label": "sum seen", "spend": "sum all rdp"},
+]
+SENT = ["numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"]
+LABEL = ["ratio", "epsilon_label", "delta_label", "upload_noise_std", "broadcast_noise_std", "epsilon_if"]
 DECLARED = {
-    "gammas": {"title": "What γ costs", "place": "ours, beside Figure 3", "lines": LINES},
+    "gammas": {
+        "title": "What γ costs",
+        "place": "ours, beside Figure 3",
+        "columns": ["gamma", "share_flipped", *EPSILONS, *ACCURACIES, "upload_bytes", "times_smaller"],
+        "infinite": "nothing was flipped.",
+        "lines": LINES,
+    },
     "uploads": {
         "title": "What is sent",
+        "columns": [*SENT, *ACCURACIES],
+        "notes": ["Bits are sent eight to a byte."],
         "lines": [*LINES[2:], {"run": "tensor", "label": "shared"}, {"run": "gauss", "label": "Gaussian"}],
     },
-    "ablation": {"title": "One thing changed", "match": "t*", "reference": "tenth"},
+    "ablation": {
+        "title": "One thing changed",
+        "columns": [*ACCURACIES, "gain_last", "gain_best_drawn"],
+        "match": "t*",
+        "reference": "tenth",
+    },
     "labels": {
         "title": "Labels",
         "place": "Evaluation",
-        "spend": "upload rdp 2C",
+        "columns": [
+            *LABEL,
+            {"name": "epsilon", "label": "that holds", "spend": "upload rdp 2C"},
+            "accuracy_last",
+        ],
+        "infinite": "nothing bounds an upload.",
         "lines": [{"run": f"nbafl_{name}", "label": name} for name in ("document", "repository", "bare")],
     },
+}
+RANKING = {
+    "title": "Search",
+    "match": "n100_*",
+    "keys": ["server.learning_rate", "no.such"],
+    "columns": [
+        {"name": "accuracy_within", "label": "DP", "spend": "moments C", "within": 6.0},
+        "accuracy_last",
+        "round",
+    ],
+    "best_first": True,
 }
 
 
@@ -72,7 +116,7 @@ def frame(runs: Path) -> pd.DataFrame:
 
 
 def table_of(frame: pd.DataFrame, kind: str, **changed: object) -> render.Table:
-    return KINDS[kind](frame, TABLES[kind].model_validate(DECLARED[kind] | changed), kind)
+    return runs_table(frame, RunsTable.model_validate(DECLARED[kind] | changed), kind)
 
 
 def lines(table: render.Table) -> list[dict]:
@@ -114,6 +158,7 @@ def test_the_notes_say_what_was_flipped_how_and_whose_accuracy_it_is(frame):
         "upload; no batch normalisation; β = 0.2.",
         "one coin for all weights of a tensor, as the released code has it",
         "batch normalisation sent in the clear (500 numbers)",
+        "Bits are sent eight to a byte.",
         "the mean over all clients' own weights",
         "before the last round on one of 10 test examples. Drawn: 50 clients",
         "test split itself chooses the round",
@@ -167,7 +212,9 @@ def test_a_label_stands_beside_what_it_would_certify_and_what_holds(frame):
     # Twenty rounds of noise c T/ε = 2 on a sensitivity of one; the repository has lost a factor of two.
     plan = {"sampling_rate": 1, "rounds": 20, "delta": 1e-3, "accountant": "pld"}
     for line, multiplier in ((document, 2.0), (repository, 1.0)):
-        assert line["ε if 2C/n held"] == cells.epsilon([epsilon(noise_multiplier=multiplier, **plan).epsilon])
+        assert line["ε if 2C/n held"] == numbers.epsilon(
+            [epsilon(noise_multiplier=multiplier, **plan).epsilon]
+        )
         assert line["ε that holds"] == "500.00"
 
 
@@ -197,7 +244,7 @@ def test_a_table_of_which_nothing_was_run_says_so(frame, kind, tmp_path):
 
 @pytest.mark.parametrize("kind", DECLARED)
 def test_every_table_becomes_four_files_of_which_the_latex_is_ascii(runs, kind, tmp_path):
-    written = write(runs, TABLES[kind].model_validate(DECLARED[kind]), tmp_path / kind)
+    written = write(runs, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
     assert [path.suffix for path in written] == [".csv", ".md", ".tex", ".html"]
     assert (tmp_path / f"{kind}.tex").read_text().isascii()
 
@@ -212,4 +259,56 @@ def test_every_epsilon_of_the_csv_comes_with_its_meaning(frame):
 
 def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(frame):
     table = table_of(frame, "gammas", lines=[{"run": "gauss", "label": "Gaussian"}])
-    assert lines(table)[0]["ε of one bit exact"] == cells.NONE
+    assert lines(table)[0]["ε of one bit exact"] == numbers.NONE
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Return a run without privacy and a private one, three seeds each."""
+    folder = tmp_path_factory.mktemp("search")
+    made = [("n100_none", "none", 0.97), ("n100_dp", "client_dp", 0.9)]
+    runs = [write_run(folder, run, seed, scheme=s, final=f) for run, s, f in made for seed in range(3)]
+    return load(collect(runs, folder / "runs.parquet"))
+
+
+def ranking_of(frame: pd.DataFrame, **changed: object) -> render.Table:
+    return runs_table(frame, RunsTable.model_validate(RANKING | changed), "search")
+
+
+def test_a_ranking_puts_the_best_within_the_first_budget_first_and_the_unaffordable_last(searched):
+    table = ranking_of(searched)
+    shown = lines(table)
+    assert [line["Run"] for line in shown] == ["n100_dp", "n100_none"]
+    assert [line["server.learning_rate"] for line in shown] == ["0.9", "0.97"]
+    assert shown[0]["Accuracy (%) DP"] == "45.1 ± 0.1" and shown[1]["Accuracy (%) DP"] == numbers.NONE
+    assert shown[1]["no.such"] == ""
+    assert (shown[0]["Read at round DP"], shown[0]["Read at round last round"]) == ("10", "20")
+    assert "DP: at the last evaluated round before ε (moments, sensitivity C) exceeds 6." in table.notes
+
+
+def test_a_ranking_without_budgets_goes_by_the_last_round(searched):
+    shown = lines(ranking_of(searched, columns=["accuracy_last", "round"]))
+    assert [line["Run"] for line in shown] == ["n100_none", "n100_dp"]
+
+
+def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
+    assert lines(ranking_of(searched, match="search_*")) == [{"Run": "not run: search_*"}]
+
+
+def test_every_quantity_that_may_be_declared_can_be_read():
+    assert set(READINGS) == set(get_args(Quantity))
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"columns": [{"name": "epsilon"}]}, "epsilon: found nothing, allowed: epsilon with spend"),
+        ({"columns": [{"name": "gamma", "spend": "moments C"}]}, "gamma with nothing"),
+        ({"columns": ["gain_last"]}, "found gain_last, allowed: these with a reference"),
+        ({"lines": LINES}, "allowed: lines, or match"),
+        ({"columns": ["magic"]}, "columns.0.name: found 'magic'"),
+    ],
+)
+def test_a_table_of_runs_that_does_not_fit_together_is_refused(changed, words):
+    with pytest.raises(BadInput, match=words):
+        parse(RunsTable.model_validate, RANKING | changed, "paper.yaml")

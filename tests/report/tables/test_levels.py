@@ -6,9 +6,9 @@ from made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.report import cells, render
+from fedpriv.paper.cells import Rows
+from fedpriv.report import numbers, render
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared_tables import JointSpendsTable, JointTable
 from fedpriv.report.tables import KINDS
 
 
@@ -76,8 +76,8 @@ def test_the_notes_say_how_both_levels_were_read_and_counted(joint_frame, joint)
 
 
 def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_frame, joint):
-    numbers = table_of(joint_frame, joint).tidy.query("source == 'reproduced' and column == 'dp'")
-    spent = numbers.query("row == 'Photographs' and quantity in ('epsilon', 'delta')")
+    lines = table_of(joint_frame, joint).tidy.query("source == 'reproduced' and column == 'dp'")
+    spent = lines.query("row == 'Photographs' and quantity in ('epsilon', 'delta')")
     found = spent.set_index(["unit", "accounting", "quantity"])["value"].to_dict()
     assert found == {
         ("client", "sum", "epsilon"): pytest.approx(1.6 * np.sqrt(0.2)),
@@ -85,7 +85,7 @@ def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_frame, 
         ("instance", "sequential", "epsilon"): pytest.approx(0.2 * np.sqrt(0.2)),
         ("instance", "sequential", "delta"): 1e-5,
     }
-    assert numbers.query("quantity == 'accuracy'")["unit"].isna().all()
+    assert lines.query("quantity == 'accuracy'")["unit"].isna().all()
 
 
 def test_the_latex_of_both_levels_is_ascii(joint_frame, joint):
@@ -102,37 +102,18 @@ def test_a_row_with_another_number_of_clients_says_so(tmp_path, joint):
 def test_deltas_that_differ_between_rows_are_shown_in_the_cells(joint_frame, joint):
     data = joint.model_dump()
     data["rows"][1]["budgets"]["client"]["delta"] = 1e-5
-    ours, theirs, *_ = lines(table_of(joint_frame, JointTable.model_validate(data)))
+    ours, theirs, *_ = lines(table_of(joint_frame, Rows.model_validate(data)))
     assert ours["Client (ε, δ) BDP"] == "(0.80, 10⁻³)" and theirs["Client (ε, δ) BDP"] == "(1, 10⁻³)"
 
 
 def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_frame, joint):
     data = joint.model_dump()
     data["columns"]["dp"]["spends"]["client"] = "moments C"
-    table = table_of(joint_frame, JointTable.model_validate(data))
-    assert lines(table)[0]["Accuracy (%) DP, as the paper"] == cells.NONE
+    table = table_of(joint_frame, Rows.model_validate(data))
+    assert lines(table)[0]["Accuracy (%) DP, as the paper"] == numbers.NONE
     assert "The ledger of photos_dp holds no ε (moments, sensitivity C)." in table.notes
     dp = table.tidy.query("row == 'Photographs' and column == 'dp' and source == 'reproduced'")
     assert set(dp["status"]) == {"no such ε in the ledger"}
-
-
-def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_that_against_uploads(
-    joint_frame, joint
-):
-    spends = ["sum moments C", "upload moments C", "sequential moments C", "parallel moments 2C"]
-    data = joint.model_dump() | {"kind": "joint_spends", "spends": spends}
-    table = table_of(joint_frame, JointSpendsTable.model_validate(data))
-    shown = lines(table)
-    assert [line["Photographs BDP, round 20"] for line in shown] == [
-        "1.60 (83.2)",
-        "40.00 (> 99.9)",
-        "0.20 (55.0)",
-        "9.00 (> 99.9)",
-    ]
-    assert [line["Unit"] for line in shown] == ["client", "client", "instance", "instance"]
-    assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
-    assert [line["Assumptions"] for line in shown] == ["met", "met", "not met", "met"]
-    assert len(table.tidy) == 2 * 3 * len(spends)
 
 
 @pytest.mark.parametrize(
@@ -153,4 +134,4 @@ def test_a_table_of_both_levels_that_does_not_fit_together_is_refused(joint, pat
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(BadInput, match=words):
-        parse(JointTable.model_validate, data, "paper.yaml")
+        parse(Rows.model_validate, data, "paper.yaml")

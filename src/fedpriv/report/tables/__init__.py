@@ -5,31 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from fedpriv.report.tables.accuracy import accuracy_table
+from fedpriv.report.tables.runs import runs_table
+from fedpriv.report.tables.spends import spends_table
 
 from fedpriv.files.atomic import writing
+from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
-from fedpriv.report.ablation import ablation_table
-from fedpriv.report.budget import budget_table
 from fedpriv.report.collect import load
-from fedpriv.report.every_spend import spends_table
-from fedpriv.report.gammas import gammas_table
-from fedpriv.report.grid import grid_table
-from fedpriv.report.labels import labels_table
-from fedpriv.report.ranking import ranking_table
-from fedpriv.report.rows import TableSpec
-from fedpriv.report.uploads import uploads_table
 
 KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
-    "budget": budget_table,
+    "accuracy": accuracy_table,
     "spends": spends_table,
-    "joint": budget_table,
-    "joint_spends": spends_table,
-    "grid": grid_table,
-    "gammas": gammas_table,
-    "labels": labels_table,
-    "uploads": uploads_table,
-    "ablation": ablation_table,
-    "ranking": ranking_table,
+    "runs": runs_table,
 }
 
 

@@ -1,4 +1,4 @@
-"""Means and intervals, against scipy's own."""
+"""Means and intervals, against scipy's own, and numbers as they are printed."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedpriv.report.interval import interval
+from fedpriv.report import numbers
+from fedpriv.report.numbers import interval
 
 samples = st.lists(st.floats(-100, 100), min_size=2, max_size=8)
 
@@ -37,3 +38,24 @@ def test_a_missing_value_leaves_nothing_to_say(values):
 def test_an_infinite_mean_has_no_interval():
     found = interval([np.inf, np.inf])
     assert np.isinf(found.mean) and np.isnan(found.low)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(1e-3, "10⁻³"), (1e-12, "10⁻¹²"), (2.5e-5, "2.5 · 10⁻⁵"), (0.1, "10⁻¹")],
+)
+def test_a_delta_is_a_power_of_ten_where_it_is_one(value, text):
+    assert numbers.delta(value) == text
+
+
+def test_numbers_are_printed_with_their_interval():
+    assert numbers.percent([0.88, 0.90]) == "89.0 ± 12.7"
+    assert numbers.percent([0.88]) == "88.0"
+    assert numbers.percent([0.88, np.nan]) == numbers.NONE
+    assert numbers.percent([-0.05, -0.05]) == "−5.0"
+    assert numbers.epsilon([0.05, 0.05]) == "0.050"
+    assert numbers.epsilon([0.00042]) == "0.00042"
+    assert numbers.epsilon([20464.56]) == "20465"
+    assert numbers.epsilon([np.inf, np.inf]) == "∞"
+    assert numbers.rounds([280, 285]) == "280–285"
+    assert numbers.attacker(0.99966) == "> 99.9"

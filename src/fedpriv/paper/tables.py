@@ -1,0 +1,113 @@
+"""What a paper's YAML may declare about tables, beside those of accuracies; torch-free and free of pandas."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PositiveFloat, WithJsonSchema, model_validator
+
+from fedpriv.frozen import Frozen
+from fedpriv.paper.cells import Rows, TableSpec, choice_error
+from fedpriv.paper.spends import SpendChoice
+
+
+class SpendsTable(TableSpec):
+    """The companion of a table of accuracies: every ε of `spends` at the rounds at which that was read."""
+
+    kind: Literal["spends"] = "spends"
+    of: Annotated[Rows, WithJsonSchema({"type": "string"})]  # the name of a table of accuracies
+    spends: tuple[SpendChoice, ...] = Field(min_length=1)
+
+    def runs(self) -> Iterator[str]:
+        return self.of.runs()
+
+
+class Line(Frozen):
+    """A run under the name that readers know it by."""
+
+    run: str
+    label: str
+
+
+# What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
+OfAccuracy = Literal["accuracy_last", "accuracy_best_drawn", "accuracy_within"]
+OfGain = Literal["gain_last", "gain_best_drawn"]
+OfBits = Literal["gamma", "share_flipped"]
+OfUploads = Literal["numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"]
+OfNoise = Literal["upload_noise_std", "broadcast_noise_std"]
+OfLabels = Literal["ratio", "epsilon_label", "delta_label", "epsilon_if"]  # of NbAFL
+Quantity = Literal["round", "epsilon", OfAccuracy, OfGain, OfBits, OfUploads, OfNoise, OfLabels]
+# What a quantity needs beside its name; everything else needs nothing.
+NEEDS = {"epsilon": {"spend"}, "accuracy_within": {"spend", "within"}}
+
+
+class RunColumn(Frozen):
+    """A number of every run, by its name; of an ε, and of an accuracy within one, how it is counted."""
+
+    name: Quantity
+    group: str = ""  # what stands above the label; by default what the quantity says of itself
+    label: str = ""  # by default the quantity's own
+    spend: SpendChoice | None = None
+    within: PositiveFloat | None = None  # the ε that is not exceeded where an accuracy is read
+
+    @model_validator(mode="after")
+    def _complete(self) -> "RunColumn":
+        given = {name for name in ("spend", "within") if getattr(self, name)}
+        wanted = NEEDS.get(self.name, set())
+        if given != wanted:
+            raise choice_error(
+                self.name, sorted(given), f"{self.name} with {', '.join(sorted(wanted)) or 'nothing'}"
+            )
+        return self
+
+
+def _named(value: Any) -> Any:
+    """Read a name alone as the column of that name."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+ColumnChoice = Annotated[RunColumn, BeforeValidator(_named, json_schema_input_type=Quantity | RunColumn)]
+
+
+class RunsTable(TableSpec):
+    """A line a run: those of `lines`, or those that `match` a glob; any number that can be read of it."""
+
+    kind: Literal["runs"] = "runs"
+    columns: tuple[ColumnChoice, ...] = Field(min_length=1)
+    lines: tuple[Line, ...] = ()
+    match: str = ""
+    reference: str = ""  # the run that the others are held against: which config keys differ, and gains
+    keys: tuple[str, ...] = ()  # dotted paths into the run's config, shown before the columns
+    best_first: bool = False  # in the order of the first column
+    notes: tuple[str, ...] = ()
+    infinite: str = ""  # what ∞ in a cell means
+
+    @model_validator(mode="after")
+    def _complete(self) -> "RunsTable":
+        if bool(self.lines) == bool(self.match):
+            raise choice_error("lines", [self.match] if self.match else [], "lines, or match")
+        gains = [column.name for column in self.columns if column.name.startswith("gain")]
+        if gains and not self.reference:
+            raise choice_error("columns", gains, "these with a reference")
+        return self
+
+    def runs(self) -> Iterator[str]:
+        yield from filter(None, [self.reference, *(line.run for line in self.lines)])
+
+
+def self_contained(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return declared tables, each over its kind's `defaults`; where it is `of` another, with that in it.
+
+    What is no mapping is left to the schema to refuse; a name that is not there is the error that says so.
+    """
+    if not isinstance(tables, Mapping):
+        return tables
+    whole = {
+        name: {**defaults.get(str(table.get("kind")), {}), **table} if isinstance(table, Mapping) else table
+        for name, table in tables.items()
+    }
+    for name, table in whole.items():
+        if isinstance(table, dict) and isinstance(of := table.get("of"), str):
+            if of not in whole:
+                raise choice_error(f"{name}.of", [of], ", ".join(map(str, whole)))
+            whole[name] = table | {"of": whole[of]}
+    return whole

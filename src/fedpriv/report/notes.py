@@ -1,0 +1,261 @@
+"""What stands under every table: data, seeds, sampling, hardware, and what was not run."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.paper.spends import Choice
+from fedpriv.report.numbers import METHOD, several
+
+ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
+MISMATCH = "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."
+SEQUENTIAL = (
+    "Sequential accounting supposes that it is secret, and drawn anew for every step, which client holds an "
+    "example; here examples stay where they are, and no sequential ε is a guarantee."
+)
+MEAN_CLIPPED = (
+    "Where only the mean of a batch was clipped, an instance ε that takes C for its sensitivity is what the "
+    "paper claims, not a guarantee; that clipping certifies 2C."
+)
+TENSOR = (
+    "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
+    "tensor."
+)
+# What each word of an accounting means.
+ACCOUNTINGS = {
+    "sequential": "an example is drawn with its share of all clients' examples; the costs of clients add up",
+    "parallel": "an example is drawn with its share of its client's examples; the most costly client counts",
+    "sum": "against who sees only the sum of the uploads, as behind secure aggregation",
+    "upload": "against who sees every upload, such as a server without secure aggregation",
+}
+
+COINS = {
+    "coordinate": "a coin for every weight, as the paper defines it",
+    "tensor": "one coin for all weights of a tensor, as the released code has it",
+}
+NORMALISATION = {
+    "shared": "batch normalisation sent in the clear",
+    "local": "batch normalisation kept by its client",
+    "none": "no batch normalisation",
+}
+
+
+def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple]:
+    """Return the distinct rows of some columns, in order of appearance."""
+    return list(frame.filter(list(columns)).drop_duplicates().itertuples(index=False, name=None))
+
+
+def stand_ins(frame: pd.DataFrame) -> str:
+    """Return what a title must add where other data stand in for the paper's."""
+    found = [
+        f"{name} in place of {wanted}" for name, wanted in unique(frame, ("data", "stand_in_for")) if wanted
+    ]
+    return f" [{', '.join(found)}]" if found else ""
+
+
+def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
+    """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
+    parts = (data, models, seeds, ended, settings, instances, responses, noises, evaluations)
+    parts += (secured, accounting, machines)
+    notes = [note for part in parts for note in part(frame)]
+    names = sorted(set(missing))
+    return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
+
+
+def data(frame: pd.DataFrame) -> list[str]:
+    """Name the data, what they stand in for, and the split that was evaluated."""
+    notes = []
+    columns = ("data", "stand_in_for", "train_examples", "test_examples", "evaluated_on", "data_note")
+    for name, wanted, train, test, split, made in unique(frame, columns):
+        stands = f" standing in for {wanted}: these are not the paper's data" if wanted else ""
+        how = f" {made.removesuffix('.')}." if made else ""
+        notes.append(
+            f"Data: {name}{stands}; {train:,} training examples, accuracy on {test:,} {split} examples.{how}"
+        )
+    return notes
+
+
+def models(frame: pd.DataFrame) -> list[str]:
+    """Name the models that were trained, with their sizes."""
+    found = {
+        (json.dumps(json.loads(config)["model"]), parameters)
+        for config, parameters in unique(frame, ("config", "parameters"))
+    }
+    notes = []
+    for described, parameters in sorted(found):
+        model = json.loads(described)
+        options = ", ".join(f"{key} {plain(value)}" for key, value in model.items() if key != "name")
+        notes.append(f"Model: {model['name']}, {options}; {parameters:,} parameters.")
+    return notes
+
+
+def plain(value: Any) -> str:
+    """Return a config value as a reader would write it: a list with dashes."""
+    return "-".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def seeds(frame: pd.DataFrame) -> list[str]:
+    """Say how many seeds there are and what the intervals mean."""
+    runs = [run for run, _ in unique(frame, ("run", "seed"))]
+    counts = sorted({runs.count(run) for run in runs})
+    if not counts:
+        return []
+    found = " to ".join(map(str, sorted({counts[0], counts[-1]})))
+    alone = "; one seed has no interval" if counts[0] == 1 else ""
+    return [f"Seeds a run: {found}; {METHOD}{alone}. Published numbers are single runs."]
+
+
+def ended(frame: pd.DataFrame) -> list[str]:
+    """Say which runs have diverged, and when."""
+    gone = unique(frame.loc[frame["diverged"] > 0], ("run", "seed", "diverged"))
+    found = [f"{run} seed {seed} after round {round:,}" for run, seed, round in gone]
+    return [f"Diverged, their weights no longer finite: {'; '.join(found)}."] if found else []
+
+
+def secured(frame: pd.DataFrame) -> list[str]:
+    """Say which noise never comes again."""
+    runs = [run for run, config in unique(frame, ("run", "config")) if json.loads(config).get("secure_noise")]
+    return [f"Noise, coins and draws of the operating system: {', '.join(runs)}."] if runs else []
+
+
+def settings(frame: pd.DataFrame) -> list[str]:
+    """Say for every population how clients were drawn, how much noise there was, how often data repeat."""
+    found: dict[str, list[str]] = {}
+    columns = ["data", "population", "cohort_law", "sampling_rate", "repetition", "rounds_wanted"]
+    for (name, population, law, rate, repetition, rounds), some in groups(frame, columns):
+        noisy = some.loc[some["noise_multiplier"] > 0]
+        sigmas, clips = several(noisy["noise_multiplier"]), several(noisy["clip_l2"])
+        noise = f"; σ = {sigmas}, C = {clips}" if sigmas else ""
+        repeated = (
+            f"an example is at {repetition:.3g} clients" if repetition > 1 else "no example is repeated"
+        )
+        said = f"{law} sampling, rate {rate:g}{noise}; {rounds:,} rounds; {repeated}."
+        found.setdefault(said, []).append(where(frame, name, population))
+    return [f"{'; '.join(places)}: {said}" for said, places in found.items()]
+
+
+def groups(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Yield the distinct rows of some columns, in order, each with the rows of the frame."""
+    yield from frame.groupby(list(columns), observed=True)
+
+
+def where(frame: pd.DataFrame, data: str, population: int) -> str:
+    """Return how a population is cited: with its data, where there are others."""
+    return f"{f'{data}, ' if frame['data'].nunique() > 1 else ''}N = {population:,}"
+
+
+def instances(frame: pd.DataFrame) -> list[str]:
+    """Say for every population how its clients protected their examples, and what an example is."""
+    noisy = frame.loc[frame["instance_noise_multiplier"] > 0]
+    found: dict[str, list[str]] = {}
+    for (name, population, every), some in groups(noisy, ("data", "population", "per_example_clip")):
+        configs = [json.loads(config) for (config,) in unique(some, ["config"])]
+        batches = several(config["local"]["batch_size"] for config in configs)
+        sampled = {config["scheme"]["distances"] for config in configs}
+        distances = (
+            f"distances of {several(sampled)} examples a step and client" if any(sampled) else "no distances"
+        )
+        shares = several(some["rate_parallel"]), several(some["rate_sequential"])
+        steps = several(some["local_steps"])
+        clipped = "the gradient of every example clipped" if every else "only the mean of a batch clipped"
+        sigma, bound = several(some["instance_noise_multiplier"]), several(some["instance_clip_l2"])
+        said = (
+            f"noise at clients ({', '.join(sorted(set(some['scheme'])))}): Poisson batches of {batches} "
+            f"examples on average, {shares[0]} of a client's and {shares[1]} of all; "
+            f"{steps} local step{'s' if steps != '1' else ''} a round; {clipped}, S = {bound}; σ = {sigma}; "
+            f"{distances}."
+        )
+        found.setdefault(said, []).append(where(frame, name, population))
+    notes = [f"{'; '.join(places)}, {said}" for said, places in found.items()]
+    copies = {
+        json.loads(config).get("photos", {}).get("copies", 1)
+        for config, made in unique(noisy, ["config", "data_note"])
+        if made
+    } - {1}
+    if copies:
+        notes.append(f"An instance ε is for one augmented copy; an image has {several(copies)}.")
+    return notes
+
+
+def responses(frame: pd.DataFrame) -> list[str]:
+    """Say how clients flipped bits, what else they sent, and how much of the broadcast they took over."""
+    noisy = frame.loc[frame["noisy_bits"] > 0]
+    found: dict[str, list[float]] = {}
+    for (gamma, coins, config), some in noisy.groupby(["gamma", "flips", "config"], observed=True):
+        read = json.loads(str(config))
+        clear = int(some["clear_values"].max())
+        words = [
+            COINS[str(coins)],
+            f"{int(some['noisy_bits'].max()):,} bits an upload",
+            NORMALISATION[read["model"].get("bn", "none")] + (f" ({clear:,} numbers)" if clear else ""),
+            f"β = {read['local'].get('mixing', 1):g}",
+            *(["the mean divided by 2γ"] if read["scheme"].get("debias") else []),
+            *([f"the mean times {gain:g}"] if (gain := read["scheme"].get("gain", 1)) != 1 else []),
+        ]
+        found.setdefault("; ".join(words), []).append(float(str(gamma)))
+    return [f"Randomised response, γ = {several(gammas)}: {words}." for words, gammas in found.items()]
+
+
+def noises(frame: pd.DataFrame) -> list[str]:
+    """Say how much noise was on uploads and before broadcasts, and what bounds an upload beneath it."""
+    noisy = frame.loc[(frame["upload_noise_std"] > 0) | (frame["broadcast_noise_std"] > 0)]
+    if noisy.empty:
+        return []
+    up = noisy.loc[noisy["upload_noise_std"] > 0]
+    down = noisy["broadcast_noise_std"]
+    bounds = several(bound for bound in up["upload_l2"] if np.isfinite(bound))
+    bare = "nothing" if np.isinf(up["upload_l2"]).any() else ""
+    parts = [
+        f"on uploads of std {several(up['upload_noise_std'])} at least" if len(up) else "",
+        f"beneath it the norm bounded by {' or '.join(filter(None, (bounds, bare)))}" if len(up) else "",
+        f"before broadcasts of std {several(down)}" if any(down) else "none before broadcasts",
+    ]
+    return [f"Gaussian noise ({', '.join(noisy['scheme'].unique())}): {'; '.join(filter(None, parts))}."]
+
+
+def evaluations(frame: pd.DataFrame) -> list[str]:
+    """Say whose weights were evaluated, where it was not the server's."""
+    notes = []
+    for config in frame["config"].unique():
+        how = json.loads(config).get("evaluation", {})
+        if how.get("models") == "clients":
+            stride = how["stride"]
+            part = f"; before the last round on one of {stride} test examples" if stride > 1 else ""
+            notes.append(
+                "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
+                f"{part}. Drawn: {how['drawn']} clients, with replacement."
+            )
+    return list(dict.fromkeys(notes))
+
+
+def accounting(frame: pd.DataFrame) -> list[str]:
+    """Say which ε are not what they seem."""
+    counted = frame.loc[(frame["accountant"] != "") & (frame["unit"] != "none")]
+    notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
+    unmet = counted.loc[~counted["assumptions_met"]]
+    examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
+    reasons = {
+        MISMATCH: ~examples & ~bits,
+        TENSOR: bits,
+        SEQUENTIAL: unmet["accounting"] == "sequential",
+        MEAN_CLIPPED: examples & ~unmet["per_example_clip"],
+    }
+    return notes + [reason for reason, rows in reasons.items() if rows.any()]
+
+
+def accountings(spends: Iterable[Choice]) -> list[str]:
+    """Say what the accountings among `spends` mean."""
+    words = {spend.accounting for spend in spends}
+    return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
+
+
+def machines(frame: pd.DataFrame) -> list[str]:
+    """Name hardware and arithmetic, and say how long the rounds took."""
+    rounds = frame.drop_duplicates(["run", "seed", "round"])
+    return [
+        f"Computed on {hardware} in {dtype}: {some['seconds'].sum() / 60:,.0f} minutes of training in all."
+        for (hardware, dtype), some in rounds.groupby(["hardware", "dtype"], observed=True)
+    ]

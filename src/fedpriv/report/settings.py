@@ -1,0 +1,40 @@
+"""What runs were set to: their configs, as the dotted paths and the words of their keys."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+
+def config_of(frame: pd.DataFrame, run: str) -> dict[str, Any]:
+    """Return the config of a run."""
+    return json.loads(frame.loc[frame["run"] == run, "config"].iloc[0])
+
+
+def config_value(config: str, path: str) -> Any:
+    """Return what a dotted path finds in a run's config; nothing there is the empty string."""
+    value = json.loads(config)
+    for key in path.split("."):
+        value = value.get(key, "") if isinstance(value, dict) else ""
+    return value
+
+
+def flattened(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """Return dotted path -> value, as text."""
+    found = {}
+    for key, value in config.items():
+        path = f"{above}{key}"
+        found |= (
+            flattened(value, f"{path}.") if isinstance(value, dict) else {path: json.dumps(value).strip('"')}
+        )
+    return found
+
+
+def differing(configs: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the keys in which those of the flattened configs differ that have them.
+
+    What a config does not have is said by the name of another model, scheme or work.
+    """
+    keys = dict.fromkeys(key for config in configs for key in config)
+    return [key for key in keys if len({config[key] for config in configs if key in config}) > 1]

@@ -1,0 +1,165 @@
+"""Accuracies, published under reproduced: at the last round, or within budgets at one level or at both."""
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from fedpriv.paper.cells import BASELINE, Row, Rows, titled
+from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.report import numbers
+from fedpriv.report.notes import accountings, footnotes, stand_ins
+from fedpriv.report.reading import present
+from fedpriv.report.render import Table
+from fedpriv.report.tables.cells import cell_numbers
+from fedpriv.report.tables.long import MEANING, Number, as_frame, tidy
+
+COLUMNS = ["table", "row", "column", "source", "quantity", "value", "low", "high", "seeds", "status"]
+COLUMNS += ["run", "clients", *WORDS, *MEANING]
+ABSENT = "not run, or some seed has no evaluated round within the budget"
+AT_END = "Accuracy at the last round; every cell is a run of its own."
+
+
+def accuracy_table(frame: pd.DataFrame, declared: Rows, name: str) -> Table:
+    """Return the table in the paper's layout, with the round at which each column was read beside it."""
+    found = cell_numbers(frame, declared)
+    display = as_frame(shown_lines(declared, found))
+    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(frame, declared)]
+    levels = deltas(declared)
+    if levels and (display == numbers.NONE).to_numpy().any():
+        notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
+    title = titled(declared) + stand_ins(runs_of(frame, declared))
+    return Table(name, title, tidy(name, COLUMNS, found), display, notes)
+
+
+def shown_lines(declared: Rows, found: Sequence[Number]) -> list[dict[tuple[str, str], str]]:
+    """Return of every row what was measured, a dash where there is no number, and what was published."""
+    layout, lines = headings(declared), []
+    for row in declared.rows:
+        for source, nothing in (("reproduced", numbers.NONE), ("published", "")):
+            of_line = [one for one in found if (one["row"], one["source"]) == (row.key, source)]
+            there = {place(one): one for one in of_line if "sample" in one or "value" in one}
+            clients = next((one["clients"] for one in there.values()), row.clients)
+            said = source if there or source == "published" else "not run"
+            line = {("", declared.heading): with_actual_clients(row, clients), ("", "Source"): said}
+            cells = {layout[key]: text(declared, there[key]) if key in there else nothing for key in layout}
+            lines.append(line | cells)
+    return lines
+
+
+def place(number: Number) -> tuple[str, ...]:
+    """Return what tells a number from the others of its line."""
+    return number["quantity"], number["column"], number.get("level", "")
+
+
+def headings(declared: Rows) -> dict[tuple[str, ...], tuple[str, str]]:
+    """Return the headings of the numbers that are shown, by their `place`, in order."""
+    columns = declared.columns.items()
+    found = {("accuracy", name, ""): ("Accuracy (%)", label) for name, label in declared.labels.items()}
+    for level, delta in deltas(declared).items():
+        whose = level.capitalize() or "Privacy"
+        heading = f"{whose} ε at δ = {numbers.delta(delta)}" if delta else f"{whose} (ε, δ)"
+        found |= {("epsilon", name, level): (heading, column.label) for name, column in columns}
+    rounds = {("round", name, ""): column for name, column in columns if column.by_unit()}
+    return found | {key: ("Read at round", column.label) for key, column in rounds.items()}
+
+
+def deltas(declared: Rows) -> dict[str, float | None]:
+    """Return by level the one δ that its heading says; none if the cells show it."""
+    cells = [declared.cell(row, name) for row in declared.rows for name in declared.columns]
+    found: dict[str, set[float]] = {}
+    for budget in (budget for cell in cells for budget in cell.within):
+        found.setdefault(budget.unit, set()).add(budget.delta)
+    return {level: min(some) if level and len(some) == 1 else None for level, some in found.items()}
+
+
+def text(declared: Rows, number: Number) -> str:
+    """Return a number in words; an ε with its δ, unless the heading says it."""
+    measured = "sample" in number
+    found = number["sample"] if measured else number["value"]
+    if number["quantity"] == "accuracy":
+        return numbers.percent(found) if measured else f"{100 * found:.{digits(declared)}f}"
+    if number["quantity"] == "round":
+        return numbers.rounds(found)
+    epsilon = numbers.epsilon(found) if measured else f"{found:g}"
+    in_heading = number["delta"] == deltas(declared)[number["level"]]
+    return epsilon if in_heading else numbers.pair(epsilon, numbers.delta(number["delta"]))
+
+
+def digits(declared: Rows) -> int:
+    """Return how many digits the paper prints after the point of a percentage."""
+    cells = (declared.cell(row, name).published for row in declared.rows for name in declared.labels)
+    printed = (f"{100 * value:.6g}" for value in cells if value is not None)
+    return max((len(text.partition(".")[2]) for text in printed), default=0)
+
+
+def with_actual_clients(row: Row, clients: int) -> str:
+    """Return what a row is called; of so many `clients`, if they are not those declared."""
+    if not row.label:
+        return f"{clients:,}"
+    return row.label if clients == row.clients else f"{row.label} (here N = {clients:,})"
+
+
+def how_read(declared: Rows, lines: Sequence[Number]) -> list[str]:
+    """Return the notes that say at which round a column was read, and what its ε means."""
+    found: dict[str, list[str]] = {}
+    for name, column in declared.columns.items():
+        means = {level: stated(lines, name, level, spend) for level, spend in column.by_unit().items()}
+        both = ", ".join(f"{level} ε ({words})" for level, words in means.items())
+        said = (
+            f"before ε ({means['']}) exceeds the published budget, and the ε spent by then."
+            if "" in means
+            else f"before any ε exceeds its budget, and the ε spent by then: {both}."
+        )
+        if means:
+            found.setdefault(said, []).append(column.label)
+    if not found:
+        return [AT_END]
+    notes = [
+        f"{'; '.join(labels)}: read at the last evaluated round {said}" for said, labels in found.items()
+    ]
+    runs = "Every other column is a run of its own."
+    if all(row.run for row in declared.rows):
+        labels = " and ".join(column.label for column in declared.columns.values())
+        runs = f"{labels} come from one run, and differ in how ε is counted."
+    baseline = "Baseline: accuracy at the last round. " if BASELINE in declared.labels else ""
+    absent = (
+        f"The ledger of {line['run']} holds no ε ({line['spend']})."
+        for line in lines
+        if line["quantity"] == "epsilon" and line["source"] == "reproduced" and "kind" not in line
+    )
+    return [*notes, baseline + runs, *absent]
+
+
+def stated(lines: Sequence[Number], column: str, level: str, spend: Choice) -> str:
+    """Return a spend with what the ledgers of a column's runs say it means."""
+    wanted = "epsilon", column, level
+    there = [line for line in lines if place(line) == wanted and "kind" in line]
+    words = [
+        ", ".join(sorted({line[name] for line in there})) for name in ("unit", "relation", "sampling_law")
+    ]
+    meant = "; unit {}, neighbours by {}, {} sampling".format(*words) if there else ""
+    unmet = "" if all(line["assumptions_met"] for line in there) else ", its assumptions not met"
+    return f"{spend}; {spend.kind}{unmet}{meant}"
+
+
+def note_our_columns(declared: Rows) -> Iterator[str]:
+    """Yield the note that names the columns which the paper does not have."""
+    labels = [
+        column.label
+        for name, column in declared.columns.items()
+        if all(declared.cell(row, name).published is None for row in declared.rows)
+    ]
+    if labels:
+        yield f"Ours, not in the paper: {', '.join(labels)}."
+
+
+def run_notes(frame: pd.DataFrame, declared: Rows) -> list[str]:
+    """Return the notes about the runs of a table."""
+    spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
+    missing = (run for run in declared.runs() if not present(frame, run))
+    return [*accountings(spends), *footnotes(runs_of(frame, declared), missing)]
+
+
+def runs_of(frame: pd.DataFrame, declared: Rows) -> pd.DataFrame:
+    """Return the runs of a table."""
+    return frame.loc[frame["run"].isin(list(declared.runs()))]

@@ -1,0 +1,77 @@
+"""The numbers of a table of accuracies: what is published and what was measured, of every cell."""
+
+from collections.abc import Iterable, Iterator
+
+import pandas as pd
+
+from fedpriv.account.spend import attacker_accuracy
+from fedpriv.paper.cells import Cell, EpsilonBudget, Row, Rows
+from fedpriv.report.reading import epsilon_at, present, reading, spent
+from fedpriv.report.tables.long import Number, meaning, spend_words
+
+
+def cell_numbers(frame: pd.DataFrame, declared: Rows) -> list[Number]:
+    """Return every number of `declared`, published and reproduced.
+
+    An ε has its `spend`, its `delta` and its `level` beside it: client, instance, or nothing if a table has
+    one ε only. `status` of a reproduced number: ok, not run, no round within the budget, or no such ε in the
+    ledger.
+    """
+    return [
+        {"row": row.key, "column": name, **line}
+        for row in declared.rows
+        for name in declared.labels
+        for line in (*published(row, declared.cell(row, name)), *reproduced(frame, declared.cell(row, name)))
+    ]
+
+
+def words(budget: EpsilonBudget) -> Number:
+    """Return which ε a budget means, by column."""
+    return spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {})
+
+
+def shared(found: Iterable[Number]) -> Number:
+    """Return what an accuracy is read within, where that is one ε; several have lines of their own."""
+    lines = list(found)
+    return lines[0] if len(lines) == 1 else {}
+
+
+def published(row: Row, cell: Cell) -> Iterator[Number]:
+    """Yield what the paper prints in one cell."""
+    if cell.published is None:
+        return
+    key = {"source": "published", "clients": row.clients}
+    yield key | shared(map(words, cell.within)) | {"quantity": "accuracy", "value": cell.published}
+    for budget in cell.within:
+        known = key | words(budget) | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
+        yield known | {"quantity": "epsilon", "value": budget.epsilon}
+        yield known | {"quantity": "delta", "value": budget.delta}
+
+
+def reproduced(frame: pd.DataFrame, cell: Cell) -> Iterator[Number]:
+    """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
+    key = {"source": "reproduced", "run": cell.run}
+    if not present(frame, cell.run):
+        yield key | shared(map(words, cell.within)) | {"quantity": "accuracy", "status": "not run"}
+        return
+    read = reading(frame, cell)
+    ledgers = [(budget, spent(frame, cell.run, budget.spend)) for budget in cell.within]
+    key["clients"] = frame.loc[frame["run"] == cell.run, "population"].iloc[0]
+    key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
+    if any(rows.empty for _, rows in ledgers):
+        key["status"] = "no such ε in the ledger"
+    for quantity in ("accuracy", "round"):
+        within = shared(words(budget) | meaning(rows) for budget, rows in ledgers)
+        yield key | within | {"quantity": quantity, "sample": read[quantity]}
+    for budget, rows in ledgers:
+        epsilons = epsilon_at(frame, cell.run, budget.spend, read["round"])
+        delta = rows["delta"].iloc[0] if len(rows) else budget.delta
+        known = (
+            key
+            | words(budget)
+            | meaning(rows)
+            | {"level": budget.unit, "spend": budget.spend, "delta": delta}
+        )
+        yield known | {"quantity": "epsilon", "sample": epsilons}
+        yield known | {"quantity": "delta", "sample": epsilons * 0 + delta}
+        yield known | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)}

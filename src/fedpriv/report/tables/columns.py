@@ -1,0 +1,138 @@
+"""What can be read of every run: accuracies, ε, gains, and facts of what clients sent."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.paper.spends import Choice, Measure
+from fedpriv.paper.tables import RunColumn, RunsTable
+from fedpriv.report import numbers
+from fedpriv.report.reading import MEASURES, WIDTH, epsilon_at, fact, numbers_sent, spent, within
+
+Read = Callable[[pd.DataFrame, str], pd.Series]  # of a run, by seed
+Show = Callable[[Iterable[float]], str]
+
+
+class Column(NamedTuple):
+    """A number of every run: its heading, its name in the CSV, how it is read by seed, how it is printed."""
+
+    group: str
+    label: str
+    quantity: str
+    read: Read
+    show: Show
+    spend: Choice | None = None  # whose ε it is, or that it is read within
+
+    @property
+    def name(self) -> str:
+        return " ".join(filter(None, (self.group, self.label)))
+
+
+Columns = Callable[[RunColumn, RunsTable], list[Column]]
+
+
+def number(group: str, label: str, read: Read, show: Show) -> Columns:
+    """Return the function that makes a column of a number, under these headings or those declared."""
+    return lambda declared, _: [
+        Column(declared.group or group, declared.label or label, declared.name, read, show)
+    ]
+
+
+def trace(group: str, label: str, name: str, show: Show) -> Columns:
+    """Return the same for the mean over rounds of a column of the trace."""
+    return number(group, label, partial(fact, name=name), show)
+
+
+def accuracy(measure: Measure, label: str) -> Columns:
+    """Return the same for the accuracy under one measure."""
+    return number(
+        "Accuracy (%)", label, lambda frame, run: MEASURES[measure](frame, run)["accuracy"], numbers.percent
+    )
+
+
+def epsilon(declared: RunColumn, _: RunsTable) -> list[Column]:
+    """Return the column of an ε after the last round; a ledger that does not hold it has a dash."""
+    spend = declared.spend
+    assert spend
+
+    def read(frame: pd.DataFrame, run: str) -> pd.Series:
+        there = len(spent(frame, run, spend)) > 0
+        return epsilon_at(frame, run, spend) if there else pd.Series([float("nan")])
+
+    return [
+        Column(declared.group or "ε", declared.label or str(spend), "epsilon", read, numbers.epsilon, spend)
+    ]
+
+
+def reading_within(declared: RunColumn, name: str) -> Read:
+    """Return how accuracy or round is read at the last evaluated round within a budget."""
+    assert declared.spend and declared.within
+    budget = declared.spend, declared.within
+    return lambda frame, run: within(frame, run, budget)[name]
+
+
+def accuracy_within(declared: RunColumn, _: RunsTable) -> list[Column]:
+    """Return the column of accuracies within a budget."""
+    read = reading_within(declared, "accuracy")
+    return [Column("Accuracy (%)", declared.label, "accuracy_within", read, numbers.percent, declared.spend)]
+
+
+def rounds(_: RunColumn, table: RunsTable) -> list[Column]:
+    """Return the columns of the rounds at which accuracies within budgets, and the last ones, are read."""
+    found = []
+    for one in table.columns:
+        if one.name == "accuracy_within":
+            found.append((one.label, reading_within(one, "round")))
+        elif one.name == "accuracy_last":
+            found.append(
+                (one.label or "last round", lambda frame, run: MEASURES["last"](frame, run)["round"])
+            )
+    return [Column("Read at round", label, "round", read, numbers.rounds) for label, read in found]
+
+
+def gain(measure: Measure, label: str) -> Columns:
+    """Return the function that makes the column of points over the reference, paired by seed."""
+
+    def columns(declared: RunColumn, table: RunsTable) -> list[Column]:
+        def read(frame: pd.DataFrame, run: str) -> pd.Series:
+            of, over = (MEASURES[measure](frame, one)["accuracy"] for one in (run, table.reference))
+            return (of - over).dropna()
+
+        return [Column("Difference (points)", declared.label or label, declared.name, read, numbers.percent)]
+
+    return columns
+
+
+def times_smaller(frame: pd.DataFrame, run: str) -> pd.Series:
+    """Return by seed how many times smaller an upload is than the same numbers in float32."""
+    return WIDTH * numbers_sent(frame, run) / fact(frame, run, "upload_bytes")
+
+
+def times(values: Iterable[float]) -> str:
+    """Return a ratio over seeds."""
+    return f"{numbers.with_interval(numbers.interval(values), 1)}×"
+
+
+LAST, BEST = "last round", "best round of drawn clients"
+SENT = "Sent by a client a round"
+COLUMNS: dict[str, Columns] = {
+    "accuracy_last": accuracy("last", LAST),
+    "accuracy_best_drawn": accuracy("best_drawn", BEST),
+    "accuracy_within": accuracy_within,
+    "gain_last": gain("last", LAST),
+    "gain_best_drawn": gain("best_drawn", BEST),
+    "round": rounds,
+    "epsilon": epsilon,
+    "gamma": trace("", "γ", "gamma", lambda values: f"{np.mean([*values]):g}"),
+    "share_flipped": trace("", "Bits flipped (%)", "share_flipped", numbers.percent),
+    "numbers_sent": number(SENT, "numbers", numbers_sent, numbers.whole),
+    "clear_values": trace(SENT, "in the clear", "clear_values", numbers.whole),
+    "upload_bytes": trace(SENT, "bytes", "upload_bytes", numbers.whole),
+    "float32_bytes": number(
+        SENT, "bytes in float32", lambda frame, run: WIDTH * numbers_sent(frame, run), numbers.whole
+    ),
+    "times_smaller": number(SENT, "smaller than float32", times_smaller, times),
+}

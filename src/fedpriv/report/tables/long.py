@@ -1,0 +1,47 @@
+"""The long frame of a table: one line a number, with all that gives it meaning.
+
+One that was measured holds its `sample`, by seed. The file for machines and what people read are both made of
+these lines: nothing is read off the runs twice.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.report.numbers import interval
+
+Number = dict[str, Any]
+MEANING = ("unit", "relation", "sampling_law", "kind", "assumptions_met")
+
+
+def spend_words(spend: Choice) -> Number:
+    """Return which ε a spend means, by column of the ledger."""
+    return dict(zip(WORDS, spend.key, strict=True))
+
+
+def meaning(rows: pd.DataFrame) -> Number:
+    """Return for whom and against whom the ε in `rows` of a ledger holds; of no rows, nothing."""
+    return {name: rows.iloc[0][name] for name in MEANING if len(rows)}
+
+
+def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
+    """Return the lines of a table for machines: a mean with its interval for every sample."""
+    return pd.DataFrame([{"table": table, **line, **over_seeds(line)} for line in lines], columns=columns)
+
+
+def over_seeds(line: Number) -> Number:
+    """Return the mean of a line's sample with its interval; where a seed has diverged there is no number."""
+    if "sample" not in line:
+        return {}
+    values = np.asarray(line["sample"], dtype=float)
+    gone = {"status": "diverged"} if np.isneginf(values).any() else {}
+    found = interval(np.where(np.isneginf(values), np.nan, values))
+    return dict(zip(("value", "low", "high", "seeds"), found, strict=True)) | gone
+
+
+def as_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
+    """Return lines of finished text, by pairs (group, name), as a frame with the columns of the first."""
+    return pd.DataFrame([list(line.values()) for line in lines], columns=pd.MultiIndex.from_tuples(lines[0]))

@@ -1,0 +1,130 @@
+"""A table with a run in every line: any number that can be read of a run, with its interval over seeds."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+import pandas as pd
+
+from fedpriv.paper.cells import titled
+from fedpriv.paper.spends import WORDS
+from fedpriv.paper.tables import Line, RunsTable
+from fedpriv.report import numbers
+from fedpriv.report.notes import accountings, footnotes, stand_ins
+from fedpriv.report.reading import present, spent
+from fedpriv.report.render import Table
+from fedpriv.report.settings import config_of, differing, flattened
+from fedpriv.report.tables import columns, labels
+from fedpriv.report.tables.columns import Column
+from fedpriv.report.tables.long import MEANING, Number, as_frame, meaning, spend_words, tidy
+
+READINGS = columns.COLUMNS | labels.COLUMNS
+COLUMNS = ["table", "row", "run", "column", "quantity", "value", "low", "high", "seeds", "delta"]
+COLUMNS += [*WORDS, *MEANING]
+HOW_READ = (
+    "Accuracy, last round: of all clients. Best round of drawn clients: as the released code prints it; the "
+    "test split itself chooses the round. Where all clients hold the server's weights, both are of these."
+)
+
+
+def runs_table(frame: pd.DataFrame, declared: RunsTable, name: str) -> Table:
+    """Return a line a run: what it is called, what it was set to, its numbers.
+
+    Where the best come first, a run without a first number comes last.
+    """
+    chosen = lines_of(frame, declared)
+    there = [line for line in chosen if present(frame, line.run)]
+    columns = columns_of(frame, declared)
+    found = {line: [number_of(frame, line, column) for column in columns] for line in there}
+    if declared.best_first:
+        chosen = sorted(chosen, key=lambda line: first_number(found.get(line, [])), reverse=True)
+    configs = {line: flattened(config_of(frame, line.run)) for line in there}
+    keys = declared.keys or (differing([*configs.values()]) if declared.reference else ())
+    settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
+    shown = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
+    display = as_frame(shown or [{("", "Run"): f"not run: {declared.match}"}])
+    lines = [{**number, **settings[line]} for line in chosen for number in found.get(line, [])]
+    long = tidy(name, [*COLUMNS, *keys, "status"], lines)
+    if long["status"].isna().all():  # no run has diverged
+        long = long.drop(columns="status")
+    used = frame.loc[frame["run"].isin([line.run for line in there])]
+    notes = [
+        *declared.notes,
+        *([f"∞: {declared.infinite}"] if declared.infinite and (display == "∞").to_numpy().any() else []),
+        *how_counted(columns, [number for some in found.values() for number in some]),
+        *how_compared(declared, chosen),
+        *footnotes(used, [line.run for line in chosen if line not in found]),
+    ]
+    return Table(name, titled(declared) + stand_ins(used), long, display, notes)
+
+
+def shown_line(
+    line: Line, settings: Mapping[str, str], columns: Sequence[Column], found: Sequence[Number] | None
+) -> dict[tuple[str, str], str]:
+    """Return the cells of one line; a run that was not run has dashes for numbers."""
+    texts = [numbers.NONE] * len(columns)
+    if found is not None:
+        texts = [one.show(number["sample"]) for one, number in zip(columns, found, strict=True)]
+    return (
+        {("", "Run"): line.label if found is not None else f"{line.label} (not run)"}
+        | {("", key): text for key, text in settings.items()}
+        | {(one.group, one.label): text for one, text in zip(columns, texts, strict=True)}
+    )
+
+
+def lines_of(frame: pd.DataFrame, declared: RunsTable) -> list[Line]:
+    """Return the lines as declared, or the reference and the runs that match, under their own names."""
+    if declared.lines:
+        return [*declared.lines]
+    matching = (run for run in frame["run"].unique() if fnmatchcase(run, declared.match))
+    runs = dict.fromkeys(filter(None, [declared.reference, *matching]))
+    return [Line(run=run, label=run) for run in runs]
+
+
+def columns_of(frame: pd.DataFrame, declared: RunsTable) -> list[Column]:
+    """Return the columns; there are no gains over a reference that was not run."""
+    gains = present(frame, declared.reference)
+    wanted = [one for one in declared.columns if gains or not one.name.startswith("gain")]
+    return [column for one in wanted for column in READINGS[one.name](one, declared)]
+
+
+def number_of(frame: pd.DataFrame, line: Line, column: Column) -> Number:
+    """Return a number of one run; an ε, or what is read within one, with everything that gives it meaning."""
+    found: Number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
+    found["sample"] = column.read(frame, line.run)
+    if column.spend:
+        rows = spent(frame, line.run, column.spend)
+        found |= spend_words(column.spend) | meaning(rows)
+        found |= {"delta": rows["delta"].iloc[0]} if len(rows) else {}
+    return found
+
+
+def first_number(found: Sequence[Number]) -> float:
+    """Return the mean that decides the place of a run."""
+    return numbers.interval(found[0]["sample"].fillna(0.0)).mean if found else float("-inf")
+
+
+def how_counted(columns: Iterable[Column], found: Sequence[Number]) -> Iterator[str]:
+    """Yield the notes that say at which δ, for whom and against whom the ε of the columns are counted."""
+    said: dict[str, list[str]] = {}
+    epsilons = [(column, column.spend) for column in columns if column.quantity == "epsilon" and column.spend]
+    for column, spend in epsilons:
+        there = [line for line in found if line["column"] == column.name and "unit" in line]
+        if there:
+            deltas = ", ".join(map(numbers.delta, sorted({line["delta"] for line in there})))
+            meant = f"unit {there[0]['unit']}, neighbours by {there[0]['relation']}, δ = {deltas}"
+            said.setdefault(meant, []).append(f"{column.label} ({spend})")
+    yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in said.items())
+    yield from accountings([spend for _, spend in epsilons])
+
+
+def how_compared(declared: RunsTable, chosen: Sequence[Line]) -> Iterator[str]:
+    """Yield the notes that say at which round accuracies are read, and against what."""
+    for one in declared.columns:
+        if one.name == "accuracy_within":
+            yield f"{one.label}: at the last evaluated round before ε ({one.spend}) exceeds {one.within:g}."
+    if declared.reference:
+        yield f"Differences: points over {declared.reference}, paired by seed."
+    if any(one.name == "accuracy_best_drawn" for one in declared.columns):
+        yield HOW_READ
+    if declared.match and not any(line.run != declared.reference for line in chosen):
+        yield f"Not run in this preset: {declared.match}."

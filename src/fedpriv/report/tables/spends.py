@@ -1,0 +1,105 @@
+"""The companion of a table of accuracies: every way of counting its runs, at the rounds it was read at."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from fedpriv.account.spend import attacker_accuracy
+from fedpriv.paper.cells import titled
+from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.paper.tables import SpendsTable
+from fedpriv.report import numbers
+from fedpriv.report.notes import accountings, stand_ins
+from fedpriv.report.reading import epsilon_at, spent
+from fedpriv.report.render import Table
+from fedpriv.report.tables.accuracy import deltas, how_read, run_notes, runs_of
+from fedpriv.report.tables.cells import cell_numbers
+from fedpriv.report.tables.long import MEANING, Number, as_frame, meaning, spend_words, tidy
+
+COLUMNS = ["table", "row", "column", "quantity", "value", "low", "high", "seeds", "run", "delta"]
+COLUMNS += [*WORDS, *MEANING]
+CELLS = "Cells: ε, and in brackets the accuracy (%) that it leaves to a membership guess from a flat prior."
+MATCHING = (
+    "A fair comparison keeps the sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
+)
+
+
+def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table:
+    """Return a line for every spend and a column for every place where the table of accuracies was read."""
+    of, spends = declared.of, declared.spends
+    base = cell_numbers(frame, of)
+    places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
+    found = [{spend: spend_numbers(frame, place, spend) for spend in spends} for place in places]
+    named = [
+        (group(frame, place), f"{of.columns[place['column']].label}, round {numbers.rounds(place['sample'])}")
+        for place in places
+    ]
+    shown = [
+        row_header(spend, [line for lines in found for line in lines[spend]], both="" not in deltas(of))
+        | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
+        for spend in spends
+    ]
+    long = tidy(name, COLUMNS, [line for lines in found for some in lines.values() for line in some])
+    notes = [CELLS, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(frame, of)]
+    return Table(
+        name,
+        titled(declared) + stand_ins(runs_of(frame, of)),
+        long,
+        as_frame(shown),
+        list(dict.fromkeys(notes)),
+    )
+
+
+def spend_numbers(frame: pd.DataFrame, place: Number, spend: Choice) -> list[Number]:
+    """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
+    rows = spent(frame, place["run"], spend)
+    if rows.empty:
+        return []
+    epsilons = epsilon_at(frame, place["run"], spend, place["sample"])
+    key = {name: place[name] for name in ("row", "column", "run")}
+    key |= {"delta": rows["delta"].iloc[0]} | spend_words(spend) | meaning(rows)
+    return [
+        key | {"quantity": "epsilon", "sample": epsilons},
+        key | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)},
+    ]
+
+
+def row_header(spend: Choice, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
+    """Return what is said of a spend before its numbers; at both levels, whose ε it is at which δ as well."""
+    lines = [line for line in lines if line["unit"] != "none"]
+
+    def listed(words: Sequence[str], sign: str = ", ") -> str:
+        return sign.join(words) or numbers.NONE
+
+    relations = sorted({line["relation"] for line in lines})
+    header = {
+        ("", "ε counted by"): str(spend),
+        ("", "Kind"): spend.kind,
+        ("", "Neighbours"): listed(relations),
+    }
+    if not both:
+        return header
+    deltas = sorted({line["delta"] for line in lines}, reverse=True)
+    met = sorted({line["assumptions_met"] for line in lines})
+    return header | {
+        ("", "Unit"): listed(sorted({line["unit"] for line in lines})),
+        ("", "δ"): listed([numbers.delta(delta) for delta in deltas]),
+        ("", "Assumptions"): listed(["met" if one else "not met" for one in met], " and "),
+    }
+
+
+def group(frame: pd.DataFrame, place: Number) -> str:
+    """Return what stands above the columns of a row: its label, or the clients and the δ of its one run."""
+    if isinstance(place["row"], str):
+        return place["row"]
+    first = frame.loc[(frame["run"] == place["run"]) & (frame["accountant"] != "")].iloc[0]
+    return f"N = {first['population']:,}, δ = {numbers.delta(first['delta'])}"
+
+
+def cell(lines: Sequence[Number]) -> str:
+    """Return ε and what it leaves to an attacker."""
+    epsilons = lines[0]["sample"] if lines else []
+    text = numbers.epsilon(epsilons)
+    if text == numbers.NONE:
+        return text
+    return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"

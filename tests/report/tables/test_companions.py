@@ -1,0 +1,81 @@
+"""Every way of counting ε, at the rounds at which another table was read."""
+
+import pytest
+from support.tiny_paper import tiny_paper
+
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
+from fedpriv.paper.cells import Rows
+from fedpriv.paper.paper import Paper
+from fedpriv.paper.tables import SpendsTable, self_contained
+from fedpriv.report import numbers, render
+from fedpriv.report.tables import KINDS
+
+
+def companion_of(frame, declared, spends):
+    spec = {"title": "Every ε", "of": declared.model_dump(), "spends": spends}
+    return KINDS["spends"](frame, SpendsTable.model_validate(spec), "companion")
+
+
+def lines(table):
+    return render.flat(table.display).to_dict("records")
+
+
+def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(frame, declared):
+    spends = ["moments C", "moments 2C", "bayesian product remove_mean", "bayesian panel remove_mean"]
+    table = companion_of(frame, declared, spends)
+    shown = lines(table)
+    dp, bdp = "N = 100, δ = 10⁻³ DP, round 10", "N = 100, δ = 10⁻³ BDP, round 20"
+    assert [line["Kind"] for line in shown] == ["guarantee", "guarantee", "estimate", "estimate"]
+    assert [line[dp] for line in shown] == ["5.66 (99.7)", "12.02 (> 99.9)", "1.41 (80.4)", numbers.NONE]
+    assert shown[1][bdp] == "17.00 (> 99.9)"
+    assert [line["Neighbours"] for line in shown[:3]] == ["add_remove", "replace_one", "add_remove"]
+
+
+def test_a_companion_of_runs_that_were_not_run_says_so(frame, declared):
+    only = Rows.model_validate(declared.model_dump() | {"rows": declared.rows[1:]})
+    table = companion_of(frame, only, ["moments C"])
+    assert any("Not run" in note for note in table.notes) and table.tidy.empty
+
+
+def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_that_against_uploads(
+    joint_frame, joint
+):
+    spends = ["sum moments C", "upload moments C", "sequential moments C", "parallel moments 2C"]
+    table = companion_of(joint_frame, joint, spends)
+    shown = lines(table)
+    assert [line["Photographs BDP, round 20"] for line in shown] == [
+        "1.60 (83.2)",
+        "40.00 (> 99.9)",
+        "0.20 (55.0)",
+        "9.00 (> 99.9)",
+    ]
+    assert [line["Unit"] for line in shown] == ["client", "client", "instance", "instance"]
+    assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
+    assert [line["Assumptions"] for line in shown] == ["met", "met", "not met", "met"]
+    assert len(table.tidy) == 2 * 3 * len(spends)
+
+
+def test_a_companion_holds_the_table_that_it_names_and_the_defaults_of_its_kind(declared):
+    tables = {
+        "table1": declared.model_dump(),
+        "every": {"kind": "spends", "title": "Every ε", "of": "table1"},
+        "few": {"kind": "spends", "title": "Few", "of": "table1", "spends": ["rdp C"]},
+    }
+    whole = self_contained(tables, {"spends": {"spends": ["moments C", "pld C"]}})
+    every, few = (SpendsTable.model_validate(whole[name]) for name in ("every", "few"))
+    assert every.of == few.of == declared and list(every.runs()) == list(declared.runs())
+    assert [str(spend) for spend in every.spends] == ["moments, sensitivity C", "pld, sensitivity C"]
+    assert [str(spend) for spend in few.spends] == ["rdp, sensitivity C"]
+    assert SpendsTable.model_validate(every.model_dump()) == every
+
+
+@pytest.mark.parametrize(
+    "of, words",
+    [("table2", "every.of: found table2, allowed: table1, every"), ("every", "kind: found 'spends'")],
+)
+def test_a_companion_of_what_is_no_table_of_accuracies_is_refused(declared, of, words):
+    every = {"kind": "spends", "title": "Every ε", "of": of, "spends": ["moments C"]}
+    tables = {"table1": declared.model_dump(), "every": every}
+    with pytest.raises(BadInput, match=words):
+        parse(Paper.model_validate, tiny_paper("small", {}, tables=tables), "paper.yaml")

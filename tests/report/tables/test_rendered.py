@@ -1,0 +1,36 @@
+"""A table becomes files for machines and for people."""
+
+import re
+
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedpriv.report import render
+from fedpriv.report.tables import write
+
+
+def test_a_table_becomes_four_files(runs, declared, tmp_path):
+    written = write(runs, declared, tmp_path / "tables" / "table1")
+    assert [path.suffix for path in written] == [".csv", ".md", ".tex", ".html"]
+    assert "97.1 ± 0.2" in (tmp_path / "tables/table1.md").read_text()
+    assert len(pd.read_csv(tmp_path / "tables/table1.csv")) > 20
+
+
+def test_the_latex_has_booktabs_rules_and_only_ascii(runs, declared, tmp_path):
+    write(runs, declared, tmp_path / "table1")
+    text = (tmp_path / "table1.tex").read_text()
+    assert text.isascii()
+    assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\label{tab:table1}"))
+    assert text.count("{") == text.count("}")
+    assert r"Privacy ($\varepsilon$, $\delta$)" in text and "10$^{-3}$" in text
+
+
+@given(st.text(alphabet="ab_%&$#{}~^\\<>±−≤≥αβγρμεδσλ⁻³×·–—∞", max_size=30))
+def test_escaped_text_is_plain_to_latex(text):
+    escaped = render.escape(text)
+    assert escaped.isascii()
+    # Outside of maths nothing is left that LaTeX reads as markup.
+    prose = re.sub(r"(?<!\\)\$.*?(?<!\\)\$", "", escaped)
+    prose = re.sub(r"\\text\w+\{\}|\\[&%$#_{}]", "", prose)
+    assert not set(prose) & set("&%$#_{}~^\\")
