@@ -15,7 +15,6 @@ from fedpriv.config.plan import load_preset, make_plan
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput
 from fedpriv.paper.cells import with_cells
-from fedpriv.paper.read import merge
 
 CONFIG = Path(__file__).parents[2] / "config"
 PRESETS = ("demo", "laptop", "binary", "paper")

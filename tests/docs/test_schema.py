@@ -12,9 +12,9 @@ from fedpriv.docs import schema
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
+from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.read import papers_in, read_folder
 from fedpriv.partition import PARTITIONS
-from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.schemes import SCHEMES
 
 CONFIG = Path(__file__).parents[2] / "config"

@@ -39,7 +39,7 @@ RENDERING = [
     full("render: at the first file of a table", partial(after, "runs.parquet"), "table1"),
     full("render: between the files of a table", partial(after, "table1.csv"), "table1"),
     full("render: at a figure", partial(after, "table1.tex"), "epsilons.pdf"),
-    full("render: at the verdicts", partial(after, "epsilons.png"), "claims"),
+    full("render: at the verdicts", partial(after, "epsilons.md"), "claims"),
 ]
 SMALL = Fault("disk full (a tmpfs of 16 KiB)", "train: at the first state", ENDS)
 FAULTS = [*TRAINING, *ACCOUNTING, *RENDERING, SMALL]

@@ -1,6 +1,5 @@
 """YAML is read without what a reader would misread; layers are laid over layers."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from trees import agreeing, trees
 
 from fedpriv.errors import BadInput
-from fedpriv.paper.read import ANCHORS, FILES, merge, papers_in, read_folder, read_yaml
+from fedpriv.paper.read import FILES, merge, read_folder, read_yaml
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 
@@ -96,11 +95,6 @@ def test_an_anchor_or_alias_in_a_paper_is_refused_with_its_line(read, text, foun
 def test_a_preset_may_have_anchors(tmp_path):
     (tmp_path / "preset.yaml").write_text("a: &here {b: 1}\nc: *here")
     assert read_yaml(tmp_path / "preset.yaml")["c"] == {"b": 1}
-
-
-def test_only_those_anchors_are_allowed_that_a_paper_still_has():
-    said = "\n".join((PAPERS / name / file).read_text() for name in papers_in(PAPERS) for file in there(name))
-    assert set(re.findall(r" &(\w+)$", said, re.MULTILINE)) == ANCHORS
 
 
 def there(name):

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv.paper.cells import Rows
 from fedpriv.paper.claims import Claim
 from fedpriv.report.claims import margins
-from fedpriv.report.rows import Rows
 
 
 def claim(check: dict[str, Any], unsound: str = "") -> Claim:

@@ -61,15 +61,25 @@ SMALL = {
     },
     "figures": {
         "curves": {
-            "kind": "curves",
+            "kind": "rounds",
             "title": "Accuracy > chance",
             "place": "Figure 1",
-            "panels": [{"title": "100 clients", "lines": [{"run": "n100_dp", "label": 'the "private" run'}]}],
+            "lines": {"n100_dp": 'the "private" run'},
+            "panels": {"": "100 clients"},
         },
         "epsilons": {
-            "kind": "epsilons",
+            "kind": "rounds",
             "title": "ε by round",
-            "panels": [{"title": "100 clients", "run": "n100_dp", "spends": SPENDS}],
+            "quantity": "epsilon",
+            "run": "n100_dp",
+            "spends": SPENDS,
+            "panels": {"": "100 clients"},
+        },
+        "nothing": {
+            "kind": "rounds",
+            "title": "Of what the preset leaves out",
+            "lines": {"n1000_dp": "private"},
+            "panels": {"": "1,000 clients"},
         },
     },
     "claims": [
@@ -138,7 +148,8 @@ PRESET = {
 def declared() -> dict[str, Any]:
     """Return what the workflow tells the page of the plan."""
     papers = {paper["paper"]: Paper.model_validate(paper) for paper in (SMALL, WIDE)}
-    return contents(Plan(Preset.model_validate(PRESET), papers, {}))
+    planned: Any = {name: dict.fromkeys(RUNS[name]) for name in papers}
+    return contents(Plan(Preset.model_validate(PRESET), papers, planned))
 
 
 def write_results(folder: Path) -> Path:
@@ -155,7 +166,7 @@ def write_results(folder: Path) -> Path:
         runs = collect(made, root / "runs.parquet")
         for table, spec in built.tables.items():
             tables.write(runs, spec, root / "tables" / table)
-        for figure, spec in built.figures.items():
-            figures.write(runs, spec, root / "figures" / figure)
+        for figure in declared()["papers"][name]["figures"]:
+            figures.write(runs, built.figures[figure], root / "figures" / figure)
         claims.write(runs, built.model_dump(include={"tables", "claims"}), root / "claims")
     return page.write(declared(), folder / "report.html")

@@ -64,7 +64,8 @@ def open_all(page):
 def test_it_opens_without_an_error_and_shows_every_image(opened):
     page = opened()
     widths = page.eval_on_selector_all("img", "images => images.map(image => image.naturalWidth)")
-    assert len(widths) == len(made_page.SMALL["figures"]) and all(width > 0 for width in widths)
+    figures = made_page.declared()["papers"]["small"]["figures"]
+    assert len(widths) == len(figures) and all(width > 0 for width in widths)
 
 
 def test_every_link_of_the_contents_shows_what_it_names(opened):

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from fedpriv.paper.claims import Claim
+from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.quantities import QUANTITIES
-from fedpriv.report.claims.words import sentence
 from fedpriv.paper.tables import self_contained
-from fedpriv.report.declared import FIGURES, TABLES
+from fedpriv.report.claims.words import sentence
 
 PAGE = Path(__file__).parents[2] / "docs/add-a-paper.md"
 EXAMPLES = [

@@ -7,7 +7,6 @@ from made_runs import ROUNDS, write_run
 
 from fedpriv.files import summary
 from fedpriv.paper.spends import Choice
-from fedpriv.report.budget import budget_table
 from fedpriv.report.claims.judge import judge
 from fedpriv.report.collect import collect, load
 from fedpriv.report.reading import DIVERGED, at_end, best_drawn, within

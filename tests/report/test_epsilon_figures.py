@@ -3,40 +3,40 @@
 import numpy as np
 import pytest
 from made_runs import ROUNDS, write_run
-from matplotlib import pyplot as plt
 
+from fedpriv.paper.figures import AttackerFigure, RoundsFigure
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared_figures import AttackerFigure, GrowthFigure
-from fedpriv.report.figures import draw, write
+from fedpriv.report.figures import caption, draw, write
+from fedpriv.report.figures.notes import notes
 
-LINES = [
-    {"run": f"n{clients}", "label": f"{clients:,} clients, {accounting}", "spend": f"{accounting} {spend}"}
-    for clients in (100, 1000)
-    for accounting in ("sequential", "parallel")
-    for spend in ("bayesian product remove_sum",)
-]
-GROWTH = GrowthFigure.model_validate(
-    {"title": "Growth", "place": "Figure 1", "panels": [{"title": "Photographs", "lines": LINES}]}
+SPENDS = {
+    "sequential": "sequential bayesian product remove_sum",
+    "parallel": "parallel bayesian product remove_sum",
+}
+GROWTH = RoundsFigure.model_validate(
+    {
+        "title": "Growth",
+        "quantity": "growth",
+        "place": "Figure 1",
+        "run": "{line}",
+        "lines": {"n100": "100 clients", "n1000": "1,000 clients"},
+        "spends": SPENDS,
+        "panels": {"photos": "Photographs"},
+    }
 )
 ATTACKER = AttackerFigure.model_validate(
     {
         "title": "What ε leaves",
         "place": "eq. (1)",
         "published": [{"label": "99.33 %", "epsilon": 5, "accuracy": 0.9933}],
-        "lines": [
-            {"run": "n100", "label": "sequential", "spend": "sequential moments C"},
-            {"run": "n100", "label": "parallel", "spend": "parallel moments 2C"},
-            {"run": "n100", "label": "of no ledger", "spend": "sum moments C"},
-            {"run": "missing", "label": "of no run", "spend": "sequential moments C"},
-        ],
+        "lines": {"n100": "", "missing": "of no run"},
+        "spends": {
+            "sequential": "sequential moments C",
+            "parallel": "parallel moments 2C",
+            "of no ledger": "sum moments C",
+        },
     }
 )
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +56,15 @@ def lines_of(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
 
 
-def words_of(figure):
-    return " ".join(figure.texts[-1].get_text().split())
+def words_of(frame, declared):
+    """Return what stands beside a figure."""
+    return " ".join([caption(declared), *notes(frame, declared)])
 
 
 @pytest.mark.parametrize("declared", [GROWTH, ATTACKER], ids=lambda declared: declared.kind)
-def test_a_figure_is_a_pdf_and_a_png_the_same_for_the_same_runs(instance_runs, declared, tmp_path):
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(instance_runs, declared, tmp_path):
     first, second = (write(instance_runs, declared, tmp_path / name / "figure") for name in ("a", "b"))
-    assert [path.suffix for path in first] == [".pdf", ".png"]
+    assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
@@ -86,29 +87,29 @@ def test_the_lines_of_one_run_have_one_colour_and_different_dashes(tmp_path):
 
 
 def test_a_line_of_growth_that_was_not_run_is_left_out_and_named(instance_frame):
-    figure = draw(instance_frame, GROWTH)
-    assert list(lines_of(figure.axes[0])) == ["100 clients, sequential", "100 clients, parallel"]
+    axes = draw(instance_frame, GROWTH).axes[0]
+    assert list(lines_of(axes)) == ["100 clients, sequential", "100 clients, parallel"]
     missing = "Photographs: 1,000 clients, sequential; Photographs: 1,000 clients, parallel"
-    assert f"Not run in this preset: {missing}." in words_of(figure)
+    assert f"Not run in this preset: {missing}." in words_of(instance_frame, GROWTH)
 
 
 def test_the_notes_of_growth_say_what_its_epsilons_are(instance_frame):
-    notes = words_of(draw(instance_frame, GROWTH))
+    said = words_of(instance_frame, GROWTH)
     for words in (
         "ε₁, what the first round cost, is subtracted",
-        "ε: sequential bayesian, product, remove_sum; parallel bayesian, product, remove_sum.",
+        "unit instance, δ = 10⁻⁵: 100 clients, sequential (sequential bayesian, product, remove_sum); "
+        "100 clients, parallel (parallel bayesian, product, remove_sum).",
         "an estimate, never a guarantee",
         "Sequential accounting supposes that it is secret",
         "N = 100, noise at clients (instance): Poisson batches of 120",
     ):
-        assert words in notes
+        assert words in said
 
 
 def test_guarantees_alone_are_not_called_estimates(instance_frame):
-    lines = [line | {"spend": f"{line['spend'].split()[0]} moments C"} for line in LINES]
-    panels = [{"title": "Photographs", "lines": lines}]
-    figure = draw(instance_frame, GrowthFigure.model_validate({"title": "Growth", "panels": panels}))
-    assert "never a guarantee" not in words_of(figure)
+    spends = {label: f"{label} moments C" for label in SPENDS}
+    alone = RoundsFigure.model_validate(GROWTH.model_dump() | {"spends": spends})
+    assert "never a guarantee" not in words_of(instance_frame, alone)
 
 
 def test_rounds_in_which_nothing_grew_have_no_place_on_the_axis(instance_frame):
@@ -140,18 +141,19 @@ def test_published_points_are_labelled(instance_frame):
 
 
 def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instance_frame):
-    notes = words_of(draw(instance_frame, ATTACKER))
+    said = words_of(instance_frame, ATTACKER)
     for words in (
-        "sequential: unit instance, δ = 10⁻⁵; sequential moments, sensitivity C.",
-        "Not run in this preset: of no run.",
+        "unit instance, δ = 10⁻⁵: sequential (sequential moments, sensitivity C); parallel (parallel ",
+        "Not run in this preset: of no run, sequential; of no run, parallel; of no run, of no ledger.",
         "Not in the ledger: of no ledger (sum moments, sensitivity C).",
     ):
-        assert words in notes
+        assert words in said
 
 
 def test_the_curve_of_the_attacker_needs_no_run(instance_frame):
-    lines = [line.model_dump() for line in ATTACKER.lines if line.run == "missing"]
-    alone = AttackerFigure.model_validate(ATTACKER.model_dump() | {"lines": lines})
+    alone = ATTACKER.model_copy(update={"lines": {"missing": "of no run"}})
     figure = draw(instance_frame, alone)
     assert len(figure.axes[0].get_lines()) == 2
-    assert "Not run in this preset: of no run." in words_of(figure)
+    assert "Not run in this preset: of no run, sequential;" in words_of(instance_frame, alone)
+    curve, published = draw(instance_frame, ATTACKER.model_copy(update={"lines": {}})).axes[0].get_lines()
+    assert len(curve.get_xdata()) > 100 and list(published.get_xdata()) == [5]

@@ -1,67 +1,89 @@
-"""Figures draw what was run, and the same runs give the same picture."""
+"""Figures draw what was run, say the rest beside them, and the same runs give the same picture."""
+
+import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
+from matplotlib import style
+from matplotlib.image import imread
+from matplotlib.text import Text
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.report.curves import apart, exhausted
-from fedpriv.report.declared_figures import CurvesFigure, EpsilonsFigure, Exhausted
-from fedpriv.report.figures import draw, write
+from fedpriv.paper.figures import Curve, Panel, RoundsFigure
+from fedpriv.paper.paper import load_paper
+from fedpriv.paper.read import papers_in
+from fedpriv.paper.spends import Choice
+from fedpriv.report.figures import COLUMN, PAGE, STYLE, draw, write
+from fedpriv.report.figures.notes import notes
+from fedpriv.report.figures.rounds import apart, exhausted, look
+from fedpriv.report.numbers import interval
 
-CURVES = CurvesFigure.model_validate(
+PANEL = {"published": {"DP": 0.78, "BDP": 0.8}, "budgets": {"DP": 6}}
+CURVES = RoundsFigure.model_validate(
     {
         "title": "Accuracy",
-        "panels": [
-            {
-                "title": f"{clients} clients",
-                "lines": [
-                    {"run": f"n{clients}_none", "label": "no privacy"},
-                    {"run": f"n{clients}_dp", "label": "client privacy"},
-                ],
-                "published": [{"label": "DP", "value": 0.78}, {"label": "BDP", "value": 0.8}],
-                "budgets": [{"run": f"n{clients}_dp", "label": "DP", "spend": "moments C", "epsilon": 6}],
-            }
-            for clients in (100, 1000)
-        ],
+        "run": "{panel}_{line}",
+        "lines": {"none": "no privacy", "dp": "client privacy"},
+        "budgets": {"DP": {"line": "dp", "spend": "moments C"}},
+        "panels": {
+            "n100": {"title": "100 clients"} | PANEL,
+            "n1000": {"title": "1000 clients"} | PANEL,
+        },
     }
 )
-EPSILONS = EpsilonsFigure.model_validate(
+EPSILONS = RoundsFigure.model_validate(
     {
         "title": "Every ε",
-        "panels": [
-            {
-                "title": "100 clients",
-                "run": "n100_dp",
-                "spends": ["moments C", "moments 2C", "bayesian product remove_mean"],
-            }
-        ],
+        "quantity": "epsilon",
+        "run": "{panel}_dp",
+        "spends": ["moments C", "moments 2C", "bayesian product remove_mean"],
+        "panels": {"n100": "100 clients"},
     }
 )
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
+def drawn(frame, declared):
+    """Return a figure that is laid out as it is when written."""
+    figure = draw(frame, declared)
+    with style.context(STYLE):
+        figure.draw_without_rendering()
+    return figure
 
 
-@pytest.mark.parametrize("declared", [CURVES, EPSILONS], ids=lambda declared: declared.kind)
-def test_a_figure_is_a_pdf_and_a_png_the_same_for_the_same_runs(runs, declared, tmp_path):
+@pytest.mark.parametrize("declared", [CURVES, EPSILONS], ids=lambda declared: declared.quantity)
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(runs, declared, tmp_path):
     first, second = (write(runs, declared, tmp_path / name / "figure") for name in ("a", "b"))
-    assert [path.suffix for path in first] == [".pdf", ".png"]
+    assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    assert first[0].read_bytes().startswith(b"%PDF") and first[1].read_bytes().startswith(b"\x89PNG")
+    told = {path.suffix: path.read_bytes() for path in first}
+    assert told[".pdf"].startswith(b"%PDF") and told[".png"].startswith(b"\x89PNG")
+
+
+def test_what_is_said_of_a_figure_stands_beside_it(runs, frame, tmp_path):
+    declared = CURVES.model_copy(update={"place": "Figure 2"})
+    write(runs, declared, tmp_path / "figure")
+    heading, picture, caption, place, list_of_notes = (tmp_path / "figure.md").read_text().split("\n\n")
+    assert heading == "# Figure 2. Accuracy" and place == "Place: Figure 2."
+    assert picture.startswith("![Accuracy. 100 clients: no privacy, client privacy;")
+    assert picture.endswith("](figure.png)") and (tmp_path / "figure.png").exists()
+    for words in ("95 % intervals", "Grey, dashed: published.", "Dotted: the budget is spent."):
+        assert words in caption
+    assert [f"- {note}" for note in notes(frame, declared)] == list_of_notes.splitlines()
+    for words in (
+        "100 clients: unit client, δ = 10⁻³: DP (moments, sensitivity C).",
+        "Data: digits;",
+        "Seeds a run: 3",
+        "Computed on a processor, 2 cores",
+        "Not run in this preset: 1000 clients.",
+    ):
+        assert words in list_of_notes
 
 
 def lines_of(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
-
-
-def words_of(figure):
-    """Return what the notes say, however they are wrapped."""
-    return " ".join(figure.texts[-1].get_text().split())
 
 
 def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
@@ -72,19 +94,32 @@ def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
     assert accuracy == pytest.approx(100 * 0.901 * np.array(rounds) / 20)
 
 
+def test_the_interval_over_seeds_is_shaded_and_few_seeds_are_drawn_themselves(frame):
+    panel = CURVES.model_copy(update={"panels": {"n100": CURVES.panels["n100"]}})
+    (axes,) = draw(frame, panel).axes
+    *_, private = axes.collections
+    low, high = private.get_paths()[0].get_extents().get_points()[:, 1]
+    half = interval([90.0, 90.1, 90.2]).half
+    assert len(axes.collections) == 2 and high == pytest.approx(90.1 + half)
+    assert low == pytest.approx((90.1 - half) / 10)
+    (axes,) = draw(frame.loc[frame["seed"] < 2], panel).axes
+    assert not axes.collections
+    thin = [line for line in axes.get_lines() if line.get_linewidth() < 0.6 and len(line.get_xdata()) > 2]
+    assert len(thin) == 4 and all(line.get_label().startswith("_") for line in thin)
+
+
 def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
     figure = draw(frame, CURVES)
-    panel, _ = figure.axes
+    (panel,) = figure.axes
     assert panel.get_lines()
-    assert f"Not run in this preset: {CURVES.panels[1].title}." in words_of(figure)
+    assert "Not run in this preset: 1000 clients." in notes(frame, CURVES)
 
 
 def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
-    data = CURVES.panels[0].model_dump()
-    data["lines"] = [*data["lines"], {"run": "n100_joint", "label": "both levels"}]
-    figure = draw(frame, CURVES.model_validate(CURVES.model_dump() | {"panels": [data]}))
-    assert list(lines_of(figure.axes[0])) == ["no privacy", "client privacy"]
-    assert "Not run in this preset: 100 clients: both levels." in words_of(figure)
+    lines = CURVES.lines | {"joint": "both levels"}
+    declared = CURVES.model_copy(update={"lines": lines, "panels": {"n100": CURVES.panels["n100"]}})
+    assert list(lines_of(draw(frame, declared).axes[0])) == ["no privacy", "client privacy"]
+    assert "Not run in this preset: 100 clients: both levels." in notes(frame, declared)
 
 
 @pytest.mark.parametrize(
@@ -100,73 +135,141 @@ def test_the_title_names_the_figure_that_is_reproduced(frame, place, title):
     assert figure.get_suptitle() == title
 
 
-def test_the_legend_and_the_notes_stay_within_the_figure(frame):
-    data = CURVES.panels[0].model_dump()
-    data["lines"] = [
-        {"run": run, "label": f"{run}, one of several long labels, {number}"}
-        for number in range(2)
-        for run in ("n100_none", "n100_dp")
-    ]
-    figure = draw(frame, CURVES.model_validate(CURVES.model_dump() | {"panels": [data]}))
-    figure.canvas.draw()
-    panel, legend = figure.axes
-    boxes = [one.get_window_extent() for one in (*figure.texts, legend.get_legend())]
-    for box in boxes:
-        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
-        assert box.y0 >= 0 and box.y1 <= figure.bbox.height
-    title, notes, legend = boxes
-    assert title.y0 > panel.get_window_extent().y1 and legend.y0 > notes.y1
+def many_lines(frame):
+    """Return seven lines with long labels, in one panel and in three."""
+    names = [f"run{number}" for number in range(7)]
+    copies = [frame.loc[frame["run"] == "n100_dp"].assign(run=name) for name in names]
+    lines = {name: f"{name}, one of several rather long labels" for name in names}
+    panels = ({"one": "A title"}, {key: f"Panel {key}" for key in ("one", "two", "three")})
+    said = {"title": "A title of " + 20 * "many words ", "lines": lines}
+    declared = [RoundsFigure.model_validate(said | {"panels": some}) for some in panels]
+    return pd.concat([frame.astype({"run": str}), *copies]), declared
+
+
+def test_title_panels_and_legend_stay_within_the_figure_and_cover_each_other_nowhere(frame):
+    frame, declared = many_lines(frame)
+    for one in (*declared, CURVES, EPSILONS):
+        figure = drawn(frame, one)
+        (legend,) = figure.legends
+        title = figure._suptitle
+        panels = [axes.get_tightbbox() for axes in figure.axes]
+        boxes = [title.get_window_extent(), legend.get_window_extent(), *panels]
+        for number, box in enumerate(boxes):
+            assert box.x0 >= -1 and box.x1 <= figure.bbox.width + 1
+            assert box.y0 >= -1 and box.y1 <= figure.bbox.height + 1
+            assert not any(box.padded(-1).overlaps(other.padded(-1)) for other in boxes[number + 1 :])
+        assert all(axes.get_legend() is None for axes in figure.axes)
+
+
+def test_a_figure_is_as_wide_as_one_column_of_a_journal_or_as_both(runs, frame, tmp_path):
+    frame, (one, three) = many_lines(frame)
+    assert [draw(frame, some).get_figwidth() for some in (one, three)] == [COLUMN, PAGE] == [3.3, 6.9]
+    write(runs, CURVES, tmp_path / "figure")
+    assert imread(tmp_path / "figure.png").shape[1] == 3.3 * 300
+
+
+def test_type_is_of_seven_to_nine_points(frame):
+    for declared in (CURVES, EPSILONS):
+        sizes = {text.get_fontsize() for text in drawn(frame, declared).findobj(Text) if text.get_text()}
+        assert min(sizes) >= 7 and max(sizes) <= 9
+
+
+def test_the_picture_has_no_words_but_titles_labels_ticks_legend_and_what_marks_are(frame):
+    figure = drawn(frame, CURVES)
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.texts] == ["DP 78", "BDP 80", "DP: ε = 6"]
+    known = {"Accuracy", "100 clients", "Round", "Test accuracy (%)", "no privacy", "client privacy"}
+    known |= {text.get_text() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())}
+    assert {text.get_text() for text in figure.findobj(Text) if text.get_text()} <= known
+    assert figure.texts == [figure._suptitle]
+
+
+PAPERS = Path(__file__).parents[2] / "config/papers"
+EVERY = [
+    pytest.param(figure, id=f"{name}-{key}")
+    for name in papers_in(PAPERS)
+    for key, figure in load_paper(name, PAPERS).figures.items()
+    if isinstance(figure, RoundsFigure)
+]
+
+
+@pytest.mark.parametrize("declared", EVERY)
+def test_colour_is_never_all_that_tells_two_curves_of_a_figure_apart(declared):
+    with style.context(STYLE):
+        looks = [look(declared, number) for number in range(len(declared.parts()[0].curves))]
+    assert len({(one["linestyle"], one["marker"], one.get("fillstyle")) for one in looks}) == len(looks)
 
 
 def test_a_figure_of_which_nothing_was_run_says_so(frame):
-    nothing = CURVES.model_copy(update={"panels": CURVES.panels[1:]})
-    panel = draw(frame, nothing).axes[0]
+    nothing = CURVES.model_copy(update={"panels": {"n1000": CURVES.panels["n1000"]}})
+    (panel,) = draw(frame, nothing).axes
     assert [text.get_text() for text in panel.texts] == ["not run"] and not panel.get_lines()
+    assert "Not run in this preset: 1000 clients." in notes(frame, nothing)
+
+
+def test_a_panel_whose_ledger_holds_no_such_epsilon_says_so_and_leaves_the_others_their_axis(frame):
+    panels = {"n100_none": "no privacy", "n100_dp": "100 clients"}
+    some = {"run": "{panel}", "panels": {key: Panel(title=title) for key, title in panels.items()}}
+    declared = EPSILONS.model_copy(update=some)
+    empty, full = drawn(frame, declared).axes
+    assert [text.get_text() for text in empty.texts] == ["not in the ledger"]
+    assert len(full.get_lines()) and len(full.get_yticks()) > 1
+    assert any("Not in the ledger: no privacy: moments C (" in note for note in notes(frame, declared))
 
 
 def test_guarantees_are_solid_estimates_dashed_and_the_axis_is_logarithmic(frame):
     axes = draw(frame, EPSILONS).axes[0]
     styles = {label: line.get_linestyle() for label, line in lines_of(axes).items()}
     assert styles == {
-        "moments, sensitivity C": "-",
-        "moments, sensitivity 2C": "-",
-        "bayesian, product, remove_mean (estimate)": "--",
+        "moments C": "-",
+        "moments 2C": "-",
+        "bayesian product remove_mean (estimate)": "--",
     }
     assert axes.get_yscale() == "log"
 
 
-def test_lines_of_the_same_sensitivity_have_the_same_marker(frame):
+def test_markers_of_lines_of_the_same_sensitivity_are_filled_alike(frame):
     lines = lines_of(draw(frame, EPSILONS).axes[0])
-    markers = {label: line.get_marker() for label, line in lines.items()}
-    assert markers["moments, sensitivity 2C"] == markers["bayesian, product, remove_mean (estimate)"]
-    assert markers["moments, sensitivity C"] != markers["moments, sensitivity 2C"]
+    fills = {label: line.get_fillstyle() for label, line in lines.items()}
+    assert fills["moments 2C"] == fills["bayesian product remove_mean (estimate)"] != fills["moments C"]
 
 
-def test_the_legend_covers_no_curve(frame):
-    figure = draw(frame, CURVES)
-    assert all(axes.get_legend() is None for axes in figure.axes[:1])
-    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == [
-        "no privacy",
-        "client privacy",
-    ]
+def test_the_legend_has_every_line_once(frame):
+    (legend,) = draw(frame, CURVES).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["no privacy", "client privacy"]
 
 
 @pytest.mark.parametrize("epsilon, round", [(6.0, 11), (2.0, 1), (8.5, None)])
 def test_a_budget_is_exhausted_after_the_last_round_that_it_affords(frame, epsilon, round):
-    budget = Exhausted.model_validate(
-        {"run": "n100_dp", "label": "DP", "spend": "moments C", "epsilon": epsilon}
-    )
-    assert exhausted(frame, budget) == round
+    curve = Curve("n100_dp", "DP", Choice(accountant="moments"))
+    assert exhausted(frame, curve, epsilon) == round
 
 
 def test_labels_are_moved_apart_and_keep_their_order():
-    heights = apart([98.0, 95.0, 96.0, 50.0])
+    heights = apart([98.0, 95.0, 96.0, 50.0], 6.5)
     assert heights[0] > heights[2] > heights[1] > heights[3] == 50.0
     assert np.diff(sorted(heights)).min() >= 6.5
 
 
-def test_the_epsilons_of_one_panel_are_of_one_accounting():
-    spends = ["sum moments C", "upload moments C"]
-    panels = [{"title": "100 clients", "run": "n100_joint", "spends": spends}]
-    with pytest.raises(BadInput, match="found sum, upload, allowed: one accounting a panel"):
-        parse(EpsilonsFigure.model_validate, {"title": "Every ε", "panels": panels}, "paper.yaml")
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        (
+            {"spends": ["sum moments C", "upload moments C"]},
+            "found sum, upload, allowed: one accounting",
+        ),
+        ({"spends": []}, "found nothing, allowed: those of epsilon and growth"),
+        ({"quantity": "accuracy"}, "found moments C, .*, allowed: those of epsilon and growth"),
+        ({"spends": ["moments Q"]}, "found Q in 'moments Q'"),
+        ({"panels": {"n100": {"title": "N", "budgets": {"DP": 1}}}}, "found DP, allowed: none"),
+        ({"lines": {}}, "lines"),
+    ],
+)
+def test_a_figure_that_does_not_add_up_is_an_error(changed, said):
+    with pytest.raises(BadInput, match=said):
+        parse(RoundsFigure.model_validate, EPSILONS.model_dump() | changed, "paper.yaml")
+
+
+def test_a_figure_survives_being_written_as_data():
+    for declared in (CURVES, EPSILONS):
+        assert RoundsFigure.model_validate(json.loads(declared.model_dump_json())) == declared

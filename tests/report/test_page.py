@@ -5,12 +5,15 @@ import html
 import io
 import re
 import shutil
+from pathlib import Path
 
 import made_page
 import pandas as pd
 import pytest
 from rich.console import Console
 
+from fedpriv.config.plan import load_preset
+from fedpriv.config.targets import contents, rendered
 from fedpriv.errors import BadInput
 from fedpriv.report import page
 from fedpriv.report.claims.compare import compare, published_and_reproduced
@@ -104,13 +107,31 @@ def test_published_lines_are_marked(text):
     assert marked == [f"{n} published 97 45 88 (6, 10⁻³) (4, 10⁻³)" for n in ("100", "1,000")]
 
 
-def test_every_figure_is_there_with_its_caption_and_a_description(text, results):
-    for name, spec in made_page.SMALL["figures"].items():
+def test_every_figure_is_there_with_its_caption_its_notes_and_a_description(text, results):
+    for name, spec in made_page.declared()["papers"]["small"]["figures"].items():
         shown = part(text, f"small-figure-{name}").partition("</figure>")[0]
         ((image, described),) = re.findall(r'src="data:image/png;base64,([^"]+)" alt="([^"]+)"', shown)
         assert base64.b64decode(image) == (results / f"small/figures/{name}.png").read_bytes()
         assert spec["title"] in words(shown.partition("<figcaption>")[2])
         assert html.unescape(described).startswith(f"{spec['title']}. 100 clients: ")
+        heading, _, *told = (results / f"small/figures/{name}.md").read_text().split("\n\n")
+        notes = [line.removeprefix("- ") for line in told[-1].splitlines()]
+        assert heading.removeprefix("# ") in words(shown) and told[0] in words(shown)
+        assert notes and all(" ".join(note.split()) in words(shown) for note in notes)
+
+
+def test_a_figure_of_which_the_preset_runs_nothing_is_left_out(text, results):
+    assert made_page.SMALL["figures"]["nothing"]["title"] not in text
+    assert not list(results.glob("small/figures/nothing.*"))
+    kept = made_page.declared()["papers"]["small"]["figures"]
+    assert [*kept] == ["curves", "epsilons"]
+
+
+def test_the_workflow_asks_for_no_figure_of_which_a_preset_runs_nothing():
+    plan = load_preset(Path(__file__).parents[2] / "config/demo.yaml")
+    drawn = {Path(file).stem for file in rendered(plan, "dpfl_bnn2023") if "/figures/" in file}
+    assert drawn == {"figure2", "figure3_signs", "figure3_code"}
+    assert drawn == set(contents(plan)["papers"]["dpfl_bnn2023"]["figures"])
 
 
 def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):

@@ -3,46 +3,32 @@
 import numpy as np
 import pytest
 from made_runs import write_run
-from matplotlib import pyplot as plt
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
+from fedpriv.paper.figures import DivergenceFigure, RoundsFigure, SweepFigure
 from fedpriv.report.collect import collect, load
-from fedpriv.report.declared_figures import CurvesFigure, DivergenceFigure, EpsilonsFigure, SweepFigure
-from fedpriv.report.figures import draw, write
+from fedpriv.report.figures import caption, draw, write
+from fedpriv.report.figures.notes import notes
 
 GAMMAS = {"none": 0.5, "tenth": 0.1, "again": 0.1}
 DIVERGENCE = DivergenceFigure.model_validate(
     {
         "title": "Privacy loss of one bit",
         "place": "Figure 2",
-        "lines": [{"run": run, "label": run} for run in (*GAMMAS, "missing")],
+        "lines": {run: run for run in (*GAMMAS, "missing")},
     }
 )
 SWEEP = SweepFigure.model_validate(
     {
         "title": "Accuracy against ε/c",
-        "panels": [
-            {
-                "title": "FEMNIST",
-                "axis": "ε/c",
-                "along": "scheme.epsilon",
-                "per": "scheme.constant",
-                "series": [
-                    {"label": "document", "runs": ["e10", "e100", "e1000"]},
-                    {"label": "repository", "runs": ["r10"]},
-                ],
-                "published": [{"at": 100, "value": 0.8058}, {"at": 10, "value": 0.4171}],
-            }
-        ],
+        "axis": "ε/c",
+        "along": "scheme.epsilon",
+        "per": "scheme.constant",
+        "series": {"document": ["e10", "e100", "e1000"], "repository": ["r10"]},
+        "published": [{"at": 100, "value": 0.8058}, {"at": 10, "value": 0.4171}],
     }
 )
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +55,15 @@ def frame(runs):
     return load(runs)
 
 
-def words_of(figure) -> str:
-    return " ".join(figure.texts[-1].get_text().split())
+def words_of(frame, declared) -> str:
+    """Return what stands beside a figure."""
+    return " ".join([caption(declared), *notes(frame, declared)])
 
 
 @pytest.mark.parametrize("declared", [DIVERGENCE, SWEEP], ids=lambda declared: declared.kind)
-def test_a_figure_is_a_pdf_and_a_png_the_same_for_the_same_runs(runs, declared, tmp_path):
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(runs, declared, tmp_path):
     first, second = (write(runs, declared, tmp_path / name / "figure") for name in ("a", "b"))
-    assert [path.suffix for path in first] == [".pdf", ".png"]
+    assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
@@ -90,16 +77,16 @@ def test_the_divergence_is_drawn_for_every_gamma_below_one_half(frame):
 
 def test_every_gamma_that_flips_bits_is_one_labelled_point(frame):
     figure = draw(frame, DIVERGENCE)
-    axes = figure.axes[0]
-    assert [text.get_text() for text in axes.texts] == ["γ = 0.1: 0.154"]
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["γ = 0.1: 0.154"]
     _, point = axes.get_lines()
     assert [float(one[0]) for one in point.get_data()] == pytest.approx([0.1, 0.1542], abs=1e-3)
-    assert "ρ is the divergence of one bit in one round" in words_of(figure)
-    assert "Not run in this preset: missing." in words_of(figure)
+    assert "ρ is the divergence of one bit in one round" in words_of(frame, DIVERGENCE)
+    assert "Not run in this preset: missing." in words_of(frame, DIVERGENCE)
 
 
 def test_the_curve_of_the_divergence_needs_no_run(frame):
-    alone = DIVERGENCE.model_copy(update={"lines": ()})
+    alone = DIVERGENCE.model_copy(update={"lines": {}})
     (curve,) = draw(frame, alone).axes[0].get_lines()
     assert len(curve.get_xdata()) > 100
 
@@ -120,9 +107,9 @@ def test_a_run_of_a_sweep_stands_where_its_config_says(frame):
 
 
 def test_what_a_sweep_lacks_is_named_once_a_series(frame):
-    notes = words_of(draw(frame, SWEEP))
-    assert "Not run in this preset: FEMNIST: document (in part); FEMNIST: repository." in notes
-    assert "Gaussian noise (nbafl): on uploads of std 0.004 at least" in notes
+    said = words_of(frame, SWEEP)
+    assert "Not run in this preset: document (in part); repository." in said
+    assert "Gaussian noise (nbafl): on uploads of std 0.004 at least" in said
 
 
 def test_one_seed_is_a_point_without_an_interval(frame):
@@ -133,33 +120,31 @@ def test_one_seed_is_a_point_without_an_interval(frame):
 
 
 def test_curves_may_be_of_drawn_clients(frame):
-    lines = [{"run": "tenth", "label": "γ = 0.1"}, {"run": "e10", "label": "on the server"}]
-    panels = [
-        {"title": "all clients", "lines": lines},
-        {"title": "drawn clients", "measure": "drawn", "lines": lines},
-    ]
-    figure = draw(frame, CurvesFigure.model_validate({"title": "Accuracy", "panels": panels}))
-    everyone, drawn = figure.axes[:2]
-    bits, server = (line.get_ydata() for line in drawn.get_lines() if not line.get_label().startswith("_"))
+    said = {"title": "Accuracy", "panels": {"all": "Clients"}}
+    lines = {"tenth": "γ = 0.1", "e10": "on the server"}
+    everyone, drawn = (
+        RoundsFigure.model_validate(said | {"lines": lines, "quantity": quantity})
+        for quantity in ("accuracy", "drawn_accuracy")
+    )
+    (axes,) = draw(frame, drawn).axes
+    bits, server = (line.get_ydata() for line in axes.get_lines() if not line.get_label().startswith("_"))
     assert bits.max() == pytest.approx(99) and server.max() == pytest.approx(40.05)
-    assert everyone.get_lines()[0].get_ydata().max() == pytest.approx(90.05)
-    assert drawn.get_ylabel() == "Accuracy of drawn clients (%)"
-    assert "the mean over all clients' own weights" in words_of(figure)
+    assert draw(frame, everyone).axes[0].get_lines()[0].get_ydata().max() == pytest.approx(90.05)
+    assert axes.get_ylabel() == "Accuracy of\ndrawn clients (%)"
+    assert "the mean over all clients' own weights" in words_of(frame, drawn)
 
 
 def test_every_epsilon_of_bits_has_a_line_of_its_own(frame):
     spends = ["bit exact", "bit rdp", "bit theorem", "bits rdp"]
-    panels = [{"title": "γ = 0.1", "run": "tenth", "spends": spends}]
-    figure = draw(frame, EpsilonsFigure.model_validate({"title": "Every ε", "panels": panels}))
-    looks = {(line.get_color(), line.get_marker()) for line in figure.axes[0].get_lines()}
-    assert len(looks) == len(spends)
-    assert "never a guarantee" not in words_of(figure)
+    said = {"title": "Every ε", "quantity": "epsilon", "run": "tenth", "panels": {"": "γ = 0.1"}}
+    declared = RoundsFigure.model_validate(said | {"spends": spends})
+    (axes,) = draw(frame, declared).axes
+    looks = {line.get_label(): (line.get_marker(), line.get_fillstyle()) for line in axes.get_lines()}
+    assert set(spends) <= set(looks) and len({looks[spend] for spend in spends}) == len(spends)
+    assert "never a guarantee" not in words_of(frame, declared)
 
 
-def test_a_panel_of_a_sweep_needs_runs():
+@pytest.mark.parametrize("series", [{}, {"document": []}])
+def test_a_sweep_needs_runs(series):
     with pytest.raises(BadInput, match="series"):
-        parse(
-            SweepFigure.model_validate,
-            {"title": "t", "panels": [SWEEP.panels[0].model_dump() | {"series": []}]},
-            "x",
-        )
+        parse(SweepFigure.model_validate, SWEEP.model_dump() | {"series": series}, "x")

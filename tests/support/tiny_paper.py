@@ -16,7 +16,7 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
         "columns": {"dp": {"label": "DP", "spend": "moments C"}},
         "rows": [row],
     }
-    panel = {"title": "Tiny", "run": private, "spends": ["moments C", "pld C"]}
+    epsilons = {"kind": "rounds", "title": "Every ε", "quantity": "epsilon", "run": private}
     claim = {
         "id": "tighter",
         "place": "Table I",
@@ -31,6 +31,6 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
         "url": "https://example.org",
         "runs": runs,
         "tables": {"table1": table},
-        "figures": {"epsilons": {"kind": "epsilons", "title": "Every ε", "panels": [panel]}},
+        "figures": {"epsilons": epsilons | {"spends": ["moments C", "pld C"], "panels": {"": "Tiny"}}},
         "claims": [claim],
     } | others

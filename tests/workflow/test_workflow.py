@@ -163,7 +163,7 @@ def test_everything_is_built_from_nothing(built):
     results = built / "results/test/tiny"
     for stem, suffixes in (
         ("tables/table1", ("csv", "md", "tex", "html")),
-        ("figures/epsilons", ("pdf", "png")),
+        ("figures/epsilons", ("pdf", "png", "md")),
         ("claims", ("csv", "md", "tex")),
     ):
         assert all((results / f"{stem}.{suffix}").stat().st_size for suffix in suffixes)

@@ -41,6 +41,7 @@ rule figure:
     output:
         pdf="results/{preset}/{paper}/figures/{figure}.pdf",
         png="results/{preset}/{paper}/figures/{figure}.png",
+        markdown="results/{preset}/{paper}/figures/{figure}.md",
     log:
         "logs/{preset}/{paper}/figures/{figure}.log",
     wildcard_constraints:

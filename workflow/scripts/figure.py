@@ -4,7 +4,7 @@
 import sys
 from pathlib import Path
 
-from fedpriv.report.declared import FIGURES
+from fedpriv.paper.kinds import FIGURES
 from fedpriv.report.figures import write
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)

@@ -4,7 +4,7 @@
 import sys
 from pathlib import Path
 
-from fedpriv.report.declared import TABLES
+from fedpriv.paper.kinds import TABLES
 from fedpriv.report.tables import write
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)

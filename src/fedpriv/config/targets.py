@@ -1,8 +1,11 @@
 """Which files the workflow asks for, in the order of the data, and what its report says of a plan."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fedpriv.config.plan import Plan
+from fedpriv.paper.cells import TableSpec
+from fedpriv.paper.figures import FigureSpec
 
 RUN_FILES = ("trace.parquet", "ledger.parquet", "summary.json")
 
@@ -24,8 +27,15 @@ def rendered(plan: Plan, paper: str) -> list[str]:
         f"{root}/runs.parquet",
         f"{root}/claims.csv",
         *(f"{root}/tables/{table}.{suffix}" for table in declared.tables for suffix in ("csv", "html")),
-        *(f"{root}/figures/{figure}.png" for figure in declared.figures),
+        *(f"{root}/figures/{figure}.png" for figure in built(declared.figures, plan, paper)),
     ]
+
+
+def built(declared: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
+    """Return the names of those tables or figures of which a preset runs something, or that need no run."""
+    planned = plan.planned[paper]
+    runs = {name: list(one.runs()) for name, one in declared.items()}
+    return [name for name, wanted in runs.items() if not wanted or any(run in planned for run in wanted)]
 
 
 def targets(plan: Plan) -> list[str]:
@@ -35,11 +45,13 @@ def targets(plan: Plan) -> list[str]:
 
 def contents(plan: Plan) -> dict[str, Any]:
     """Return what the report says beside results, as plain data: of the preset, and of every paper."""
-    kept = {"title", "year", "url", "tables", "figures", "notes"}
+    kept = {"title", "year", "url", "tables", "notes"}
     return {
         **plan.preset.model_dump(include={"preset", "seeds", "stand_ins", "patches"}),
         "papers": {
-            name: paper.model_dump(include=kept) | {"by": paper.by, "runs": list(paper.runs)}
+            name: paper.model_dump(include=kept)
+            | {"by": paper.by, "runs": list(paper.runs)}
+            | {"figures": {key: paper.figures[key].model_dump() for key in built(paper.figures, plan, name)}}
             for name, paper in plan.papers.items()
         },
     }

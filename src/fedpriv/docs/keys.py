@@ -14,11 +14,11 @@ from fedpriv.frozen import Frozen
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
+from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun
 from fedpriv.paper.quantities import QUANTITIES
 from fedpriv.partition import PARTITIONS
-from fedpriv.report.declared import FIGURES, TABLES
 from fedpriv.schemes import SCHEMES
 
 # Key -> the kinds it is chosen from, and the key below it that chooses; a quantity's own first key does.

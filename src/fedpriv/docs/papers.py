@@ -1,16 +1,14 @@
 """A page a paper: what was re-run, and what is kept in git of its tables, figures and verdicts."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.targets import built
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import papers_in
-from fedpriv.report.declared_figures import FigureSpec
-from fedpriv.report.figures import titled
-from fedpriv.report.rows import TableSpec
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
 UP = "../.."  # from docs/papers/ to the root
@@ -74,14 +72,14 @@ def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     plan = load_preset(root / "config" / f"{results.parent.name}.yaml")
     yield f"## Preset `{plan.preset.preset}`"
     yield told(plan, paper, results)
-    for name in built(paper.tables, plan, paper):
+    for name in built(paper.tables, plan, paper.paper):
         path = results / "tables" / f"{name}.md"
         if path.exists():
             yield from of_table(root, path, ("csv", "tex"))
-    for name in built(paper.figures, plan, paper):
+    for name in built(paper.figures, plan, paper.paper):
         path = results / "figures" / f"{name}.png"
         if path.exists():
-            title = titled(paper.figures[name])
+            title = paper.figures[name].titled
             yield f"### {title}"
             yield f"![{title}]({link(root, path)})"
     if (results / "claims.md").exists():
@@ -114,13 +112,6 @@ def seeds(results: Path) -> str:
         return ""
     many = f"{max(counts)} seed{'s' if max(counts) > 1 else ''}"
     return f", {many} each" if len(counts) == 1 else f", {min(counts)} to {many} each"
-
-
-def built(declared: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: Paper) -> Iterable[str]:
-    """Return the names of those tables or figures of which a preset runs something."""
-    planned = plan.planned[paper.paper]
-    runs = {name: list(one.runs()) for name, one in declared.items()}
-    return [name for name, wanted in runs.items() if not wanted or any(run in planned for run in wanted)]
 
 
 def of_table(root: Path, path: Path, others: Iterable[str]) -> Iterator[str]:

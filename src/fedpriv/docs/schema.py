@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.docs.keys import remarks
+from fedpriv.paper.kinds import TABLES
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
 
@@ -18,8 +19,8 @@ Schema = dict[str, Any]
 
 # File of a paper -> its keys; all others are in paper.yaml.
 KEYS = {
-    "runs": ("anchors", "defaults", "parts", "runs"),
-    "tables": ("tables",),
+    "runs": ("defaults", "parts", "runs"),
+    "tables": ("table_defaults", "tables"),
     "figures": ("figures",),
     "claims": ("claims",),
 }
@@ -103,6 +104,8 @@ def schemas() -> dict[str, Schema]:
     }
     runs = made["runs"]["properties"] | {"defaults": {"$ref": "#/$defs/Run"}, "runs": map_to("DeclaredRun")}
     made["runs"] = mapping(runs, ["runs"], fragments)
+    for kind in TABLES.values():  # what else is required may stand in table_defaults
+        made["tables"]["$defs"][kind.__name__]["required"] = ["kind"]
     patched = preset["properties"] | {"patches": map_to("Run")}
     made["preset"] = mapping(patched, preset["required"], preset["$defs"] | fragments)
     return made

@@ -7,9 +7,8 @@ from pydantic import PositiveFloat, PositiveInt, model_validator
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Frozen
+from fedpriv.paper.cells import Cell, Row, Rows, choice_error
 from fedpriv.paper.quantities import COLUMN, PRINTED, PRIVATE, RUN, Compared, Number, Quantity
-from fedpriv.report.declared_tables import wrong
-from fedpriv.report.rows import Cell, Row, Rows
 
 
 class Case(NamedTuple):
@@ -65,18 +64,18 @@ class Check(Frozen):
         for keys in (("at_least", "at_most"), ("tables", "cases")):
             given = [key for key in keys if getattr(self, key)]
             if len(given) != 1:
-                raise wrong("check", given, f"one of {', '.join(keys)}")
+                raise choice_error("check", given, f"one of {', '.join(keys)}")
         if self.tables and self.numbers():
-            raise wrong("check", self.numbers(), "a number; only `cases` have names for them")
+            raise choice_error("check", self.numbers(), "a number; only `cases` have names for them")
         only = [key for key in ("clients", "labels", "elsewhere") if getattr(self, key)]
         if self.cases and (only or self.names(PRINTED)):
-            raise wrong("check", [*only, *self.names(PRINTED)], "these of `tables` only")
+            raise choice_error("check", [*only, *self.names(PRINTED)], "these of `tables` only")
         wanted = [*dict.fromkeys(["label", *self.names(COLUMN, PRIVATE)]), *self.numbers()]
         for case in self.cases:
             plain = [key for key, value in case.items() if not isinstance(value, str)]
             if set(case) != set(wanted) or set(plain) != set(self.numbers()):
                 allowed = f"{', '.join(wanted)}; a number for {', '.join(self.numbers()) or 'none'}"
-                raise wrong(f"cases: {case.get('label', '')}", case, f"exactly {allowed}")
+                raise choice_error(f"cases: {case.get('label', '')}", case, f"exactly {allowed}")
         return self
 
     def judged(self, tables: Mapping[str, Rows]) -> Iterator[Case]:

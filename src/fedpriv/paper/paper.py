@@ -9,11 +9,11 @@ from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Frozen, Name, chosen_from, parse
 from fedpriv.paper.cells import TableSpec, with_cells
 from fedpriv.paper.claims import Claim
+from fedpriv.paper.figures import FigureSpec
+from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_folder
 from fedpriv.paper.tables import self_contained
-from fedpriv.report.declared import FIGURES, TABLES
-from fedpriv.report.declared_figures import FigureSpec
 
 
 class Author(Frozen):
@@ -49,7 +49,6 @@ class Paper(Frozen):
     figures: dict[Name, Annotated[SerializeAsAny[FigureSpec], chosen_from(FIGURES, "kind")]] = {}
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
-    anchors: Any = None  # YAML only: a place for fragments that are used more than once
 
     @field_validator("tables", mode="before")
     @classmethod

@@ -12,9 +12,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, PositiveFloat, SerializeAsAny
 
 from fedpriv.frozen import Frozen, short_repr
+from fedpriv.paper.cells import Cell, choice_error
 from fedpriv.paper.spends import Choice, Measure, SpendChoice
-from fedpriv.report.declared_tables import wrong
-from fedpriv.report.rows import Cell
 
 RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 # What a name must be, in a table; in a case it is that of a run.
@@ -181,7 +180,7 @@ def _chosen(value: Any) -> Any:
         return value
     name = next((name for name in QUANTITIES if name in value), None)
     if name is None:
-        raise wrong("quantity", [short_repr(value)], f"a number, or one of {', '.join(QUANTITIES)}")
+        raise choice_error("quantity", [short_repr(value)], f"a number, or one of {', '.join(QUANTITIES)}")
     return QUANTITIES[name].model_validate(value)
 
 

@@ -9,26 +9,18 @@ from fedpriv.errors import BadInput, require_known
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 DISCRIMINATORS = ("name", "law")
-# The anchors that papers still have, in runs.yaml for tables.yaml and figures.yaml and in tables.yaml itself.
-ANCHORS = {"columns", "spends", "keys", "table1", "table2", "table3", "table4"}
 
 
 class Loader(yaml.SafeLoader):
     """The safe loader, but a key stands once in a mapping, and anchors may be refused."""
 
-    def __init__(self, text: str, path: Path, anchors: dict[str, yaml.Node] | None) -> None:
+    def __init__(self, text: str, path: Path, anchors: bool) -> None:
         super().__init__(text)
-        self.path = path
-        self.anchors = {} if anchors is None else anchors
-        self.refuses_anchors = anchors is not None
+        self.path, self.allows_anchors = path, anchors
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()
-        if (
-            self.refuses_anchors
-            and isinstance(event, yaml.NodeEvent)
-            and event.anchor not in (None, *ANCHORS)
-        ):
+        if not self.allows_anchors and isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
             raise self.refused(event, f"{sign}{event.anchor}", "no anchors; runs share `parts`")
         return super().compose_node(parent, index)
@@ -48,10 +40,10 @@ class Loader(yaml.SafeLoader):
         return BadInput(f"{self.path}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
 
 
-def read_yaml(path: Path, anchors: dict[str, yaml.Node] | None = None) -> dict[str, Any]:
+def read_yaml(path: Path, anchors: bool = True) -> dict[str, Any]:
     """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it.
 
-    Where `anchors` is given, those of `ANCHORS` are kept in it, and all others are BadInput.
+    So is an anchor where `anchors` are not allowed.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -75,9 +67,8 @@ def read_folder(folder: Path) -> dict[str, Any]:
     require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
     content: dict[str, Any] = {}
     source: dict[str, str] = {}
-    anchors: dict[str, yaml.Node] = {}  # of all files, while tables name anchors of runs
     for file in (name for name in FILES if (folder / name).exists()):
-        for key, value in read_yaml(folder / file, anchors).items():
+        for key, value in read_yaml(folder / file, anchors=False).items():
             if key in content:
                 raise BadInput(f"{folder}: {key}: found in {source[key]} and {file}, allowed: in one of them")
             content[key], source[key] = value, file

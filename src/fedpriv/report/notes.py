@@ -43,7 +43,7 @@ NORMALISATION = {
 }
 
 
-def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple]:
+def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return the distinct rows of some columns, in order of appearance."""
     return list(frame.filter(list(columns)).drop_duplicates().itertuples(index=False, name=None))
 

@@ -10,14 +10,37 @@ import pandas as pd
 
 from fedpriv.files.atomic import writing
 
-MATHS = {"±": "pm", "×": "times", "·": "cdot", "≤": "leq", "≥": "geq", "≈": "approx"}
-MATHS |= {"∞": "infty", "√": "surd"}
-GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "varepsilon"}
-GREEK |= {"λ": "lambda", "μ": "mu", "ρ": "rho", "σ": "sigma"}
-LATEX = {letter: rf"$\{command}$" for letter, command in (MATHS | GREEK).items()}
-LATEX |= {letter: rf"\{letter}" for letter in "&%$#_{}"} | {letter: f"${letter}$" for letter in "<>"}
-LATEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-LATEX |= {"−": "$-$", "–": "--", "—": "---"}
+MATHS = {
+    "±": "pm",
+    "×": "times",
+    "·": "cdot",
+    "≤": "leq",
+    "≥": "geq",
+    "≈": "approx",
+    "∞": "infty",
+    "√": "surd",
+    "α": "alpha",
+    "β": "beta",
+    "γ": "gamma",
+    "δ": "delta",
+    "ε": "varepsilon",
+    "λ": "lambda",
+    "μ": "mu",
+    "ρ": "rho",
+    "σ": "sigma",
+}
+LATEX = {
+    **{letter: rf"$\{command}$" for letter, command in MATHS.items()},
+    **{letter: rf"\{letter}" for letter in "&%$#_{}"},
+    "<": "$<$",
+    ">": "$>$",
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "–": "--",
+    "—": "---",
+}
 # Narrower than the page, a table keeps its size; wider, it is shrunk to the page.
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
 IN_A_NAME = re.compile("(?<=[a-z][._])(?=[a-z]{2})")  # where a long name of a run or a key may be broken

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedpriv.errors import BadInput
-from fedpriv.report import cells
-from fedpriv.report.interval import Interval
+from fedpriv.report import numbers
+from fedpriv.report.numbers import Interval
 
 LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
 COLOURS = {
@@ -83,7 +83,7 @@ def accuracies(paper: Path) -> list[Sequence[str]]:
     for line in published_and_reproduced(paper).to_dict("records"):
         found = Interval(*(100 * line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
         row = line["row"] if isinstance(line["row"], str) else f"{line['row']:,}"
-        published, reproduced = f"{100 * line['published']:.4g}", cells.with_interval(found, 1)
+        published, reproduced = f"{100 * line['published']:.4g}", numbers.with_interval(found, 1)
         lines.append((line["table"], row, line["column"], published, reproduced, line["verdict"]))
     return lines
 

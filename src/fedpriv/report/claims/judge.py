@@ -12,7 +12,7 @@ import numpy as np
 from fedpriv.paper.claims import Claim
 from fedpriv.report.claims.margins import Outcome
 from fedpriv.report.claims.words import sentence
-from fedpriv.report.interval import interval
+from fedpriv.report.numbers import interval
 
 VERDICTS = {
     "reproduced": "every cell that the claim is about was run and holds (a claim about some cell: one holds)",

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fedpriv.paper.cells import Cell, Rows
 from fedpriv.paper.claims import Case, Check
 from fedpriv.paper.quantities import Accuracy, AccuracyWithin, Number, Quantity, Share
 from fedpriv.report.claims.quantities import READ, Read, Values
 from fedpriv.report.claims.words import in_order, measured
 from fedpriv.report.reading import diverged, present, spent
-from fedpriv.report.rows import Cell, Rows
 
 
 class Outcome(NamedTuple):

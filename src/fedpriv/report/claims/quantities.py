@@ -8,12 +8,21 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.paper import quantities as declared
+from fedpriv.paper.cells import Cell
 from fedpriv.paper.spends import Measure
-from fedpriv.report import cells as words
-from fedpriv.report.reading import MEASURES, accuracies, at_end, epsilon_at, growth, reading, within
-from fedpriv.report.rows import Cell
-from fedpriv.report.run_table import fact
-from fedpriv.report.uploads import WIDTH, numbers
+from fedpriv.report import numbers as words
+from fedpriv.report.reading import (
+    MEASURES,
+    WIDTH,
+    accuracies,
+    at_end,
+    epsilon_at,
+    fact,
+    growth,
+    numbers_sent,
+    reading,
+    within,
+)
 
 Cells = Mapping[str, Cell]  # what names stand for in a case
 Values = pd.Series | float  # by seed, or the same for all of them
@@ -28,7 +37,7 @@ class Read(NamedTuple):
 
 def accuracy_of(frame: pd.DataFrame, cell: Cell, measure: Measure = "last") -> pd.Series:
     """Return by seed the accuracy of a cell, within budgets if it has any: NaN where no round is."""
-    read = reading(frame, cell) if cell.caps else MEASURES[measure](frame, cell.run)
+    read = reading(frame, cell) if cell.within else MEASURES[measure](frame, cell.run)
     return read.loc[:, "accuracy"]
 
 
@@ -78,7 +87,7 @@ def grown(frame: pd.DataFrame, cells: Cells, quantity: declared.Growth) -> Read:
 
 def times_smaller(frame: pd.DataFrame, cells: Cells, quantity: declared.TimesSmaller) -> Read:
     sent = fact(frame, cells[quantity.times_smaller].run, "upload_bytes")
-    real = WIDTH * numbers(frame, cells[quantity.than].run)
+    real = WIDTH * numbers_sent(frame, cells[quantity.than].run)
     told = f"{words.whole(sent)} bytes against {words.whole(real)}, {words.rounded(real / sent)} times fewer"
     return Read(real / sent, told)
 

@@ -7,8 +7,8 @@ import pandas as pd
 from fedpriv.paper.claims import Check
 from fedpriv.paper.quantities import COLUMN, PRIVATE, Accuracy, Number, Rise
 from fedpriv.paper.spends import MEASURES
-from fedpriv.report.cells import percent
 from fedpriv.report.claims.quantities import Read
+from fedpriv.report.numbers import percent
 
 T = TypeVar("T")
 # What was measured, by what is compared with what; otherwise the one text, or one text against the other.

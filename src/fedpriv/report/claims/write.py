@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.frozen import parse
+from fedpriv.paper.cells import TableSpec, with_cells
 from fedpriv.paper.claims import Claim
+from fedpriv.paper.kinds import TABLES
 from fedpriv.report import render
 from fedpriv.report.claims.judge import STANDING, VERDICTS, judge
 from fedpriv.report.claims.margins import outcomes
 from fedpriv.report.collect import load
-from fedpriv.report.declared import TABLES
-from fedpriv.report.footnotes import footnotes, stand_ins
-from fedpriv.report.rows import TableSpec, with_cells
+from fedpriv.report.notes import footnotes, stand_ins
 
 WIDTHS = r"lp{0.34\linewidth}p{0.18\linewidth}lllll"  # of the columns in LaTeX
 COLUMNS = [

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from fedpriv.report.tables.accuracy import accuracy_table
-from fedpriv.report.tables.runs import runs_table
-from fedpriv.report.tables.spends import spends_table
 
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
 from fedpriv.report.collect import load
+from fedpriv.report.tables.accuracy import accuracy_table
+from fedpriv.report.tables.runs import runs_table
+from fedpriv.report.tables.spends import spends_table
 
 KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
     "accuracy": accuracy_table,

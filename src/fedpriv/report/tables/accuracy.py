@@ -13,8 +13,22 @@ from fedpriv.report.render import Table
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, Number, as_frame, tidy
 
-COLUMNS = ["table", "row", "column", "source", "quantity", "value", "low", "high", "seeds", "status"]
-COLUMNS += ["run", "clients", *WORDS, *MEANING]
+COLUMNS = [
+    "table",
+    "row",
+    "column",
+    "source",
+    "quantity",
+    "value",
+    "low",
+    "high",
+    "seeds",
+    "status",
+    "run",
+    "clients",
+    *WORDS,
+    *MEANING,
+]
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 

@@ -11,7 +11,7 @@ from fedpriv.report import numbers
 from fedpriv.report.reading import fact
 from fedpriv.report.settings import config_of
 from fedpriv.report.tables.columns import Columns, Read, number, trace
-from fedpriv.schemes.base import Round
+from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.nbafl import NbAFL
 from fedpriv.streams import Streams
 
@@ -46,7 +46,7 @@ def if_right(frame: pd.DataFrame, run: str) -> pd.Series:
     scheme, rows = scheme_of(frame, run), frame.loc[frame["run"] == run]
     first = rows.iloc[0]
     # The noise is in proportion to 1/n, so that one example will do.
-    alone = Round(
+    alone = RoundContext(
         number=1,
         rounds=int(first["rounds_wanted"]),
         population=int(first["population"]),

@@ -18,8 +18,20 @@ from fedpriv.report.tables.columns import Column
 from fedpriv.report.tables.long import MEANING, Number, as_frame, meaning, spend_words, tidy
 
 READINGS = columns.COLUMNS | labels.COLUMNS
-COLUMNS = ["table", "row", "run", "column", "quantity", "value", "low", "high", "seeds", "delta"]
-COLUMNS += [*WORDS, *MEANING]
+COLUMNS = [
+    "table",
+    "row",
+    "run",
+    "column",
+    "quantity",
+    "value",
+    "low",
+    "high",
+    "seeds",
+    "delta",
+    *WORDS,
+    *MEANING,
+]
 HOW_READ = (
     "Accuracy, last round: of all clients. Best round of drawn clients: as the released code prints it; the "
     "test split itself chooses the round. Where all clients hold the server's weights, both are of these."

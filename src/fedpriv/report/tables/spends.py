@@ -16,8 +16,20 @@ from fedpriv.report.tables.accuracy import deltas, how_read, run_notes, runs_of
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, Number, as_frame, meaning, spend_words, tidy
 
-COLUMNS = ["table", "row", "column", "quantity", "value", "low", "high", "seeds", "run", "delta"]
-COLUMNS += [*WORDS, *MEANING]
+COLUMNS = [
+    "table",
+    "row",
+    "column",
+    "quantity",
+    "value",
+    "low",
+    "high",
+    "seeds",
+    "run",
+    "delta",
+    *WORDS,
+    *MEANING,
+]
 CELLS = "Cells: ε, and in brackets the accuracy (%) that it leaves to a membership guess from a flat prior."
 MATCHING = (
     "A fair comparison keeps the sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."

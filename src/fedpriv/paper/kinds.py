@@ -1,16 +1,8 @@
-"""The kinds of tables and figures that a paper's YAML may declare, by name."""
+"""The kinds of tables and figures that a paper may declare, by name."""
 
 from fedpriv.paper.cells import Rows, TableSpec
+from fedpriv.paper.figures import AttackerFigure, DivergenceFigure, FigureSpec, RoundsFigure, SweepFigure
 from fedpriv.paper.tables import RunsTable, SpendsTable
-from fedpriv.report.declared_figures import (
-    AttackerFigure,
-    CurvesFigure,
-    DivergenceFigure,
-    EpsilonsFigure,
-    FigureSpec,
-    GrowthFigure,
-    SweepFigure,
-)
 
 TABLES: dict[str, type[TableSpec]] = {
     "accuracy": Rows,
@@ -18,9 +10,7 @@ TABLES: dict[str, type[TableSpec]] = {
     "runs": RunsTable,
 }
 FIGURES: dict[str, type[FigureSpec]] = {
-    "curves": CurvesFigure,
-    "epsilons": EpsilonsFigure,
-    "growth": GrowthFigure,
+    "rounds": RoundsFigure,
     "attacker": AttackerFigure,
     "divergence": DivergenceFigure,
     "sweep": SweepFigure,

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fedpriv.report import cells
-from fedpriv.report.ablation import flattened
-from fedpriv.report.footnotes import unique
-from fedpriv.report.interval import interval
+from fedpriv.report import numbers
+from fedpriv.report.notes import unique
+from fedpriv.report.numbers import interval
 from fedpriv.report.reading import at_end
+from fedpriv.report.settings import flattened
 
 MACHINE = ("hardware", "dtype", "code", "libraries")
 
@@ -60,12 +60,12 @@ def line(some: pd.DataFrame) -> dict[str, Any]:
         "stand_in_for": first["stand_in_for"],
         "seeds": len(seeds),
         "identities": seeds["identity"].first().to_dict(),
-        "accuracy": cells.percent(at_end(some, first["run"])["accuracy"]),
+        "accuracy": numbers.percent(at_end(some, first["run"])["accuracy"]),
         "evaluated_on": first["evaluated_on"],
         "diverged": diverged,
-        "rounds": cells.whole(seeds["round"].max()),
-        "seconds": cells.with_interval(interval(seeds["seconds"].sum()), 1),
-        "peak_mib": cells.whole([some["peak_mib"].max()]),
+        "rounds": numbers.whole(seeds["round"].max()),
+        "seconds": numbers.with_interval(interval(seeds["seconds"].sum()), 1),
+        "peak_mib": numbers.whole([some["peak_mib"].max()]),
     }
 
 

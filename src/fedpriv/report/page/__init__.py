@@ -8,22 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pandas as pd
 import yaml
 
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.report import footnotes
+from fedpriv.paper.cells import titled as table_title
+from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import STANDING, VERDICTS
 from fedpriv.report.collect import load
-from fedpriv.report.declared import FIGURES, TABLES
-from fedpriv.report.declared_figures import FigureSpec
-from fedpriv.report.figures import titled as figure_title
-from fedpriv.report.page_runs import runs
-from fedpriv.report.run_table import titled as table_title
+from fedpriv.report.figures import caption
+from fedpriv.report.figures.notes import described, notes
+from fedpriv.report.notes import data
+from fedpriv.report.page.runs import runs
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
-PIXEL = 0.62
+PIXEL = 0.42
 
 
 def write(declared: Mapping[str, Any], out: Path) -> Path:
@@ -36,7 +37,7 @@ def write(declared: Mapping[str, Any], out: Path) -> Path:
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
     machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
     page = jinja2.Environment(
-        loader=jinja2.PackageLoader("fedpriv", "report"),
+        loader=jinja2.PackageLoader("fedpriv.report", "page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -70,9 +71,9 @@ def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "counts": Counter(claim["verdict"] for claim in claims),
         "accuracies": compare.accuracies(folder),
         "tables": [table(name, spec, folder) for name, spec in declared["tables"].items()],
-        "figures": [figure(name, spec, folder) for name, spec in declared["figures"].items()],
+        "figures": [figure(name, spec, folder, frame) for name, spec in declared["figures"].items()],
         "ran": runs(frame, declared["runs"]),
-        "data": footnotes.data(frame),
+        "data": data(frame),
     }
 
 
@@ -83,14 +84,16 @@ def table(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {"name": name, "title": table_title(declared), "html": text}
 
 
-def figure(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a figure as a data URL with its caption, a description for who cannot see it, and its width."""
+def figure(name: str, spec: Mapping[str, Any], folder: Path, frame: pd.DataFrame) -> dict[str, Any]:
+    """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
     declared = FIGURES[spec["kind"]].model_validate(spec)
     image = content(folder / f"figures/{name}.png")
     # The header of a PNG says its width in bytes 16 to 20.
     return {
         "name": name,
-        "title": figure_title(declared),
+        "title": declared.titled,
+        "caption": caption(declared),
+        "notes": notes(frame, declared),
         "alt": described(declared),
         "url": f"data:image/png;base64,{base64.b64encode(image).decode()}",
         "width": round(PIXEL * int.from_bytes(image[16:20])),
@@ -103,15 +106,6 @@ def content(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a table or figure that was built") from None
-
-
-def described(declared: FigureSpec) -> str:
-    """Return what is drawn: panels and their lines."""
-    panels = [
-        ": ".join(filter(None, (panel.title, ", ".join(dict.fromkeys(line.label for line in panel.drawn())))))
-        for panel in declared.parts()
-    ]
-    return f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
 
 
 def distinct(texts: Iterable[str]) -> list[str]:

@@ -1,0 +1,206 @@
+"""What a paper's YAML may declare about its figures; torch-free and free of pandas.
+
+Every figure knows the runs that it draws, so that a misspelt run is an error before anything is computed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, PositiveFloat, model_validator
+
+from fedpriv.frozen import Frozen
+from fedpriv.paper.cells import choice_error
+from fedpriv.paper.spends import Accuracy, Choice, SpendChoice
+
+
+class Curve(NamedTuple):
+    """What is drawn of a run, under the name that readers know it by."""
+
+    run: str
+    label: str
+    spend: Choice | None = None
+
+    @property
+    def counted(self) -> Choice:
+        """Return the spend of a curve that has one."""
+        assert self.spend is not None
+        return self.spend
+
+
+class Part(NamedTuple):
+    """What is drawn into one pair of axes."""
+
+    title: str
+    curves: list[Curve]
+    published: Mapping[str, float] = {}  # label -> value
+    budgets: Sequence[tuple[Curve, float]] = ()  # whose ε, and the one at which it is spent
+
+    @property
+    def read(self) -> list[Curve]:
+        """Return all that is read of runs, drawn as a curve or not."""
+        return [*self.curves, *(curve for curve, _ in self.budgets)]
+
+
+class FigureSpec(Frozen):
+    """What every figure says of itself."""
+
+    kind: str
+    title: str
+    place: str = ""
+
+    @property
+    def titled(self) -> str:
+        """Return the title, after the place in the paper that the figure stands for."""
+        theirs = self.place and not self.place.startswith("ours")
+        return f"{self.place[0].upper()}{self.place[1:]}. {self.title}" if theirs else self.title
+
+    def parts(self) -> list[Part]:
+        """Return its panels, from left to right."""
+        raise NotImplementedError
+
+    def runs(self) -> Iterator[str]:
+        """Return the names of the runs that it draws."""
+        return (curve.run for part in self.parts() for curve in part.read)
+
+
+def _by_name(value: Any) -> Any:
+    """Read a list of spends as spends under their own words."""
+    return {str(one): one for one in value} if isinstance(value, list) else value
+
+
+Spends = Annotated[
+    dict[str, SpendChoice],
+    BeforeValidator(_by_name, json_schema_input_type=list[SpendChoice] | dict[str, SpendChoice]),
+]
+
+
+class LinesFigure(FigureSpec):
+    """A figure of runs whose names differ in what stands for `{line}`."""
+
+    run: str = "{line}"  # the name of a run
+    lines: dict[str, str] = {}  # what stands for {line} -> what readers know it by
+
+    def curves(self, spends: Mapping[str, Choice], panel: str = "") -> list[Curve]:
+        """Return a curve for every line and every way of counting it."""
+        return [
+            Curve(self.named(line, panel), ", ".join(filter(None, (label, way))), spend)
+            for line, label in self.lines.items()
+            for way, spend in (spends or {"": None}).items()
+        ]
+
+    def named(self, line: str, panel: str = "") -> str:
+        """Return the name of the run of a line in a panel."""
+        return self.run.replace("{panel}", panel).replace("{line}", line)
+
+
+class Panel(Frozen):
+    """One pair of axes of a figure against rounds; its title alone is one without published values."""
+
+    title: str
+    published: dict[str, float] = {}  # label -> value, drawn across
+    budgets: dict[str, PositiveFloat] = {}  # one of the figure's -> the ε at which it is spent, drawn down
+
+
+def _titled(value: Any) -> Any:
+    """Read a title as the panel that has nothing else."""
+    return {"title": value} if isinstance(value, str) else value
+
+
+Titled = Annotated[Panel, BeforeValidator(_titled, json_schema_input_type=str | Panel)]
+
+
+class Budget(Frozen):
+    """Whose ε, and which, is held against a budget."""
+
+    line: str
+    spend: SpendChoice
+
+
+class RoundsFigure(LinesFigure):
+    """A quantity of runs against round, with published values and the rounds at which budgets are spent.
+
+    The name of a run may have `{panel}` in it, for which the key of a panel stands.
+    """
+
+    kind: Literal["rounds"] = "rounds"
+    quantity: Literal["accuracy", "drawn_accuracy", "epsilon", "growth"] = "accuracy"  # growth: of ε over ε₁
+    panels: dict[str, Titled] = Field(min_length=1)  # what stands for {panel} -> what is drawn there
+    lines: dict[str, str] = Field({"": ""}, min_length=1)  # what stands for {line} -> what readers know it by
+    spends: Spends = {}  # label -> which ε is drawn; a list: each under its own words
+    budgets: dict[str, Budget] = {}
+
+    @model_validator(mode="after")
+    def _complete(self) -> "RoundsFigure":
+        accountings = dict.fromkeys(spend.accounting or "no accounting" for spend in self.spends.values())
+        if (self.quantity in ("epsilon", "growth")) != bool(self.spends):
+            raise choice_error(f"spends of {self.quantity}", self.spends, "those of epsilon and growth")
+        if self.quantity == "epsilon" and len(accountings) > 1:
+            raise choice_error(f"spends of {self.title}", accountings, "one accounting a figure")
+        for panel in self.panels.values():
+            if unknown := set(panel.budgets) - set(self.budgets):
+                raise choice_error(
+                    f"budgets of {panel.title}", sorted(unknown), ", ".join(self.budgets) or "none"
+                )
+        return self
+
+    def parts(self) -> list[Part]:
+        return [
+            Part(panel.title, self.curves(self.spends, key), panel.published, list(self.ends(key, panel)))
+            for key, panel in self.panels.items()
+        ]
+
+    def ends(self, key: str, panel: Panel) -> Iterator[tuple[Curve, float]]:
+        """Yield whose ε ends in a panel, and at what."""
+        for label, epsilon in panel.budgets.items():
+            budget = self.budgets[label]
+            yield Curve(self.named(budget.line, key), label, budget.spend), epsilon
+
+
+class Guess(Frozen):
+    """A point that the paper quotes: the accuracy of an attacker's guess at an ε."""
+
+    label: str
+    epsilon: PositiveFloat
+    accuracy: Accuracy
+
+
+class AttackerFigure(LinesFigure):
+    """What ε leaves to an attacker who guesses membership; points: what was published, what runs spent."""
+
+    kind: Literal["attacker"] = "attacker"
+    published: tuple[Guess, ...] = ()
+    spends: Spends = Field(min_length=1)  # label -> which ε is read at the last round
+
+    def parts(self) -> list[Part]:
+        return [Part("", self.curves(self.spends))]
+
+
+class DivergenceFigure(LinesFigure):
+    """The Rényi divergence of one noisy bit against γ, with points at the γ of runs."""
+
+    kind: Literal["divergence"] = "divergence"
+    order: Annotated[float, Field(gt=1)] = 2.0
+
+    def parts(self) -> list[Part]:
+        return [Part("", self.curves({}))]
+
+
+class PublishedAt(Frozen):
+    """A published accuracy and where it stands on the horizontal axis."""
+
+    at: PositiveFloat
+    value: Accuracy
+
+
+class SweepFigure(FigureSpec):
+    """Accuracy at the last round against a number of the config, a point a run, a colour a series."""
+
+    kind: Literal["sweep"] = "sweep"
+    axis: str  # what is on it, in the paper's letters
+    along: str  # dotted path into a run's config
+    per: str = ""  # another, by which the first is divided
+    series: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(min_length=1)  # label -> runs
+    published: tuple[PublishedAt, ...] = ()
+
+    def parts(self) -> list[Part]:
+        return [Part("", [Curve(run, label) for label, runs in self.series.items() for run in runs])]

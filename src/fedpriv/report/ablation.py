@@ -1,1 +1,0 @@
-from fedpriv.report.settings import flattened  # noqa: F401  # moved

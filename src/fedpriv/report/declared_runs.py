@@ -1,1 +1,0 @@
-from fedpriv.paper.tables import Line  # noqa: F401  # moved

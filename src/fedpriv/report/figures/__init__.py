@@ -1,0 +1,97 @@
+"""Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib import style
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+
+from fedpriv.files.atomic import writing
+from fedpriv.paper.figures import FigureSpec
+from fedpriv.report.collect import load
+from fedpriv.report.figures import attacker, divergence, rounds, sweep
+from fedpriv.report.figures.notes import actual, markdown
+from fedpriv.report.notes import stand_ins
+from fedpriv.report.reading import present
+
+# A kind draws a panel, whose labels end up in one legend, and says in a caption what its marks mean.
+KINDS = {"rounds": rounds, "attacker": attacker, "divergence": divergence, "sweep": sweep}
+STYLE = "fedpriv.report.figures.style"
+COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
+HEIGHT = 1.9  # of a panel, without the figure's title and legend
+MANY = 8  # with more curves than that a panel takes both columns, and the legend stands beside it
+
+
+@style.context(STYLE)
+def write(runs: Path, declared: FigureSpec, stem: Path) -> list[Path]:
+    """Draw the declared figure as `stem`.pdf and .png, and say in `stem`.md what it shows and rests on.
+
+    Each is written whole or not at all.
+    """
+    frame = load(runs)
+    figure = draw(frame, declared)
+    files = {}
+    # Without a date in it, the same runs give the same bytes.
+    for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {})):
+        drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
+        figure.savefig(drawn, format=suffix.removeprefix("."), metadata=metadata)
+        files[suffix] = drawn.getvalue()
+    files[".md"] = markdown(frame, declared, caption(declared), stem.name).encode()
+    for suffix, content in files.items():
+        with writing(stem.with_suffix(suffix)) as path:
+            path.write_bytes(content)
+    return [stem.with_suffix(suffix) for suffix in files]
+
+
+def caption(declared: FigureSpec) -> str:
+    """Return what the marks of the figure mean."""
+    return KINDS[declared.kind].caption(declared)
+
+
+@style.context(STYLE)
+def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
+    """Return the figure: a title, a row of panels and one legend that covers none of them."""
+    # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
+    parts = declared.parts()
+    parts = [part for part in parts if any(present(frame, curve.run) for curve in part.curves)] or parts[:1]
+    figure = Figure()
+    row = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
+    for axes, part in zip(row, parts, strict=True):
+        axes.set_title(part.title + actual(frame, part))
+        KINDS[declared.kind].draw(axes, frame, declared, part)
+        axes.label_outer()  # the panels share the vertical axis
+        if not axes.has_data():
+            why = (
+                "not in the ledger" if any(present(frame, curve.run) for curve in part.curves) else "not run"
+            )
+            axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="gray")
+            axes.set_xticks([])
+    entries = {}
+    for axes in row:
+        handles, labels = axes.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    beside = len(parts) == 1 and len(entries) > MANY
+    figure.set_size_inches(PAGE if beside or len(parts) > 1 else COLUMN, HEIGHT)
+    used = frame.loc[frame["run"].isin(list(declared.runs()))]
+    title = figure.suptitle(declared.titled + stand_ins(used), x=0.01, ha="left", wrap=True)
+    above, below = title.get_window_extent().height, 0.0
+    if beside:
+        figure.legend(entries.values(), entries, loc="outside right center")
+    elif entries:
+        below = legend(figure, entries).get_window_extent().height
+    figure.set_figheight(HEIGHT + (above + below) / figure.dpi)
+    return figure
+
+
+def legend(figure: Figure, entries: dict[str, Any]) -> Legend:
+    """Put a legend below the panels, in as many columns as fit."""
+    columns = min(len(entries), 6)
+    while True:
+        box = figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns)
+        if columns == 1 or box.get_window_extent().width < figure.bbox.width:
+            return box
+        box.remove()
+        columns -= 1

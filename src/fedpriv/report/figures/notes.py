@@ -1,0 +1,92 @@
+"""What stands beside a figure, in the page and in a file of its own: a figure is a picture."""
+
+from collections import Counter
+from collections.abc import Iterable
+from re import findall
+
+import pandas as pd
+
+from fedpriv.paper.figures import Curve, FigureSpec, Part
+from fedpriv.report import numbers
+from fedpriv.report.notes import accounting, accountings, footnotes, unique
+from fedpriv.report.reading import present, spent
+
+
+def markdown(frame: pd.DataFrame, declared: FigureSpec, caption: str, name: str) -> str:
+    """Return the picture `name`.png with its title, its caption, its place in the paper and its notes."""
+    place = f"Place: {declared.place}." if declared.place else ""
+    items = "\n".join(f"- {note}" for note in notes(frame, declared))
+    picture = f"![{described(declared)}]({name}.png)"
+    return "\n\n".join(filter(None, (f"# {declared.titled}", picture, caption, place, items))) + "\n"
+
+
+def described(declared: FigureSpec) -> str:
+    """Return what is drawn: panels and their lines."""
+    panels = [
+        ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
+        for part in declared.parts()
+    ]
+    return f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
+
+
+def notes(frame: pd.DataFrame, declared: FigureSpec) -> list[str]:
+    """Return what every ε is, what the runs rest on, and what could not be drawn, a sentence each."""
+    parts = declared.parts()
+    curves = [curve for part in parts for curve in part.read]
+    drawn = pd.concat([spent_by(frame, curve) for curve in curves])
+    used = frame.loc[frame["run"].isin(list(declared.runs()))].drop_duplicates(["run", "seed", "round"])
+    return [
+        *meanings(frame, parts),
+        *accountings(curve.spend for curve in curves if curve.spend),
+        *accounting(drawn),
+        *footnotes(used.assign(accountant="")),  # of the ε that are not drawn nothing is said
+        *left_out(frame, parts),
+    ]
+
+
+def spent_by(frame: pd.DataFrame, curve: Curve) -> pd.DataFrame:
+    """Return the rows that hold the ε of a curve, if it is of one."""
+    return spent(frame, curve.run, curve.spend) if curve.spend else frame.iloc[:0]
+
+
+def meanings(frame: pd.DataFrame, parts: Iterable[Part]) -> list[str]:
+    """Say for every ε that is drawn whom it protects, at which δ, and how it was counted."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        labels: dict[str, list[str]] = {}
+        for curve in part.read:
+            for unit, delta in unique(spent_by(frame, curve), ("unit", "delta")):
+                told = curve.counted.accountant in curve.label.split()  # in a spend's own words
+                said = curve.label if told else f"{curve.label} ({curve.spend})"
+                labels.setdefault(f"unit {unit}, δ = {numbers.delta(delta)}", []).append(said)
+        for meaning, some in labels.items():
+            found.setdefault(f"{meaning}: {'; '.join(some)}.", []).append(part.title)
+    return [": ".join(filter(None, ("; ".join(titles), said))) for said, titles in found.items()]
+
+
+def actual(frame: pd.DataFrame, part: Part) -> str:
+    """Return the numbers of clients where they are not those that the panel speaks of."""
+    said = " ".join([part.title, *(curve.label for curve in part.curves)])
+    spoken = set(findall(r"([\d,]+) clients", said))
+    clients = frame.loc[frame["run"].isin([curve.run for curve in part.curves]), "population"]
+    numbers = [f"{number:,}" for number in sorted(clients.unique())]
+    return f" (here {', '.join(numbers)})" if spoken and set(numbers) - spoken else ""
+
+
+def left_out(frame: pd.DataFrame, parts: Iterable[Part]) -> list[str]:
+    """Return the notes that name the panels, and the lines in the others, that could not be drawn."""
+    missing, uncounted = [], []
+    for part in parts:
+        before = f"{part.title}: " if part.title else ""
+        absent = [curve for curve in part.curves if not present(frame, curve.run)]
+        if part.title and len(absent) == len(part.curves):
+            missing.append(part.title)
+            continue
+        wanted = Counter(curve.label for curve in part.curves)
+        for label, count in Counter(curve.label for curve in absent).items():
+            missing.append(f"{before}{label}{' (in part)' if count < wanted[label] else ''}")
+        for curve in part.curves:
+            if curve.spend and curve not in absent and spent_by(frame, curve).empty:
+                uncounted.append(f"{before}{curve.label} ({curve.spend})")
+    notes = [f"Not run in this preset: {'; '.join(missing).removesuffix('.')}."] if missing else []
+    return notes + ([f"Not in the ledger: {'; '.join(uncounted)}."] if uncounted else [])

@@ -1,0 +1,61 @@
+"""Accuracy at the last round against a number of the config, on a logarithmic axis: a point a run."""
+
+import json
+
+import numpy as np
+import pandas as pd
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from fedpriv.paper.figures import Part, SweepFigure
+from fedpriv.report.numbers import interval
+from fedpriv.report.reading import at_end, present
+
+GREY = "#606060"
+APART = 1.03  # between the points of two series at the same place, as a ratio
+
+
+def draw(axes: Axes, frame: pd.DataFrame, declared: SweepFigure, part: Part) -> None:
+    """Draw a point a run with its interval, and the published points, joined by a thin line."""
+    cycle = list(rcParams["axes.prop_cycle"])
+    for number, (label, wanted) in enumerate(declared.series.items()):
+        runs = [run for run in wanted if present(frame, run)]
+        if not runs:
+            continue
+        places = np.array([place(frame, declared, run) for run in runs])
+        found = np.array([interval(100 * at_end(frame, run)["accuracy"]) for run in runs])
+        order = np.argsort(places, kind="stable")
+        mean, low, high = found[order, :3].T
+        axes.errorbar(
+            # Beside each other where they would hide each other.
+            places[order] * APART ** (number - (len(declared.series) - 1) / 2),
+            mean,
+            np.nan_to_num(np.abs([mean - low, high - mean])),
+            label=label,
+            **cycle[number] | {"linestyle": "none"},
+            markersize=3.5,
+            elinewidth=0.8,
+        )
+    if not axes.has_data():
+        return
+    if declared.published:
+        marks = sorted((mark.at, 100 * mark.value) for mark in declared.published)
+        at, heights = zip(*marks, strict=True)
+        style = {"color": GREY, "linewidth": 0.6, "markersize": 5, "mfc": "none", "mew": 0.8}
+        axes.plot(at, heights, "o-", label="published", zorder=1, **style)
+    axes.set(xlabel=declared.axis, ylabel="Test accuracy (%)", xscale="log", ylim=(0, 102))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def place(frame: pd.DataFrame, declared: SweepFigure, run: str) -> float:
+    """Return where a run stands on the horizontal axis."""
+    config = pd.json_normalize(json.loads(frame.loc[frame["run"] == run, "config"].iloc[0])).iloc[0]
+    return float(config[declared.along]) / (float(config[declared.per]) if declared.per else 1)
+
+
+def caption(declared: SweepFigure) -> str:
+    """Return what the points mean."""
+    return "Points: means over seeds at the last round, with 95 % intervals. Open circles: published."

@@ -1,1 +1,0 @@
-from fedpriv.report.numbers import LEVEL, METHOD, Interval, interval  # noqa: F401  # moved

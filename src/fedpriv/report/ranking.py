@@ -1,1 +1,0 @@
-from fedpriv.report.settings import config_value  # noqa: F401  # moved

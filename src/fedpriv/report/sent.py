@@ -1,1 +1,0 @@
-from fedpriv.report.notes import evaluations, noises, responses  # noqa: F401  # moved
