@@ -8,6 +8,7 @@ PRESET ?= demo
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+FOLLOW := $(BIN)/python -m fedpriv.cli.follow
 
 .DEFAULT_GOAL := help
 .PHONY: help demo laptop binary paper search report reference test slurm-test check docs clean
@@ -21,11 +22,12 @@ binary: ## binary networks as published, the i.i.d. panels and the ablation: fou
 paper: ## everything as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
 demo laptop binary paper search: $(INSTALLED)
-	$(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
+	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
 	@echo "The report: results/$@/report.html"
 
 report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make report PRESET=laptop
-	$(BIN)/snakemake --configfile config/$(PRESET).yaml --cores $(CORES) results/$(PRESET)/report.html
+	@$(FOLLOW) logs/$(PRESET)/snakemake.log \
+		$(BIN)/snakemake --configfile config/$(PRESET).yaml --cores $(CORES) results/$(PRESET)/report.html
 
 reference: ## keep the tables, figures and claims of `laptop`, `binary` and `search` in git
 	cd results && find laptop binary search ! -name '*.html' \( -path '*/tables/*' -o -path '*/figures/*' \

@@ -10,6 +10,12 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal
+MARK = "»"  # before what `fedpriv.cli.follow` passes on
+
+
+def announce(text: str) -> None:
+    """Say what a job of the workflow begins, past the log that its output goes to."""
+    print(f"{MARK} {text}", file=sys.__stderr__, flush=True)
 
 
 class Report(Protocol):

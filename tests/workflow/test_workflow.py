@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
+from filelock import FileLock
 from support.tiny_paper import tiny_paper
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +71,14 @@ def planned(*arguments, cwd):
     }
 
 
+def kinds(jobs):
+    """Return the jobs by the first word of their rule: `train_tiny_seed0_0` is a `train`."""
+    found = Counter()
+    for rule, count in jobs.items():
+        found[rule.partition("_")[0]] += count
+    return found
+
+
 def write_config(folder, paper=None, preset=None):
     """Write the tiny paper and its preset into `folder`, with some keys changed."""
     (folder / "config/papers/tiny").mkdir(parents=True, exist_ok=True)
@@ -125,10 +135,15 @@ def test_the_snakefile_is_a_table_of_contents():
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_plans_every_step_from_nothing(preset, tmp_path):
     shutil.copytree(ROOT / "config", tmp_path / "config")
-    jobs = planned("--configfile", str(tmp_path / f"config/{preset}.yaml"), cwd=tmp_path)
+    jobs = kinds(planned("--configfile", str(tmp_path / f"config/{preset}.yaml"), cwd=tmp_path))
     assert jobs["train"] == jobs["account"] >= 4
     assert ("fetch" in jobs) == (preset != "demo")
-    assert {"decode", "partition", "collect", "table", "figure", "claims", "report"} <= set(jobs)
+    assert {"decode", "partition", "collect", "tables", "figures", "report"} <= set(jobs)
+
+
+def test_the_demo_is_few_jobs(tmp_path):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    assert sum(planned(cwd=tmp_path).values()) <= 80
 
 
 def test_a_given_preset_inherits_nothing_from_the_default_one(tmp_path):
@@ -145,7 +160,7 @@ def test_one_table_can_be_asked_for(tmp_path):
         str(tmp_path / "config/laptop.yaml"),
         cwd=tmp_path,
     )
-    assert jobs["table"] == 1 and "figure" not in jobs
+    assert jobs["tables_bdp2019"] == 1 and "figures" not in kinds(jobs)
 
 
 def test_a_misspelt_key_is_said_in_one_line(tmp_path):
@@ -186,7 +201,7 @@ def test_what_is_built_is_not_built_again(built):
     assert planned(*write_config(built), cwd=built) == {}
 
 
-RENDER = {"collect": 1, "table": 1, "figure": 1, "claims": 1, "report": 1}
+RENDER = {"collect": 1, "tables_tiny": 1, "figures_tiny": 1, "report": 1}
 
 
 @pytest.mark.parametrize(
@@ -204,10 +219,10 @@ RENDER = {"collect": 1, "table": 1, "figure": 1, "claims": 1, "report": 1}
         (
             ("tables", "table1", "rows", 0, "baseline", "accuracy"),
             0.95,
-            {"table": 1, "claims": 1, "report": 1},
+            {"tables_tiny": 1, "report": 1},
         ),
-        (("figures", "epsilons", "title"), "ε", {"figure": 1, "report": 1}),
-        (("claims", 0, "text"), "Tighter it is.", {"claims": 1, "report": 1}),
+        (("figures", "epsilons", "title"), "ε", {"figures_tiny": 1, "report": 1}),
+        (("claims", 0, "text"), "Tighter it is.", {"tables_tiny": 1, "report": 1}),
         (("runs", "unused", "rounds"), 9, {}),
         (("notes",), ["A note."], {"report": 1}),
     ],
@@ -261,3 +276,91 @@ def test_the_report_has_the_tables_figures_and_claims(built):
     text = (built / "results/test/report.html").read_text(encoding="utf-8")
     assert "digits stands in for mnist" in text
     assert all(f'id="tiny-{name}"' in text for name in ("table-table1", "figure-epsilons", "claim-tighter"))
+
+
+# The same paper where the runs of a seed share a job.
+TOGETHER = {"speed": {"device": "cpu", "threads": 1, "runs_per_job": 8}}
+
+
+@pytest.fixture(scope="module")
+def built_together(tmp_path_factory):
+    """Return a folder with everything, in which runs were trained together, and what was said of it."""
+    folder = tmp_path_factory.mktemp("together")
+    said = followed("--cores", "2", *write_config(folder, preset=TOGETHER), cwd=folder)
+    return folder, said
+
+
+@pytest.fixture
+def together(built_together, tmp_path):
+    """Return a copy of that folder that a test may change; files that were one are one again."""
+    folder, _ = built_together
+    shutil.copytree(folder, tmp_path / "copy")
+    for kept in tmp_path.glob("copy/results/test/tiny/runs/*/*/resume/*"):
+        kept.unlink()
+        kept.hardlink_to(kept.parents[1] / kept.name)
+    return tmp_path / "copy"
+
+
+def followed(*arguments, cwd):
+    """Run Snakemake in folder `cwd` as `make` does, with a line for all it begins; return these lines."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", *arguments]
+    return subprocess.run(
+        [sys.executable, "-m", "fedpriv.cli.follow", "snakemake.log", *command],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+
+
+def written(folder):
+    """Return which file each run's trace is: another after it was trained again."""
+    root = folder / "results/test/tiny/runs"
+    return {str(path.relative_to(root).parent): path.stat().st_ino for path in root.glob("*/*/trace.parquet")}
+
+
+def test_runs_that_are_trained_together_end_with_the_same_bits(built, built_together):
+    runs, (folder, _) = built / "results/test/tiny/runs", built_together
+    models = sorted(runs.glob("*/*/model.safetensors"))
+    assert len(models) == 4
+    for model in models:
+        same = folder / "results/test/tiny/runs" / model.relative_to(runs)
+        assert same.read_bytes() == model.read_bytes()
+
+
+def test_a_line_tells_of_every_run_and_step(built_together):
+    _, said = built_together
+    assert re.search(r"^\[ *\d+/\d+ +0:\d\d\] training tiny private seed 1$", said, re.MULTILINE)
+    assert all(text in said for text in ("accounting tiny plain seed0", "figures of tiny", "the report"))
+    assert "rule" not in said
+
+
+def test_an_edit_of_one_run_trains_that_run_alone(together):
+    before = written(together)
+    config = write_config(together, changed(("runs", "private", "scheme", "clip_l2"), 0.6), TOGETHER)
+    snakemake("--cores", "2", *config, cwd=together)
+    after = written(together)
+    assert {run for run in before if before[run] != after[run]} == {"private/seed0", "private/seed1"}
+
+
+def test_an_edit_of_a_table_trains_nothing_together(together):
+    paper = changed(("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95)
+    assert planned(*write_config(together, paper, TOGETHER), cwd=together) == {"tables_tiny": 1, "report": 1}
+
+
+def test_one_more_seed_trains_that_seed_alone(together):
+    config = write_config(together, preset=TOGETHER | {"seeds": 3})
+    jobs = {"partition": 1, "train_tiny_seed2_0": 1, "account_tiny_seed2_0": 1}
+    assert planned(*config, cwd=together) == jobs | RENDER
+
+
+def test_a_run_that_fails_keeps_those_it_was_trained_with(together):
+    before = written(together)
+    config = write_config(together, changed(("runs", "private", "scheme", "clip_l2"), 0.6), TOGETHER)
+    with FileLock(together / "results/test/tiny/runs/private/seed0/resume/lock"):
+        said = followed("--cores", "1", "results/test/tiny/runs.parquet", *config, cwd=together)
+    assert "failed: train_tiny_seed0_0" in said and "another process" in said
+    assert "training: failed: tiny private seed 0" in said
+    snakemake("--cores", "1", "results/test/tiny/runs.parquet", *config, cwd=together)
+    after = written(together)
+    assert {run for run in before if before[run] == after[run]} == {"plain/seed0", "plain/seed1"}

@@ -14,6 +14,8 @@ rule fetch:
         dataset="|".join(IMAGES),
         file=r"[^/]+",
     localrule: True
+    message:
+        "» fetching {wildcards.file} of {wildcards.dataset}"
     script:
         "../scripts/fetch.py"
 
@@ -30,6 +32,8 @@ rule decode:
         "logs/decode/{dataset}.log",
     wildcard_constraints:
         dataset="|".join(IMAGES),
+    message:
+        "» decoding {wildcards.dataset}"
     script:
         "../scripts/decode.py"
 
@@ -43,6 +47,8 @@ rule photographs:
     wildcard_constraints:
         dataset="|".join(PHOTOGRAPHS),
     localrule: True
+    message:
+        "» looking at the photographs of {wildcards.dataset}"
     script:
         "../scripts/photographs.py"
 
@@ -59,10 +65,13 @@ rule features:
         "logs/features/{arrays}.tsv"
     wildcard_constraints:
         arrays="|".join(features) or "none",
+    priority: 1000  # many wait for it
     threads: plan.preset.speed.threads or 2
     resources:
         gpu=int(plan.preset.speed.device == "cuda"),
     params:
         version=FEATURES_VERSION,
+    message:
+        "» features: {wildcards.arrays}"
     script:
         "../scripts/features.py"

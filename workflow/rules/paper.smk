@@ -1,5 +1,5 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.config.targets import run_files
+from fedpriv.config.targets import figures, run_files, tables
 
 papers = plan.papers
 
@@ -11,61 +11,54 @@ rule collect:
         "results/{preset}/{paper}/runs.parquet",
     log:
         "logs/{preset}/{paper}/collect.log",
+    priority: 1000
+    message:
+        "» collecting the runs of {wildcards.paper}"
     script:
         "../scripts/collect.py"
 
 
-rule table:
-    input:
-        "results/{preset}/{paper}/runs.parquet",
-    output:
-        csv="results/{preset}/{paper}/tables/{table}.csv",
-        markdown="results/{preset}/{paper}/tables/{table}.md",
-        latex="results/{preset}/{paper}/tables/{table}.tex",
-        html="results/{preset}/{paper}/tables/{table}.html",
-    log:
-        "logs/{preset}/{paper}/tables/{table}.log",
-    wildcard_constraints:
-        table=r"[a-z0-9_]+",
-    params:
-        declared=lambda wildcards: papers[wildcards.paper]
-        .tables[wildcards.table]
-        .model_dump(),
-    script:
-        "../scripts/table.py"
+# All at once: most of one table's time is starting to make it.
+for paper in papers:
 
+    rule:
+        name:
+            f"tables_{paper}"
+        input:
+            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+        output:
+            tables(plan, paper),
+        log:
+            f"logs/{plan.preset.preset}/{paper}/tables.log",
+        priority: 1000
+        group:
+            "render"
+        resources:
+            runtime=30,  # minutes, for a scheduler
+        params:
+            declared=papers[paper].model_dump(include={"tables", "claims"}),
+        message:
+            f"» tables and verdicts of {paper}"
+        script:
+            "../scripts/tables.py"
 
-rule figure:
-    input:
-        "results/{preset}/{paper}/runs.parquet",
-    output:
-        pdf="results/{preset}/{paper}/figures/{figure}.pdf",
-        png="results/{preset}/{paper}/figures/{figure}.png",
-        markdown="results/{preset}/{paper}/figures/{figure}.md",
-    log:
-        "logs/{preset}/{paper}/figures/{figure}.log",
-    wildcard_constraints:
-        figure=r"[a-z0-9_]+",
-    params:
-        declared=lambda wildcards: papers[wildcards.paper]
-        .figures[wildcards.figure]
-        .model_dump(),
-    script:
-        "../scripts/figure.py"
-
-
-rule claims:
-    input:
-        "results/{preset}/{paper}/runs.parquet",
-    output:
-        csv="results/{preset}/{paper}/claims.csv",
-        markdown="results/{preset}/{paper}/claims.md",
-        latex="results/{preset}/{paper}/claims.tex",
-    log:
-        "logs/{preset}/{paper}/claims.log",
-    params:
-        declared=lambda wildcards: papers[wildcards.paper].model_dump(
-            include={"tables", "claims"}
-        ),
-    script:
-        "../scripts/claims.py"
+    rule:
+        name:
+            f"figures_{paper}"
+        input:
+            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+        output:
+            figures(plan, paper),
+        log:
+            f"logs/{plan.preset.preset}/{paper}/figures.log",
+        priority: 1000
+        group:
+            "render"
+        resources:
+            runtime=30,
+        params:
+            declared=papers[paper].model_dump(include={"figures"}),
+        message:
+            f"» figures of {paper}"
+        script:
+            "../scripts/figures.py"

@@ -4,12 +4,14 @@ from fedpriv.config.targets import contents, rendered
 
 rule report:
     input:
-        [file for paper in plan.papers for file in rendered(plan, paper)],
+        rendered(plan),
     output:
         "results/{preset}/report.html",
     log:
         "logs/{preset}/report.log",
     params:
         declared=contents(plan),
+    message:
+        "» the report"
     script:
         "../scripts/report.py"

@@ -1,9 +1,10 @@
-# From arrays to a run directory, and from its trace to ε.
+# From arrays to run directories, and from their traces to ε.
 from fedpriv.config.run import RESULTS_VERSION
-from fedpriv.config.names import arrays_id, partition_id
+from fedpriv.config.names import arrays_id
+from fedpriv.config.targets import TRAINED, alone, batches, deltas, inputs, trainings
 
-runs = plan.runs
 partitions = plan.partitions()
+RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
 
 
 resource_scopes:
@@ -20,23 +21,19 @@ rule partition:
     wildcard_constraints:
         # The id says all that a partition depends on: another law is another file.
         partition="|".join(partitions),
+    priority: 1000
+    message:
+        "» dealing examples to clients: {wildcards.partition}, seed {wildcards.seed}"
     script:
         "../scripts/partition.py"
 
 
 rule train:
     input:
-        arrays=lambda wildcards: f"resources/{arrays_id(runs[wildcards.paper][wildcards.run])}.npz",
-        partition=lambda wildcards: (
-            f"results/{wildcards.preset}/partitions/"
-            f"{partition_id(runs[wildcards.paper][wildcards.run])}/seed{wildcards.seed}.npz"
-        ),
+        lambda wildcards: inputs(plan, alone(wildcards)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted.
-        trace="results/{preset}/{paper}/runs/{run}/seed{seed}/trace.parquet",
-        distances="results/{preset}/{paper}/runs/{run}/seed{seed}/distances.npz",
-        model="results/{preset}/{paper}/runs/{run}/seed{seed}/model.safetensors",
-        summary="results/{preset}/{paper}/runs/{run}/seed{seed}/summary.json",
+        [f"{RUN}/{name}" for name in TRAINED],
     log:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
     benchmark:
@@ -46,8 +43,7 @@ rule train:
         gpu=int(plan.preset.speed.device == "cuda"),
     params:
         # All that changes the result, and nothing that only changes the speed.
-        run=lambda wildcards: runs[wildcards.paper][wildcards.run].training(),
-        labels=lambda wildcards: plan.labels(wildcards.paper, wildcards.run),
+        runs=lambda wildcards: trainings(plan, alone(wildcards)),
         version=RESULTS_VERSION,
     script:
         "../scripts/train.py"
@@ -55,16 +51,55 @@ rule train:
 
 rule account:
     input:
-        trace="results/{preset}/{paper}/runs/{run}/seed{seed}/trace.parquet",
-        distances="results/{preset}/{paper}/runs/{run}/seed{seed}/distances.npz",
+        [f"{RUN}/trace.parquet", f"{RUN}/distances.npz"],
     output:
-        "results/{preset}/{paper}/runs/{run}/seed{seed}/ledger.parquet",
+        f"{RUN}/ledger.parquet",
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        deltas=lambda wildcards: dict(runs[wildcards.paper][wildcards.run].account),
+        deltas=lambda wildcards: deltas(plan, alone(wildcards)),
     script:
         "../scripts/account.py"
+
+
+# Where `speed.runs_per_job` says so, these make the same files, many at once.
+for batch in batches(plan):
+
+    rule:
+        name:
+            f"train_{batch.name}"
+        input:
+            inputs(plan, batch),
+        output:
+            batch.files(*TRAINED),
+        log:
+            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.log",
+        benchmark:
+            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.tsv"
+        priority: batch.priority
+        threads: plan.preset.speed.threads or 2
+        resources:
+            gpu=int(plan.preset.speed.device == "cuda"),
+        params:
+            runs=trainings(plan, batch),
+            version=RESULTS_VERSION,
+        script:
+            "../scripts/train.py"
+
+    rule:
+        name:
+            f"account_{batch.name}"
+        input:
+            batch.files("trace.parquet", "distances.npz"),
+        output:
+            batch.files("ledger.parquet"),
+        log:
+            f"logs/{batch.preset}/{batch.paper}/account/{batch.name}.log",
+        priority: 1000  # as what comes after it: a paper is finished before the next is trained
+        params:
+            deltas=deltas(plan, batch),
+        script:
+            "../scripts/account.py"
 
 
 rule coverage:
@@ -75,5 +110,7 @@ rule coverage:
         markdown="results/coverage/coverage.md",
     log:
         "logs/coverage.log",
+    message:
+        "» measuring how often the Bayesian estimate covers the true ε"
     script:
         "../scripts/coverage.py"

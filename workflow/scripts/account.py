@@ -1,11 +1,10 @@
 # ruff: noqa: F821, SIM115
-"""Account one run's trace."""
+"""Account the traces of runs, one after the other."""
 
 import sys
 from pathlib import Path
 
-from fedpriv.account.ledger import account
-from fedpriv.account.spend import Deltas
+from fedpriv.cli.batch import account_each
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
-account(Path(snakemake.input.trace).parent, Deltas(**snakemake.params.deltas))
+account_each([Path(ledger).parent for ledger in snakemake.output], snakemake.params.deltas)

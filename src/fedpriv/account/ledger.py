@@ -53,7 +53,7 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
             rows += [_rows(curve, view, trace, delta) for curve in accountant(view, delta)]
     for response in response_views(trace):
         rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
-    return pd.concat(rows, ignore_index=True)
+    return pd.concat(rows, ignore_index=True).astype(LEDGER)
 
 
 def account(directory: Path, deltas: Deltas) -> Path:
@@ -92,4 +92,4 @@ def _rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: f
         "assumptions_met": met,
         "kind": curve.kind,
     }
-    return pd.DataFrame(columns, columns=list(LEDGER)).astype(LEDGER)
+    return pd.DataFrame(columns, columns=list(LEDGER))

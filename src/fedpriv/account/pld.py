@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,37 +94,48 @@ def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float
 
 
 def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:
-    """Return the curve from one loss distribution a mechanism; the library's accountant would rebuild it."""
-    from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism, identity
-
-    done = view.counts.cumsum(axis=0)
-    width = interval(view.mechanisms, done[-1].tolist(), delta, sensitivity, CURVE_CELLS)
-    if width > WIDEST:
+    times = tuple(map(tuple, view.counts.cumsum(axis=0).tolist()))
+    value = _epsilons(tuple(view.mechanisms), times, delta, sensitivity)
+    if value is None:
         return None
-    noisy = np.array([one.noise_multiplier > 0 for one in view.mechanisms])
-    once = {
-        index: from_gaussian_mechanism(
-            view.mechanisms[index].multiplier(sensitivity),
-            value_discretization_interval=width,
-            sampling_prob=view.mechanisms[index].sampling_rate,
-        )
-        for index in np.flatnonzero(noisy)
-    }
-    value = np.full(len(done), np.inf)
-    for last in evaluated(len(done)):
-        times = done[last - 1]
-        if times[~noisy].any():
-            break
-        composed = identity(width)
-        for index in np.flatnonzero(times):
-            composed = composed.compose(once[index].self_compose(int(times[index])))
-        value[last - 1] = composed.get_epsilon_for_delta(delta)
-    value[-1] = _epsilon(view.mechanisms, done[-1].tolist(), delta, sensitivity)
     return Curve(
-        np.minimum.accumulate(value[::-1])[::-1],
-        np.full(len(done), np.nan),
+        value,
+        np.full(len(value), np.nan),
         accountant="pld",
         relation=view.relations[sensitivity],
         sensitivity=sensitivity,
         assumptions_met=view.assumptions_met(sensitivity),
     )
+
+
+@cache  # runs of one paper differ in their data more often than in their noise
+def _epsilons(
+    mechanisms: tuple[Mechanism, ...], done: tuple[tuple[int, ...], ...], delta: float, sensitivity: str
+) -> np.ndarray | None:
+    """Return ε after every round, in each of which so many releases were `done` of every mechanism.
+
+    There is one loss distribution a mechanism; the library's accountant would rebuild it.
+    """
+    from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism, identity
+
+    width = interval(mechanisms, done[-1], delta, sensitivity, CURVE_CELLS)
+    if width > WIDEST:
+        return None
+    once = {
+        one: from_gaussian_mechanism(
+            one.multiplier(sensitivity), value_discretization_interval=width, sampling_prob=one.sampling_rate
+        )
+        for one in mechanisms
+        if one.noise_multiplier > 0
+    }
+    value = np.full(len(done), np.inf)
+    for last in evaluated(len(done)):
+        run = {one: count for one, count in zip(mechanisms, done[last - 1], strict=True) if count}
+        if run.keys() - once.keys():
+            break
+        composed = identity(width)
+        for one, count in run.items():
+            composed = composed.compose(once[one].self_compose(count))
+        value[last - 1] = composed.get_epsilon_for_delta(delta)
+    value[-1] = _epsilon(mechanisms, done[-1], delta, sensitivity)
+    return np.minimum.accumulate(value[::-1])[::-1]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account.events import event, planned
+from fedpriv.account.events import Mechanism, event, planned
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ def _curve(view: View, delta: float, sensitivity: str, evaluated_as: str) -> Cur
     from dp_accounting.rdp import compute_epsilon
 
     orders = accountant().orders.tolist()
-    with quietly():
-        once = [accountant(evaluated_as).compose(event(one, 1, sensitivity)).rdp for one in view.mechanisms]
+    once = [_divergences(one, sensitivity, evaluated_as) for one in view.mechanisms]
     total = view.running(np.array(once))
     value, order = np.array([compute_epsilon(orders, divergence, delta) for divergence in total]).T
     order = np.where(np.isfinite(value), order, np.nan)
@@ -78,3 +78,10 @@ def _curve(view: View, delta: float, sensitivity: str, evaluated_as: str) -> Cur
         sensitivity=sensitivity,
         assumptions_met=view.assumptions_met(sensitivity),
     )
+
+
+@cache  # runs of one paper differ in their data more often than in their noise
+def _divergences(mechanism: Mechanism, sensitivity: str, evaluated_as: str) -> np.ndarray:
+    """Return the divergence of one release at every order of the library."""
+    with quietly():
+        return accountant(evaluated_as).compose(event(mechanism, 1, sensitivity)).rdp

@@ -1,33 +1,122 @@
-"""Which files the workflow asks for, in the order of the data, and what its report says of a plan."""
+"""What the workflow asks for: which files, which runs are trained in one process, what its report says."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan
 from fedpriv.paper.cells import TableSpec
 from fedpriv.paper.figures import FigureSpec
 
-RUN_FILES = ("trace.parquet", "ledger.parquet", "summary.json")
+TRAINED = ("trace.parquet", "distances.npz", "model.safetensors", "summary.json")
+COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
+TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
+
+
+class Batch(NamedTuple):
+    """Runs of one paper at one seed that one job trains, and one accounts."""
+
+    preset: str
+    paper: str
+    seed: int
+    runs: Sequence[str]
+    name: str = ""
+    priority: int = 0
+
+    def files(self, *names: str) -> list[str]:
+        """Return the files of these names of every run."""
+        root = f"results/{self.preset}/{self.paper}/runs"
+        return [f"{root}/{run}/seed{self.seed}/{name}" for run in self.runs for name in names]
+
+
+def alone(wildcards: Any) -> Batch:
+    """Return the batch of the one run that a rule's wildcards name."""
+    return Batch(wildcards.preset, wildcards.paper, int(wildcards.seed), [wildcards.run])
+
+
+def batches(plan: Plan) -> list[Batch]:
+    """Return the runs that share a job: at most `speed.runs_per_job` of a paper, none where that is one.
+
+    They read the same file of arrays. Large and small ones are mixed, so that no batch takes much longer than
+    another. One more seed makes more batches and leaves these as they are. The first in the preset go first.
+    """
+    most, found = plan.preset.speed.runs_per_job, []
+    for paper, runs in plan.runs.items() if most > 1 else ():
+        by_arrays: dict[str, list[str]] = {}
+        for name, run in runs.items():
+            by_arrays.setdefault(arrays_id(run), []).append(name)
+        parts = [(names, -(-len(names) // most)) for names in by_arrays.values()]
+        together = [names[part::count] for names, count in parts for part in range(count)]
+        found += [
+            Batch(plan.preset.preset, paper, seed, names, f"{paper}_seed{seed}_{number}")
+            for seed in plan.seeds
+            for number, names in enumerate(together)
+        ]
+    return [batch._replace(priority=len(found) - number) for number, batch in enumerate(found)]
+
+
+def inputs(plan: Plan, batch: Batch) -> list[str]:
+    """Return the files that the runs of a batch are trained on."""
+    return list(dict.fromkeys(file for one in trainings(plan, batch) for file in one["inputs"]))
+
+
+def trainings(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
+    """Return what each training of a batch needs to know, as plain data, and nothing of its speed."""
+    found = []
+    for name, out in zip(batch.runs, batch.files(""), strict=True):
+        run = plan.runs[batch.paper][name]
+        dealt = f"results/{batch.preset}/partitions/{partition_id(run)}/seed{batch.seed}.npz"
+        found.append(
+            {
+                "name": name,
+                "seed": batch.seed,
+                "run": run.training(),
+                "labels": plan.labels(batch.paper, name),
+                "inputs": [f"resources/{arrays_id(run)}.npz", dealt],
+                "out": out,
+            }
+        )
+    return found
+
+
+def deltas(plan: Plan, batch: Batch) -> list[dict[str, float]]:
+    """Return the δ at which each run of a batch is accounted."""
+    return [plan.runs[batch.paper][name].account.model_dump() for name in batch.runs]
 
 
 def run_files(plan: Plan, paper: str) -> list[str]:
     """Return the files of every run and seed of `paper` that its collected frame is made of."""
+    everything = [Batch(plan.preset.preset, paper, seed, list(plan.runs[paper])) for seed in plan.seeds]
+    return [file for batch in everything for file in batch.files(*COLLECTED)]
+
+
+def tables(plan: Plan, paper: str) -> list[str]:
+    """Return the files that the tables of `paper` and its claims are written to."""
+    root = f"results/{plan.preset.preset}/{paper}"
+    written = [f"{root}/tables/{table}.{suffix}" for table in plan.papers[paper].tables for suffix in TABLE]
+    return written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
+
+
+def figures(plan: Plan, paper: str) -> list[str]:
+    """Return the files that the figures of `paper` are drawn into."""
+    root = f"results/{plan.preset.preset}/{paper}/figures"
     return [
-        f"results/{plan.preset.preset}/{paper}/runs/{run}/seed{seed}/{file}"
-        for run in plan.runs[paper]
-        for seed in plan.seeds
-        for file in RUN_FILES
+        f"{root}/{figure}.{suffix}"
+        for figure in built(plan.papers[paper].figures, plan, paper)
+        for suffix in FIGURE
     ]
 
 
-def rendered(plan: Plan, paper: str) -> list[str]:
-    """Return what the report shows of `paper`: its runs, tables, figures and claims."""
-    declared, root = plan.papers[paper], f"results/{plan.preset.preset}/{paper}"
+def rendered(plan: Plan) -> list[str]:
+    """Return what the report shows: of every paper its runs, tables, figures and claims."""
     return [
-        f"{root}/runs.parquet",
-        f"{root}/claims.csv",
-        *(f"{root}/tables/{table}.{suffix}" for table in declared.tables for suffix in ("csv", "html")),
-        *(f"{root}/figures/{figure}.png" for figure in built(declared.figures, plan, paper)),
+        file
+        for paper in plan.papers
+        for file in (
+            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+            *tables(plan, paper),
+            *figures(plan, paper),
+        )
     ]
 
 

@@ -111,3 +111,4 @@ class Speed(Frozen):
     stack: PositiveInt = 32  # clients in one launch on a GPU
     dtype: Literal["float32", "bfloat16"] = "float32"  # of the arithmetic; weights and sums stay float32
     checkpoint_every: PositiveInt = 10  # rounds
+    runs_per_job: PositiveInt = 1  # at most so many are trained in one process, one after the other

@@ -1,0 +1,59 @@
+"""Several runs in one process, one after the other: where one fails, the others still have their turn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fedpriv.config.run import Run
+from fedpriv.local.work import Speed
+from fedpriv.progress import announce
+
+
+def train_each(trainings: Sequence[Mapping[str, Any]], speed: Speed) -> None:
+    """Train each run, or go on with it, as `fedpriv.config.targets.trainings` describes them."""
+    from fedpriv.train.loop import train
+
+    in_turn(
+        "training",
+        {
+            f"{one['labels']['paper']} {one['name']} seed {one['seed']}": partial(
+                train,
+                Run(**one["run"]),
+                one["name"],
+                one["seed"],
+                *map(Path, one["inputs"]),
+                out=Path(one["out"]),
+                speed=speed,
+                labels=one["labels"],
+            )
+            for one in trainings
+        },
+    )
+
+
+def account_each(directories: Sequence[Path], deltas: Sequence[Mapping[str, float]]) -> None:
+    """Write the ledger of each run directory, counted at its δ."""
+    from fedpriv.account.ledger import account
+    from fedpriv.account.spend import Deltas
+
+    in_turn(
+        "accounting",
+        {
+            " ".join((out.parents[2].name, out.parent.name, out.name)): partial(account, out, Deltas(**its))
+            for out, its in zip(directories, deltas, strict=True)
+        },
+    )
+
+
+def in_turn(doing: str, jobs: Mapping[str, Callable[[], object]]) -> None:
+    """Do every job; what failed is raised when all have had their turn, by name."""
+    failed: dict[str, Exception] = {}
+    for name, job in jobs.items():
+        announce(f"{doing} {name}")
+        try:
+            job()
+        except Exception as error:
+            failed[name] = error
+    if failed:
+        raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))

@@ -1,0 +1,25 @@
+"""All that is rendered from the collected runs of a paper, in one process."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def write_tables(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
+    """Write every table among `declared` (keys tables and claims) to `out`/tables, the verdicts to `out`."""
+    from fedpriv.paper.kinds import TABLES
+    from fedpriv.report import tables
+    from fedpriv.report.claims import write as claims
+
+    for name, table in declared["tables"].items():
+        tables.write(runs, TABLES[table["kind"]].model_validate(table), out / "tables" / name)
+    claims.write(runs, declared, out / "claims")
+
+
+def write_figures(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
+    """Draw every figure among `declared` (key figures) into `out`/figures."""
+    from fedpriv.paper.kinds import FIGURES
+    from fedpriv.report import figures
+
+    for name, figure in declared["figures"].items():
+        figures.write(runs, FIGURES[figure["kind"]].model_validate(figure), out / "figures" / name)

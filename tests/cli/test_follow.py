@@ -1,0 +1,78 @@
+"""Following a workflow: short on the screen, whole in the file, honest in its end."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+SAID = """
+Job stats:
+total     3
+Job 1: » decoding digits
+Reason: Missing output files
+1 of 3 steps (33%) done
+» training tiny plain seed 0
+"""
+
+
+def follow(folder, code, **options):
+    command = [
+        sys.executable,
+        "-m",
+        "fedpriv.cli.follow",
+        folder / "kept/said.log",
+        sys.executable,
+        "-c",
+        code,
+    ]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, **options)
+
+
+def test_a_line_says_what_begins_and_how_much_is_done(tmp_path):
+    process = follow(tmp_path, f"print({SAID!r})")
+    lines = process.communicate()[0].splitlines()
+    assert process.returncode == 0
+    assert [line.partition("]")[2] for line in lines[:2]] == [
+        " decoding digits",
+        " training tiny plain seed 0",
+    ]
+    assert [line[:5] for line in lines[:2]] == ["[0/3 ", "[1/3 "]
+    assert lines[2:] == [f"All that Snakemake said: {tmp_path / 'kept/said.log'}"]
+
+
+def test_all_that_was_said_is_kept(tmp_path):
+    follow(tmp_path, f"import sys; print({SAID!r}); print('aside', file=sys.stderr)").communicate()
+    assert (tmp_path / "kept/said.log").read_text().splitlines() == [*SAID.splitlines(), "", "aside"]
+
+
+def test_a_failed_job_is_told_with_the_end_of_its_log(tmp_path):
+    (tmp_path / "train.log").write_text("\n".join(f"line {number}" for number in range(50)))
+    said = "Error in rule train:\n    jobid: 3\n    log: train.log (check log file(s) for error details)\n"
+    process = follow(tmp_path, f"print('total 3'); print({said!r}); raise SystemExit(1)")
+    lines = process.communicate()[0].splitlines()
+    assert process.returncode == 1
+    assert lines[:2] == ["failed: train", "train.log:"]
+    assert lines[2:-1] == [f"    line {number}" for number in range(30, 50)]
+
+
+def test_what_ends_before_its_first_job_is_told_in_its_own_words(tmp_path):
+    process = follow(tmp_path, "raise SystemExit('BadInput: seed: unknown key')")
+    assert "    BadInput: seed: unknown key" in process.communicate()[0].splitlines()
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_the_command_end_by_itself(tmp_path, number):
+    """An interrupt reaches both, as from a terminal; SIGTERM the one that was started."""
+    ending = "lambda *_: (print('» ending', flush=True), sys.exit(3))"
+    code = (
+        f"import signal, sys; signal.signal({int(number)}, {ending}); "
+        "print('» working', flush=True); signal.pause()"
+    )
+    process = follow(tmp_path, code, start_new_session=True)
+    assert process.stdout and "working" in process.stdout.readline()
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    rest = process.stdout.read()
+    assert process.wait() == 3 and "ending" in rest
