@@ -1,5 +1,5 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.config.targets import figures, run_files, tables
+from fedpriv.config.targets import drawn, figures, run_files, tables
 
 papers = plan.papers
 
@@ -57,7 +57,7 @@ for paper in papers:
         resources:
             runtime=30,
         params:
-            declared=papers[paper].model_dump(include={"figures"}),
+            declared={"figures": drawn(plan, paper)},
         message:
             f"» figures of {paper}"
         script:

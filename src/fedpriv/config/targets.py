@@ -100,11 +100,13 @@ def tables(plan: Plan, paper: str) -> list[str]:
 def figures(plan: Plan, paper: str) -> list[str]:
     """Return the files that the figures of `paper` are drawn into."""
     root = f"results/{plan.preset.preset}/{paper}/figures"
-    return [
-        f"{root}/{figure}.{suffix}"
-        for figure in built(plan.papers[paper].figures, plan, paper)
-        for suffix in FIGURE
-    ]
+    return [f"{root}/{figure}.{suffix}" for figure in drawn(plan, paper) for suffix in FIGURE]
+
+
+def drawn(plan: Plan, paper: str) -> dict[str, Any]:
+    """Return the figures of `paper` of which a preset runs something, as plain data."""
+    declared = plan.papers[paper].figures
+    return {name: declared[name].model_dump() for name in built(declared, plan, paper)}
 
 
 def rendered(plan: Plan) -> list[str]:
@@ -140,7 +142,7 @@ def contents(plan: Plan) -> dict[str, Any]:
         "papers": {
             name: paper.model_dump(include=kept)
             | {"by": paper.by, "runs": list(paper.runs)}
-            | {"figures": {key: paper.figures[key].model_dump() for key in built(paper.figures, plan, name)}}
+            | {"figures": drawn(plan, name)}
             for name, paper in plan.papers.items()
         },
     }
