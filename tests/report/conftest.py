@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from made_runs import write_run
 
-from fedpriv.paper.cells import Rows
+from fedpriv.paper.cells import AccuracyTable
 from fedpriv.report.collect import collect, load
 
 
 @pytest.fixture
-def declared() -> Rows:
+def declared() -> AccuracyTable:
     """Return a table of two settings; only the first was run. DP's budget ends at round 10, BDP's never."""
     columns = {
         "dp": {"label": "DP", "spend": "moments C"},
@@ -30,7 +30,9 @@ def declared() -> Rows:
         }
         for clients in (100, 1000)
     ]
-    return Rows.model_validate({"title": "A table", "place": "Table I", "columns": columns, "rows": rows})
+    return AccuracyTable.model_validate(
+        {"title": "A table", "place": "Table I", "columns": columns, "rows": rows}
+    )
 
 
 def write_small(directory: Path) -> list[Path]:
@@ -70,7 +72,7 @@ JOINT_RUNS = {
 
 
 @pytest.fixture
-def joint() -> Rows:
+def joint() -> AccuracyTable:
     """Return a table of two settings at both levels; only the photographs were run."""
     dp = {"client": "sum moments C", "instance": "sequential moments C"}
     bdp = {unit: f"{words} bayesian product remove_sum" for unit, words in WORDS_OF_UNITS.items()}
@@ -94,7 +96,7 @@ def joint() -> Rows:
         for label, name in (("Photographs", "photos"), ("Digits", "digits"))
     ]
     said = {"title": "Both levels", "place": "Table IV", "heading": "Dataset"}
-    return Rows.model_validate(said | {"columns": columns, "rows": rows})
+    return AccuracyTable.model_validate(said | {"columns": columns, "rows": rows})
 
 
 WORDS_OF_UNITS = {"client": "sum", "instance": "sequential"}

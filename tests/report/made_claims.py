@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.paper.cells import Rows
+from fedpriv.paper.cells import AccuracyTable
 from fedpriv.paper.claims import Claim
 from fedpriv.report.claims import margins
 
@@ -18,7 +18,7 @@ def claim(check: dict[str, Any], unsound: str = "") -> Claim:
 
 
 def outcomes(
-    frame: pd.DataFrame, check: dict[str, Any], tables: Mapping[str, Rows] | None = None
+    frame: pd.DataFrame, check: dict[str, Any], tables: Mapping[str, AccuracyTable] | None = None
 ) -> list[margins.Outcome]:
     """Return what the cases of a check say."""
     return list(margins.outcomes(frame, claim(check).check, tables or {}))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.spends import WORDS
+from fedpriv.paper.spends import SPEND_COLUMNS
 
 ROUNDS = 20
-# Spend, as the columns `WORDS` -> ε after the last round; ε grows with √round.
+# Spend, as the columns `SPEND_COLUMNS` -> ε after the last round; ε grows with √round.
 SPENDS = {
     ("moments", "", "", "", "C", ""): 8.0,
     ("moments", "", "", "", "2C", ""): 17.0,
@@ -79,7 +79,7 @@ def ledger_of(spends: Mapping[tuple[str, ...], float], assumptions_met: bool, de
     """Return a ledger in which the ε of `spends` are reached after the last round."""
     frames = []
     for key, epsilon in spends.items():
-        words = dict(zip(WORDS, key, strict=True))
+        words = dict(zip(SPEND_COLUMNS, key, strict=True))
         accounting = words["accounting"]
         instance = accounting in ("sequential", "parallel")
         round = np.arange(1, ROUNDS + 1)

@@ -6,7 +6,7 @@ from made_claims import claim, outcomes
 from made_runs import ROUNDS, write_run
 
 from fedpriv.files import summary
-from fedpriv.paper.spends import Choice
+from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims.judge import judge
 from fedpriv.report.collect import collect, load
 from fedpriv.report.reading import DIVERGED, at_end, best_drawn, within
@@ -48,7 +48,7 @@ def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tm
 
 @pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
 def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_path):
-    spend = Choice.model_validate({"accountant": "moments"})
+    spend = SpendSelector.model_validate({"accountant": "moments"})
     read = within(frame_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
     assert (read.loc[0, "accuracy"] == DIVERGED) == gone
     assert read.loc[1, "accuracy"] > 0

@@ -15,7 +15,7 @@ from fedpriv.frozen import parse
 from fedpriv.paper.figures import Curve, Panel, RoundsFigure
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.read import papers_in
-from fedpriv.paper.spends import Choice
+from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.figures import COLUMN, PAGE, STYLE, draw, write
 from fedpriv.report.figures.notes import notes
 from fedpriv.report.figures.rounds import apart, exhausted, look
@@ -241,7 +241,7 @@ def test_the_legend_has_every_line_once(frame):
 
 @pytest.mark.parametrize("epsilon, round", [(6.0, 11), (2.0, 1), (8.5, None)])
 def test_a_budget_is_exhausted_after_the_last_round_that_it_affords(frame, epsilon, round):
-    curve = Curve("n100_dp", "DP", Choice(accountant="moments"))
+    curve = Curve("n100_dp", "DP", SpendSelector(accountant="moments"))
     assert exhausted(frame, curve, epsilon) == round
 
 

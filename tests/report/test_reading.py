@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from made_runs import ROUNDS, SPENDS, write_run
 
-from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report.collect import collect, load
 from fedpriv.report.reading import at_end, best_drawn, epsilon_at, growth, spent, within
 
-MOMENTS = Choice(accountant="moments")
-SUM = Choice(accountant="moments", accounting="sum")
-SEQUENTIAL = Choice(accountant="moments", accounting="sequential")
+MOMENTS = SpendSelector(accountant="moments")
+SUM = SpendSelector(accountant="moments", accounting="sum")
+SEQUENTIAL = SpendSelector(accountant="moments", accounting="sequential")
 TOTAL = SPENDS["moments", "", "", "", "C", ""]
 
 
@@ -80,13 +80,13 @@ def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(frame)
 def test_epsilon_is_read_at_each_seeds_own_round(frame):
     rounds = within(frame, "n100_dp", (MOMENTS, 6.0))["round"]
     rounds.loc[1] = 5
-    found = epsilon_at(frame, "n100_dp", Choice(accountant="rdp"), rounds)
+    found = epsilon_at(frame, "n100_dp", SpendSelector(accountant="rdp"), rounds)
     assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
 
 
 def test_a_spend_reads_only_its_own_lines(frame):
     for key, epsilon in SPENDS.items():
-        spend = Choice(**dict(zip(WORDS, key, strict=True)))
+        spend = SpendSelector(**dict(zip(SPEND_COLUMNS, key, strict=True)))
         rows = spent(frame, "n100_dp", spend)
         assert len(rows) == 3 * ROUNDS
         assert rows["epsilon"].max() == pytest.approx(epsilon)

@@ -6,11 +6,11 @@ from made_claims import claim, outcomes
 from made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.paper.spends import Choice
+from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.collect import collect, load
 
 SEQUENTIAL, PARALLEL = (
-    Choice(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")
+    SpendSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")
 )
 # run -> its scheme and the accuracy at its end
 RUNS = {

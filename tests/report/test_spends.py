@@ -3,9 +3,9 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fedpriv.paper.spends import Choice, SpendChoice
+from fedpriv.paper.spends import SpendInWords, SpendSelector
 
-read = TypeAdapter(SpendChoice).validate_python
+read = TypeAdapter(SpendInWords).validate_python
 
 
 def test_words_mean_the_columns_they_belong_to_in_any_order():
@@ -34,7 +34,7 @@ def test_a_spend_survives_being_written_as_data():
         "parallel bayesian product remove_mean as_printed",
     ):
         spend = read(words)
-        assert read(spend.model_dump()) == spend == Choice.model_validate(spend.model_dump())
+        assert read(spend.model_dump()) == spend == SpendSelector.model_validate(spend.model_dump())
 
 
 def test_a_spend_says_all_that_tells_it_from_others():

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_v
 from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import Frozen
-from fedpriv.paper.spends import Accuracy, Choice, Delta, SpendChoice
+from fedpriv.paper.spends import Accuracy, Delta, SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
 Unit = Literal["client", "instance"]
@@ -48,7 +48,7 @@ class EpsilonBudget(NamedTuple):
     """An ε that must not be exceeded where a cell is read; `unit` is empty where a table has one ε only."""
 
     unit: str
-    spend: Choice
+    spend: SpendSelector
     epsilon: float
     delta: float
 
@@ -61,7 +61,7 @@ class Cell(NamedTuple):
     published: float | None  # accuracy; None: no such number in the paper
 
     @property
-    def budgets(self) -> list[tuple[Choice, float]]:
+    def budgets(self) -> list[tuple[SpendSelector, float]]:
         return [(budget.spend, budget.epsilon) for budget in self.within]
 
 
@@ -99,8 +99,8 @@ class Column(Frozen):
     """A column of accuracies: within the ε that each cell publishes, the row's budgets, or at the end."""
 
     label: str
-    spend: SpendChoice | None = None  # how the published ε of each cell is counted
-    spends: dict[Unit, SpendChoice] = {}  # by unit, how the row's budgets are counted
+    spend: SpendInWords | None = None  # how the published ε of each cell is counted
+    spends: dict[Unit, SpendInWords] = {}  # by unit, how the row's budgets are counted
 
     @model_validator(mode="after")
     def _units(self) -> "Column":
@@ -112,7 +112,7 @@ class Column(Frozen):
                 raise choice_error(f"spends.{unit}", [str(spend)], f"a spend with {of}")
         return self
 
-    def by_unit(self) -> Mapping[str, Choice]:
+    def by_unit(self) -> Mapping[str, SpendSelector]:
         """Return how the ε are counted that it is read within; none: it is read at the last round."""
         return {"": self.spend} if self.spend else {**self.spends}
 
@@ -138,12 +138,12 @@ class Row(Frozen):
         """Return how the row is cited."""
         return self.label or f"N = {self.clients:,}"
 
-    def private(self) -> Mapping[str, str]:
+    def private_runs(self) -> Mapping[str, str]:
         """Return the private run of every column; under the empty name, the one run of all of them."""
         return self.runs or dict.fromkeys(("", *self.published), self.run)
 
 
-class Rows(TableSpec):
+class AccuracyTable(TableSpec):
     """Accuracies in the paper's layout, published under reproduced, and what the runs had spent by then."""
 
     kind: Literal["accuracy"] = "accuracy"
@@ -152,7 +152,7 @@ class Rows(TableSpec):
     rows: tuple[Row, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _complete(self) -> "Rows":
+    def _complete(self) -> "AccuracyTable":
         """Raise the error that names what is missing, or too much, in a row."""
         names = ", ".join(self.columns)
         units = dict.fromkeys(unit for column in self.columns.values() for unit in column.spends)
@@ -200,6 +200,6 @@ class Rows(TableSpec):
             yield from dict.fromkeys(self.cell(row, name).run for name in self.labels)
 
 
-def with_cells(tables: Mapping[str, TableSpec]) -> dict[str, Rows]:
+def with_cells(tables: Mapping[str, TableSpec]) -> dict[str, AccuracyTable]:
     """Return the tables that have cells, which a claim may be about."""
-    return {name: table for name, table in tables.items() if isinstance(table, Rows)}
+    return {name: table for name, table in tables.items() if isinstance(table, AccuracyTable)}

@@ -7,7 +7,7 @@ from pydantic import PositiveFloat, PositiveInt, model_validator
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Frozen
-from fedpriv.paper.cells import Cell, Row, Rows, choice_error
+from fedpriv.paper.cells import AccuracyTable, Cell, Row, choice_error
 from fedpriv.paper.quantities import COLUMN, PRINTED, PRIVATE, RUN, Compared, Number, Quantity
 
 
@@ -78,7 +78,7 @@ class Check(Frozen):
                 raise choice_error(f"cases: {case.get('label', '')}", case, f"exactly {allowed}")
         return self
 
-    def judged(self, tables: Mapping[str, Rows]) -> Iterator[Case]:
+    def judged(self, tables: Mapping[str, AccuracyTable]) -> Iterator[Case]:
         """Yield the cases, in the order in which they are declared."""
         for case in self.cases:
             runs = {key: run for key, run in case.items() if isinstance(run, str)}
@@ -91,13 +91,13 @@ class Check(Frozen):
             if not self.elsewhere or here != there:
                 yield Case(cited(*there), cells_of(*here), cells_of(*there), {})
 
-    def rows(self, tables: Mapping[str, Rows]) -> list[tuple[Rows, Row]]:
+    def rows(self, tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
         """Return the rows that are chosen, in the order of the tables."""
         found = every_row(self.tables, tables)
         found = [one for one in found if not self.clients or one[1].clients in self.clients]
         return [one for one in found if not self.labels or one[1].key in self.labels]
 
-    def validate_names(self, where: str, tables: Mapping[str, Rows], runs: Iterable[str]) -> None:
+    def validate_names(self, where: str, tables: Mapping[str, AccuracyTable], runs: Iterable[str]) -> None:
         """Raise BadInput if something is named that is not declared: a run, table, column or row."""
         require_known(f"{where}: tables", self.tables, tables)
         require_known(f"{where}: elsewhere", self.elsewhere, tables)
@@ -120,12 +120,12 @@ class Check(Frozen):
             require_known(f"{where}: runs", self.that.runs(case.that) + self.other.runs(case.other), runs)
 
 
-def every_row(names: Iterable[str], tables: Mapping[str, Rows]) -> list[tuple[Rows, Row]]:
+def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
     """Return all rows of the tables so called."""
     return [(tables[name], row) for name in names for row in tables[name].rows]
 
 
-def cells_of(table: Rows, row: Row) -> dict[str, Cell]:
+def cells_of(table: AccuracyTable, row: Row) -> dict[str, Cell]:
     """Return what names stand for in a row: cells of its columns, and its private run if it has one only."""
     runs = {name: Cell(run, (), None) for name, run in private(row).items()}
     return runs | {name: table.cell(row, name) for name in table.labels}
@@ -133,10 +133,10 @@ def cells_of(table: Rows, row: Row) -> dict[str, Cell]:
 
 def private(row: Row) -> dict[str, str]:
     """Return the private runs of a row by what they are called."""
-    return {column or RUN: run for column, run in row.private().items()}
+    return {column or RUN: run for column, run in row.private_runs().items()}
 
 
-def cited(table: Rows, row: Row) -> str:
+def cited(table: AccuracyTable, row: Row) -> str:
     """Return how a row is cited."""
     return f"{table.place}, {row.cited}"
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, PositiveFloat, model_validator
 
 from fedpriv.frozen import Frozen
 from fedpriv.paper.cells import choice_error
-from fedpriv.paper.spends import Accuracy, Choice, SpendChoice
+from fedpriv.paper.spends import Accuracy, SpendInWords, SpendSelector
 
 
 class Curve(NamedTuple):
@@ -18,10 +18,10 @@ class Curve(NamedTuple):
 
     run: str
     label: str
-    spend: Choice | None = None
+    spend: SpendSelector | None = None
 
     @property
-    def counted(self) -> Choice:
+    def counted(self) -> SpendSelector:
         """Return the spend of a curve that has one."""
         assert self.spend is not None
         return self.spend
@@ -69,8 +69,8 @@ def _by_name(value: Any) -> Any:
 
 
 Spends = Annotated[
-    dict[str, SpendChoice],
-    BeforeValidator(_by_name, json_schema_input_type=list[SpendChoice] | dict[str, SpendChoice]),
+    dict[str, SpendInWords],
+    BeforeValidator(_by_name, json_schema_input_type=list[SpendInWords] | dict[str, SpendInWords]),
 ]
 
 
@@ -80,7 +80,7 @@ class LinesFigure(FigureSpec):
     run: str = "{line}"  # the name of a run
     lines: dict[str, str] = {}  # what stands for {line} -> what readers know it by
 
-    def curves(self, spends: Mapping[str, Choice], panel: str = "") -> list[Curve]:
+    def curves(self, spends: Mapping[str, SpendSelector], panel: str = "") -> list[Curve]:
         """Return a curve for every line and every way of counting it."""
         return [
             Curve(self.named(line, panel), ", ".join(filter(None, (label, way))), spend)
@@ -113,7 +113,7 @@ class Budget(Frozen):
     """Whose ε, and which, is held against a budget."""
 
     line: str
-    spend: SpendChoice
+    spend: SpendInWords
 
 
 class RoundsFigure(LinesFigure):

@@ -1,11 +1,11 @@
 """The kinds of tables and figures that a paper may declare, by name."""
 
-from fedpriv.paper.cells import Rows, TableSpec
+from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.figures import AttackerFigure, DivergenceFigure, FigureSpec, RoundsFigure, SweepFigure
 from fedpriv.paper.tables import RunsTable, SpendsTable
 
 TABLES: dict[str, type[TableSpec]] = {
-    "accuracy": Rows,
+    "accuracy": AccuracyTable,
     "spends": SpendsTable,
     "runs": RunsTable,
 }

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PositiveFloat, SerializeAsAny
 
 from fedpriv.frozen import Frozen, short_repr
 from fedpriv.paper.cells import Cell, choice_error
-from fedpriv.paper.spends import Choice, Measure, SpendChoice
+from fedpriv.paper.spends import Measure, SpendInWords, SpendSelector
 
 RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 # What a name must be, in a table; in a case it is that of a run.
@@ -44,7 +44,7 @@ class Quantity(Frozen):
         """Return the runs without which it cannot be read, where names stand for `cells`."""
         return [cells[name].run for name in self.names(COLUMN, PRIVATE)]
 
-    def spends(self, cells: Mapping[str, Cell]) -> list[tuple[str, Choice]]:
+    def spends(self, cells: Mapping[str, Cell]) -> list[tuple[str, SpendSelector]]:
         """Return the ε, each with its run, without which it cannot be read."""
         columns = [cells[name] for name in self.names(COLUMN)]
         private = [cells[name] for name in self.names(PRIVATE)]
@@ -52,8 +52,8 @@ class Quantity(Frozen):
         return budgets + [(cell.run, spend) for cell in private for spend in self.epsilons]
 
     @property
-    def epsilons(self) -> list[Choice]:
-        return [value for _, value in self if isinstance(value, Choice)]
+    def epsilons(self) -> list[SpendSelector]:
+        return [value for _, value in self if isinstance(value, SpendSelector)]
 
     @property
     def whose(self) -> str:
@@ -77,7 +77,7 @@ class AccuracyWithin(Quantity):
 
     words, unit = "accuracy{0.whose} within ε = {0.accuracy_within:g} ({0.spend})", "%"
     accuracy_within: PositiveFloat
-    spend: SpendChoice
+    spend: SpendInWords
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -121,7 +121,7 @@ class Epsilon(Quantity):
     """An ε at the last round."""
 
     words, when = "ε ({0.epsilon}){0.whose}", "at the last round"
-    epsilon: SpendChoice
+    epsilon: SpendInWords
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -129,7 +129,7 @@ class Growth(Quantity):
     """By how much an ε grows from the first round to the last."""
 
     words, when = "growth of ε ({0.growth}){0.whose}", "after the first round"
-    growth: SpendChoice
+    growth: SpendInWords
     of: PrivateName = RUN  # by default the one private run
 
 

@@ -15,7 +15,7 @@ Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
 Accounting = Literal["sequential", "parallel", "sum", "upload"]
 Empty = Literal[""]
 
-WORDS = {
+SPEND_COLUMNS = {
     "accountant": get_args(Accountant),
     "composition": get_args(Composition),
     "distance": get_args(Distance),
@@ -36,7 +36,7 @@ OF_BITS = {"bit": ("rdp", "rdp_tight", "exact", "theorem"), "bits": ("rdp",), "a
 OF_NOISE = ("moments", "rdp", "pld")
 
 
-class Choice(Frozen):
+class SpendSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
     accountant: Accountant
@@ -60,11 +60,11 @@ class Choice(Frozen):
         return {"sensitivity": "C"} | value
 
     @model_validator(mode="after")
-    def _complete(self) -> "Choice":
+    def _complete(self) -> "SpendSelector":
         wanted = (
             ("composition", "distance", "right_term") if self.accountant == "bayesian" else ("sensitivity",)
         )
-        given = tuple(name for name in list(WORDS)[1:-1] if getattr(self, name))
+        given = tuple(name for name in list(SPEND_COLUMNS)[1:-1] if getattr(self, name))
         if given != wanted:
             raise PydanticCustomError(
                 "choice",
@@ -90,8 +90,8 @@ class Choice(Frozen):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the values of the ledger's columns, in the order of `WORDS`."""
-        return tuple(getattr(self, name) for name in WORDS)
+        """Return the values of the ledger's columns, in the order of `SPEND_COLUMNS`."""
+        return tuple(getattr(self, name) for name in SPEND_COLUMNS)
 
     @property
     def kind(self) -> Literal["guarantee", "estimate"]:
@@ -111,7 +111,7 @@ def _from_words(value: Any) -> Any:
         return value
     read: dict[str, str] = {}
     for word in value.split():
-        column = next((name for name, words in WORDS.items() if word in words), None)
+        column = next((name for name, words in SPEND_COLUMNS.items() if word in words), None)
         if column is None or column in read:
             raise PydanticCustomError(
                 "choice",
@@ -119,14 +119,16 @@ def _from_words(value: Any) -> Any:
                 {
                     "word": word,
                     "value": value,
-                    "allowed": "; ".join("|".join(words) for words in WORDS.values()),
+                    "allowed": "; ".join("|".join(words) for words in SPEND_COLUMNS.values()),
                 },
             )
         read[column] = word
     return read
 
 
-SpendChoice = Annotated[Choice, BeforeValidator(_from_words, json_schema_input_type=str | Choice)]
+SpendInWords = Annotated[
+    SpendSelector, BeforeValidator(_from_words, json_schema_input_type=str | SpendSelector)
+]
 
 
 Accuracy = Annotated[float, Field(ge=0, le=1)]

@@ -6,16 +6,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PositiveFloat, WithJsonSchema, model_validator
 
 from fedpriv.frozen import Frozen
-from fedpriv.paper.cells import Rows, TableSpec, choice_error
-from fedpriv.paper.spends import SpendChoice
+from fedpriv.paper.cells import AccuracyTable, TableSpec, choice_error
+from fedpriv.paper.spends import SpendInWords
 
 
 class SpendsTable(TableSpec):
     """The companion of a table of accuracies: every ε of `spends` at the rounds at which that was read."""
 
     kind: Literal["spends"] = "spends"
-    of: Annotated[Rows, WithJsonSchema({"type": "string"})]  # the name of a table of accuracies
-    spends: tuple[SpendChoice, ...] = Field(min_length=1)
+    of: Annotated[AccuracyTable, WithJsonSchema({"type": "string"})]  # the name of a table of accuracies
+    spends: tuple[SpendInWords, ...] = Field(min_length=1)
 
     def runs(self) -> Iterator[str]:
         return self.of.runs()
@@ -46,7 +46,7 @@ class RunColumn(Frozen):
     name: Quantity
     group: str = ""  # what stands above the label; by default what the quantity says of itself
     label: str = ""  # by default the quantity's own
-    spend: SpendChoice | None = None
+    spend: SpendInWords | None = None
     within: PositiveFloat | None = None  # the ε that is not exceeded where an accuracy is read
 
     @model_validator(mode="after")

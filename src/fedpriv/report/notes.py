@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.spends import Choice
+from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
@@ -246,7 +246,7 @@ def accounting(frame: pd.DataFrame) -> list[str]:
     return notes + [reason for reason, rows in reasons.items() if rows.any()]
 
 
-def accountings(spends: Iterable[Choice]) -> list[str]:
+def accountings(spends: Iterable[SpendSelector]) -> list[str]:
     """Say what the accountings among `spends` mean."""
     words = {spend.accounting for spend in spends}
     return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]

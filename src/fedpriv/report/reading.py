@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from fedpriv.paper.cells import Cell
-from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
 # that has diverged has no accuracy at all, which is below every other.
@@ -27,15 +27,15 @@ def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFra
     return rounds.sort_values(["seed", "round"], ignore_index=True)
 
 
-def counted(frame: pd.DataFrame, spend: Choice) -> pd.DataFrame:
+def counted(frame: pd.DataFrame, spend: SpendSelector) -> pd.DataFrame:
     """Return the rows, of every run, that hold the ε which `spend` means."""
     chosen = pd.Series(True, index=frame.index)
-    for column, value in zip(WORDS, spend.key, strict=True):
+    for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
         chosen &= frame[column] == value
     return frame.loc[chosen]
 
 
-def spent(frame: pd.DataFrame, run: str, spend: Choice) -> pd.DataFrame:
+def spent(frame: pd.DataFrame, run: str, spend: SpendSelector) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
     return counted(frame.loc[frame["run"] == run], spend).sort_values(["seed", "round"])
 
@@ -54,7 +54,7 @@ def best_drawn(frame: pd.DataFrame, run: str) -> pd.DataFrame:
 MEASURES = {"last": at_end, "best_drawn": best_drawn}
 
 
-def within(frame: pd.DataFrame, run: str, *budgets: tuple[Choice, float]) -> pd.DataFrame:
+def within(frame: pd.DataFrame, run: str, *budgets: tuple[SpendSelector, float]) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
     seeds = sorted(frame.loc[frame["run"] == run, "seed"].unique())
     # A seed that cannot afford even one round has NaN here, which no round is below.
@@ -85,7 +85,7 @@ def diverged(frame: pd.DataFrame, run: str) -> pd.Series:
     return ends.loc[ends > 0]
 
 
-def affordable(frame: pd.DataFrame, run: str, spend: Choice, budget: float) -> pd.Series:
+def affordable(frame: pd.DataFrame, run: str, spend: SpendSelector, budget: float) -> pd.Series:
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
     rows = spent(frame, run, spend)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
@@ -97,7 +97,9 @@ def reading(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return within(frame, cell.run, *cell.budgets) if cell.within else at_end(frame, cell.run)
 
 
-def epsilon_at(frame: pd.DataFrame, run: str, spend: Choice, rounds: pd.Series | None = None) -> pd.Series:
+def epsilon_at(
+    frame: pd.DataFrame, run: str, spend: SpendSelector, rounds: pd.Series | None = None
+) -> pd.Series:
     """Return by seed the ε of `spend` at the rounds given by seed, or at the last round."""
     rows = spent(frame, run, spend)
     if rounds is None:
@@ -106,7 +108,7 @@ def epsilon_at(frame: pd.DataFrame, run: str, spend: Choice, rounds: pd.Series |
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
 
-def growth(frame: pd.DataFrame, run: str, spend: Choice) -> pd.DataFrame:
+def growth(frame: pd.DataFrame, run: str, spend: SpendSelector) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
     seeds = spent(frame, run, spend).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()

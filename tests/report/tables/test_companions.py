@@ -5,7 +5,7 @@ from support.tiny_paper import tiny_paper
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import Rows
+from fedpriv.paper.cells import AccuracyTable
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import SpendsTable, self_contained
 from fedpriv.report import numbers, render
@@ -33,7 +33,7 @@ def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(frame, decla
 
 
 def test_a_companion_of_runs_that_were_not_run_says_so(frame, declared):
-    only = Rows.model_validate(declared.model_dump() | {"rows": declared.rows[1:]})
+    only = AccuracyTable.model_validate(declared.model_dump() | {"rows": declared.rows[1:]})
     table = companion_of(frame, only, ["moments C"])
     assert any("Not run" in note for note in table.notes) and table.tidy.empty
 

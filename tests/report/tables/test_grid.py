@@ -1,12 +1,12 @@
-"""Rows and columns of runs, as a paper prints them."""
+"""AccuracyTable and columns of runs, as a paper prints them."""
 
 import pytest
-from made_claims import claim
+from made_claims import claim, outcomes
 from made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import Rows, with_cells
+from fedpriv.paper.cells import AccuracyTable, with_cells
 from fedpriv.report import render
 from fedpriv.report.collect import collect, load
 from fedpriv.report.tables import KINDS
@@ -30,8 +30,8 @@ GRID = {
 
 
 @pytest.fixture
-def declared() -> Rows:
-    return Rows.model_validate(GRID)
+def declared() -> AccuracyTable:
+    return AccuracyTable.model_validate(GRID)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +63,11 @@ def test_the_csv_of_a_grid_holds_what_comparisons_read(frame, declared):
 
 
 def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
-    check = {"name": "published_accuracy", "tables": ["grid"], "column": "c3", "tolerance": 0.02}
+    check = {"that": {"accuracy": "c3"}, "at_least": {"published": "c3"}, "plus": -0.02}
+    check |= {"tables": ["grid"], "labels": ["10"]}
     tables = with_cells({"grid": declared})
-    judged = claim(check | {"labels": ["10"]}).check
-    judged.validate_names("claims.it", tables, list(declared.runs()))
-    (outcome,) = judged.outcomes(frame, tables)
+    claim(check).check.validate_names("claims.it", tables, list(declared.runs()))
+    (outcome,) = outcomes(frame, check, tables)
     assert outcome.cell == "Evaluation, 10" and outcome.margins == pytest.approx([0.0027, 0.0037])
 
 
@@ -82,4 +82,4 @@ def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
 def test_a_grid_that_does_not_fit_together_is_refused(key, value, words):
     rows = [GRID["rows"][0] | {key: value}, GRID["rows"][1]]
     with pytest.raises(BadInput, match=words):
-        parse(Rows.model_validate, GRID | {"rows": rows}, "paper.yaml")
+        parse(AccuracyTable.model_validate, GRID | {"rows": rows}, "paper.yaml")

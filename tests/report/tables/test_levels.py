@@ -6,7 +6,7 @@ from made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import Rows
+from fedpriv.paper.cells import AccuracyTable
 from fedpriv.report import numbers, render
 from fedpriv.report.collect import collect, load
 from fedpriv.report.tables import KINDS
@@ -102,14 +102,14 @@ def test_a_row_with_another_number_of_clients_says_so(tmp_path, joint):
 def test_deltas_that_differ_between_rows_are_shown_in_the_cells(joint_frame, joint):
     data = joint.model_dump()
     data["rows"][1]["budgets"]["client"]["delta"] = 1e-5
-    ours, theirs, *_ = lines(table_of(joint_frame, Rows.model_validate(data)))
+    ours, theirs, *_ = lines(table_of(joint_frame, AccuracyTable.model_validate(data)))
     assert ours["Client (ε, δ) BDP"] == "(0.80, 10⁻³)" and theirs["Client (ε, δ) BDP"] == "(1, 10⁻³)"
 
 
 def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_frame, joint):
     data = joint.model_dump()
     data["columns"]["dp"]["spends"]["client"] = "moments C"
-    table = table_of(joint_frame, Rows.model_validate(data))
+    table = table_of(joint_frame, AccuracyTable.model_validate(data))
     assert lines(table)[0]["Accuracy (%) DP, as the paper"] == numbers.NONE
     assert "The ledger of photos_dp holds no ε (moments, sensitivity C)." in table.notes
     dp = table.tidy.query("row == 'Photographs' and column == 'dp' and source == 'reproduced'")
@@ -134,4 +134,4 @@ def test_a_table_of_both_levels_that_does_not_fit_together_is_refused(joint, pat
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(BadInput, match=words):
-        parse(Rows.model_validate, data, "paper.yaml")
+        parse(AccuracyTable.model_validate, data, "paper.yaml")

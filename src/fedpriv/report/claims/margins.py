@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.cells import Cell, Rows
+from fedpriv.paper.cells import AccuracyTable, Cell
 from fedpriv.paper.claims import Case, Check
 from fedpriv.paper.quantities import Accuracy, AccuracyWithin, Number, Quantity, Share
 from fedpriv.report.claims.quantities import READ, Read, Values
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     measured: str
 
 
-def outcomes(frame: pd.DataFrame, check: Check, tables: Mapping[str, Rows]) -> Iterator[Outcome]:
+def outcomes(frame: pd.DataFrame, check: Check, tables: Mapping[str, AccuracyTable]) -> Iterator[Outcome]:
     """Yield one outcome a case; not run is one that lacks a run, or the ε of a run, that it reads."""
     for case in check.judged(tables):
         sides = in_order(check, (check.that, case.that), (check.other, case.other))

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from fedpriv.paper.cells import BASELINE, Row, Rows, titled
-from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
+from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
 from fedpriv.report.notes import accountings, footnotes, stand_ins
 from fedpriv.report.reading import present
@@ -26,14 +26,14 @@ COLUMNS = [
     "status",
     "run",
     "clients",
-    *WORDS,
+    *SPEND_COLUMNS,
     *MEANING,
 ]
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 
 
-def accuracy_table(frame: pd.DataFrame, declared: Rows, name: str) -> Table:
+def accuracy_table(frame: pd.DataFrame, declared: AccuracyTable, name: str) -> Table:
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
     found = cell_numbers(frame, declared)
     display = as_frame(shown_lines(declared, found))
@@ -45,7 +45,7 @@ def accuracy_table(frame: pd.DataFrame, declared: Rows, name: str) -> Table:
     return Table(name, title, tidy(name, COLUMNS, found), display, notes)
 
 
-def shown_lines(declared: Rows, found: Sequence[Number]) -> list[dict[tuple[str, str], str]]:
+def shown_lines(declared: AccuracyTable, found: Sequence[Number]) -> list[dict[tuple[str, str], str]]:
     """Return of every row what was measured, a dash where there is no number, and what was published."""
     layout, lines = headings(declared), []
     for row in declared.rows:
@@ -65,7 +65,7 @@ def place(number: Number) -> tuple[str, ...]:
     return number["quantity"], number["column"], number.get("level", "")
 
 
-def headings(declared: Rows) -> dict[tuple[str, ...], tuple[str, str]]:
+def headings(declared: AccuracyTable) -> dict[tuple[str, ...], tuple[str, str]]:
     """Return the headings of the numbers that are shown, by their `place`, in order."""
     columns = declared.columns.items()
     found = {("accuracy", name, ""): ("Accuracy (%)", label) for name, label in declared.labels.items()}
@@ -77,7 +77,7 @@ def headings(declared: Rows) -> dict[tuple[str, ...], tuple[str, str]]:
     return found | {key: ("Read at round", column.label) for key, column in rounds.items()}
 
 
-def deltas(declared: Rows) -> dict[str, float | None]:
+def deltas(declared: AccuracyTable) -> dict[str, float | None]:
     """Return by level the one δ that its heading says; none if the cells show it."""
     cells = [declared.cell(row, name) for row in declared.rows for name in declared.columns]
     found: dict[str, set[float]] = {}
@@ -86,7 +86,7 @@ def deltas(declared: Rows) -> dict[str, float | None]:
     return {level: min(some) if level and len(some) == 1 else None for level, some in found.items()}
 
 
-def text(declared: Rows, number: Number) -> str:
+def text(declared: AccuracyTable, number: Number) -> str:
     """Return a number in words; an ε with its δ, unless the heading says it."""
     measured = "sample" in number
     found = number["sample"] if measured else number["value"]
@@ -99,7 +99,7 @@ def text(declared: Rows, number: Number) -> str:
     return epsilon if in_heading else numbers.pair(epsilon, numbers.delta(number["delta"]))
 
 
-def digits(declared: Rows) -> int:
+def digits(declared: AccuracyTable) -> int:
     """Return how many digits the paper prints after the point of a percentage."""
     cells = (declared.cell(row, name).published for row in declared.rows for name in declared.labels)
     printed = (f"{100 * value:.6g}" for value in cells if value is not None)
@@ -113,7 +113,7 @@ def with_actual_clients(row: Row, clients: int) -> str:
     return row.label if clients == row.clients else f"{row.label} (here N = {clients:,})"
 
 
-def how_read(declared: Rows, lines: Sequence[Number]) -> list[str]:
+def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     """Return the notes that say at which round a column was read, and what its ε means."""
     found: dict[str, list[str]] = {}
     for name, column in declared.columns.items():
@@ -144,7 +144,7 @@ def how_read(declared: Rows, lines: Sequence[Number]) -> list[str]:
     return [*notes, baseline + runs, *absent]
 
 
-def stated(lines: Sequence[Number], column: str, level: str, spend: Choice) -> str:
+def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
     """Return a spend with what the ledgers of a column's runs say it means."""
     wanted = "epsilon", column, level
     there = [line for line in lines if place(line) == wanted and "kind" in line]
@@ -156,7 +156,7 @@ def stated(lines: Sequence[Number], column: str, level: str, spend: Choice) -> s
     return f"{spend}; {spend.kind}{unmet}{meant}"
 
 
-def note_our_columns(declared: Rows) -> Iterator[str]:
+def note_our_columns(declared: AccuracyTable) -> Iterator[str]:
     """Yield the note that names the columns which the paper does not have."""
     labels = [
         column.label
@@ -167,13 +167,13 @@ def note_our_columns(declared: Rows) -> Iterator[str]:
         yield f"Ours, not in the paper: {', '.join(labels)}."
 
 
-def run_notes(frame: pd.DataFrame, declared: Rows) -> list[str]:
+def run_notes(frame: pd.DataFrame, declared: AccuracyTable) -> list[str]:
     """Return the notes about the runs of a table."""
     spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
     missing = (run for run in declared.runs() if not present(frame, run))
     return [*accountings(spends), *footnotes(runs_of(frame, declared), missing)]
 
 
-def runs_of(frame: pd.DataFrame, declared: Rows) -> pd.DataFrame:
+def runs_of(frame: pd.DataFrame, declared: AccuracyTable) -> pd.DataFrame:
     """Return the runs of a table."""
     return frame.loc[frame["run"].isin(list(declared.runs()))]

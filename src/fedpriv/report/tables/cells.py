@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy
-from fedpriv.paper.cells import Cell, EpsilonBudget, Row, Rows
+from fedpriv.paper.cells import AccuracyTable, Cell, EpsilonBudget, Row
 from fedpriv.report.reading import epsilon_at, present, reading, spent
 from fedpriv.report.tables.long import Number, meaning, spend_words
 
 
-def cell_numbers(frame: pd.DataFrame, declared: Rows) -> list[Number]:
+def cell_numbers(frame: pd.DataFrame, declared: AccuracyTable) -> list[Number]:
     """Return every number of `declared`, published and reproduced.
 
     An ε has its `spend`, its `delta` and its `level` beside it: client, instance, or nothing if a table has

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.spends import Choice, Measure
+from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import RunColumn, RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.reading import MEASURES, WIDTH, epsilon_at, fact, numbers_sent, spent, within
@@ -24,7 +24,7 @@ class Column(NamedTuple):
     quantity: str
     read: Read
     show: Show
-    spend: Choice | None = None  # whose ε it is, or that it is read within
+    spend: SpendSelector | None = None  # whose ε it is, or that it is read within
 
     @property
     def name(self) -> str:

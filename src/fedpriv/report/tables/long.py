@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report.numbers import interval
 
 Number = dict[str, Any]
 MEANING = ("unit", "relation", "sampling_law", "kind", "assumptions_met")
 
 
-def spend_words(spend: Choice) -> Number:
+def spend_words(spend: SpendSelector) -> Number:
     """Return which ε a spend means, by column of the ledger."""
-    return dict(zip(WORDS, spend.key, strict=True))
+    return dict(zip(SPEND_COLUMNS, spend.key, strict=True))
 
 
 def meaning(rows: pd.DataFrame) -> Number:

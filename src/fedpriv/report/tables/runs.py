@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import pandas as pd
 
 from fedpriv.paper.cells import titled
-from fedpriv.paper.spends import WORDS
+from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import Line, RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.notes import accountings, footnotes, stand_ins
@@ -29,7 +29,7 @@ COLUMNS = [
     "high",
     "seeds",
     "delta",
-    *WORDS,
+    *SPEND_COLUMNS,
     *MEANING,
 ]
 HOW_READ = (

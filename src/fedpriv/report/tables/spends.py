@@ -6,7 +6,7 @@ import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.cells import titled
-from fedpriv.paper.spends import WORDS, Choice
+from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import SpendsTable
 from fedpriv.report import numbers
 from fedpriv.report.notes import accountings, stand_ins
@@ -27,7 +27,7 @@ COLUMNS = [
     "seeds",
     "run",
     "delta",
-    *WORDS,
+    *SPEND_COLUMNS,
     *MEANING,
 ]
 CELLS = "Cells: ε, and in brackets the accuracy (%) that it leaves to a membership guess from a flat prior."
@@ -62,7 +62,7 @@ def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table
     )
 
 
-def spend_numbers(frame: pd.DataFrame, place: Number, spend: Choice) -> list[Number]:
+def spend_numbers(frame: pd.DataFrame, place: Number, spend: SpendSelector) -> list[Number]:
     """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
     rows = spent(frame, place["run"], spend)
     if rows.empty:
@@ -76,7 +76,7 @@ def spend_numbers(frame: pd.DataFrame, place: Number, spend: Choice) -> list[Num
     ]
 
 
-def row_header(spend: Choice, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
+def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
     """Return what is said of a spend before its numbers; at both levels, whose ε it is at which δ as well."""
     lines = [line for line in lines if line["unit"] != "none"]
 
