@@ -11,7 +11,6 @@ rule collect:
         "results/{preset}/{paper}/runs.parquet",
     log:
         "logs/{preset}/{paper}/collect.log",
-    priority: 1000
     message:
         "» collecting the runs of {wildcards.paper}"
     script:
@@ -30,7 +29,6 @@ for paper in papers:
             tables(plan, paper),
         log:
             f"logs/{plan.preset.preset}/{paper}/tables.log",
-        priority: 1000
         group:
             "render"
         resources:
@@ -51,7 +49,6 @@ for paper in papers:
             figures(plan, paper),
         log:
             f"logs/{plan.preset.preset}/{paper}/figures.log",
-        priority: 1000
         group:
             "render"
         resources:

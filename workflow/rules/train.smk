@@ -21,7 +21,7 @@ rule partition:
     wildcard_constraints:
         # The id says all that a partition depends on: another law is another file.
         partition="|".join(partitions),
-    priority: 1000
+    priority: 1000  # many wait for it
     message:
         "» dealing examples to clients: {wildcards.partition}, seed {wildcards.seed}"
     script:
@@ -76,7 +76,7 @@ for batch in batches(plan):
             f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.log",
         benchmark:
             f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.tsv"
-        priority: batch.priority
+        priority: batch.priority  # before all that comes after training: what is short fills the gaps
         threads: plan.preset.speed.threads or 2
         resources:
             gpu=int(plan.preset.speed.device == "cuda"),
@@ -95,7 +95,7 @@ for batch in batches(plan):
             batch.files("ledger.parquet"),
         log:
             f"logs/{batch.preset}/{batch.paper}/account/{batch.name}.log",
-        priority: 1000  # as what comes after it: a paper is finished before the next is trained
+        priority: 1
         params:
             deltas=deltas(plan, batch),
         script:

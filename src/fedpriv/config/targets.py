@@ -52,7 +52,7 @@ def batches(plan: Plan) -> list[Batch]:
             for seed in plan.seeds
             for number, names in enumerate(together)
         ]
-    return [batch._replace(priority=len(found) - number) for number, batch in enumerate(found)]
+    return [batch._replace(priority=len(found) + 1 - number) for number, batch in enumerate(found)]
 
 
 def inputs(plan: Plan, batch: Batch) -> list[str]:
