@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import pandas as pd
-from child import ask
+from support.child import ask
 from contenders import ours
 from laps import peak_mib
 from workload import BNN, CLIENTS, SEED, W1, Workload

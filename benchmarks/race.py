@@ -16,7 +16,7 @@ from typing import Any
 
 import table
 import work
-from child import ALLOCATOR, Failed, ask
+from support.child import ALLOCATOR, Failed, ask
 from entries import ENTRIES, Entry
 from workload import EVALUATE_EVERY, EXAMPLES, WORKLOADS, Workload
 

@@ -1,7 +1,7 @@
 import shutil
 
 import pytest
-from tiny import PAPER, contents, lay
+from support.tiny import PAPER, contents, lay
 
 from fedpriv.cli import app
 from fedpriv.cli.account import account_run

@@ -1,5 +1,5 @@
 import pytest
-from tiny import BITS, GOAL, PLAN, PRESET, RUN, patch, write
+from support.tiny import BITS, GOAL, PLAN, PRESET, RUN, patch, write
 
 OUT_OF_RANGE = [
     (["epsilon", *PLAN], "--q", ["0", "1.5", "nan"], "--q"),

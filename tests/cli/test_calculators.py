@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from tiny import BITS, GOAL, PLAN
+from support.tiny import BITS, GOAL, PLAN
 
 from fedpriv.account.spend import Spend
 

@@ -4,7 +4,7 @@ import sys
 
 import pandas as pd
 import pytest
-from tiny import PLAN, RUN, contents
+from support.tiny import PLAN, RUN, contents
 
 from fedpriv import doctor
 

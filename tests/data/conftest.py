@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from made_kaggle import Kaggle
+from support.made_kaggle import Kaggle
 
 
 class Server(ThreadingHTTPServer):

@@ -2,7 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small import ACCOUNT, TRAIN, lay, render
+from support.small import ACCOUNT, TRAIN, lay, render
 
 from fedpriv.cli import app
 

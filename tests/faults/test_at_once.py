@@ -4,9 +4,9 @@ from functools import partial
 from signal import SIGKILL
 
 import pytest
-from child import PROCESSES, Child, live
-from fault import Fault, at_call, at_rename, die, held
-from small import ACCOUNT, TRAIN, contents, render, trained_in
+from support.child import PROCESSES, Child, live
+from support.fault import Fault, at_call, at_rename, die, held
+from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
 

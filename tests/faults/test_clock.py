@@ -4,11 +4,12 @@ import os
 import time
 from functools import partial
 
-from child import live
-from fault import Fault, at_call
-from small import ACCOUNT, TRAIN, contents, frames, render, trained_in
+from support.child import live
+from support.fault import Fault, at_call
+from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
+from fedpriv.files import parquet
 
 YEAR = 365 * 86400
 FAULTS = [
@@ -35,7 +36,7 @@ def test_training_does_not_ask_what_time_it_is(folder, undisturbed):
         == 0
     )
     assert trained_in(folder) == trained_in(undisturbed)
-    assert (frames.load(folder / "out/trace.parquet")["seconds"] >= 0).all()
+    assert (parquet.load(folder / "out/trace.parquet")["seconds"] >= 0).all()
 
 
 def test_what_was_made_before_it_was_wanted_is_used(trained, undisturbed):

@@ -11,9 +11,9 @@ from signal import SIGKILL
 import numpy as np
 import pytest
 import torch
-from child import live
-from fault import Fault, at_call, die
-from small import ACCOUNT, PAPER, READERS, RENDERERS, RUNS, TRAIN, as_bytes, render, trained_in
+from support.child import live
+from support.fault import Fault, at_call, die
+from support.small import ACCOUNT, PAPER, READERS, RENDERERS, RUNS, TRAIN, as_bytes, render, trained_in
 
 from fedpriv import partition
 from fedpriv.cli import app

@@ -12,8 +12,8 @@ from signal import SIGKILL, SIGTERM
 
 import numpy as np
 import pytest
-from child import PROCESSES, Child, live
-from fault import Fault, at_call, at_rename, die, die_writing, fill, held
+from support.child import PROCESSES, Child, live
+from support.fault import Fault, at_call, at_rename, die, die_writing, fill, held
 
 from fedpriv.data import source
 from fedpriv.data.dataset import Dataset, RawFile

@@ -4,9 +4,9 @@ import subprocess
 from functools import partial
 
 import pytest
-from child import live
-from fault import Fault, at_call, at_rename, fill
-from small import ACCOUNT, TRAIN, contents, render, trained_in
+from support.child import live
+from support.fault import Fault, at_call, at_rename, fill
+from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
 

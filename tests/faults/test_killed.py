@@ -6,9 +6,9 @@ from functools import partial
 from signal import SIGKILL, SIGTERM
 
 import pytest
-from child import live
-from fault import Fault, at_call, at_removal, at_rename, die, die_writing
-from small import ACCOUNT, TRAIN, contents, render, trained_in
+from support.child import live
+from support.fault import Fault, at_call, at_removal, at_rename, die, die_writing
+from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
 

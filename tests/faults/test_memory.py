@@ -5,12 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from child import live
-from fault import Fault
 from safetensors.numpy import load_file
-from small import TRAIN, frames
+from support.child import live
+from support.fault import Fault
+from support.small import TRAIN
 
 from fedpriv.cli import app
+from fedpriv.files import parquet
 
 SMALLER = "smaller launches; the same result to float tolerance"
 ENOUGH = Fault("GPU out of memory", "train: in a launch of more than two clients", SMALLER)
@@ -33,7 +34,7 @@ def stacked(clients=10**9, images=10**9, rounds=0) -> None:
     class Small(GpuBackend):
         calls = 0
 
-        def updates(self, *arguments):
+        def train_clients(self, *arguments):
             self.calls += 1
             return super().train_clients(*arguments)
 
@@ -53,7 +54,7 @@ def stacked(clients=10**9, images=10**9, rounds=0) -> None:
 
 def learned(folder):
     """Return the weights and the trace's numbers that training ended with."""
-    trace = frames.load(folder / "out/trace.parquet").drop(columns=["seconds", "peak_mib"])
+    trace = parquet.load(folder / "out/trace.parquet").drop(columns=["seconds", "peak_mib"])
     return load_file(folder / "out/model.safetensors")["flat"], trace.select_dtypes("number").to_numpy()
 
 

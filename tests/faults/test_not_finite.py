@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from child import live
-from fault import Fault
-from small import ACCOUNT, PRESET, TRAIN, frames, render
+from support.child import live
+from support.fault import Fault
+from support.small import ACCOUNT, PRESET, TRAIN, render
 
 from fedpriv.cli import app
-from fedpriv.files import summary
+from fedpriv.files import parquet, summary
 
 WEIGHTS = Fault(
     "NaN", "train: in loss and weights, by a rate of 1e30", "the run ends as diverged; its table says so"
@@ -27,7 +27,7 @@ def test_a_run_whose_loss_is_nan_ends_as_diverged_in_the_tables(folder):
     patch = {"patches": {"*": {"server": {"learning_rate": 1e30}}}}
     (folder / "config/small.yaml").write_text(yaml.safe_dump(PRESET | patch))
     assert app.main(TRAIN) == 0
-    assert frames.load(Path("out/trace.parquet"))["train_loss"].isna().any()
+    assert parquet.load(Path("out/trace.parquet"))["train_loss"].isna().any()
     told = summary.load(Path("out/summary.json"))
     assert told["diverged"] == told["rounds"] < 5 and told["test_accuracy"] is None
     assert app.main(ACCOUNT) == 0
@@ -43,19 +43,19 @@ def poisoned() -> None:
 
     work, rounds = LocalEngine.train_clients, []
 
-    def updates(self, *arguments):
-        done = work(self, *arguments)
+    def train_clients(self, *arguments, **named):
+        done = work(self, *arguments, **named)
         rounds.append(1)
         if len(rounds) == 2:
             done.updates[0] = float("nan")
         return done
 
-    LocalEngine.train_clients = updates
+    LocalEngine.train_clients = train_clients
 
 
 def test_a_client_that_sends_nan_is_counted_and_does_no_harm(folder):
     assert live(folder, partial(app.main, TRAIN), poisoned).code == 0
-    trace = frames.load(folder / "out/trace.parquet")
+    trace = parquet.load(folder / "out/trace.parquet")
     assert trace["not_finite"].tolist() == [0, 1, 0, 0, 0]
     assert np.isfinite(trace[["train_loss", "test_loss", "test_accuracy"]]).all(axis=None)
     assert summary.load(folder / "out/summary.json")["diverged"] is None

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fault import Fault
-from small import READERS
+from support.fault import Fault
+from support.small import READERS
 
 ROOT = Path(__file__).parents[2]
 SRC = Path(__import__("fedpriv").__file__).parents[1]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from trees import agreeing, fragments
+from support.trees import agreeing, fragments
 
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput

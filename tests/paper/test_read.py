@@ -6,7 +6,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from trees import agreeing, trees
+from support.trees import agreeing, trees
 
 from fedpriv.errors import BadInput
 from fedpriv.paper.read import FILES, merge, read_folder, read_yaml

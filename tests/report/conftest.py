@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from made_runs import write_run
+from support.made_runs import write_run
 
 from fedpriv.paper.cells import AccuracyTable
 from fedpriv.report.collect import collect, load

@@ -2,8 +2,8 @@
 
 import shutil
 
-import made_page
 import pytest
+from support import made_page
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_claims import claim
+from support.made_claims import claim
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from made_runs import ROUNDS, SPENDS, write_run
+from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_runs import ROUNDS, write_run
+from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import AttackerFigure, RoundsFigure
 from fedpriv.report.collect import collect, load

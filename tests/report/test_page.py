@@ -7,10 +7,10 @@ import re
 import shutil
 from pathlib import Path
 
-import made_page
 import pandas as pd
 import pytest
 from rich.console import Console
+from support import made_page
 
 from fedpriv.config.plan import load_preset
 from fedpriv.config.targets import contents, rendered

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_runs import ROUNDS, SPENDS, write_run
+from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report.collect import collect, load

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made_claims import claim, outcomes
-from made_runs import ROUNDS, write_run
+from support.made_claims import claim, outcomes
+from support.made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.paper.spends import SpendSelector

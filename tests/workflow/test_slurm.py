@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import yaml
 from safetensors import safe_open
-from slurm.node import TOGETHER, Job, asked, jobs, missing, one_node, wait
+from support.slurm_node import TOGETHER, Job, asked, jobs, missing, one_node, wait
 
 ROOT = Path(__file__).parents[2]
 # Of the demo's part of this paper the setting whose runs are in every kind of table.

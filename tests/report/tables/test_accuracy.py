@@ -1,6 +1,6 @@
 """Tables say what was measured, beside what was published, and what it rests on."""
 
-from made_runs import write_run
+from support.made_runs import write_run
 
 from fedpriv.report import numbers, render
 from fedpriv.report.collect import collect, load

@@ -1,8 +1,8 @@
 """AccuracyTable and columns of runs, as a paper prints them."""
 
 import pytest
-from made_claims import claim, outcomes
-from made_runs import write_run
+from support.made_claims import claim, outcomes
+from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_runs import write_run
+from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse

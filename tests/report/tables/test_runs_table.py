@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 import pytest
-from made_runs import write_run
+from support.made_runs import write_run
 
 from fedpriv.account.calibrate import epsilon
 from fedpriv.errors import BadInput

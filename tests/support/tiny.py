@@ -1,6 +1,7 @@
 """A preset of one tiny run, and the words that ask for it."""
 
 import yaml
+
 from support.tiny_paper import tiny_paper
 
 PLAN = ["--q", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from support.tiny_paper import tiny_paper
 
 from fedpriv.config.run import Run
 from fedpriv.files import npz, parquet, summary
@@ -17,6 +16,7 @@ from fedpriv.report.claims import write as claims
 from fedpriv.report.collect import collect
 from fedpriv.trace import MEASURED
 from fedpriv.train import inputs
+from support.tiny_paper import tiny_paper
 
 PRESET = {
     "preset": "small",

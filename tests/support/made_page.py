@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from made_runs import write_run
-
 from fedpriv.config.plan import Plan
 from fedpriv.config.preset import Preset
 from fedpriv.config.targets import contents
@@ -13,6 +11,7 @@ from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page, tables
 from fedpriv.report.claims import write as claims
 from fedpriv.report.collect import collect
+from support.made_runs import write_run
 
 BUDGETS = {
     "columns": {
