@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from fedpriv.account import moments, pld, rdp
 from fedpriv.account.events import event, planned
+from fedpriv.account.ranges import check
 from fedpriv.account.spend import Spend
 from fedpriv.errors import BadInput
 
@@ -31,7 +32,7 @@ def epsilon(
 
     Raises BadInput naming the value that is out of range.
     """
-    _check(sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta)
+    check(sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta)
     value = _planner(accountant)(
         sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
     )
@@ -53,7 +54,7 @@ def noise_multiplier(
 
     Raises BadInput when a value is out of range or no multiplier between LOWEST and HIGHEST meets `epsilon`.
     """
-    _check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate, rounds=rounds)
+    check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate, rounds=rounds)
     planner = _planner(accountant)
 
     def spent(multiplier: float) -> float:
@@ -81,8 +82,8 @@ def affordable_rounds(
 
     Raises BadInput naming the budget if one round exceeds it.
     """
-    _check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate)
-    _check(noise_multiplier=noise_multiplier, rounds=at_most)
+    check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate)
+    check(noise_multiplier=noise_multiplier, rounds=at_most)
     planner = _planner(accountant)
 
     def spent(rounds: int) -> float:
@@ -148,18 +149,3 @@ def _planner(accountant: str) -> Callable[..., float]:
     if accountant not in PLANNERS:
         raise BadInput(f"accountant: found {accountant}, allowed: {', '.join(PLANNERS)}")
     return PLANNERS[accountant]
-
-
-def _check(**values: float) -> None:
-    """Raise BadInput naming the first value that is out of its range."""
-    ranges: dict[str, tuple[Callable[[float], bool], str]] = {
-        "epsilon": (lambda value: 0 < value < float("inf"), "above 0"),
-        "delta": (lambda value: 0 < value < 1, "above 0 and below 1"),
-        "sampling_rate": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
-        "noise_multiplier": (lambda value: 0 < value < float("inf"), "above 0"),
-        "rounds": (lambda value: value >= 1, "at least 1"),
-    }
-    for name, value in values.items():
-        allowed, words = ranges[name]
-        if not allowed(value):
-            raise BadInput(f"{name}: found {value:g}, allowed: {words}")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import ACCOUNTANTS
+from fedpriv.account.ranges import check
 from fedpriv.account.response_views import ResponseView, curves, response_views
 from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
 from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
@@ -41,9 +42,7 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
     A round without noise makes ε infinite from there on. Where the clip bound was itself taken from private
     data no row meets its assumptions. Raises BadInput naming the column that makes no sense.
     """
-    for name, delta in deltas._asdict().items():
-        if not 0 < delta < 1:
-            raise BadInput(f"{name}: found {delta:g}, allowed: above 0 and below 1")
+    check(**deltas._asdict())
     check_trace(trace)
     check_distances(distances, trace)
     rows: list[pd.DataFrame] = []
@@ -74,22 +73,13 @@ def account(directory: Path, deltas: Deltas) -> Path:
 def _rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
     """Return one curve as rows of the ledger."""
     met = curve.assumptions_met & ~trace["clip_private"].to_numpy(dtype=bool).cumsum().astype(bool)
-    columns = {
+    columns = vars(curve) | {
         "round": trace["round"],
         "accounting": view.accounting,
-        "accountant": curve.accountant,
-        "composition": curve.composition,
-        "distance": curve.distance,
-        "right_term": curve.right_term,
         "unit": view.unit,
-        "relation": curve.relation,
         "sampling_law": view.law,
-        "sensitivity": curve.sensitivity,
         "delta": delta,
-        "epsilon": curve.epsilon,
-        "order": curve.order,
         "attacker_accuracy": attacker_accuracy(curve.epsilon),
         "assumptions_met": met,
-        "kind": curve.kind,
     }
     return pd.DataFrame(columns, columns=list(LEDGER))

@@ -7,6 +7,7 @@ log-moment at λ equals λ times the Rényi divergence of order λ + 1 (Mironov,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -113,17 +114,8 @@ def curves(view: View, delta: float) -> list[Curve]:
     computed with q = m/N all the same and marked as not meeting its assumptions.
     """
     found: list[Curve] = []
-    for sensitivity, relation in view.relations.items():
+    for sensitivity in view.relations:
         costs = [log_moment(one.sampling_rate, one.multiplier(sensitivity)) for one in view.mechanisms]
-        value, order = best(view.running(np.array(costs)), delta)
-        found.append(
-            Curve(
-                value,
-                order,
-                accountant="moments",
-                relation=relation,
-                sensitivity=sensitivity,
-                assumptions_met=view.law != "fixed" and view.assumptions_met(sensitivity),
-            )
-        )
+        curve = view.curve(*best(view.running(np.array(costs)), delta), "moments", sensitivity)
+        found.append(replace(curve, assumptions_met=view.law != "fixed" and curve.assumptions_met))
     return found

@@ -96,16 +96,7 @@ def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float
 def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:
     times = tuple(map(tuple, view.counts.cumsum(axis=0).tolist()))
     value = _epsilons(tuple(view.mechanisms), times, delta, sensitivity)
-    if value is None:
-        return None
-    return Curve(
-        value,
-        np.full(len(value), np.nan),
-        accountant="pld",
-        relation=view.relations[sensitivity],
-        sensitivity=sensitivity,
-        assumptions_met=view.assumptions_met(sensitivity),
-    )
+    return None if value is None else view.curve(value, np.full(len(value), np.nan), "pld", sensitivity)
 
 
 @cache  # runs of one paper differ in their data more often than in their noise

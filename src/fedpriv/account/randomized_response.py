@@ -15,8 +15,8 @@ import numpy as np
 from scipy.optimize import fminbound, root_scalar
 from scipy.stats import binom
 
+from fedpriv.account.ranges import check
 from fedpriv.account.spend import Spend
-from fedpriv.errors import BadInput
 
 Divergence = Callable[[np.ndarray], np.ndarray]
 
@@ -45,7 +45,8 @@ def epsilons(
     The central readings assume ideal secure aggregation over `clients`, all of whose other bits are known.
     Raises BadInput naming the value that is out of range.
     """
-    _check(gamma, rounds, delta, dimension, clients)
+    given = {} if dimension is None else {"dimension": dimension}
+    check(gamma=gamma, delta=delta, rounds=rounds, **given, clients=clients)
     pure = pure_epsilon(gamma)
 
     def local(order: np.ndarray) -> np.ndarray:
@@ -190,13 +191,3 @@ def theorem_epsilon(gamma: float, rounds: int, delta: float, printed: bool = Fal
 
     largest = (target - np.log(0.5 - gamma)) / np.log((0.5 + gamma) / (0.5 - gamma))
     return float(2 * log_inverse / root_scalar(gap, bracket=(1e-12, largest), method="brentq").root)
-
-
-def _check(gamma: float, rounds: int, delta: float, dimension: int | None, clients: int) -> None:
-    if not 0 <= gamma < 0.5:
-        raise BadInput(f"gamma: found {gamma:g}, allowed: at least 0 and below 0.5")
-    if not 0 < delta < 1:
-        raise BadInput(f"delta: found {delta:g}, allowed: above 0 and below 1")
-    for name, value in (("rounds", rounds), ("dimension", dimension), ("clients", clients)):
-        if value is not None and value < 1:
-            raise BadInput(f"{name}: found {value}, allowed: at least 1")

@@ -70,14 +70,7 @@ def _curve(view: View, delta: float, sensitivity: str, evaluated_as: str) -> Cur
     total = view.running(np.array(once))
     value, order = np.array([compute_epsilon(orders, divergence, delta) for divergence in total]).T
     order = np.where(np.isfinite(value), order, np.nan)
-    return Curve(
-        value,
-        order,
-        accountant="rdp",
-        relation=view.relations[sensitivity],
-        sensitivity=sensitivity,
-        assumptions_met=view.assumptions_met(sensitivity),
-    )
+    return view.curve(value, order, "rdp", sensitivity)
 
 
 @cache  # runs of one paper differ in their data more often than in their noise

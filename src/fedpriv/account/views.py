@@ -15,6 +15,7 @@ import numpy as np
 
 from fedpriv.account.events import Mechanism
 from fedpriv.account.response_views import responds
+from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,12 @@ class View(NamedTuple):
     def assumptions_met(self, sensitivity: str) -> bool:
         """Return whether an ε of this view at `sensitivity` rests on nothing that is not so."""
         return self.assumption_holds and sensitivity in self.certified
+
+    def curve(self, epsilon: np.ndarray, order: np.ndarray, accountant: str, sensitivity: str) -> Curve:
+        """Return ε at `sensitivity` after every round, with what it means in this view."""
+        met = self.assumptions_met(sensitivity)
+        relation = self.relations[sensitivity]
+        return Curve(epsilon, order, accountant, relation, sensitivity=sensitivity, assumptions_met=met)
 
     def running(self, costs: np.ndarray) -> np.ndarray:
         """Return the total after each round `[T, ...]` of the mechanisms' costs `[D, ...]`; 0 × ∞ = 0."""

@@ -1,7 +1,7 @@
 """What stands under every table: data, seeds, sampling, hardware, and what was not run."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,11 @@ def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
 
 
+def configs(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the distinct configs of the runs."""
+    return [json.loads(config) for config in frame["config"].unique()]
+
+
 def data(frame: pd.DataFrame) -> list[str]:
     """Name the data, what they stand in for, and the split that was evaluated."""
     notes = []
@@ -78,18 +83,14 @@ def data(frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-def models(frame: pd.DataFrame) -> list[str]:
+def models(frame: pd.DataFrame) -> Iterator[str]:
     """Name the models that were trained, with their sizes."""
-    found = {
-        (json.dumps(json.loads(config)["model"]), parameters)
-        for config, parameters in unique(frame, ("config", "parameters"))
-    }
-    notes = []
+    trained = unique(frame, ("config", "parameters"))
+    found = {(json.dumps(json.loads(config)["model"]), parameters) for config, parameters in trained}
     for described, parameters in sorted(found):
         model = json.loads(described)
         options = ", ".join(f"{key} {plain(value)}" for key, value in model.items() if key != "name")
-        notes.append(f"Model: {model['name']}, {options}; {parameters:,} parameters.")
-    return notes
+        yield f"Model: {model['name']}, {options}; {parameters:,} parameters."
 
 
 def plain(value: Any) -> str:
@@ -97,44 +98,38 @@ def plain(value: Any) -> str:
     return "-".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def seeds(frame: pd.DataFrame) -> list[str]:
+def seeds(frame: pd.DataFrame) -> Iterator[str]:
     """Say how many seeds there are and what the intervals mean."""
-    runs = [run for run, _ in unique(frame, ("run", "seed"))]
-    counts = sorted({runs.count(run) for run in runs})
-    if not counts:
-        return []
-    found = " to ".join(map(str, sorted({counts[0], counts[-1]})))
-    alone = "; one seed has no interval" if counts[0] == 1 else ""
-    return [f"Seeds a run: {found}; {METHOD}{alone}. Published numbers are single runs."]
+    counts = frame.groupby("run", observed=True)["seed"].nunique()
+    if len(counts):
+        found = " to ".join(map(str, sorted({counts.min(), counts.max()})))
+        alone = "; one seed has no interval" if counts.min() == 1 else ""
+        yield f"Seeds a run: {found}; {METHOD}{alone}. Published numbers are single runs."
 
 
-def ended(frame: pd.DataFrame) -> list[str]:
+def ended(frame: pd.DataFrame) -> Iterator[str]:
     """Say which runs have diverged, and when."""
     gone = unique(frame.loc[frame["diverged"] > 0], ("run", "seed", "diverged"))
-    found = [f"{run} seed {seed} after round {round:,}" for run, seed, round in gone]
-    return [f"Diverged, their weights no longer finite: {'; '.join(found)}."] if found else []
+    if found := [f"{run} seed {seed} after round {round:,}" for run, seed, round in gone]:
+        yield f"Diverged, their weights no longer finite: {'; '.join(found)}."
 
 
-def secured(frame: pd.DataFrame) -> list[str]:
+def secured(frame: pd.DataFrame) -> Iterator[str]:
     """Say which noise never comes again."""
-    runs = [run for run, config in unique(frame, ("run", "config")) if json.loads(config).get("secure_noise")]
-    return [f"Noise, coins and draws of the operating system: {', '.join(runs)}."] if runs else []
+    told = unique(frame, ("run", "config"))
+    if runs := [run for run, config in told if json.loads(config).get("secure_noise")]:
+        yield f"Noise, coins and draws of the operating system: {', '.join(runs)}."
 
 
-def settings(frame: pd.DataFrame) -> list[str]:
-    """Say for every population how clients were drawn, how much noise there was, how often data repeat."""
+def by_population(
+    frame: pd.DataFrame, columns: Sequence[str], say: Callable[[pd.DataFrame], str]
+) -> Iterator[str]:
+    """Yield what `say` tells of every population's rows that agree in `columns`; the same is told once."""
     found: dict[str, list[str]] = {}
-    columns = ["data", "population", "cohort_law", "sampling_rate", "repetition", "rounds_wanted"]
-    for (name, population, law, rate, repetition, rounds), some in groups(frame, columns):
-        noisy = some.loc[some["noise_multiplier"] > 0]
-        sigmas, clips = several(noisy["noise_multiplier"]), several(noisy["clip_l2"])
-        noise = f"; σ = {sigmas}, C = {clips}" if sigmas else ""
-        repeated = (
-            f"an example is at {repetition:.3g} clients" if repetition > 1 else "no example is repeated"
-        )
-        said = f"{law} sampling, rate {rate:g}{noise}; {rounds:,} rounds; {repeated}."
-        found.setdefault(said, []).append(where(frame, name, population))
-    return [f"{'; '.join(places)}: {said}" for said, places in found.items()]
+    several_data = frame["data"].nunique() > 1
+    for (data, population, *_), some in groups(frame, ("data", "population", *columns)):
+        found.setdefault(say(some), []).append(f"{f'{data}, ' if several_data else ''}N = {population:,}")
+    yield from ("; ".join(places) + said for said, places in found.items())
 
 
 def groups(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
@@ -142,61 +137,64 @@ def groups(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, p
     yield from frame.groupby(list(columns), observed=True)
 
 
-def where(frame: pd.DataFrame, data: str, population: int) -> str:
-    """Return how a population is cited: with its data, where there are others."""
-    return f"{f'{data}, ' if frame['data'].nunique() > 1 else ''}N = {population:,}"
+def settings(frame: pd.DataFrame) -> Iterator[str]:
+    """Say for every population how clients were drawn, how much noise there was, how often data repeat."""
+
+    def said(some: pd.DataFrame) -> str:
+        first, noisy = some.iloc[0], some.loc[some["noise_multiplier"] > 0]
+        sigmas, clips = several(noisy["noise_multiplier"]), several(noisy["clip_l2"])
+        noise = f"; σ = {sigmas}, C = {clips}" if sigmas else ""
+        often = first["repetition"]
+        repeated = f"an example is at {often:.3g} clients" if often > 1 else "no example is repeated"
+        drawn = f"{first['cohort_law']} sampling, rate {first['sampling_rate']:g}"
+        return f": {drawn}{noise}; {first['rounds_wanted']:,} rounds; {repeated}."
+
+    return by_population(frame, ("cohort_law", "sampling_rate", "repetition", "rounds_wanted"), said)
 
 
-def instances(frame: pd.DataFrame) -> list[str]:
+def instances(frame: pd.DataFrame) -> Iterator[str]:
     """Say for every population how its clients protected their examples, and what an example is."""
-    noisy = frame.loc[frame["instance_noise_multiplier"] > 0]
-    found: dict[str, list[str]] = {}
-    for (name, population, every), some in groups(noisy, ("data", "population", "per_example_clip")):
-        configs = [json.loads(config) for (config,) in unique(some, ["config"])]
-        batches = several(config["local"]["batch_size"] for config in configs)
-        sampled = {config["scheme"]["distances"] for config in configs}
-        distances = (
-            f"distances of {several(sampled)} examples a step and client" if any(sampled) else "no distances"
-        )
-        shares = several(some["rate_parallel"]), several(some["rate_sequential"])
+
+    def said(some: pd.DataFrame) -> str:
+        batches = several(config["local"]["batch_size"] for config in configs(some))
+        sampled = {config["scheme"]["distances"] for config in configs(some)}
+        distances = f"distances of {several(sampled)} examples a step and client" if any(sampled) else ""
         steps = several(some["local_steps"])
+        every = some["per_example_clip"].iloc[0]
         clipped = "the gradient of every example clipped" if every else "only the mean of a batch clipped"
-        sigma, bound = several(some["instance_noise_multiplier"]), several(some["instance_clip_l2"])
-        said = (
-            f"noise at clients ({', '.join(sorted(set(some['scheme'])))}): Poisson batches of {batches} "
-            f"examples on average, {shares[0]} of a client's and {shares[1]} of all; "
-            f"{steps} local step{'s' if steps != '1' else ''} a round; {clipped}, S = {bound}; σ = {sigma}; "
-            f"{distances}."
+        return (
+            f", noise at clients ({', '.join(sorted(set(some['scheme'])))}): Poisson batches of {batches} "
+            f"examples on average, {several(some['rate_parallel'])} of a client's and "
+            f"{several(some['rate_sequential'])} of all; {steps} local step{'s' if steps != '1' else ''} a "
+            f"round; {clipped}, S = {several(some['instance_clip_l2'])}; "
+            f"σ = {several(some['instance_noise_multiplier'])}; {distances or 'no distances'}."
         )
-        found.setdefault(said, []).append(where(frame, name, population))
-    notes = [f"{'; '.join(places)}, {said}" for said, places in found.items()]
-    copies = {
-        json.loads(config).get("photos", {}).get("copies", 1)
-        for config, made in unique(noisy, ["config", "data_note"])
-        if made
-    } - {1}
-    if copies:
-        notes.append(f"An instance ε is for one augmented copy; an image has {several(copies)}.")
-    return notes
+
+    noisy = frame.loc[frame["instance_noise_multiplier"] > 0]
+    yield from by_population(noisy, ["per_example_clip"], said)
+    made = configs(noisy.loc[noisy["data_note"] != ""])
+    if copies := {config.get("photos", {}).get("copies", 1) for config in made} - {1}:
+        yield f"An instance ε is for one augmented copy; an image has {several(copies)}."
 
 
-def responses(frame: pd.DataFrame) -> list[str]:
+def responses(frame: pd.DataFrame) -> Iterator[str]:
     """Say how clients flipped bits, what else they sent, and how much of the broadcast they took over."""
-    noisy = frame.loc[frame["noisy_bits"] > 0]
     found: dict[str, list[float]] = {}
-    for (gamma, coins, config), some in noisy.groupby(["gamma", "flips", "config"], observed=True):
-        read = json.loads(str(config))
-        clear = int(some["clear_values"].max())
+    for (gamma, coins, config), some in groups(
+        frame.loc[frame["noisy_bits"] > 0], ("gamma", "flips", "config")
+    ):
+        read, clear = json.loads(config), int(some["clear_values"].max())
+        gain = read["scheme"].get("gain", 1)
         words = [
-            COINS[str(coins)],
+            COINS[coins],
             f"{int(some['noisy_bits'].max()):,} bits an upload",
             NORMALISATION[read["model"].get("bn", "none")] + (f" ({clear:,} numbers)" if clear else ""),
             f"β = {read['local'].get('mixing', 1):g}",
-            *(["the mean divided by 2γ"] if read["scheme"].get("debias") else []),
-            *([f"the mean times {gain:g}"] if (gain := read["scheme"].get("gain", 1)) != 1 else []),
+            "the mean divided by 2γ" if read["scheme"].get("debias") else "",
+            f"the mean times {gain:g}" if gain != 1 else "",
         ]
-        found.setdefault("; ".join(words), []).append(float(str(gamma)))
-    return [f"Randomised response, γ = {several(gammas)}: {words}." for words, gammas in found.items()]
+        found.setdefault("; ".join(filter(None, words)), []).append(gamma)
+    yield from (f"Randomised response, γ = {several(gammas)}: {words}." for words, gammas in found.items())
 
 
 def noises(frame: pd.DataFrame) -> list[str]:
@@ -216,19 +214,16 @@ def noises(frame: pd.DataFrame) -> list[str]:
     return [f"Gaussian noise ({', '.join(noisy['scheme'].unique())}): {'; '.join(filter(None, parts))}."]
 
 
-def evaluations(frame: pd.DataFrame) -> list[str]:
+def evaluations(frame: pd.DataFrame) -> Iterator[str]:
     """Say whose weights were evaluated, where it was not the server's."""
-    notes = []
-    for config in frame["config"].unique():
-        how = json.loads(config).get("evaluation", {})
-        if how.get("models") == "clients":
-            stride = how["stride"]
-            part = f"; before the last round on one of {stride} test examples" if stride > 1 else ""
-            notes.append(
-                "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
-                f"{part}. Drawn: {how['drawn']} clients, with replacement."
-            )
-    return list(dict.fromkeys(notes))
+    found = (config.get("evaluation", {}) for config in configs(frame))
+    ways = dict.fromkeys((how["stride"], how["drawn"]) for how in found if how.get("models") == "clients")
+    for stride, drawn in ways:
+        part = f"; before the last round on one of {stride} test examples" if stride > 1 else ""
+        yield (
+            "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
+            f"{part}. Drawn: {drawn} clients, with replacement."
+        )
 
 
 def accounting(frame: pd.DataFrame) -> list[str]:
@@ -257,5 +252,5 @@ def machines(frame: pd.DataFrame) -> list[str]:
     rounds = frame.drop_duplicates(["run", "seed", "round"])
     return [
         f"Computed on {hardware} in {dtype}: {some['seconds'].sum() / 60:,.0f} minutes of training in all."
-        for (hardware, dtype), some in rounds.groupby(["hardware", "dtype"], observed=True)
+        for (hardware, dtype), some in groups(rounds, ("hardware", "dtype"))
     ]

@@ -97,19 +97,13 @@ def attacker(value: float) -> str:
 
 def delta(value: float) -> str:
     """Return δ, as a power of ten where it is one."""
-    text = power(value, 1)
-    return text.removeprefix("1.0 · ")
+    return power(value, 1).removeprefix("1.0 · ")
 
 
 def power(value: float, digits: int) -> str:
     """Return a number above 0 with its power of ten."""
     mantissa, exponent = f"{value:.{digits}e}".split("e")
     return f"{mantissa} · 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
-
-
-def pair(epsilon: str, delta: str) -> str:
-    """Return (ε, δ)."""
-    return NONE if epsilon == NONE else f"({epsilon}, {delta})"
 
 
 def rounds(values: Iterable[float]) -> str:

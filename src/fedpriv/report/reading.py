@@ -27,17 +27,12 @@ def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFra
     return rounds.sort_values(["seed", "round"], ignore_index=True)
 
 
-def counted(frame: pd.DataFrame, spend: SpendSelector) -> pd.DataFrame:
-    """Return the rows, of every run, that hold the ε which `spend` means."""
-    chosen = pd.Series(True, index=frame.index)
-    for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
-        chosen &= frame[column] == value
-    return frame.loc[chosen]
-
-
 def spent(frame: pd.DataFrame, run: str, spend: SpendSelector) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    return counted(frame.loc[frame["run"] == run], spend).sort_values(["seed", "round"])
+    rows = frame.loc[frame["run"] == run]
+    for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
+        rows = rows.loc[rows[column] == value]
+    return rows.sort_values(["seed", "round"])
 
 
 def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:

@@ -12,14 +12,6 @@ def config_of(frame: pd.DataFrame, run: str) -> dict[str, Any]:
     return json.loads(frame.loc[frame["run"] == run, "config"].iloc[0])
 
 
-def config_value(config: str, path: str) -> Any:
-    """Return what a dotted path finds in a run's config; nothing there is the empty string."""
-    value = json.loads(config)
-    for key in path.split("."):
-        value = value.get(key, "") if isinstance(value, dict) else ""
-    return value
-
-
 def flattened(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
     """Return dotted path -> value, as text."""
     found = {}

@@ -11,24 +11,10 @@ from fedpriv.report.notes import accountings, footnotes, stand_ins
 from fedpriv.report.reading import present
 from fedpriv.report.render import Table
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, Number, as_frame, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
 
-COLUMNS = [
-    "table",
-    "row",
-    "column",
-    "source",
-    "quantity",
-    "value",
-    "low",
-    "high",
-    "seeds",
-    "status",
-    "run",
-    "clients",
-    *SPEND_COLUMNS,
-    *MEANING,
-]
+KEY = ["table", "row", "column", "source", "quantity"]
+COLUMNS = [*KEY, *STATISTIC, "status", "run", "clients", *SPEND_COLUMNS, *MEANING]
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 
@@ -96,7 +82,9 @@ def text(declared: AccuracyTable, number: Number) -> str:
         return numbers.rounds(found)
     epsilon = numbers.epsilon(found) if measured else f"{found:g}"
     in_heading = number["delta"] == deltas(declared)[number["level"]]
-    return epsilon if in_heading else numbers.pair(epsilon, numbers.delta(number["delta"]))
+    return (
+        epsilon if in_heading or epsilon == numbers.NONE else f"({epsilon}, {numbers.delta(number['delta'])})"
+    )
 
 
 def digits(declared: AccuracyTable) -> int:
@@ -118,19 +106,17 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     found: dict[str, list[str]] = {}
     for name, column in declared.columns.items():
         means = {level: stated(lines, name, level, spend) for level, spend in column.by_unit().items()}
-        both = ", ".join(f"{level} ε ({words})" for level, words in means.items())
-        said = (
-            f"before ε ({means['']}) exceeds the published budget, and the ε spent by then."
-            if "" in means
-            else f"before any ε exceeds its budget, and the ε spent by then: {both}."
-        )
+        if "" in means:
+            said = f"before ε ({means['']}) exceeds the published budget, and the ε spent by then."
+        else:
+            both = ", ".join(f"{level} ε ({words})" for level, words in means.items())
+            said = f"before any ε exceeds its budget, and the ε spent by then: {both}."
         if means:
             found.setdefault(said, []).append(column.label)
     if not found:
         return [AT_END]
-    notes = [
-        f"{'; '.join(labels)}: read at the last evaluated round {said}" for said, labels in found.items()
-    ]
+    read = "read at the last evaluated round"
+    notes = [f"{'; '.join(labels)}: {read} {said}" for said, labels in found.items()]
     runs = "Every other column is a run of its own."
     if all(row.run for row in declared.rows):
         labels = " and ".join(column.label for column in declared.columns.values())
@@ -146,12 +132,11 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
 
 def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
     """Return a spend with what the ledgers of a column's runs say it means."""
-    wanted = "epsilon", column, level
-    there = [line for line in lines if place(line) == wanted and "kind" in line]
-    words = [
-        ", ".join(sorted({line[name] for line in there})) for name in ("unit", "relation", "sampling_law")
-    ]
-    meant = "; unit {}, neighbours by {}, {} sampling".format(*words) if there else ""
+    there = [line for line in lines if place(line) == ("epsilon", column, level) and "kind" in line]
+    meant = ""
+    if there:
+        unit, relation, law = (", ".join(sorted({line[name] for line in there})) for name in MEANING[:3])
+        meant = f"; unit {unit}, neighbours by {relation}, {law} sampling"
     unmet = "" if all(line["assumptions_met"] for line in there) else ", its assumptions not met"
     return f"{spend}; {spend.kind}{unmet}{meant}"
 

@@ -1,6 +1,6 @@
 """The numbers of a table of accuracies: what is published and what was measured, of every cell."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -30,10 +30,9 @@ def words(budget: EpsilonBudget) -> Number:
     return spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {})
 
 
-def shared(found: Iterable[Number]) -> Number:
+def shared(found: Sequence[Number]) -> Number:
     """Return what an accuracy is read within, where that is one ε; several have lines of their own."""
-    lines = list(found)
-    return lines[0] if len(lines) == 1 else {}
+    return found[0] if len(found) == 1 else {}
 
 
 def published(row: Row, cell: Cell) -> Iterator[Number]:
@@ -41,9 +40,10 @@ def published(row: Row, cell: Cell) -> Iterator[Number]:
     if cell.published is None:
         return
     key = {"source": "published", "clients": row.clients}
-    yield key | shared(map(words, cell.within)) | {"quantity": "accuracy", "value": cell.published}
-    for budget in cell.within:
-        known = key | words(budget) | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
+    within = [words(budget) for budget in cell.within]
+    yield key | shared(within) | {"quantity": "accuracy", "value": cell.published}
+    for budget, meant in zip(cell.within, within, strict=True):
+        known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
         yield known | {"quantity": "epsilon", "value": budget.epsilon}
         yield known | {"quantity": "delta", "value": budget.delta}
 
@@ -51,27 +51,22 @@ def published(row: Row, cell: Cell) -> Iterator[Number]:
 def reproduced(frame: pd.DataFrame, cell: Cell) -> Iterator[Number]:
     """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
     key = {"source": "reproduced", "run": cell.run}
+    ledgers = [spent(frame, cell.run, budget.spend) for budget in cell.within]
+    within = [words(budget) | meaning(rows) for budget, rows in zip(cell.within, ledgers, strict=True)]
     if not present(frame, cell.run):
-        yield key | shared(map(words, cell.within)) | {"quantity": "accuracy", "status": "not run"}
+        yield key | shared(within) | {"quantity": "accuracy", "status": "not run"}
         return
     read = reading(frame, cell)
-    ledgers = [(budget, spent(frame, cell.run, budget.spend)) for budget in cell.within]
     key["clients"] = frame.loc[frame["run"] == cell.run, "population"].iloc[0]
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
-    if any(rows.empty for _, rows in ledgers):
+    if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"
     for quantity in ("accuracy", "round"):
-        within = shared(words(budget) | meaning(rows) for budget, rows in ledgers)
-        yield key | within | {"quantity": quantity, "sample": read[quantity]}
-    for budget, rows in ledgers:
+        yield key | shared(within) | {"quantity": quantity, "sample": read[quantity]}
+    for budget, rows, meant in zip(cell.within, ledgers, within, strict=True):
         epsilons = epsilon_at(frame, cell.run, budget.spend, read["round"])
         delta = rows["delta"].iloc[0] if len(rows) else budget.delta
-        known = (
-            key
-            | words(budget)
-            | meaning(rows)
-            | {"level": budget.unit, "spend": budget.spend, "delta": delta}
-        )
+        known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": delta}
         yield known | {"quantity": "epsilon", "sample": epsilons}
         yield known | {"quantity": "delta", "sample": epsilons * 0 + delta}
         yield known | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)}

@@ -10,10 +10,13 @@ import pandas as pd
 from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import RunColumn, RunsTable
 from fedpriv.report import numbers
-from fedpriv.report.reading import MEASURES, WIDTH, epsilon_at, fact, numbers_sent, spent, within
+from fedpriv.report.reading import MEASURES, WIDTH, at_end, epsilon_at, fact, numbers_sent, spent, within
 
 Read = Callable[[pd.DataFrame, str], pd.Series]  # of a run, by seed
 Show = Callable[[Iterable[float]], str]
+
+ACCURACY, SENT = "Accuracy (%)", "Sent by a client a round"
+LAST, BEST = "last round", "best round of drawn clients"
 
 
 class Column(NamedTuple):
@@ -36,9 +39,12 @@ Columns = Callable[[RunColumn, RunsTable], list[Column]]
 
 def number(group: str, label: str, read: Read, show: Show) -> Columns:
     """Return the function that makes a column of a number, under these headings or those declared."""
-    return lambda declared, _: [
-        Column(declared.group or group, declared.label or label, declared.name, read, show)
-    ]
+
+    def columns(declared: RunColumn, _: RunsTable) -> list[Column]:
+        headings = declared.group or group, declared.label or label
+        return [Column(*headings, declared.name, read, show, declared.spend)]
+
+    return columns
 
 
 def trace(group: str, label: str, name: str, show: Show) -> Columns:
@@ -49,22 +55,19 @@ def trace(group: str, label: str, name: str, show: Show) -> Columns:
 def accuracy(measure: Measure, label: str) -> Columns:
     """Return the same for the accuracy under one measure."""
     return number(
-        "Accuracy (%)", label, lambda frame, run: MEASURES[measure](frame, run)["accuracy"], numbers.percent
+        ACCURACY, label, lambda frame, run: MEASURES[measure](frame, run)["accuracy"], numbers.percent
     )
 
 
-def epsilon(declared: RunColumn, _: RunsTable) -> list[Column]:
+def epsilon(declared: RunColumn, table: RunsTable) -> list[Column]:
     """Return the column of an ε after the last round; a ledger that does not hold it has a dash."""
     spend = declared.spend
     assert spend
 
     def read(frame: pd.DataFrame, run: str) -> pd.Series:
-        there = len(spent(frame, run, spend)) > 0
-        return epsilon_at(frame, run, spend) if there else pd.Series([float("nan")])
+        return epsilon_at(frame, run, spend) if len(spent(frame, run, spend)) else pd.Series([np.nan])
 
-    return [
-        Column(declared.group or "ε", declared.label or str(spend), "epsilon", read, numbers.epsilon, spend)
-    ]
+    return number("ε", str(spend), read, numbers.epsilon)(declared, table)
 
 
 def reading_within(declared: RunColumn, name: str) -> Read:
@@ -74,22 +77,19 @@ def reading_within(declared: RunColumn, name: str) -> Read:
     return lambda frame, run: within(frame, run, budget)[name]
 
 
-def accuracy_within(declared: RunColumn, _: RunsTable) -> list[Column]:
+def accuracy_within(declared: RunColumn, table: RunsTable) -> list[Column]:
     """Return the column of accuracies within a budget."""
-    read = reading_within(declared, "accuracy")
-    return [Column("Accuracy (%)", declared.label, "accuracy_within", read, numbers.percent, declared.spend)]
+    return number(ACCURACY, "", reading_within(declared, "accuracy"), numbers.percent)(declared, table)
 
 
 def rounds(_: RunColumn, table: RunsTable) -> list[Column]:
     """Return the columns of the rounds at which accuracies within budgets, and the last ones, are read."""
-    found = []
+    found: list[tuple[str, Read]] = []
     for one in table.columns:
         if one.name == "accuracy_within":
             found.append((one.label, reading_within(one, "round")))
         elif one.name == "accuracy_last":
-            found.append(
-                (one.label or "last round", lambda frame, run: MEASURES["last"](frame, run)["round"])
-            )
+            found.append((one.label or LAST, lambda frame, run: at_end(frame, run)["round"]))
     return [Column("Read at round", label, "round", read, numbers.rounds) for label, read in found]
 
 
@@ -101,14 +101,19 @@ def gain(measure: Measure, label: str) -> Columns:
             of, over = (MEASURES[measure](frame, one)["accuracy"] for one in (run, table.reference))
             return (of - over).dropna()
 
-        return [Column("Difference (points)", declared.label or label, declared.name, read, numbers.percent)]
+        return number("Difference (points)", label, read, numbers.percent)(declared, table)
 
     return columns
 
 
+def float32_bytes(frame: pd.DataFrame, run: str) -> pd.Series:
+    """Return by seed the bytes of an upload's numbers in float32."""
+    return WIDTH * numbers_sent(frame, run)
+
+
 def times_smaller(frame: pd.DataFrame, run: str) -> pd.Series:
-    """Return by seed how many times smaller an upload is than the same numbers in float32."""
-    return WIDTH * numbers_sent(frame, run) / fact(frame, run, "upload_bytes")
+    """Return by seed how many times smaller an upload is than that."""
+    return float32_bytes(frame, run) / fact(frame, run, "upload_bytes")
 
 
 def times(values: Iterable[float]) -> str:
@@ -116,8 +121,6 @@ def times(values: Iterable[float]) -> str:
     return f"{numbers.with_interval(numbers.interval(values), 1)}×"
 
 
-LAST, BEST = "last round", "best round of drawn clients"
-SENT = "Sent by a client a round"
 COLUMNS: dict[str, Columns] = {
     "accuracy_last": accuracy("last", LAST),
     "accuracy_best_drawn": accuracy("best_drawn", BEST),
@@ -131,8 +134,6 @@ COLUMNS: dict[str, Columns] = {
     "numbers_sent": number(SENT, "numbers", numbers_sent, numbers.whole),
     "clear_values": trace(SENT, "in the clear", "clear_values", numbers.whole),
     "upload_bytes": trace(SENT, "bytes", "upload_bytes", numbers.whole),
-    "float32_bytes": number(
-        SENT, "bytes in float32", lambda frame, run: WIDTH * numbers_sent(frame, run), numbers.whole
-    ),
+    "float32_bytes": number(SENT, "bytes in float32", float32_bytes, numbers.whole),
     "times_smaller": number(SENT, "smaller than float32", times_smaller, times),
 }

@@ -1,6 +1,7 @@
 """The (ε, δ) on the label of NbAFL, and what they would be if its sensitivity were right."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -61,13 +62,8 @@ def if_right(frame: pd.DataFrame, run: str) -> pd.Series:
     deltas = rows.loc[rows["accounting"] == "upload", "delta"]
     if deltas.empty:
         return pd.Series(np.nan, index=last.index)
-    plan = {
-        "sampling_rate": 1,
-        "noise_multiplier": multiplier,
-        "delta": float(deltas.iloc[0]),
-        "accountant": "pld",
-    }
-    return last.map({rounds: composed(rounds=rounds, **plan).epsilon for rounds in set(last)})
+    of = partial(composed, sampling_rate=1, noise_multiplier=multiplier, delta=float(deltas.iloc[0]))
+    return last.map({rounds: of(rounds=rounds, accountant="pld").epsilon for rounds in set(last)})
 
 
 LABEL, STD = "On the label", "Noise, std"

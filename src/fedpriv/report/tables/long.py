@@ -14,7 +14,8 @@ from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report.numbers import interval
 
 Number = dict[str, Any]
-MEANING = ("unit", "relation", "sampling_law", "kind", "assumptions_met")
+STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
+MEANING = ("unit", "relation", "sampling_law", "kind", "assumptions_met")  # of an ε, beside its spend
 
 
 def spend_words(spend: SpendSelector) -> Number:
@@ -22,9 +23,9 @@ def spend_words(spend: SpendSelector) -> Number:
     return dict(zip(SPEND_COLUMNS, spend.key, strict=True))
 
 
-def meaning(rows: pd.DataFrame) -> Number:
-    """Return for whom and against whom the ε in `rows` of a ledger holds; of no rows, nothing."""
-    return {name: rows.iloc[0][name] for name in MEANING if len(rows)}
+def meaning(rows: pd.DataFrame, *more: str) -> Number:
+    """Return for whom and against whom the ε in `rows` of a ledger holds, and `more`; of no rows, nothing."""
+    return {name: rows[name].iloc[0] for name in (*MEANING, *more) if len(rows)}
 
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
@@ -39,7 +40,7 @@ def over_seeds(line: Number) -> Number:
     values = np.asarray(line["sample"], dtype=float)
     gone = {"status": "diverged"} if np.isneginf(values).any() else {}
     found = interval(np.where(np.isneginf(values), np.nan, values))
-    return dict(zip(("value", "low", "high", "seeds"), found, strict=True)) | gone
+    return dict(zip(STATISTIC, found, strict=True)) | gone
 
 
 def as_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:

@@ -15,23 +15,10 @@ from fedpriv.report.render import Table
 from fedpriv.report.settings import config_of, differing, flattened
 from fedpriv.report.tables import columns, labels
 from fedpriv.report.tables.columns import Column
-from fedpriv.report.tables.long import MEANING, Number, as_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
 
 READINGS = columns.COLUMNS | labels.COLUMNS
-COLUMNS = [
-    "table",
-    "row",
-    "run",
-    "column",
-    "quantity",
-    "value",
-    "low",
-    "high",
-    "seeds",
-    "delta",
-    *SPEND_COLUMNS,
-    *MEANING,
-]
+COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
 HOW_READ = (
     "Accuracy, last round: of all clients. Best round of drawn clients: as the released code prints it; the "
     "test split itself chooses the round. Where all clients hold the server's weights, both are of these."
@@ -104,9 +91,7 @@ def number_of(frame: pd.DataFrame, line: Line, column: Column) -> Number:
     found: Number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
     found["sample"] = column.read(frame, line.run)
     if column.spend:
-        rows = spent(frame, line.run, column.spend)
-        found |= spend_words(column.spend) | meaning(rows)
-        found |= {"delta": rows["delta"].iloc[0]} if len(rows) else {}
+        found |= spend_words(column.spend) | meaning(spent(frame, line.run, column.spend), "delta")
     return found
 
 
@@ -118,15 +103,14 @@ def first_number(found: Sequence[Number]) -> float:
 def how_counted(columns: Iterable[Column], found: Sequence[Number]) -> Iterator[str]:
     """Yield the notes that say at which δ, for whom and against whom the ε of the columns are counted."""
     said: dict[str, list[str]] = {}
-    epsilons = [(column, column.spend) for column in columns if column.quantity == "epsilon" and column.spend]
-    for column, spend in epsilons:
-        there = [line for line in found if line["column"] == column.name and "unit" in line]
-        if there:
+    epsilons = [column for column in columns if column.quantity == "epsilon"]
+    for column in epsilons:
+        if there := [line for line in found if line["column"] == column.name and "unit" in line]:
             deltas = ", ".join(map(numbers.delta, sorted({line["delta"] for line in there})))
             meant = f"unit {there[0]['unit']}, neighbours by {there[0]['relation']}, δ = {deltas}"
-            said.setdefault(meant, []).append(f"{column.label} ({spend})")
+            said.setdefault(meant, []).append(f"{column.label} ({column.spend})")
     yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in said.items())
-    yield from accountings([spend for _, spend in epsilons])
+    yield from accountings(column.spend for column in epsilons if column.spend)
 
 
 def how_compared(declared: RunsTable, chosen: Sequence[Line]) -> Iterator[str]:

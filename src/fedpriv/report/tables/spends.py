@@ -14,22 +14,9 @@ from fedpriv.report.reading import epsilon_at, spent
 from fedpriv.report.render import Table
 from fedpriv.report.tables.accuracy import deltas, how_read, run_notes, runs_of
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, Number, as_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
 
-COLUMNS = [
-    "table",
-    "row",
-    "column",
-    "quantity",
-    "value",
-    "low",
-    "high",
-    "seeds",
-    "run",
-    "delta",
-    *SPEND_COLUMNS,
-    *MEANING,
-]
+COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, "run", "delta", *SPEND_COLUMNS, *MEANING]
 CELLS = "Cells: ε, and in brackets the accuracy (%) that it leaves to a membership guess from a flat prior."
 MATCHING = (
     "A fair comparison keeps the sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
@@ -51,15 +38,10 @@ def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table
         | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
         for spend in spends
     ]
+    title = titled(declared) + stand_ins(runs_of(frame, of))
     long = tidy(name, COLUMNS, [line for lines in found for some in lines.values() for line in some])
-    notes = [CELLS, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(frame, of)]
-    return Table(
-        name,
-        titled(declared) + stand_ins(runs_of(frame, of)),
-        long,
-        as_frame(shown),
-        list(dict.fromkeys(notes)),
-    )
+    notes = dict.fromkeys([CELLS, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(frame, of)])
+    return Table(name, title, long, as_frame(shown), list(notes))
 
 
 def spend_numbers(frame: pd.DataFrame, place: Number, spend: SpendSelector) -> list[Number]:
@@ -69,7 +51,7 @@ def spend_numbers(frame: pd.DataFrame, place: Number, spend: SpendSelector) -> l
         return []
     epsilons = epsilon_at(frame, place["run"], spend, place["sample"])
     key = {name: place[name] for name in ("row", "column", "run")}
-    key |= {"delta": rows["delta"].iloc[0]} | spend_words(spend) | meaning(rows)
+    key |= spend_words(spend) | meaning(rows, "delta")
     return [
         key | {"quantity": "epsilon", "sample": epsilons},
         key | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)},
@@ -78,26 +60,17 @@ def spend_numbers(frame: pd.DataFrame, place: Number, spend: SpendSelector) -> l
 
 def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
     """Return what is said of a spend before its numbers; at both levels, whose ε it is at which δ as well."""
-    lines = [line for line in lines if line["unit"] != "none"]
-
-    def listed(words: Sequence[str], sign: str = ", ") -> str:
-        return sign.join(words) or numbers.NONE
-
-    relations = sorted({line["relation"] for line in lines})
-    header = {
-        ("", "ε counted by"): str(spend),
-        ("", "Kind"): spend.kind,
-        ("", "Neighbours"): listed(relations),
+    found = {
+        name: sorted({line[name] for line in lines if line["unit"] != "none"})
+        for name in ("relation", "unit", "delta", "assumptions_met")
     }
-    if not both:
-        return header
-    deltas = sorted({line["delta"] for line in lines}, reverse=True)
-    met = sorted({line["assumptions_met"] for line in lines})
-    return header | {
-        ("", "Unit"): listed(sorted({line["unit"] for line in lines})),
-        ("", "δ"): listed([numbers.delta(delta) for delta in deltas]),
-        ("", "Assumptions"): listed(["met" if one else "not met" for one in met], " and "),
-    }
+    header = {"ε counted by": str(spend), "Kind": spend.kind, "Neighbours": ", ".join(found["relation"])}
+    if both:
+        met = ["met" if one else "not met" for one in found["assumptions_met"]]
+        header["Unit"] = ", ".join(found["unit"])
+        header["δ"] = ", ".join(map(numbers.delta, reversed(found["delta"])))
+        header["Assumptions"] = " and ".join(met)
+    return {("", name): words or numbers.NONE for name, words in header.items()}
 
 
 def group(frame: pd.DataFrame, place: Number) -> str:
@@ -110,8 +83,6 @@ def group(frame: pd.DataFrame, place: Number) -> str:
 
 def cell(lines: Sequence[Number]) -> str:
     """Return ε and what it leaves to an attacker."""
-    epsilons = lines[0]["sample"] if lines else []
-    text = numbers.epsilon(epsilons)
-    if text == numbers.NONE:
-        return text
+    if not lines or (text := numbers.epsilon(lines[0]["sample"])) == numbers.NONE:
+        return numbers.NONE
     return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"
