@@ -1,6 +1,6 @@
 """Values read from YAML: immutable, no unknown keys, chosen by name from plain dicts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import or_
 from reprlib import Repr
@@ -28,6 +28,27 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def choice_error(where: str, found: Iterable[str], allowed: str) -> PydanticCustomError:
+    """Return the error that says what was found at `where` and what is allowed there."""
+    return PydanticCustomError(
+        "choice",
+        "{where}: found {found}, allowed: {allowed}",
+        {"where": where, "found": ", ".join(found) or "nothing", "allowed": allowed},
+    )
+
+
+def alone(key: str, written: Any) -> BeforeValidator:
+    """Return the validator that reads what stands alone, without any key, as `{key: VALUE}`.
+
+    `written` is the type of both forms, for JSON schemas.
+    """
+
+    def build(value: Any) -> Any:
+        return value if isinstance(value, dict | Frozen) else {key: value}
+
+    return BeforeValidator(build, json_schema_input_type=written)
+
+
 def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> BeforeValidator:
     """Return the validator that reads `{key: NAME, ...}` as the registry's class of that name."""
 
@@ -40,12 +61,7 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
         found = found if isinstance(found, str) else short_repr(found)
         kind = registry.get(found)
         if kind is None:
-            allowed = ", ".join(sorted(registry))
-            raise PydanticCustomError(
-                "choice",
-                "{key}: found {found}, allowed: {allowed}",
-                {"key": key, "found": found, "allowed": allowed},
-            )
+            raise choice_error(key, [found], ", ".join(sorted(registry)))
         return kind.model_validate(value)
 
     names = Annotated[str, WithJsonSchema({"enum": [*registry]})]

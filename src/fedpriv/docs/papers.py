@@ -7,6 +7,7 @@ import pandas as pd
 
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import built
+from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import papers_in
 
@@ -57,9 +58,7 @@ def page(root: Path, paper: Paper) -> str:
 def theirs(paper: Paper) -> list[str]:
     """Return the places in the paper that are re-run, once each."""
     declared = [*paper.tables.values(), *paper.figures.values()]
-    return list(
-        dict.fromkeys(one.place for one in declared if one.place and not one.place.startswith("ours"))
-    )
+    return list(dict.fromkeys(one.theirs for one in declared if one.theirs))
 
 
 def found(root: Path, paper: Paper) -> list[Path]:
@@ -79,7 +78,7 @@ def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     for name in built(paper.figures, plan, paper.paper):
         path = results / "figures" / f"{name}.png"
         if path.exists():
-            title = paper.figures[name].titled
+            title = titled(paper.figures[name])
             yield f"### {title}"
             yield f"![{title}]({link(root, path)})"
     if (results / "claims.md").exists():

@@ -60,15 +60,10 @@ def mirror(name: str, place: str) -> Finding:
         said = f"does not answer ({type(error).__name__}); the next source is asked instead"
         return Finding(name, "to do", f"{source.shown(place)}: {said}")
     if not found:
-        wanted = f"{expected_names()}, each in a folder of that name"
+        wanted = f"{', '.join(dict(expected()))}, each in a folder of that name"
         return Finding(name, "to do", f"{source.shown(place)}: holds nothing that is looked for: {wanted}")
     said = ", ".join(dataset + part for dataset, part in found.items())
     return Finding(name, "to do" if any(found.values()) else "ok", f"{source.shown(place)}: {said}")
-
-
-def expected_names() -> str:
-    """Return the names of the datasets that a mirror can hold, for a message."""
-    return ", ".join(name for name, _ in expected())
 
 
 def findings() -> list[Finding]:

@@ -4,44 +4,44 @@ A cell answers three questions: which run is read, within which ε, and what acc
 knows the runs that it reads, so that a misspelt run is an error before anything is computed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Frozen, alone, choice_error
 from fedpriv.paper.spends import Accuracy, Delta, SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
+RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 Unit = Literal["client", "instance"]
 
 
-def choice_error(where: str, found: Iterable[str], allowed: str) -> PydanticCustomError:
-    """Return the error that says what was found at `where` and what is allowed there."""
-    return PydanticCustomError(
-        "choice",
-        "{where}: found {found}, allowed: {allowed}",
-        {"where": where, "found": ", ".join(found) or "nothing", "allowed": allowed},
-    )
-
-
-class TableSpec(Frozen):
-    """What every table says of itself."""
+class Rendered(Frozen):
+    """What every table and every figure says of itself."""
 
     kind: str
     title: str
     place: str = ""
+
+    @property
+    def theirs(self) -> str:
+        """Return the place in the paper that it stands for; empty where it is ours."""
+        return "" if self.place.startswith("ours") else self.place
 
     def runs(self) -> Iterator[str]:
         """Return the names of the runs that it reads."""
         raise NotImplementedError
 
 
-def titled(declared: TableSpec) -> str:
-    """Return the title, after the place in the paper that the table stands for."""
-    theirs = declared.place and not declared.place.startswith("ours")
-    return f"{declared.place}. {declared.title}" if theirs else declared.title
+class TableSpec(Rendered):
+    """A table of any kind."""
+
+
+def titled(declared: Rendered) -> str:
+    """Return the title, after the place in the paper that the table or figure stands for."""
+    place = declared.theirs
+    return f"{place[0].upper()}{place[1:]}. {declared.title}" if place else declared.title
 
 
 class EpsilonBudget(NamedTuple):
@@ -57,8 +57,8 @@ class Cell(NamedTuple):
     """A run, read at its last evaluated round within all budgets; without any, at the last evaluated one."""
 
     run: str
-    within: tuple[EpsilonBudget, ...]
-    published: float | None  # accuracy; None: no such number in the paper
+    within: tuple[EpsilonBudget, ...] = ()
+    published: float | None = None  # accuracy; None: no such number in the paper
 
     @property
     def budgets(self) -> list[tuple[SpendSelector, float]]:
@@ -87,12 +87,7 @@ class Published(Frozen):
     delta: Delta | None = None
 
 
-def _alone(value: Any) -> Any:
-    """Read a number alone as an accuracy."""
-    return value if isinstance(value, dict | Published) else {"accuracy": value}
-
-
-PublishedCell = Annotated[Published, BeforeValidator(_alone, json_schema_input_type=Accuracy | Published)]
+PublishedCell = Annotated[Published, alone("accuracy", Accuracy | Published)]
 
 
 class Column(Frozen):
@@ -139,8 +134,8 @@ class Row(Frozen):
         return self.label or f"N = {self.clients:,}"
 
     def private_runs(self) -> Mapping[str, str]:
-        """Return the private run of every column; under the empty name, the one run of all of them."""
-        return self.runs or dict.fromkeys(("", *self.published), self.run)
+        """Return the private run of every column; if there is one for all of them, as `RUN` too."""
+        return self.runs or dict.fromkeys((RUN, *self.published), self.run)
 
 
 class AccuracyTable(TableSpec):
@@ -186,7 +181,7 @@ class AccuracyTable(TableSpec):
     def cell(self, row: Row, name: str) -> Cell:
         """Return the cell of column `name`."""
         if name == BASELINE and row.baseline:
-            return Cell(row.baseline.run, (), row.baseline.accuracy)
+            return Cell(row.baseline.run, published=row.baseline.accuracy)
         printed = row.published.get(name)
         budgets: dict[str, Any] = {**row.budgets, "": printed}
         within = tuple(

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
 from fedpriv.errors import BadInput, require_known
-from fedpriv.frozen import Frozen
-from fedpriv.paper.cells import AccuracyTable, Cell, Row, choice_error
-from fedpriv.paper.quantities import COLUMN, PRINTED, PRIVATE, RUN, Compared, Number, Quantity
+from fedpriv.frozen import Frozen, choice_error
+from fedpriv.paper.cells import AccuracyTable, Cell, Row
+from fedpriv.paper.quantities import COLUMN, PRINTED, PRIVATE, Compared, Number, Quantity
 
 
 class Case(NamedTuple):
@@ -82,7 +82,7 @@ class Check(Frozen):
         """Yield the cases, in the order in which they are declared."""
         for case in self.cases:
             runs = {key: run for key, run in case.items() if isinstance(run, str)}
-            cells = {name: Cell(run, (), None) for name, run in runs.items() if name != "label"}
+            cells = {name: Cell(run) for name, run in runs.items() if name != "label"}
             numbers = {key: value for key, value in case.items() if not isinstance(value, str)}
             yield Case(runs["label"], cells, cells, numbers)
         chosen = self.rows(tables)
@@ -114,7 +114,7 @@ class Check(Frozen):
             require_known(f"{where}: column of {name}", self.names(COLUMN), tables[name].labels)
         for table, row in [*self.rows(tables), *every_row(self.elsewhere, tables)]:
             printed = [name for name in table.labels if table.cell(row, name).published is not None]
-            for kind, allowed in ((PRIVATE, private(row)), (PRINTED, printed)):
+            for kind, allowed in ((PRIVATE, row.private_runs()), (PRINTED, printed)):
                 require_known(f"{where}: {cited(table, row)}: {kind}", self.names(kind), allowed)
         for case in self.judged(tables):
             require_known(f"{where}: runs", self.that.runs(case.that) + self.other.runs(case.other), runs)
@@ -127,13 +127,8 @@ def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list
 
 def cells_of(table: AccuracyTable, row: Row) -> dict[str, Cell]:
     """Return what names stand for in a row: cells of its columns, and its private run if it has one only."""
-    runs = {name: Cell(run, (), None) for name, run in private(row).items()}
+    runs = {name: Cell(run) for name, run in row.private_runs().items()}
     return runs | {name: table.cell(row, name) for name in table.labels}
-
-
-def private(row: Row) -> dict[str, str]:
-    """Return the private runs of a row by what they are called."""
-    return {column or RUN: run for column, run in row.private_runs().items()}
 
 
 def cited(table: AccuracyTable, row: Row) -> str:

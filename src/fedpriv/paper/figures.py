@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PositiveFloat, model_validator
 
-from fedpriv.frozen import Frozen
-from fedpriv.paper.cells import choice_error
+from fedpriv.frozen import Frozen, alone, choice_error
+from fedpriv.paper.cells import Rendered
 from fedpriv.paper.spends import Accuracy, SpendInWords, SpendSelector
 
 
@@ -41,25 +41,14 @@ class Part(NamedTuple):
         return [*self.curves, *(curve for curve, _ in self.budgets)]
 
 
-class FigureSpec(Frozen):
-    """What every figure says of itself."""
-
-    kind: str
-    title: str
-    place: str = ""
-
-    @property
-    def titled(self) -> str:
-        """Return the title, after the place in the paper that the figure stands for."""
-        theirs = self.place and not self.place.startswith("ours")
-        return f"{self.place[0].upper()}{self.place[1:]}. {self.title}" if theirs else self.title
+class FigureSpec(Rendered):
+    """A figure of any kind."""
 
     def parts(self) -> list[Part]:
         """Return its panels, from left to right."""
         raise NotImplementedError
 
     def runs(self) -> Iterator[str]:
-        """Return the names of the runs that it draws."""
         return (curve.run for part in self.parts() for curve in part.read)
 
 
@@ -101,12 +90,7 @@ class Panel(Frozen):
     budgets: dict[str, PositiveFloat] = {}  # one of the figure's -> the ε at which it is spent, drawn down
 
 
-def _titled(value: Any) -> Any:
-    """Read a title as the panel that has nothing else."""
-    return {"title": value} if isinstance(value, str) else value
-
-
-Titled = Annotated[Panel, BeforeValidator(_titled, json_schema_input_type=str | Panel)]
+Titled = Annotated[Panel, alone("title", str | Panel)]
 
 
 class Budget(Frozen):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, product
 from typing import Annotated, Any
@@ -102,10 +103,7 @@ def laid(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -
                 f"{where}: {key}: found {short_repr(found)} in part {left} and {short_repr(other)} in part "
                 f"{right}, allowed: one value in all parts that are used together"
             )
-    below: dict[str, Any] = {}
-    for name in uses:
-        below = merge(below, parts[name])
-    return merge(below, one.model_extra or {})
+    return reduce(merge, [*(parts[name] for name in uses), one.model_extra or {}], {})
 
 
 def conflicts(left: Any, right: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:

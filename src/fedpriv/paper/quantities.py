@@ -11,11 +11,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PositiveFloat, SerializeAsAny
 
-from fedpriv.frozen import Frozen, short_repr
-from fedpriv.paper.cells import Cell, choice_error
+from fedpriv.frozen import Frozen, choice_error, short_repr
+from fedpriv.paper.cells import RUN, Cell
 from fedpriv.paper.spends import Measure, SpendInWords, SpendSelector
 
-RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 # What a name must be, in a table; in a case it is that of a run.
 COLUMN, PRIVATE, PRINTED = "column", "column with a private run", "column with a published accuracy"
 Name = Annotated[str, COLUMN]

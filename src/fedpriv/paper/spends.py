@@ -3,9 +3,8 @@
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
 
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Frozen, choice_error
 
 Accountant = Literal["moments", "rdp", "pld", "bayesian", "rdp_tight", "exact", "theorem"]
 Composition = Literal["product", "hoelder", "panel"]
@@ -61,31 +60,14 @@ class SpendSelector(Frozen):
 
     @model_validator(mode="after")
     def _complete(self) -> "SpendSelector":
-        wanted = (
-            ("composition", "distance", "right_term") if self.accountant == "bayesian" else ("sensitivity",)
-        )
-        given = tuple(name for name in list(SPEND_COLUMNS)[1:-1] if getattr(self, name))
+        bayesian = self.accountant == "bayesian"
+        wanted = ["composition", "distance", "right_term"] if bayesian else ["sensitivity"]
+        given = [name for name in list(SPEND_COLUMNS)[1:-1] if getattr(self, name)]
         if given != wanted:
-            raise PydanticCustomError(
-                "choice",
-                "found {accountant} with {given}, allowed: {accountant} with {wanted}",
-                {
-                    "accountant": self.accountant,
-                    "given": " ".join(given) or "nothing",
-                    "wanted": " ".join(wanted),
-                },
-            )
+            raise choice_error(f"said of {self.accountant}", given, ", ".join(wanted))
         counted = OF_BITS.get(self.sensitivity, OF_NOISE)
         if self.sensitivity and self.accountant not in counted:
-            raise PydanticCustomError(
-                "choice",
-                "found {accountant} with sensitivity {sensitivity}, allowed: {sensitivity} with {counted}",
-                {
-                    "accountant": self.accountant,
-                    "sensitivity": self.sensitivity,
-                    "counted": "|".join(counted),
-                },
-            )
+            raise choice_error(f"sensitivity {self.sensitivity}", [self.accountant], ", ".join(counted))
         return self
 
     @property
@@ -113,15 +95,8 @@ def _from_words(value: Any) -> Any:
     for word in value.split():
         column = next((name for name, words in SPEND_COLUMNS.items() if word in words), None)
         if column is None or column in read:
-            raise PydanticCustomError(
-                "choice",
-                "spend: found {word} in '{value}', allowed: one of each of {allowed}",
-                {
-                    "word": word,
-                    "value": value,
-                    "allowed": "; ".join("|".join(words) for words in SPEND_COLUMNS.values()),
-                },
-            )
+            allowed = "; ".join("|".join(words) for words in SPEND_COLUMNS.values())
+            raise choice_error("spend", [f"{word} in '{value}'"], f"one of each of {allowed}")
         read[column] = word
     return read
 
@@ -129,8 +104,6 @@ def _from_words(value: Any) -> Any:
 SpendInWords = Annotated[
     SpendSelector, BeforeValidator(_from_words, json_schema_input_type=str | SpendSelector)
 ]
-
-
 Accuracy = Annotated[float, Field(ge=0, le=1)]
 Delta = Annotated[float, Field(gt=0, lt=1)]
 

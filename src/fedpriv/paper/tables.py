@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PositiveFloat, WithJsonSchema, model_validator
+from pydantic import Field, PositiveFloat, WithJsonSchema, model_validator
 
-from fedpriv.frozen import Frozen
-from fedpriv.paper.cells import AccuracyTable, TableSpec, choice_error
+from fedpriv.frozen import Frozen, alone, choice_error
+from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.spends import SpendInWords
 
 
@@ -60,12 +60,7 @@ class RunColumn(Frozen):
         return self
 
 
-def _named(value: Any) -> Any:
-    """Read a name alone as the column of that name."""
-    return {"name": value} if isinstance(value, str) else value
-
-
-ColumnChoice = Annotated[RunColumn, BeforeValidator(_named, json_schema_input_type=Quantity | RunColumn)]
+ColumnChoice = Annotated[RunColumn, alone("name", Quantity | RunColumn)]
 
 
 class RunsTable(TableSpec):

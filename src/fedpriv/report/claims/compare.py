@@ -90,16 +90,15 @@ def accuracies(paper: Path) -> list[Sequence[str]]:
 
 def published_and_reproduced(paper: Path) -> pd.DataFrame:
     """Return a line for every accuracy that the paper's tables print: published, reproduced, verdict."""
-    key = ["table", "row", "column"]
-    ours = [*key, "value", "low", "high", "seeds", "status"]
     tables = [read(path, ["table"]) for path in sorted((paper / "tables").glob("*.csv"))]
-    tables = [table for table in tables if "source" in table]
-    numbers = pd.concat(tables) if tables else pd.DataFrame(columns=[*ours, "source", "quantity"])
-    numbers = numbers.loc[numbers["quantity"] == "accuracy"]
-    published = numbers.loc[numbers["source"] == "published", [*key, "value"]]
-    reproduced = numbers.loc[numbers["source"] == "reproduced", ours]
-    both = published.rename(columns={"value": "published"}).merge(reproduced, on=key, sort=False)
-    both["seeds"] = both["seeds"].fillna(0)
+    tables = [table.loc[table["quantity"] == "accuracy"] for table in tables if "source" in table]
+    if not tables:
+        return pd.DataFrame()
+    key, found = ["table", "row", "column"], pd.concat(tables)
+    published = found.loc[found["source"] == "published", [*key, "value"]]
+    ours = found.loc[found["source"] == "reproduced", [*key, "value", "low", "high", "seeds", "status"]]
+    both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
+    both = both.fillna({"seeds": 0})
     return both.assign(verdict=[verdict(line) for line in both.to_dict("records")])
 
 

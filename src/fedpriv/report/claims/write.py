@@ -39,16 +39,10 @@ def claims_table(
     lines = [judge(claim, list(outcomes(frame, claim.check, rows))) for claim in claims]
     tidy = pd.DataFrame(lines, columns=COLUMNS)
     display = pd.DataFrame(
-        {
-            ("", "No."): [str(number) for number in range(1, len(lines) + 1)],
-            ("", "Claim"): tidy["claim"],
-            ("", "Place"): tidy["place"],
-            ("", "Verdict"): tidy["verdict"],
-            ("Cells", "in all"): tidy["cells"].astype(str),
-            ("Cells", "hold"): tidy["hold"].astype(str),
-            ("Cells", "lean"): tidy["lean"].astype(str),
-            ("Cells", "fail"): tidy["fail"].astype(str),
-        }
+        {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}
+        | {("", name.capitalize()): tidy[name] for name in ("claim", "place", "verdict")}
+        | {("Cells", "in all"): tidy["cells"].astype(str)}
+        | {("Cells", name): tidy[name].astype(str) for name in ("hold", "lean", "fail")}
     )
     details = [
         f"Tested: {line['test']}. Measured: {line['measured']}."

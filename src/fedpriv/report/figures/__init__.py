@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from fedpriv.files.atomic import writing
+from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.report.collect import load
 from fedpriv.report.figures import attacker, divergence, rounds, sweep
@@ -76,7 +77,7 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
     beside = len(parts) == 1 and len(entries) > MANY
     figure.set_size_inches(PAGE if beside or len(parts) > 1 else COLUMN, HEIGHT)
     used = frame.loc[frame["run"].isin(list(declared.runs()))]
-    title = figure.suptitle(declared.titled + stand_ins(used), x=0.01, ha="left", wrap=True)
+    title = figure.suptitle(titled(declared) + stand_ins(used), x=0.01, ha="left", wrap=True)
     above, below = title.get_window_extent().height, 0.0
     if beside:
         figure.legend(entries.values(), entries, loc="outside right center")

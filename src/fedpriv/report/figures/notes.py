@@ -6,6 +6,7 @@ from re import findall
 
 import pandas as pd
 
+from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import Curve, FigureSpec, Part
 from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
@@ -17,7 +18,7 @@ def markdown(frame: pd.DataFrame, declared: FigureSpec, caption: str, name: str)
     place = f"Place: {declared.place}." if declared.place else ""
     items = "\n".join(f"- {note}" for note in notes(frame, declared))
     picture = f"![{described(declared)}]({name}.png)"
-    return "\n\n".join(filter(None, (f"# {declared.titled}", picture, caption, place, items))) + "\n"
+    return "\n\n".join(filter(None, (f"# {titled(declared)}", picture, caption, place, items))) + "\n"
 
 
 def described(declared: FigureSpec) -> str:

@@ -13,7 +13,7 @@ import yaml
 
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.paper.cells import titled as table_title
+from fedpriv.paper.cells import titled
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import STANDING, VERDICTS
@@ -81,7 +81,7 @@ def table(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
     declared = TABLES[spec["kind"]].model_validate(spec)
     text = content(folder / f"tables/{name}.html").decode()
-    return {"name": name, "title": table_title(declared), "html": text}
+    return {"name": name, "title": titled(declared), "html": text}
 
 
 def figure(name: str, spec: Mapping[str, Any], folder: Path, frame: pd.DataFrame) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def figure(name: str, spec: Mapping[str, Any], folder: Path, frame: pd.DataFrame
     # The header of a PNG says its width in bytes 16 to 20.
     return {
         "name": name,
-        "title": declared.titled,
+        "title": titled(declared),
         "caption": caption(declared),
         "notes": notes(frame, declared),
         "alt": described(declared),
