@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from ipykernel.kernelspec import write_kernel_spec
 from nbclient import NotebookClient
-from report.made_runs import write_run
+from support.made_runs import write_run
 
 from fedpriv.account import calibrate
 from fedpriv.paper.paper import load_paper

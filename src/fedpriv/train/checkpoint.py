@@ -76,9 +76,11 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
             if metadata.get("identity") != identity:
                 return None
             book = json.loads(metadata["book"])
-            flat, velocity = (file.get_tensor(name).to(device) for name in ("flat", "velocity"))
+            # Copied: in the file they lie anywhere, and some kernels sum in another order where a tensor
+            # does not lie as torch lays it.
+            flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
             held = {
-                name.removeprefix(CLIENTS): file.get_tensor(name).to(device)
+                name.removeprefix(CLIENTS): file.get_tensor(name).clone().to(device)
                 for name in file.keys()  # noqa: SIM118 (no mapping: it cannot be iterated)
                 if name.startswith(CLIENTS)
             }
