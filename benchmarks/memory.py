@@ -18,9 +18,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import pandas as pd
-from support.child import ask
 from contenders import ours
 from laps import peak_mib
+from support.child import ask
 from workload import BNN, CLIENTS, SEED, W1, Workload
 
 from fedpriv import partition

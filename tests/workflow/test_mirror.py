@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from test_workflow import snakemake, write_config
+from support.workflow import snakemake, write_config
 
 from fedpriv.data import arrays
 

@@ -1,0 +1,76 @@
+"""Tables of runs that rank: the best within a budget first."""
+
+import pandas as pd
+import pytest
+from support.made_runs import write_run
+
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
+from fedpriv.paper.tables import RunsTable
+from fedpriv.report import numbers, render
+from fedpriv.report.collect import collect, load
+from fedpriv.report.tables.runs import runs_table
+
+RANKING = {
+    "title": "Search",
+    "match": "n100_*",
+    "keys": ["server.learning_rate", "no.such"],
+    "columns": [
+        {"name": "accuracy_within", "label": "DP", "spend": "moments C", "within": 6.0},
+        "accuracy_last",
+        "round",
+    ],
+    "best_first": True,
+}
+
+
+def lines(table: render.Table) -> list[dict]:
+    return render.flat(table.display).to_dict("records")
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Return a run without privacy and a private one, three seeds each."""
+    folder = tmp_path_factory.mktemp("search")
+    made = [("n100_none", "none", 0.97), ("n100_dp", "client_dp", 0.9)]
+    runs = [write_run(folder, run, seed, scheme=s, final=f) for run, s, f in made for seed in range(3)]
+    return load(collect(runs, folder / "runs.parquet"))
+
+
+def ranking_of(frame: pd.DataFrame, **changed: object) -> render.Table:
+    return runs_table(frame, RunsTable.model_validate(RANKING | changed), "search")
+
+
+def test_a_ranking_puts_the_best_within_the_first_budget_first_and_the_unaffordable_last(searched):
+    table = ranking_of(searched)
+    shown = lines(table)
+    assert [line["Run"] for line in shown] == ["n100_dp", "n100_none"]
+    assert [line["server.learning_rate"] for line in shown] == ["0.9", "0.97"]
+    assert shown[0]["Accuracy (%) DP"] == "45.1 ± 0.1" and shown[1]["Accuracy (%) DP"] == numbers.NONE
+    assert shown[1]["no.such"] == ""
+    assert (shown[0]["Read at round DP"], shown[0]["Read at round last round"]) == ("10", "20")
+    assert "DP: at the last evaluated round before ε (moments, sensitivity C) exceeds 6." in table.notes
+
+
+def test_a_ranking_without_budgets_goes_by_the_last_round(searched):
+    shown = lines(ranking_of(searched, columns=["accuracy_last", "round"]))
+    assert [line["Run"] for line in shown] == ["n100_none", "n100_dp"]
+
+
+def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
+    assert lines(ranking_of(searched, match="search_*")) == [{"Run": "not run: search_*"}]
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"columns": [{"name": "epsilon"}]}, "epsilon: found nothing, allowed: epsilon with spend"),
+        ({"columns": [{"name": "gamma", "spend": "moments C"}]}, "gamma with nothing"),
+        ({"columns": ["gain_last"]}, "found gain_last, allowed: these with a reference"),
+        ({"lines": [{"run": "half", "label": "a half"}]}, "allowed: lines, or match"),
+        ({"columns": ["magic"]}, "columns.0.name: found 'magic'"),
+    ],
+)
+def test_a_table_of_runs_that_does_not_fit_together_is_refused(changed, words):
+    with pytest.raises(BadInput, match=words):
+        parse(RunsTable.model_validate, RANKING | changed, "paper.yaml")

@@ -1,0 +1,97 @@
+"""A workflow of one tiny paper: what Snakemake plans, and what is written for it to read."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import yaml
+
+from support.tiny_paper import tiny_paper
+
+ROOT = Path(__file__).parents[2]
+PRESETS = ("demo", "laptop", "binary", "paper")
+PAPER = tiny_paper(
+    "tiny",
+    {
+        "plain": {"scheme": "none", "probe": {"clients": 0}},
+        "private": {
+            "scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": 2.0},
+            "probe": {"clients": 4, "panel": 4},
+        },
+        "unused": {"scheme": "none"},
+    },
+    defaults={
+        "dataset": "mnist",
+        "model": {"name": "cnn", "widths": [2, 2, 4]},
+        "partition": {"law": "iid", "clients": 10, "examples": 20},
+        "cohort": {"law": "poisson", "rate": 0.5},
+        "rounds": 2,
+        "account": {"delta": 1e-3},
+    },
+)
+PRESET = {
+    "preset": "test",
+    "papers": ["tiny"],
+    "seeds": 2,
+    "only": ["p*"],
+    "stand_ins": {"mnist": "digits"},
+    "speed": {"device": "cpu", "threads": 1},
+}
+
+
+RENDER = {"collect": 1, "tables_tiny": 1, "figures_tiny": 1, "report": 1}  # jobs
+
+
+def snakemake(*arguments, cwd=ROOT, check=True):
+    """Run Snakemake on the project's Snakefile in folder `cwd`; return what it printed."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--directory", cwd]
+    done = subprocess.run(
+        [*map(str, command), *arguments],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    said = done.stdout + done.stderr
+    assert not check or done.returncode == 0, said
+    return said
+
+
+def planned(*arguments, cwd):
+    """Return how often each rule would run."""
+    said = snakemake("--dry-run", *arguments, cwd=cwd)
+    if "Nothing to be done" in said:
+        return {}
+    (stats,) = re.findall(r"Job stats:\njob +count\n[- ]+\n(.+?)\ntotal", said, re.DOTALL)[:1]
+    return {
+        rule: int(count) for rule, count in (line.split() for line in stats.splitlines()) if rule != "all"
+    }
+
+
+def kinds(jobs):
+    """Return the jobs by the first word of their rule: `train_tiny_seed0_0` is a `train`."""
+    found = Counter()
+    for rule, count in jobs.items():
+        found[rule.partition("_")[0]] += count
+    return found
+
+
+def write_config(folder, paper=None, preset=None):
+    """Write the tiny paper and its preset into `folder`, with some keys changed."""
+    (folder / "config/papers/tiny").mkdir(parents=True, exist_ok=True)
+    (folder / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper or PAPER))
+    (folder / "config/test.yaml").write_text(yaml.safe_dump(PRESET | (preset or {})))
+    return ("--configfile", str(folder / "config/test.yaml"))
+
+
+def changed(path, value):
+    """Return the tiny paper with the value at `path` replaced."""
+    paper = yaml.safe_load(yaml.safe_dump(PAPER))
+    place = paper
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return paper
