@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from support.child import Failed, ask
+from child import Failed, ask
 
 
 class Entry(NamedTuple):

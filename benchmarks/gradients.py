@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import torch
 import work
+from child import Failed
 from entries import ENTRIES, Entry
-from support.child import Failed
 from torch.nn import functional as F
 from torch.nn.utils import parameters_to_vector
 from workload import W1

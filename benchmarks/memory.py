@@ -18,9 +18,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import pandas as pd
+from child import ask
 from contenders import ours
 from laps import peak_mib
-from support.child import ask
 from workload import BNN, CLIENTS, SEED, W1, Workload
 
 from fedpriv import partition
@@ -71,7 +71,7 @@ def one(data_path: Path, partition_path: Path, name: str) -> dict[str, Any]:
     """Run a size in this process and return what it took."""
     run, data, clients = declared(SIZES[name]), arrays.load(data_path), partition.load(partition_path)
     task, streams = ours.task_of(run, data), Streams(SEED, "memory")
-    state = ours.before(run, task, streams, clients.clients)
+    state = ours.initial_state(run, task, streams, clients.clients)
     with LocalEngine(task, ours.speed("float32")) as engine:
         rows = [run_round(run, clients, engine, streams, state, run.rounds) for _ in range(run.rounds)]
     return {

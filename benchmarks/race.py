@@ -16,8 +16,8 @@ from typing import Any
 
 import table
 import work
+from child import ALLOCATOR, Failed, ask
 from entries import ENTRIES, Entry
-from support.child import ALLOCATOR, Failed, ask
 from workload import EVALUATE_EVERY, EXAMPLES, WORKLOADS, Workload
 
 RACES = ("w1", "w2")

@@ -20,7 +20,7 @@ from fedpriv.streams import Streams
 from fedpriv.train import inputs
 from fedpriv.train.evaluate import one as evaluate
 from fedpriv.train.round import run_round
-from fedpriv.train.state import RoundState, before
+from fedpriv.train.state import RoundState, initial_state
 
 GAMMA = 0.1  # of the randomised response on the bits of a binary network
 CHUNKS = {"float32": 100, "bfloat16": 200}  # examples in one pass; a bfloat16 takes half the cache
@@ -83,7 +83,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     clients, task = inputs.partition_for(run, data, SEED), task_of(run, data)
     test = torch.from_numpy(data.x_test), torch.from_numpy(data.y_test)
     streams = Streams(SEED, workload.name)
-    state = before(run, task, streams, CLIENTS)
+    state = initial_state(run, task, streams, CLIENTS)
     start = state.flat
     with LocalEngine(task, speed(dtype)) as engine:
         for _ in range(laps.total):
