@@ -18,8 +18,19 @@ from fedpriv.report.notes import footnotes, stand_ins
 
 WIDTHS = r"lp{0.34\linewidth}p{0.18\linewidth}lllll"  # of the columns in LaTeX
 COLUMNS = [
-    *("id", "place", "claim", "verdict", "numbers", "measured", "test", "reason"),
-    *("cells", "run", "hold", "lean", "fail"),
+    "id",
+    "place",
+    "claim",
+    "verdict",
+    "numbers",
+    "measured",
+    "test",
+    "reason",
+    "cells",
+    "run",
+    "hold",
+    "lean",
+    "fail",
 ]
 
 
