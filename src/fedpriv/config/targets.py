@@ -57,36 +57,39 @@ def batches(plan: Plan) -> list[Batch]:
 
 def inputs(plan: Plan, batch: Batch) -> list[str]:
     """Return the files that the runs of a batch are trained on."""
-    return list(dict.fromkeys(file for one in trainings(plan, batch) for file in one["inputs"]))
+    return list(dict.fromkeys(file for name in batch.runs for file in trained_on(plan, batch, name)))
+
+
+def trained_on(plan: Plan, batch: Batch, name: str) -> list[str]:
+    """Return the arrays and the partition of one run of a batch."""
+    run = plan.planned[batch.paper][name].run
+    dealt = f"results/{batch.preset}/partitions/{partition_id(run)}/seed{batch.seed}.npz"
+    return [f"resources/{arrays_id(run)}.npz", dealt]
 
 
 def trainings(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
     """Return what each training of a batch needs to know, as plain data, and nothing of its speed."""
-    found = []
-    for name, out in zip(batch.runs, batch.files(""), strict=True):
-        run = plan.runs[batch.paper][name]
-        dealt = f"results/{batch.preset}/partitions/{partition_id(run)}/seed{batch.seed}.npz"
-        found.append(
-            {
-                "name": name,
-                "seed": batch.seed,
-                "run": run.training(),
-                "labels": plan.labels(batch.paper, name),
-                "inputs": [f"resources/{arrays_id(run)}.npz", dealt],
-                "out": out,
-            }
-        )
-    return found
+    return [
+        {
+            "name": name,
+            "seed": batch.seed,
+            "run": plan.planned[batch.paper][name].run.training(),
+            "labels": plan.labels(batch.paper, name),
+            "inputs": trained_on(plan, batch, name),
+            "out": out,
+        }
+        for name, out in zip(batch.runs, batch.files(""), strict=True)
+    ]
 
 
 def deltas(plan: Plan, batch: Batch) -> list[dict[str, float]]:
     """Return the δ at which each run of a batch is accounted."""
-    return [plan.runs[batch.paper][name].account.model_dump() for name in batch.runs]
+    return [plan.planned[batch.paper][name].run.account.model_dump() for name in batch.runs]
 
 
 def run_files(plan: Plan, paper: str) -> list[str]:
     """Return the files of every run and seed of `paper` that its collected frame is made of."""
-    everything = [Batch(plan.preset.preset, paper, seed, list(plan.runs[paper])) for seed in plan.seeds]
+    everything = [Batch(plan.preset.preset, paper, seed, list(plan.planned[paper])) for seed in plan.seeds]
     return [file for batch in everything for file in batch.files(*COLLECTED)]
 
 

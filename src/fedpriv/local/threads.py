@@ -7,7 +7,6 @@ number of threads.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -29,6 +28,7 @@ from fedpriv.local.client import (
 from fedpriv.local.optimiser import add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.machine.allocator import keep_buffers
+from fedpriv.machine.environment import cores
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
 from fedpriv.models.base import Params
@@ -36,11 +36,6 @@ from fedpriv.models.flat import unflatten
 from fedpriv.models.native import small_net
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CpuBackend:
