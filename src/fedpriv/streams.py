@@ -1,8 +1,8 @@
 """The only place where randomness is born.
 
-Every draw comes from a stream named by (seed, run, name, round, client). Streams are independent
-(128 bits of BLAKE2b of the name), so resuming at round t needs no replay, and adding a stream or
-changing the order of work changes no other draw.
+Every draw comes from a stream named by (seed, run, name, round, client): 128 bits of BLAKE2b of the name are
+the key of a Philox generator (Salmon et al., SC 2011), which uses them all. So resuming at round t needs no
+replay, adding a stream or changing the order of work changes no other draw, and every device draws the same.
 
 The generators are reproducible research noise, not cryptographic noise: who knows the seed can subtract it,
 so never use them to release data. `secure` takes all that privacy rests on from the operating system instead:
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 class Noise(NamedTuple):
     """A source of noise: a generator, or the operating system."""
 
-    generator: torch.Generator | None
+    generator: np.random.Generator | None
 
     def like(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return independent standard normals of the shape, type and device of `tensor`."""
         import torch
 
         if self.generator:
-            return torch.empty_like(tensor).normal_(0.0, 1.0, generator=self.generator)
+            dtype = np.float64 if tensor.dtype == torch.float64 else np.float32
+            drawn = self.generator.standard_normal(tuple(tensor.shape), dtype=dtype)
+            return torch.from_numpy(drawn).to(tensor)
         from scipy.special import ndtri
 
         return torch.from_numpy(ndtri(uniforms(tuple(tensor.shape)))).to(tensor)
@@ -63,22 +65,12 @@ class Streams(NamedTuple):
         return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
 
     def numpy(self, name: str, round: int = 0, client: int = 0) -> np.random.Generator:
-        """Return the stream as a NumPy generator (Philox keyed by the name)."""
+        """Return the stream as a generator."""
         return np.random.Generator(np.random.Philox(key=self._key(name, round, client)))
 
-    def torch(
-        self, name: str, round: int = 0, client: int = 0, device: str | torch.device = "cpu"
-    ) -> torch.Generator:
-        """Return the stream as a torch generator on `device`; CPU and CUDA draws differ."""
-        import torch
-
-        generator = torch.Generator(device=device)
-        # torch takes 64 bits of seed, signed
-        return generator.manual_seed(self._key(name, round, client) % 2**63)
-
-    def noise(self, name: str, round: int = 0, client: int = 0, device: str | torch.device = "cpu") -> Noise:
-        """Return the stream as a source of normal noise on `device`."""
-        return Noise(None if self.secure else self.torch(name, round, client, device))
+    def noise(self, name: str, round: int = 0, client: int = 0) -> Noise:
+        """Return the stream as a source of normal noise."""
+        return Noise(None if self.secure else self.numpy(name, round, client))
 
     def coins(self, heads: float, shape: tuple[int, ...], name: str, round: int) -> np.ndarray:
         """Return independent coins, bool of that shape, each true with probability `heads`."""

@@ -103,7 +103,7 @@ def by_hand(task, work, flat, client):
 @pytest.mark.parametrize("model", MODEL.values(), ids=MODEL)
 def test_a_backend_computes_what_a_plain_loop_computes(model, work, backend):
     here = task(model)
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     expected = torch.stack([by_hand(here, work, flat, client) for client in clients()])
     engine = backend(here, Speed(chunk=4, stack=2, threads=2))
     updates, losses, *_ = engine.train_clients(work, flat, clients())
@@ -115,7 +115,7 @@ def test_a_backend_computes_what_a_plain_loop_computes(model, work, backend):
 
 def test_a_client_gets_the_same_bits_whatever_the_threads():
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
 
     def updates(threads):
         engine = CpuBackend(here, Speed(threads=threads))
@@ -130,7 +130,7 @@ def test_a_client_gets_the_same_bits_whatever_the_threads():
 @pytest.mark.parametrize("sizes", [{"chunk": 1, "stack": 1}, {"chunk": 3, "stack": 4}])
 def test_how_the_work_is_cut_changes_nothing_beyond_rounding(backend, sizes):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
 
     def updates(speed):
         engine = backend(here, speed)
@@ -143,7 +143,7 @@ def test_how_the_work_is_cut_changes_nothing_beyond_rounding(backend, sizes):
 
 def test_bfloat16_arithmetic_stays_close_and_returns_float32():
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     found = {}
     for dtype in ("float32", "bfloat16"):
         engine = CpuBackend(here, Speed(dtype=dtype))
@@ -157,7 +157,7 @@ def test_bfloat16_arithmetic_stays_close_and_returns_float32():
 @pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
 def test_nobody_in_the_round_gives_no_rows(backend):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     engine = backend(here, Speed())
     updates, losses, *_ = engine.train_clients(FedSGD(), flat, [])
     engine.close()
@@ -168,7 +168,7 @@ def test_nobody_in_the_round_gives_no_rows(backend):
 @pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
 def test_logits_do_not_depend_on_the_chunk(backend):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     engine = backend(here, Speed())
     whole = engine.logits(flat, here.inputs)
     parts = torch.cat([engine.logits(flat, part) for part in here.inputs.split(7)])

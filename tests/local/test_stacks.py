@@ -29,7 +29,7 @@ class Small(GpuBackend):
 
 def members():
     return [
-        client._replace(noise=Noise(torch.Generator().manual_seed(number)))
+        client._replace(noise=Noise(np.random.default_rng(number)))
         for number, client in enumerate(clients(sizes=(6, 11, 5, 7, 9)))
     ]
 
@@ -38,7 +38,7 @@ def members():
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 def test_a_stack_that_does_not_fit_is_halved_and_draws_the_same(work, how):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     large, small = GpuBackend(here, Speed(stack=5)), Small(here, Speed(stack=5))
     wanted, found = (engine.train_clients(work, flat, members(), how) for engine in (large, small))
     assert small.stack == 2
@@ -52,12 +52,12 @@ def test_a_client_that_does_not_fit_alone_is_an_error():
     engine = Small(here, Speed(stack=4))
     engine.holds = 0
     with pytest.raises(torch.OutOfMemoryError):
-        engine.train_clients(FedSGD(), initial(here.shapes, torch.Generator().manual_seed(0)), clients())
+        engine.train_clients(FedSGD(), initial(here.shapes, np.random.default_rng(0)), clients())
 
 
 def test_an_evaluation_that_does_not_fit_is_cut_up(monkeypatch):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     engine = GpuBackend(here, Speed())
     wanted, apply = engine.logits(flat, here.inputs), engine._apply
 

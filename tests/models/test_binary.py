@@ -121,7 +121,7 @@ def by_hand(here, flat, client, work=WORK):
 @pytest.mark.parametrize("model", NETS.values(), ids=NETS)
 def test_a_backend_trains_persistent_binary_clients_as_a_loop_in_float64_does(model, backend):
     here, stochastic = task(model), model.sign == "stochastic"
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(1))
     pairs = [by_hand(here, flat, client) for client in clients(flat, stochastic)]
     members = clients(flat, stochastic)
     engine = backend(here, Speed(stack=2, threads=2))

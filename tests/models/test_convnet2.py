@@ -72,7 +72,7 @@ def by_hand(here, flat, client):
 @pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
 def test_a_backend_trains_it_as_torchs_layers_do(backend):
     here = task()
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     expected = torch.stack([by_hand(here, flat, client) for client in clients()])
     engine = backend(here, Speed(threads=2))
     found = engine.train_clients(WORK, flat, clients()).updates
@@ -82,7 +82,7 @@ def test_a_backend_trains_it_as_torchs_layers_do(backend):
 
 def test_it_is_evaluated_with_its_running_statistics():
     here = task()
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     flat += 0.1 * torch.rand(len(flat), generator=torch.Generator().manual_seed(1))
     net, _ = module(here, flat)
     x = (here.inputs[:, None].double() / 255 - MODEL.mean) / MODEL.std
@@ -96,7 +96,7 @@ def test_without_normalisation_it_sends_nothing_in_the_clear():
     assert layout(bare, 7).clear == 0
     assert bare.size(7) == MODEL.size(7) - 4 * (3 + 4)
     here = Task(bare, 7, task().inputs, task().labels)
-    flat = initial(here.shapes, torch.Generator().manual_seed(0))
+    flat = initial(here.shapes, np.random.default_rng(0))
     engine = CpuBackend(here, Speed(threads=1))
     updates = engine.train_clients(WORK, flat, clients()).updates
     engine.close()

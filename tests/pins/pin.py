@@ -17,40 +17,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.append(str(ROOT / "tests"))  # for `support`, outside of pytest
 
-from support.made_run import BINARY, RUN, go, result, write_noise  # noqa: E402
+from support.made_run import BY_SCHEME, RUN, go, result, write_noise  # noqa: E402
 
 from fedpriv.config.plan import load_preset  # noqa: E402
 from fedpriv.config.run import RESULTS_VERSION  # noqa: E402
 from fedpriv.machine.environment import processor  # noqa: E402
-
-PRIVATE = {"local": {"name": "fedsgd", "batch_size": 5}, "rounds": 3}
-INSTANCE = {"clip_l2": 0.5, "noise_multiplier": 1.0, "distances": 3}
-WEIGHTS = {
-    "cohort": {"law": "fixed", "size": 4},
-    "server": {},
-    "local": {"name": "fedavg", "batch_size": 4, "learning_rate": 0.1},
-}
-SHORT = {  # one run a scheme
-    "none": {"scheme": "none"},
-    "client_dp": {},
-    "global_dp": {
-        "scheme": {
-            "name": "global_dp",
-            "clip": "median",
-            "noise_multiplier": 1.0,
-            "budget": {"epsilon": 50.0, "delta": 1e-3},
-        }
-    },
-    "instance": {"scheme": {"name": "instance"} | INSTANCE, **PRIVATE},
-    "joint": {"scheme": {"name": "joint", "per_example_clip": True} | INSTANCE, **PRIVATE},
-    "split": {"scheme": {"name": "split", "server_noise_multiplier": 1.0} | INSTANCE, **PRIVATE},
-    "nbafl": {
-        "scheme": {"name": "nbafl", "epsilon": 10.0, "constant": 1.0, "weight_clip": 0.5},
-        "hooks": {"upload_noise_std": 0.01, "clip_upload": {"bound": 5.0}},
-        **WEIGHTS,
-    },
-    "dpfl_bnn": BINARY,
-}
 
 
 def identities() -> dict[str, str]:
@@ -70,7 +41,7 @@ def identities() -> dict[str, str]:
 def computed(name: str, folder: Path) -> dict[str, object]:
     """Return a digest of all that the run `name` leaves, and some numbers that rounding hardly moves."""
     files = write_noise(folder / "noise.npz")
-    out = go(RUN | SHORT[name], files, folder / "run", threads=1)
+    out = go(RUN | BY_SCHEME[name], files, folder / "run", threads=1)
     digest = hashlib.sha256(repr(result(out)).encode()).hexdigest()[:16]
     trace = pd.read_parquet(out / "trace.parquet")
     columns = ("norm_median", "train_loss", "share_clipped", "noise_std")
@@ -90,7 +61,7 @@ def arithmetic() -> str:
 def pins() -> dict[str, object]:
     """Return what is pinned, as this code has it."""
     runs = {}
-    for name in SHORT:
+    for name in BY_SCHEME:
         with tempfile.TemporaryDirectory() as folder:
             runs[name] = computed(name, Path(folder))
     return {

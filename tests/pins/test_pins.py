@@ -3,7 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pin import SHORT, arithmetic, computed, identities
+from pin import arithmetic, computed, identities
+from support.made_run import BY_SCHEME
 
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.schemes import SCHEMES
@@ -16,14 +17,14 @@ def test_the_pins_are_those_of_the_results_version_that_the_code_says_it_has():
 
 
 def test_every_scheme_is_pinned():
-    assert set(SHORT) == set(PINS["runs"]) == set(SCHEMES)
+    assert set(BY_SCHEME) == set(PINS["runs"]) == set(SCHEMES)
 
 
 def test_the_identity_of_every_run_of_every_preset_is_what_it_was():
     assert identities() == PINS["identities"]
 
 
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("name", BY_SCHEME)
 def test_a_short_run_computes_what_it_did_to_the_last_bit_where_the_pins_were_taken(name, tmp_path):
     found, pinned = computed(name, tmp_path), PINS["runs"][name]
     assert set(found["numbers"]) == set(pinned["numbers"])

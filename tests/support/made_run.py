@@ -54,3 +54,32 @@ BINARY = {
     "local": {"name": "fedavg", "batch_size": 4, "optimizer": "adam", "persistent": True, "mixing": 0.3},
     "evaluation": {"models": "clients", "stride": 2, "drawn": 5},
 }
+
+PRIVATE = {"local": {"name": "fedsgd", "batch_size": 5}, "rounds": 3}
+INSTANCE = {"clip_l2": 0.5, "noise_multiplier": 1.0, "distances": 3}
+WEIGHTS = {
+    "cohort": {"law": "fixed", "size": 4},
+    "server": {},
+    "local": {"name": "fedavg", "batch_size": 4, "learning_rate": 0.1},
+}
+BY_SCHEME = {  # what makes of RUN one run of each scheme
+    "none": {"scheme": "none"},
+    "client_dp": {},
+    "global_dp": {
+        "scheme": {
+            "name": "global_dp",
+            "clip": "median",
+            "noise_multiplier": 1.0,
+            "budget": {"epsilon": 50.0, "delta": 1e-3},
+        }
+    },
+    "instance": {"scheme": {"name": "instance"} | INSTANCE, **PRIVATE},
+    "joint": {"scheme": {"name": "joint", "per_example_clip": True} | INSTANCE, **PRIVATE},
+    "split": {"scheme": {"name": "split", "server_noise_multiplier": 1.0} | INSTANCE, **PRIVATE},
+    "nbafl": {
+        "scheme": {"name": "nbafl", "epsilon": 10.0, "constant": 1.0, "weight_clip": 0.5},
+        "hooks": {"upload_noise_std": 0.01, "clip_upload": {"bound": 5.0}},
+        **WEIGHTS,
+    },
+    "dpfl_bnn": BINARY,
+}

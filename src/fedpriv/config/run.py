@@ -21,8 +21,8 @@ from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
 
-# Raised when a change of the code changes results, so that no old checkpoint is resumed.
-RESULTS_VERSION = 1
+# Raised when a change of the code changes results, so that no old checkpoint is resumed: see CHANGELOG.md.
+RESULTS_VERSION = 2
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Delta = Annotated[float, Field(gt=0, lt=1)]

@@ -102,16 +102,13 @@ class Client(NamedTuple):
 
     def snapshot(self) -> Callable[[], None]:
         """Return what puts the streams back to where they are now."""
-        generators = [one.bit_generator for one in (self.rng, self.signs) if one]
+        noise = self.noise.generator if self.noise else None
+        generators = [one.bit_generator for one in (self.rng, self.signs, noise) if one]
         states = [one.state for one in generators]
-        seeded = self.noise.generator if self.noise else None
-        noise = seeded.get_state() if seeded else None
 
         def back() -> None:
             for one, state in zip(generators, states, strict=True):
                 one.state = state
-            if seeded and noise is not None:
-                seeded.set_state(noise)
 
         return back
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from fedpriv.models.base import Handling, Model, Params
+from fedpriv.streams import Noise
 
 Shapes = dict[str, tuple[int, ...]]
 ORDER: tuple[Handling, ...] = ("protected", "clear", "kept")
@@ -43,7 +45,7 @@ def unflatten(flat: torch.Tensor, shapes: Shapes) -> Params:
     return params
 
 
-def initial(shapes: Shapes, generator: torch.Generator) -> torch.Tensor:
+def initial(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
     """Return the weights before training, `[d]`, float32, on CPU.
 
     Weights are He-initialised (normal, variance 2 / fan-in), biases zero; a normalisation changes nothing.
@@ -54,5 +56,5 @@ def initial(shapes: Shapes, generator: torch.Generator) -> torch.Tensor:
             view.fill_(1.0)
         elif name.endswith("weight"):
             fan_in = math.prod(view.shape[1:])
-            view.normal_(0.0, math.sqrt(2.0 / fan_in), generator=generator)
+            view.copy_(math.sqrt(2.0 / fan_in) * Noise(rng).like(view))
     return flat

@@ -36,9 +36,9 @@ class RoundContext(NamedTuple):
     tensors: tuple[int, ...]  # sizes of the tensors that a row consists of
     streams: Streams
 
-    def noise(self, name: str, device: torch.device) -> Noise:
-        """Return the round's source of noise of that name, on `device`."""
-        return self.streams.noise(name, self.number, device=device)
+    def noise(self, name: str) -> Noise:
+        """Return the round's source of noise of that name."""
+        return self.streams.noise(name, self.number)
 
 
 class Scheme(Frozen):

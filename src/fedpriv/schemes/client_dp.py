@@ -35,6 +35,4 @@ class ClientDP(Scheme):
         return clip(updates, self.clip_l2)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(
-            bounded, self.noise_multiplier, context.expected, context.noise("noise", bounded.updates.device)
-        )
+        return gaussian_mean(bounded, self.noise_multiplier, context.expected, context.noise("noise"))

@@ -73,6 +73,4 @@ class GlobalDP(Scheme):
         return bounded, facts | {"clip_private": True}
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(
-            bounded, self.noise_multiplier, context.expected, context.noise("noise", bounded.updates.device)
-        )
+        return gaussian_mean(bounded, self.noise_multiplier, context.expected, context.noise("noise"))

@@ -62,16 +62,12 @@ class Hooks(Frozen):
         """Return what arrives at the server."""
         if not self.upload_noise_std:
             return sent, {}
-        noisy = sent.updates + self.upload_noise_std * context.noise("upload_hook", sent.updates.device).like(
-            sent.updates
-        )
+        noisy = sent.updates + self.upload_noise_std * context.noise("upload_hook").like(sent.updates)
         return Bounded(noisy, sent.l2), {"upload_l2": sent.l2, "upload_noise_std": self.upload_noise_std}
 
     def before_broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return what the server sends instead of `weights` `[p]`."""
         if not self.broadcast_noise_std:
             return weights, {}
-        noisy = weights + self.broadcast_noise_std * context.noise("broadcast_hook", weights.device).like(
-            weights
-        )
+        noisy = weights + self.broadcast_noise_std * context.noise("broadcast_hook").like(weights)
         return noisy, {"broadcast_noise_std": self.broadcast_noise_std}

@@ -53,9 +53,7 @@ class NbAFL(Scheme):
 
         std = self.uplink_std(context)
         rows = bounded.updates
-        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * context.noise("uplink", rows.device).like(
-            rows
-        )
+        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * context.noise("uplink").like(rows)
         facts = {"upload_l2": bounded.l2, "upload_noise_std": float(std.min(initial=math.inf))}
         return Bounded(noisy, bounded.l2), facts if len(rows) else {}
 
@@ -64,7 +62,7 @@ class NbAFL(Scheme):
             weights = weights.clamp(-self.weight_clip, self.weight_clip)
         std = self.downlink_std(context)
         if std:
-            weights = weights + std * context.noise("downlink", weights.device).like(weights)
+            weights = weights + std * context.noise("downlink").like(weights)
         return weights, {"broadcast_noise_std": std}
 
     def uplink_std(self, context: RoundContext) -> np.ndarray:

@@ -52,5 +52,5 @@ class Split(Instance):
             bounded,
             self.server_noise_multiplier,
             context.expected,
-            context.noise("noise", bounded.updates.device),
+            context.noise("noise"),
         )

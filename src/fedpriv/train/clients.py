@@ -27,12 +27,12 @@ def round_clients(
     Those after the first `size` were not drawn: they work on copies. Where gradients are `noisy`, each has a
     stream of noise.
     """
-    round, device = state.round + 1, state.flat.device
+    round = state.round + 1
     return [
         Client(
             clients.client(one),
             streams.numpy("batches", round, int(one)),
-            streams.noise("instance", round, int(one), device) if noisy else None,
+            streams.noise("instance", round, int(one)) if noisy else None,
             streams.numpy("signs", round, int(one)) if run.model.stochastic else None,
             client_state(state.clients, int(one), copied=place >= size) if state.clients else None,
         )

@@ -37,7 +37,7 @@ class RoundState:
 
 def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
     """Return the state before the first round; persistent clients start from the server's weights."""
-    flat = initial(task.shapes, streams.torch("init")).to(task.inputs.device)
+    flat = initial(task.shapes, streams.numpy("init")).to(task.inputs.device)
     state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
     if run.local.keeps_clients:
         weights = flat.repeat(clients, 1)

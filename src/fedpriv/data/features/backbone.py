@@ -18,11 +18,11 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from torchvision.models import ResNet50_Weights, resnet50
 
 from fedpriv.data.source import SourceError
-from fedpriv.streams import Streams
 
 WIDTH = 2048  # of the pooled features
 WEIGHTS = ResNet50_Weights.IMAGENET1K_V2
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as those weights expect
+SEED = 1644060197  # of the random weights, which are a constant: no run draws from it
 
 
 def architecture() -> nn.Module:
@@ -41,11 +41,11 @@ def loaded(state: dict[str, torch.Tensor]) -> nn.Module:
 
 
 def random() -> nn.Module:
-    """Return a network with He-initialised convolutions, from a stream of their own: always the same.
+    """Return a network with He-initialised convolutions, always the same.
 
     Its BatchNorm layers know nothing of the data yet (see `calibrate`).
     """
-    network, generator = architecture().to_empty(device="cpu"), Streams(0, "resnet50").torch("init")
+    network, generator = architecture().to_empty(device="cpu"), torch.Generator().manual_seed(SEED)
     network.requires_grad_(False)
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d):
