@@ -11,6 +11,7 @@ from fedpriv.account.ledger import LEDGER, account, ledger
 from fedpriv.account.spend import Deltas, attacker_accuracy
 from fedpriv.account.views import DISTANCES
 from fedpriv.errors import BadInput
+from fedpriv.files import npz, parquet
 from fedpriv.trace import MISSING
 
 DELTAS = Deltas(1e-5, 1e-6)
@@ -43,8 +44,8 @@ def of_instances(rounds: int, members: int, steps: int = 1) -> dict[str, np.ndar
 def save(directory: Path, trace: pd.DataFrame, distances: dict[str, np.ndarray]) -> Path:
     """Write the two files of a run directory that accounting reads."""
     directory.mkdir(exist_ok=True)
-    trace.to_parquet(directory / "trace.parquet", index=False)
-    np.savez(directory / "distances.npz", **distances)
+    parquet.save(trace, directory / "trace.parquet")
+    npz.save(directory / "distances.npz", distances)
     return directory
 
 

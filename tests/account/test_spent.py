@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import numpy as np
@@ -7,16 +6,17 @@ import pytest
 
 from fedpriv.cli.account import account_run
 from fedpriv.errors import BadInput
+from fedpriv.files import npz, parquet, summary
 
 
 @pytest.fixture
 def finished(make_instances, tmp_path: Path) -> Path:
     """Return a run directory of a joint run, as far as accounting reads it."""
     trace = make_instances(rounds=3, joint=True, per_example=False)
-    trace.to_parquet(tmp_path / "trace.parquet", index=False)
-    np.savez(tmp_path / "distances.npz", remove_sum=np.full((3, 8), 0.1))
-    summary = {"account": {"delta": 1e-3, "instance_delta": 1e-4}}
-    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    parquet.save(trace, tmp_path / "trace.parquet")
+    npz.save(tmp_path / "distances.npz", dict(remove_sum=np.full((3, 8), 0.1)))
+    told = {"account": {"delta": 1e-3, "instance_delta": 1e-4}}
+    summary.save(tmp_path / "summary.json", told)
     return tmp_path
 
 
@@ -30,7 +30,7 @@ def test_each_unit_is_counted_at_the_runs_own_delta(finished: Path) -> None:
 
 
 def test_a_run_that_says_nothing_is_counted_at_the_defaults(finished: Path) -> None:
-    (finished / "summary.json").write_text(json.dumps({"account": {"delta": 1e-3}}))
+    summary.save(finished / "summary.json", {"account": {"delta": 1e-3}})
     assert deltas(finished) == {"client": 1e-3, "instance": 1e-5}
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fedpriv.data import arrays
 from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput
+from fedpriv.files import npz
 
 
 def make(train: int = 20, test: int = 5) -> Arrays:
@@ -64,7 +65,7 @@ def test_arrays_that_break_the_schema_are_not_written(change, wrong, tmp_path):
 def test_a_file_from_before_there_were_owners_is_loaded(tmp_path):
     fields = make()._asdict()
     del fields["owner"]
-    np.savez(tmp_path / "old.npz", **fields)
+    npz.save(tmp_path / "old.npz", fields)
     loaded = arrays.load(tmp_path / "old.npz")
     assert np.array_equal(loaded.x_train, make().x_train) and loaded.owner.size == 0
 
@@ -78,7 +79,7 @@ def empty(path):
 
 
 def foreign(path):
-    np.savez(path, something=np.zeros(3))
+    npz.save(path, dict(something=np.zeros(3)))
 
 
 def single_array(path):
@@ -87,7 +88,7 @@ def single_array(path):
 
 
 def wrong_schema(path):
-    np.savez(path, **make()._replace(classes=1)._asdict())
+    npz.save(path, make()._replace(classes=1)._asdict())
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,20 @@ from signal import SIGKILL
 
 import numpy as np
 import pytest
-import torch
 from support.child import live
 from support.fault import Fault, at_call, die
-from support.small import ACCOUNT, PAPER, READERS, RENDERERS, RUNS, TRAIN, as_bytes, render, trained_in
+from support.small import ACCOUNT, READERS, RENDERERS, RUNS, TRAIN, as_bytes, render, state_in, trained_in
 
 from fedpriv import partition
 from fedpriv.cli import app
-from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.mnist import idx
 from fedpriv.errors import BadInput
+from fedpriv.files import npz
 from fedpriv.files.seal import Broken, check
-from fedpriv.train import checkpoint
 
 REFUSED = "wherever it is: one line names the file, or nothing was changed"
 OVER = "wherever it is: training starts over and ends with the same bits"
-IDENTITY = Run.model_validate(PAPER["runs"]["private"]).identity("private", 0)
 
 
 def unsealed(path):
@@ -37,7 +34,7 @@ def unsealed(path):
 
 def saved(path):
     """Return what training would go on from."""
-    state = checkpoint.load(path, IDENTITY, torch.device("cpu"))
+    state = state_in(path)
     return state and (
         as_bytes({"flat": state.flat.numpy(), "velocity": state.velocity.numpy()}),
         json.dumps(state.rows),
@@ -48,7 +45,7 @@ def saved(path):
 FILES = {
     "raw.gz": lambda path: idx(path).tobytes(),
     "digits.npz": lambda path: as_bytes({k: np.asarray(v) for k, v in arrays.load(path)._asdict().items()}),
-    "seed0.npz": lambda path: as_bytes(partition.load(path)._asdict()),
+    "seed0.npz": lambda path: as_bytes(partition.load(path, str(npz.everything(path, "")["law"]))._asdict()),
     "trace.parquet": READERS["trace.parquet"],
     "distances.npz": READERS["distances.npz"],
     "model.safetensors": unsealed,

@@ -37,7 +37,7 @@ TRAINING = [
     by(SIGKILL, "train: after the trace, before the distances", at_rename, "distances.npz"),
     by(SIGKILL, "train: half of the model written", at_rename, "model.safetensors", torn=True),
     by(SIGKILL, "train: everything written but the summary", at_rename, "summary.json"),
-    by(SIGKILL, "train: finished, its state not yet removed", at_removal, "resume"),
+    by(SIGKILL, "train: finished, its state not yet removed", at_removal, "state.safetensors"),
     by(SIGTERM, "train: one round after the state was saved", a_round, 4),
     by(SIGTERM, "train: half of the trace written", at_rename, "trace.parquet", torn=True),
 ]

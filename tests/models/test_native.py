@@ -1,20 +1,14 @@
-"""The native kernel computes what PyTorch computes, and a machine without a compiler only loses speed."""
+"""The native kernel computes what PyTorch computes."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import torch
 from torch.nn import functional as F
 
 from fedpriv.models import native
-
-REPORT = "from fedpriv.models import native; print(native.available(), native.why_not())"
 
 
 @pytest.fixture
@@ -194,84 +188,3 @@ def test_threads_at_work_together_find_the_bits_that_one_finds_alone(conv_pool):
 def test_what_the_kernel_would_misread_is_refused_by_name(conv_pool, name, change):
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
         conv_pool(*change(*layer(0, 1, 16)))
-
-
-def start(code: str, **environment: str) -> subprocess.Popen[str]:
-    """Start a fresh Python that has compiled nothing."""
-    source = str(Path(native.__file__).parents[3])
-    everything = {**os.environ, "PYTHONPATH": source, **environment}
-    return subprocess.Popen([sys.executable, "-c", code], env=everything, stdout=subprocess.PIPE, text=True)
-
-
-def said(process: subprocess.Popen[str]) -> str:
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0
-    return output.strip()
-
-
-@pytest.fixture
-def compiler(conv_pool, tmp_path):
-    """Return a compiler that writes a line to `calls` each time it is asked to compile."""
-    script = tmp_path / "counting-cc"
-    script.write_text(f'#!/bin/sh\necho >> "{tmp_path}/calls"\nexec {os.environ.get("CC") or "cc"} "$@"\n')
-    script.chmod(0o755)
-    return str(script)
-
-
-def test_a_compiler_that_fails_is_named_as_the_reason(tmp_path):
-    report = said(start(REPORT, CC="false", XDG_CACHE_HOME=str(tmp_path)))
-    assert report == "False the C compiler 'false' failed: exit code 1"
-
-
-def test_a_missing_compiler_is_named_as_the_reason(tmp_path):
-    report = said(start(REPORT, CC="", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)))
-    assert report.startswith("False ") and "'cc'" in report
-
-
-def test_a_cache_that_cannot_be_written_is_named_as_the_reason(compiler, tmp_path):
-    report = said(start(REPORT, CC=compiler, XDG_CACHE_HOME=compiler))
-    assert report.startswith("False ") and compiler in report
-
-
-def test_the_environment_switches_the_kernels_off(monkeypatch):
-    monkeypatch.setenv("FEDPRIV_NATIVE", "0")
-    assert not native.available()
-    assert native.why_not() == "switched off by FEDPRIV_NATIVE=0"
-    with pytest.raises(RuntimeError, match="FEDPRIV_NATIVE=0"):
-        native.library()
-
-
-@pytest.mark.parametrize("name", ["conv_pool", "small_net"])
-def test_a_library_is_known_by_all_that_its_source_includes(name):
-    source = native._source(f"{name}.c")
-    assert b'#include "' not in source
-    assert native._source("vectors.h") in source
-
-
-def test_importing_compiles_nothing_and_leaves_torch_alone(tmp_path):
-    code = "import sys, fedpriv.models.native; print('torch' in sys.modules)"
-    assert said(start(code, XDG_CACHE_HOME=str(tmp_path / "cache"))) == "False"
-    assert not (tmp_path / "cache").exists()
-
-
-def test_the_second_process_does_not_compile(compiler, tmp_path):
-    environment = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)}
-    assert said(start(REPORT, **environment)) == "True"
-    calls = (tmp_path / "calls").read_text()
-    assert said(start(REPORT, **environment)) == "True"
-    assert calls and (tmp_path / "calls").read_text() == calls
-
-
-def test_another_processor_gets_a_library_of_its_own(compiler, tmp_path):
-    environment = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)}
-    other = "from fedpriv.models import native; native._cpu = lambda: 'another'; print(native.available())"
-    assert said(start(REPORT, **environment)) == said(start(other, **environment)) == "True"
-    assert len(list((tmp_path / "fedpriv").iterdir())) == 2
-
-
-def test_processes_that_compile_at_once_leave_one_whole_library(compiler, tmp_path):
-    environment = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)}
-    together = [start(REPORT, **environment) for _ in range(2)]
-    assert [said(process) for process in together] == ["True", "True"]
-    (kept,) = (tmp_path / "fedpriv").iterdir()
-    assert kept.suffix == ".so"

@@ -94,7 +94,7 @@ def test_only_the_generator_decides_who_gets_what(name):
 @every_law
 def test_a_saved_partition_is_loaded_as_it_was(name, tmp_path: Path):
     dealt = law(name, 10, 40).split(random_labels(400, 5), generator())
-    loaded = partition.load(partition.save(tmp_path / "deep" / "law.npz", dealt))
+    loaded = partition.load(partition.save(tmp_path / "deep" / "law.npz", dealt, "dealt"), "dealt")
     for was, is_ in zip(dealt, loaded, strict=True):
         assert was.dtype == is_.dtype and np.array_equal(was, is_)
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["law.npz"]
@@ -110,9 +110,9 @@ def test_a_saved_partition_is_loaded_as_it_was(name, tmp_path: Path):
     ],
 )
 def test_a_file_that_is_no_partition_is_bad_input_naming_it(broken, tmp_path):
-    path = partition.save(tmp_path / "law.npz", broken)
+    path = partition.save(tmp_path / "law.npz", broken, "broken")
     with pytest.raises(BadInput, match=re.escape(str(path))):
-        partition.load(path)
+        partition.load(path, "broken")
 
 
 def test_ten_thousand_clients_of_600_take_24_megabytes():

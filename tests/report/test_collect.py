@@ -1,14 +1,12 @@
 """All runs of a paper in one frame, and a run that is not there is named."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet
+from fedpriv.files import npz, parquet, summary
 from fedpriv.report.collect import SCHEMA, collect, load
 from fedpriv.trace import MISSING
 
@@ -62,16 +60,16 @@ def test_a_ledger_of_rounds_that_were_not_run_is_refused(directories, tmp_path):
     path = directories[3] / "ledger.parquet"
     ledger = pd.read_parquet(path)
     ledger["round"] += 1
-    ledger.to_parquet(path)
+    parquet.save(ledger, path)
     with pytest.raises(BadInput, match=f"round {ROUNDS + 1}"):
         collect(directories, tmp_path / "runs.parquet")
 
 
 def test_a_summary_without_its_data_is_refused(directories, tmp_path):
     path = directories[0] / "summary.json"
-    summary = json.loads(path.read_text())
-    del summary["data"]
-    path.write_text(json.dumps(summary))
+    told = summary.load(path)
+    del told["data"]
+    summary.save(path, told)
     with pytest.raises(BadInput, match="data"):
         collect(directories, tmp_path / "runs.parquet")
 
@@ -97,14 +95,14 @@ def test_how_the_data_were_made_is_in_every_row(tmp_path):
 def test_the_cohort_law_is_kept_beside_the_sampling_law_of_an_epsilon(tmp_path):
     run = write_run(tmp_path, "photos_dp", 0, scheme="joint")
     trace = pd.read_parquet(run / "trace.parquet").assign(sampling_law="full")
-    trace.to_parquet(run / "trace.parquet")
+    parquet.save(trace, run / "trace.parquet")
     frame = load(collect([run], tmp_path / "runs.parquet"))
     assert set(frame["cohort_law"]) == {"full"} and set(frame["sampling_law"]) == {"poisson"}
 
 
 def test_a_trace_from_before_there_was_noise_at_clients_had_none(directories, tmp_path):
     path = directories[3] / "trace.parquet"
-    pd.read_parquet(path).drop(columns=list(MISSING), errors="ignore").to_parquet(path)
+    parquet.save(pd.read_parquet(path).drop(columns=list(MISSING), errors="ignore"), path)
     frame = load(collect(directories, tmp_path / "runs.parquet"))
     assert set(frame["instance_noise_multiplier"]) == {0.0} and set(frame["local_steps"]) == {0}
 
@@ -124,7 +122,7 @@ def test_what_a_trace_says_of_its_uploads_is_kept(tmp_path):
 
 def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directories, tmp_path):
     path = directories[3] / "ledger.parquet"
-    pd.read_parquet(path).drop(columns="accounting").to_parquet(path)
+    parquet.save(pd.read_parquet(path).drop(columns="accounting"), path)
     with pytest.raises(BadInput, match=r"ledger\.parquet: found no column accounting"):
         collect(directories, tmp_path / "runs.parquet")
 

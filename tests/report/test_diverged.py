@@ -5,7 +5,7 @@ import pytest
 from support.made_claims import claim, outcomes
 from support.made_runs import ROUNDS, write_run
 
-from fedpriv.files import summary
+from fedpriv.files import parquet, summary
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims.judge import judge
 from fedpriv.report.collect import collect, load
@@ -18,7 +18,7 @@ def lost(out, round):
     for name in ("trace", "ledger"):
         path = out / f"{name}.parquet"
         frame = pd.read_parquet(path)
-        frame[frame["round"] <= round].to_parquet(path)
+        parquet.save(frame[frame["round"] <= round], path)
     path = out / "summary.json"
     summary.save(path, summary.load(path) | {"diverged": round, "test_accuracy": None})
     return out

@@ -138,7 +138,7 @@ def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):
     rows = [words(row) for row in re.findall(r"<tr.*?>(.+?)</tr>", table(text, "small-runs"), re.DOTALL)]
     assert rows[1] == "n100_none digits for mnist 2 97.0 ± 0.6 20 2.0 100 A"
     assert rows[4:] == ["n1000_none not run", "n1000_dp not run"]
-    assert "Machine A a processor, 2 cores, float32" in words(part(text, "small-runs"))
+    assert "Machine A a processor, 2 cores, torch, float32" in words(part(text, "small-runs"))
 
 
 def test_a_run_that_diverged_is_marked(text):

@@ -30,6 +30,7 @@ from fedpriv.data import arrays, femnist, manifest, mnist, photographs, source
 from fedpriv.data.features import backbone, parts
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
+from fedpriv.files.seal import OPEN, check, seal
 from fedpriv.train import checkpoint
 
 
@@ -48,19 +49,28 @@ def bomb(tmp_path):
     assert not exploded.exists()
 
 
+def sealed(path):
+    """Give a file a seal, so that it is not refused for having none."""
+    with path.open("ab") as file:
+        file.write(OPEN.encode())
+    seal(path)
+    check(path)
+    return path
+
+
 def pickled_npz(path, bomb, names):
     np.savez(path, **{name: np.array([bomb], dtype=object) for name in names})
-    return path
+    return sealed(path)
 
 
 def bare_pickle(path, bomb, names):
     path.write_bytes(pickle.dumps(dict.fromkeys(names, bomb)))
-    return path
+    return sealed(path)
 
 
 def torch_file(path, bomb, names):
     torch.save(dict.fromkeys(names, bomb), path)
-    return path
+    return sealed(path)
 
 
 HOSTILE = [pickled_npz, bare_pickle, torch_file]
@@ -78,7 +88,7 @@ def test_arrays_are_not_unpickled(write, bomb, tmp_path):
 def test_a_partition_is_not_unpickled(write, bomb, tmp_path):
     path = write(tmp_path / "partition.npz", bomb, partition.Partition._fields)
     with pytest.raises(BadInput, match=r"partition\.npz: found"):
-        partition.load(path)
+        partition.load(path, "iid")
 
 
 @hostile
@@ -92,7 +102,7 @@ def test_distances_are_not_unpickled(write, bomb, tmp_path):
 @pytest.mark.parametrize("write", [bare_pickle, torch_file])
 def test_a_state_to_resume_from_is_not_unpickled(write, bomb, tmp_path):
     path = write(tmp_path / "state.safetensors", bomb, ["flat", "velocity"])
-    assert checkpoint.load(path, "identity", torch.device("cpu")) is None
+    assert checkpoint.load(path, "identity", "engine", torch.device("cpu")) is None
 
 
 def test_finished_batches_are_not_unpickled(bomb, tmp_path):
@@ -119,7 +129,10 @@ def test_an_extension_type_of_a_parquet_file_is_not_unpickled(bomb, tmp_path):
     }
     field = pa.field("round", pa.int64(), metadata=metadata)
     path = tmp_path / "trace.parquet"
-    pyarrow.parquet.write_table(pa.table([pa.array([1])], schema=pa.schema([field])), path)
+    pyarrow.parquet.write_table(
+        pa.table([pa.array([1])], schema=pa.schema([field], metadata={"seal": OPEN})), path
+    )
+    seal(path)
     assert parquet.load(path)["round"].tolist() == [1]
 
 

@@ -57,10 +57,10 @@ def at_rename(name: str, blow: Blow, torn: bool = False) -> None:
 
 
 def at_removal(name: str, blow: Blow) -> None:
-    """Strike when a folder called `name` is about to be removed."""
+    """Strike when a file called `name` is about to be removed."""
 
     def hear(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "shutil.rmtree" and Path(arguments[0]).name == name:
+        if event == "os.remove" and Path(arguments[0]).name == name:
             blow()
 
     sys.addaudithook(hear)

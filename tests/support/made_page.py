@@ -1,12 +1,12 @@
 """The results of a small preset, with everything that a report may show, and the page of it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from fedpriv.config.plan import Plan
 from fedpriv.config.preset import Preset
 from fedpriv.config.targets import contents
+from fedpriv.files import summary
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page, tables
 from fedpriv.report.claims import write as claims
@@ -161,7 +161,7 @@ def write_results(folder: Path) -> Path:
             for seed in range(2)
         ]
         for path in root.glob("runs/burst/*/summary.json"):
-            path.write_text(json.dumps(json.loads(path.read_text()) | {"diverged": 7}))
+            summary.save(path, summary.load(path) | {"diverged": 7})
         runs = collect(made, root / "runs.parquet")
         for table, spec in built.tables.items():
             tables.write(runs, spec, root / "tables" / table)

@@ -1,6 +1,5 @@
 """Plausible finished runs: every accuracy and every ε in them is known in closed form."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedpriv.files import parquet, summary
 from fedpriv.paper.spends import SPEND_COLUMNS
 
 ROUNDS = 20
@@ -172,10 +172,10 @@ def write_run(
         trace = trace.assign(local_steps=1, rate_sequential=0.2 / clients, rate_parallel=0.2)
         trace = trace.assign(per_example_clip=per_example_clip, instance_clip_l2=bound)
         trace = trace.assign(instance_noise_multiplier=2.0, instance_noise_std=2.0 * bound)
-    trace.to_parquet(out / "trace.parquet", index=False)
+    parquet.save(trace, out / "trace.parquet")
     scaled = {key: scale * epsilon for key, epsilon in (spends or SPENDS).items()}
     ledger = ledger_of(scaled, assumptions_met, delta)
-    (ledger if spends else ledger.iloc[:0]).to_parquet(out / "ledger.parquet", index=False)
+    parquet.save(ledger if spends else ledger.iloc[:0], out / "ledger.parquet")
     said = {
         "model": {"name": "cnn", "widths": [8, 16], "activation": "tanh"},
         "scheme": {"clip_l2": 0.3, "distances": 16},
@@ -183,7 +183,7 @@ def write_run(
         "local": {"name": "fedsgd", "batch_size": 120},
         "photos": {"copies": copies},
     } | CONFIGS.get(scheme, {})
-    summary = {
+    told = {
         "paper": "small",
         "preset": "test",
         "run": run,
@@ -202,7 +202,7 @@ def write_run(
             "note": note,
         },
         "evaluated_on": "test",
-        "environment": {"hardware": "a processor, 2 cores", "dtype": "float32"},
+        "environment": {"hardware": "a processor, 2 cores", "engine": "torch, float32"},
     }
-    (out / "summary.json").write_text(json.dumps(summary))
+    summary.save(out / "summary.json", told)
     return out

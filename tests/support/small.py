@@ -4,18 +4,22 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 import yaml
 
 from fedpriv.config.run import Run
 from fedpriv.files import npz, parquet, summary
 from fedpriv.frozen import parse
+from fedpriv.local.client import Task
+from fedpriv.local.engine import LocalEngine
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, tables
 from fedpriv.report.claims import write as claims
 from fedpriv.report.collect import collect
 from fedpriv.trace import MEASURED
-from fedpriv.train import inputs
+from fedpriv.train import checkpoint, inputs
+from fedpriv.train.state import RoundState
 from support.tiny_paper import tiny_paper
 
 PRESET = {
@@ -44,6 +48,14 @@ PAPER = tiny_paper(
 TRAIN = ("run", "config/small.yaml", "--paper", "small", "--run", "private", "--out", "out")
 ACCOUNT = ("account", "out")
 RUNS = Path("results/runs.parquet")
+
+
+def state_in(path: Path) -> RoundState | None:
+    """Return the state of the run that training would go on from, here and with the preset's speed."""
+    run = Run.model_validate(PAPER["runs"]["private"])
+    nothing = torch.zeros(0, 28, 28, dtype=torch.uint8), torch.zeros(0, dtype=torch.int64)
+    with LocalEngine(Task(run.model, 10, *nothing), Speed.model_validate(PRESET["speed"])) as engine:
+        return checkpoint.load(path, run.identity("private", 0), engine.name, torch.device("cpu"))
 
 
 def lay(folder: Path) -> Path:

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpriv import partition
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import check_dataset
 from fedpriv.config.run import Run
+from fedpriv.data import arrays
 from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
@@ -169,7 +169,8 @@ def test_features_are_prepared_from_a_folder_of_photographs(tiny, tmp_path):
     tiny.unlink()
     path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
     assert path == tmp_path / "resources/tiny-random-c2-s0-keep.npz"
-    dealt = partition.load(inputs.write_partition(wanted, 0, path, tmp_path / "dealt.npz"))
+    dealt = inputs.write_partition(wanted, 0, path, tmp_path / "dealt.npz")
+    dealt = inputs.load_partition(wanted, arrays.load(path), 0, dealt)
     assert np.diff(dealt.offsets).tolist() == [4, 4, 4]
     before = path.stat().st_mtime_ns
     assert inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu")) == path

@@ -1,6 +1,7 @@
 """Write a file whole or not at all."""
 
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,20 +14,31 @@ from safetensors import SafetensorError
 def writing(path: Path) -> Generator[Path]:
     """Yield a temporary path beside `path`; move it there when the block ends well, remove it otherwise.
 
-    At every moment `path` holds what it held before, or all that was written. A full disk is an OSError that
-    names it.
+    At every moment `path` holds what it held before, or all that was written. Its mode is that of any new
+    file, whatever its writer makes of it. A full disk is an OSError that names it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix is kept: writers choose their format by it. Two processes never share the rest, whatever
     # machines they run on.
     temporary = path.with_name(f".{path.stem}.{token_hex(4)}{path.suffix}")
     try:
+        temporary.touch()
+        mode = temporary.stat().st_mode
         yield temporary
+        temporary.chmod(mode)
         move(temporary, path)
     except (OSError, SafetensorError) as error:  # safetensors has one of its own for a full disk
         raise OSError(f"{path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_torn(path: Path) -> None:
+    """Remove what killed writers of `path` have left beside it, and nothing else."""
+    ours = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{8}}{re.escape(path.suffix)}")
+    for one in path.parent.iterdir() if path.parent.is_dir() else ():
+        if ours.fullmatch(one.name):
+            one.unlink(missing_ok=True)
 
 
 def move(temporary: Path, path: Path) -> None:

@@ -49,7 +49,9 @@ def load(
     found = everything(path, allowed)
     arrays = {**defaults, **found}
     if set(arrays) != set(keys):
-        raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {allowed}")
+        raise BadInput(
+            f"{path}: found {', '.join(found) or 'nothing'}, allowed: {allowed}; delete it and rerun"
+        )
     return [arrays[key] for key in keys]
 
 

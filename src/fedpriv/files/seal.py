@@ -28,16 +28,15 @@ def seal(path: Path) -> None:
 
 
 def check(path: Path) -> None:
-    """Raise Broken if the file is not as it was sealed. A file without a seal passes: it proves nothing.
-
-    Raises OSError if it cannot be opened.
-    """
+    """Raise Broken if the file is not as it was sealed, or has no seal; OSError if it cannot be opened."""
     with path.open("rb") as file:
         if not path.stat().st_size:
             raise Broken("an empty file")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             found = SEAL.search(content)
-            if found and found.group() != _digest(content, found.start()):
+            if not found:
+                raise Broken("no seal")
+            if found.group() != _digest(content, found.start()):
                 raise Broken("its bytes are not those that were written")
 
 

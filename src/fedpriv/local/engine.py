@@ -8,19 +8,20 @@ never changes results beyond float tolerance: on a CPU each core works on its ow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
-
-import torch
+from typing import TYPE_CHECKING, Protocol
 
 from fedpriv.local.client import Client, ClientResults, Task
 from fedpriv.local.work import LocalWork, Speed
 from fedpriv.mechanisms.private_gradient import PrivateGradient
 
+if TYPE_CHECKING:
+    import torch
+
 
 class Backend(Protocol):
     """A way to work through clients."""
 
-    dtype: torch.dtype  # of the arithmetic
+    name: str  # says all that the last bits depend on, beside what is computed
 
     def train_clients(
         self,
@@ -61,9 +62,12 @@ class LocalEngine:
         self._backend = backend_for(task, speed)
 
     @property
-    def dtype(self) -> str:
-        """Return the name of the arithmetic's type, which may be better than the one asked for."""
-        return str(self._backend.dtype).removeprefix("torch.")
+    def name(self) -> str:
+        """Return what the last bits depend on: libraries, kernels, arithmetic, the size of a pass.
+
+        The arithmetic may be better than the one asked for.
+        """
+        return self._backend.name
 
     def __enter__(self) -> LocalEngine:
         return self

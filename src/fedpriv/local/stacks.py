@@ -39,6 +39,8 @@ class GpuBackend:
         self.chunk = 5000  # images in an evaluation
         self.dtype = getattr(torch, speed.dtype)
         self.device = task.inputs.device
+        dtype = str(self.dtype).removeprefix("torch.")
+        self.name = f"torch {torch.__version__} {self.device.type}, {dtype}, {self.stack} clients a launch"
 
     def close(self) -> None:
         """Nothing is held between launches."""

@@ -31,6 +31,7 @@ from fedpriv.machine.allocator import keep_buffers
 from fedpriv.machine.environment import cores
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
+from fedpriv.models import native
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
 from fedpriv.models.native import small_net
@@ -48,6 +49,11 @@ class CpuBackend:
         self.net = task.model.small_net(task.classes) if small_net.available() else None
         # The engine in C knows float32 alone, and is faster in it than torch is in bfloat16.
         self.dtype = torch.float32 if self.net else getattr(torch, speed.dtype)
+        kernels = ("small_net",) if self.net else filter(native.available, task.model.kernels)
+        library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
+        dtype = str(self.dtype).removeprefix("torch.")
+        names = (f"{kernel} {native.version(kernel)}" for kernel in kernels)
+        self.name = ", ".join((library, *names, dtype, f"{self.chunk} examples a pass"))
         workers = speed.threads or cores()
         self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
 

@@ -25,7 +25,7 @@ def peak_mib(device: torch.device) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def environment(device: torch.device, dtype: str, threads: int) -> dict[str, Any]:
+def environment(device: torch.device, engine: str, threads: int) -> dict[str, Any]:
     """Return what the numbers were computed with."""
     import torch
 
@@ -39,7 +39,7 @@ def environment(device: torch.device, dtype: str, threads: int) -> dict[str, Any
         "device": device.type,
         "hardware": hardware,
         "threads": threads,
-        "dtype": dtype,
+        "engine": engine,
         "code": code(),
         "libraries": libraries(),
     }

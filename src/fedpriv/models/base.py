@@ -36,6 +36,11 @@ class Model(Frozen):
         return False
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        """Return the native units that a pass of torch may call."""
+        return ()
+
+    @property
     def features(self) -> str:
         """Return the name of the frozen network whose features are read; empty: images are."""
         return ""

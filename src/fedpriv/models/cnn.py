@@ -48,6 +48,10 @@ class Cnn(Model):
             reads = (units, 1, 1)
         return shapes
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return ("conv_pool",) if self.kernel == 5 else ()
+
     def small_net(self, classes: int) -> Net | None:
         from fedpriv.models.native.small_net import Net
 
@@ -61,7 +65,7 @@ class Cnn(Model):
         dtype = params["conv1.weight"].dtype
         # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
         padding = self.kernel // 2
-        if native and self.kernel == 5 and kernels.available():
+        if native and self.kernels and kernels.available():
             from fedpriv.models.native.conv_pool import ConvPool
 
             weight, bias = params["conv1.weight"].float(), params["conv1.bias"].float()

@@ -27,14 +27,17 @@ class Partition(NamedTuple):
         return self.indices[self.offsets[i] : self.offsets[i + 1]]
 
 
-def save(path: Path, partition: Partition) -> Path:
-    """Write the partition to an npz file, atomically."""
-    return npz.save(path, partition._asdict())
+def save(path: Path, partition: Partition, law: str) -> Path:
+    """Write the partition to an npz file, atomically, with the words that say by which `law` it was dealt."""
+    return npz.save(path, partition._asdict() | {"law": np.array(law)})
 
 
-def load(path: Path) -> Partition:
-    """Read what `save` wrote; anything else is BadInput naming the file."""
-    partition = Partition(*npz.load(path, Partition._fields))
+def load(path: Path, law: str) -> Partition:
+    """Read what `save` wrote under the same `law`; anything else is BadInput naming the file."""
+    *arrays, dealt_by = npz.load(path, (*Partition._fields, "law"))
+    if str(dealt_by) != law:
+        raise BadInput(f"{path}: found the partition {dealt_by}, allowed: {law}; delete it and rerun")
+    partition = Partition(*arrays)
     indices, offsets = partition
     integers = indices.dtype.kind == offsets.dtype.kind == "i" and indices.ndim == offsets.ndim == 1
     if not (integers and len(offsets) > 1 and offsets[0] == 0 and offsets[-1] == len(indices)):

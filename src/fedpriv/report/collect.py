@@ -43,7 +43,7 @@ SCHEMA = {
     "diverged": "int64",  # the round after which weights were no longer finite; 0: never
     "parameters": "int64",
     "hardware": "category",
-    "dtype": "category",
+    "engine": "category",  # what the last bits depend on
     "code": "category",  # version and revision
     "libraries": "category",  # JSON: version by name
     "identity": "category",  # hash of all that training depends on
@@ -106,7 +106,7 @@ def facts(path: Path) -> dict[str, Any]:
             "rounds_wanted": told["rounds_wanted"],
             "diverged": told.get("diverged") or 0,
             "hardware": environment["hardware"],
-            "dtype": environment["dtype"],
+            "engine": environment["engine"],
             "code": environment.get("code", ""),
             "libraries": json.dumps(environment.get("libraries", {}), sort_keys=True),
             "config": json.dumps(told["config"], sort_keys=True),

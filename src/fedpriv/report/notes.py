@@ -248,9 +248,9 @@ def accountings(spends: Iterable[SpendSelector]) -> list[str]:
 
 
 def machines(frame: pd.DataFrame) -> list[str]:
-    """Name hardware and arithmetic, and say how long the rounds took."""
+    """Name hardware and engine, and say how long the rounds took."""
     rounds = frame.drop_duplicates(["run", "seed", "round"])
     return [
-        f"Computed on {hardware} in {dtype}: {some['seconds'].sum() / 60:,.0f} minutes of training in all."
-        for (hardware, dtype), some in groups(rounds, ("hardware", "dtype"))
+        f"Computed on {hardware} by {engine}: {some['seconds'].sum() / 60:,.0f} minutes of training in all."
+        for (hardware, engine), some in groups(rounds, ("hardware", "engine"))
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fedpriv.errors import BadInput
-from fedpriv.files.atomic import writing
+from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import OPEN, check, seal
 from fedpriv.local.client import ClientState
 from fedpriv.local.optimiser import OptimizerState
@@ -49,8 +48,8 @@ def exclusive(path: Path) -> Generator[None]:
         lock.release()
 
 
-def save(path: Path, identity: str, state: RoundState) -> None:
-    """Write the state atomically into one file."""
+def save(path: Path, identity: str, engine: str, state: RoundState) -> None:
+    """Write the state atomically into one file; `engine` says what has computed it."""
     tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
     if state.clients:
         parts = {"weights": state.clients.weights, **vars(state.clients.memory)}
@@ -60,13 +59,17 @@ def save(path: Path, identity: str, state: RoundState) -> None:
     shapes = {name: [row.shape for row in rows] for name, rows in state.samples.items()}
     # JSON keeps every float64 exactly, NaN and infinity included.
     book = {"round": state.round, "rows": state.rows, "shapes": shapes}
+    told = {"identity": identity, "engine": engine, "book": json.dumps(book), "seal": OPEN}
     with writing(path) as temporary:
-        save_file(tensors, temporary, metadata={"identity": identity, "book": json.dumps(book), "seal": OPEN})
+        save_file(tensors, temporary, metadata=told)
         seal(temporary)
 
 
-def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
-    """Return the saved state, or None if there is none, or it is of another config or damaged."""
+def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundState | None:
+    """Return the saved state, or None if there is none, or it is of another config or damaged.
+
+    Raises BadInput if another engine has computed it: what came of both would be the result of neither.
+    """
     if not path.exists():
         return None
     try:
@@ -75,7 +78,7 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
             metadata = file.metadata() or {}
             if metadata.get("identity") != identity:
                 return None
-            book = json.loads(metadata["book"])
+            other, book = metadata["engine"], json.loads(metadata["book"])
             # Copied: in the file they lie anywhere, and some kernels sum in another order where a tensor
             # does not lie as torch lays it.
             flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
@@ -87,6 +90,11 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
             values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
     except (SafetensorError, OSError, KeyError, ValueError):
         return None
+    if other != engine:
+        raise BadInput(
+            f"{path}: found a state computed by {other}, allowed: by {engine}, which is here; go on where "
+            "that engine is, or delete the file to start over"
+        )
     samples = {}
     for name, shapes in book["shapes"].items():
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
@@ -97,5 +105,6 @@ def load(path: Path, identity: str, device: torch.device) -> RoundState | None:
 
 
 def remove(path: Path) -> None:
-    """Remove the state of a finished run and its folder, with what a killed writer may have left in it."""
-    shutil.rmtree(path.parent, ignore_errors=True)
+    """Remove the state of a finished run, and what a killed writer may have left of one."""
+    path.unlink(missing_ok=True)
+    remove_torn(path)

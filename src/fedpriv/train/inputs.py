@@ -58,8 +58,7 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
             f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.dataset}, of which "
             f"nobody knows the writers, allowed: {laws}"
         )
-    shared = json.dumps([run.dataset, run.validation, run.partition.model_dump(mode="json")])
-    rng, copies = Streams(seed, shared).numpy("partition"), found.copies
+    rng, copies = Streams(seed, shared_law(run)).numpy("partition"), found.copies
     if copies == 1:
         return run.partition.split(found.y_train, rng, found.owner)
     try:
@@ -69,6 +68,21 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
         raise BadInput(f"{error}; counted in images, of which every one stands for {copies} copies") from None
     indices = (dealt.indices[:, None] * copies + np.arange(copies, dtype=np.int32)).ravel()
     return partition.Partition(indices, dealt.offsets * copies)
+
+
+def shared_law(run: Run) -> str:
+    """Return what says which examples go to whom, the same for runs that share a partition."""
+    return json.dumps([run.dataset, run.validation, run.partition.model_dump(mode="json")])
+
+
+def dealt_by(run: Run, found: arrays.Arrays, seed: int) -> str:
+    """Return what makes a file the run's partition at that seed: its law, and how much there was to deal."""
+    return f"{shared_law(run)} of {len(found.y_train)} examples, seed {seed}"
+
+
+def load_partition(run: Run, found: arrays.Arrays, seed: int, path: Path) -> partition.Partition:
+    """Return the partition that `write_partition` wrote; that of another run, data or seed is BadInput."""
+    return partition.load(path, dealt_by(run, found, seed))
 
 
 def of_images(law: partition.PartitionLaw, copies: int) -> partition.PartitionLaw:
@@ -85,4 +99,5 @@ def of_images(law: partition.PartitionLaw, copies: int) -> partition.PartitionLa
 
 def write_partition(run: Run, seed: int, arrays_path: Path, out: Path) -> Path:
     """Write the run's partition to `out`, atomically."""
-    return partition.save(out, partition_for(run, arrays_for(run, arrays_path), seed))
+    found = arrays_for(run, arrays_path)
+    return partition.save(out, partition_for(run, found, seed), dealt_by(run, found, seed))

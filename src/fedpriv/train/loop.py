@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from fedpriv import partition
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.local.client import Task
@@ -24,7 +23,7 @@ from fedpriv.progress import progress
 from fedpriv.streams import Streams
 from fedpriv.train import checkpoint, record
 from fedpriv.train.evaluate import evaluate
-from fedpriv.train.inputs import arrays_for
+from fedpriv.train.inputs import arrays_for, load_partition
 from fedpriv.train.round import run_round
 from fedpriv.train.state import initial_state
 
@@ -46,12 +45,13 @@ def train(
     `labels` (paper, preset, what stands in for what) go into the summary.
 
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
-    the number of threads and however often the run was killed and resumed.
+    the number of threads and however often the run was killed and resumed by the same engine.
 
     A run has diverged when its weights are no longer finite or nobody in a cohort has a finite loss: it ends
     there, and its summary says so.
 
-    Raises BadInput when `out` holds a finished run of another config, or another process trains in it.
+    Raises BadInput when `out` holds a finished run of another config, a file that training did not write, or
+    the state of another engine, and when another process trains in it.
     """
     identity = run.identity(name, seed)
     saved = out / record.KEPT / "state.safetensors"
@@ -63,7 +63,8 @@ def train(
         return out
     if record.restore_outputs(out, identity):
         return out
-    data, clients = arrays_for(run, arrays_path), partition.load(partition_path)
+    data = arrays_for(run, arrays_path)
+    clients = load_partition(run, data, seed, partition_path)
     device = select_device(speed.device)
     streams = Streams(seed, name, run.secure_noise)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
@@ -76,7 +77,7 @@ def train(
     test = torch.from_numpy(data.x_test).to(device), torch.from_numpy(data.y_test).to(device)
 
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
-        state = checkpoint.load(saved, identity, device)
+        state = checkpoint.load(saved, identity, engine.name, device)
         state = state or initial_state(run, task, streams, clients.clients)
         with progress(f"{name} seed {seed}", state.round, rounds) as report:
             while state.round < rounds and not state.diverged:
@@ -89,11 +90,11 @@ def train(
                     row |= evaluate(engine, run.evaluation, state, test, last, rng)
                 row |= {"seconds": time.perf_counter() - started, "peak_mib": peak_mib(device)}
                 if state.round % speed.checkpoint_every == 0:
-                    checkpoint.save(saved, identity, state)
+                    checkpoint.save(saved, identity, engine.name, state)
                 report(row)
         summary = record.summarise(run, name, seed, state, data, clients, labels) | {
             "identity": identity,
-            "environment": environment(device, engine.dtype, speed.threads or cores()),
+            "environment": environment(device, engine.name, speed.threads or cores()),
         }
         record.write(out, state, run.probe, summary)
         checkpoint.remove(saved)

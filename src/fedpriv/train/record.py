@@ -14,9 +14,10 @@ from safetensors.torch import save_file
 from fedpriv import partition
 from fedpriv.config.run import Probe, Run
 from fedpriv.data.arrays import Arrays
+from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
-from fedpriv.files.atomic import writing
-from fedpriv.files.seal import OPEN, check, seal
+from fedpriv.files.atomic import remove_torn, writing
+from fedpriv.files.seal import OPEN, Broken, check, seal
 from fedpriv.mechanisms.distances import distance_count, pad_rounds
 from fedpriv.trace import TRACE
 from fedpriv.train.state import RoundState
@@ -28,11 +29,19 @@ FILES = ("trace.parquet", "distances.npz", "model.safetensors", "summary.json") 
 def finished(out: Path) -> str | None:
     """Return the identity of the finished run in `out`, or None if there is none or a file of it is gone.
 
-    Raises BadInput if the summary is damaged: nobody knows whose run it is.
+    Raises BadInput if a file has the name of one of its files and was not written by training, or is no
+    longer what was written: nobody knows whose it is, and nothing is written over it.
     """
-    if not all((out / name).exists() for name in FILES):
-        return None
-    return summary.load(out / "summary.json").get("identity")
+    there = [out / name for name in FILES if (out / name).exists()]
+    for path in there:
+        try:
+            check(path)
+        except (OSError, Broken) as error:
+            raise BadInput(
+                f"{path}: found a file that is not what training writes ({error}), allowed: a run, whole; "
+                "move it away or delete it, and train again"
+            ) from None
+    return summary.load(out / "summary.json").get("identity") if len(there) == len(FILES) else None
 
 
 def link_outputs(out: Path) -> None:
@@ -57,6 +66,7 @@ def restore_outputs(out: Path, identity: str) -> bool:
         return False
     for path in kept:
         with writing(out / path.name) as partial:
+            partial.unlink()
             os.link(path, partial)
     return True
 
@@ -101,8 +111,8 @@ def trace(state: RoundState) -> pd.DataFrame:
 
 def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> None:
     """Write the four files of a run directory, each atomically; the summary last: it marks completion."""
-    for torn in out.glob(".*.*"):  # left by a writer that was killed
-        torn.unlink()
+    for name in FILES:
+        remove_torn(out / name)
     parquet.save(trace(state), out / "trace.parquet")
     arrays = {}
     for name, rows in state.samples.items():

@@ -76,7 +76,7 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
         "poisson sampling, rate 0.3",
         "σ = 3, C = 0.3",
         "no example is repeated",
-        "a processor, 2 cores in float32",
+        "a processor, 2 cores by torch, float32",
         "unit client",
         "neighbours by add_remove",
         "estimate, never a guarantee: see docs/accounting.md",

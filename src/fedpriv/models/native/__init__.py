@@ -20,7 +20,10 @@ import shlex
 import subprocess
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
+
+from fedpriv.files.atomic import move
 
 # -O2: the kernels are vectors already, so -O3 takes seven times as long to compile and gains nothing.
 # Comparisons with NaN must hold, hence no -ffast-math; contracting a * b + c is allowed everywhere.
@@ -50,10 +53,11 @@ def _cpu() -> str:
     return "\n".join(named_by_python + sorted({line for line in lines if line.startswith(keys)}))
 
 
-def _compile(source: bytes, to: Path) -> None:
-    """Compile C `source` into the shared library `to`, which appears whole or not at all.
+def _compile(source: bytes, to: Path) -> Path:
+    """Compile C `source` into a shared library `to`-<digest of its bytes>.so, and return its path.
 
-    Raises OSError or subprocess.SubprocessError; a failed compilation carries the compiler's words.
+    It appears whole or not at all. Raises OSError or subprocess.SubprocessError; a failed compilation
+    carries the compiler's words.
     """
     compiler = shlex.split(os.environ.get("CC") or "cc")
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -67,8 +71,27 @@ def _compile(source: bytes, to: Path) -> None:
             except subprocess.CalledProcessError:
                 if tuning is TUNINGS[-1]:
                     raise
-        # Two processes may compile at once: each renames its own equal library into place.
-        os.replace(built, to)
+        # Two processes may compile at once: each brings its own library into place.
+        whole = to.with_name(f"{to.name}-{_digest(built.read_bytes())}.so")
+        move(built, whole)
+    return whole
+
+
+def _kept(at: Path) -> Path | None:
+    """Return the library that `_compile` has put there, or None; one that is torn is removed.
+
+    To load half a library is not an error that could be caught: the process dies.
+    """
+    for found in sorted(at.parent.glob(f"{at.name}-*.so")):
+        with suppress(FileNotFoundError):  # another process has removed it
+            if found.name == f"{at.name}-{_digest(found.read_bytes())}.so":
+                return found
+            found.unlink()
+    return None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _source(name: str) -> bytes:
@@ -83,12 +106,10 @@ def _built(name: str) -> tuple[ctypes.CDLL | None, str]:
     try:
         source = _source(f"{name}.c")
         compiler = os.environ.get("CC") or "cc"
-        key = hashlib.sha256(repr((source, compiler, FLAGS, TUNINGS, _cpu())).encode()).hexdigest()
+        key = _digest(repr((source, compiler, FLAGS, TUNINGS, _cpu())).encode())
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedpriv"
-        built = cache / f"{name}-{key[:16]}.so"
-        if not built.exists():
-            _compile(source, built)
-        return ctypes.CDLL(str(built)), ""
+        at = cache / f"{name}-{key}"
+        return ctypes.CDLL(str(_kept(at) or _compile(source, at))), ""
     except subprocess.CalledProcessError as failure:
         messages = failure.stderr.decode(errors="replace").strip().splitlines()
         reason = messages[0] if messages else f"exit code {failure.returncode}"
@@ -112,6 +133,11 @@ def available(name: str = "conv_pool") -> bool:
 def why_not(name: str = "conv_pool") -> str:
     """Return one line on why these kernels are not available; empty when they are."""
     return _state(name)[1]
+
+
+def version(name: str) -> str:
+    """Return a digest of the C sources of `name`, eight digits: what it computes."""
+    return _digest(_source(f"{name}.c"))[:8]
 
 
 def library(name: str = "conv_pool") -> ctypes.CDLL:

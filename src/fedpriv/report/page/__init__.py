@@ -49,7 +49,7 @@ def write(declared: Mapping[str, Any], out: Path) -> Path:
         patches={glob: inline(patch) for glob, patch in declared["patches"].items()},
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
         minutes=f"{sum(paper['ran'].seconds for paper in papers.values()) / 60:,.0f}",
-        machines=distinct(f"{one['hardware']}, {one['dtype']}" for one in machines),
+        machines=distinct(f"{one['hardware']}, {one['engine']}" for one in machines),
         code=distinct(one["code"] for one in machines),
         data=distinct(note for paper in papers.values() for note in paper["data"]),
         verdicts=VERDICTS,

@@ -13,7 +13,7 @@ from fedpriv.report.numbers import interval
 from fedpriv.report.reading import at_end
 from fedpriv.report.settings import flattened
 
-MACHINE = ("hardware", "dtype", "code", "libraries")
+MACHINE = ("hardware", "engine", "code", "libraries")
 
 
 class Runs(NamedTuple):

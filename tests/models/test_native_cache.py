@@ -1,0 +1,147 @@
+"""Kernels are compiled once and kept; without a compiler, or with a torn library, only speed is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedpriv.models import native
+
+REPORT = "from fedpriv.models import native; print(native.available(), native.why_not())"
+
+
+def start(code: str, **environment: str) -> subprocess.Popen[str]:
+    """Start a fresh Python that has compiled nothing."""
+    source = str(Path(native.__file__).parents[3])
+    everything = {**os.environ, "PYTHONPATH": source, **environment}
+    return subprocess.Popen([sys.executable, "-c", code], env=everything, stdout=subprocess.PIPE, text=True)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    return output.strip()
+
+
+@pytest.fixture
+def compiler(tmp_path):
+    """Return a compiler that writes a line to `calls` each time it is asked to compile."""
+    if not native.available():
+        pytest.skip(native.why_not())
+    script = tmp_path / "counting-cc"
+    script.write_text(f'#!/bin/sh\necho >> "{tmp_path}/calls"\nexec {os.environ.get("CC") or "cc"} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+@pytest.fixture(scope="module")
+def library():
+    """The library of `conv_pool` as the usual compiler makes it."""
+    if not native.available():
+        pytest.skip(native.why_not())
+    return Path(native.library()._name)
+
+
+def test_a_compiler_that_fails_is_named_as_the_reason(tmp_path):
+    report = said(start(REPORT, CC="false", XDG_CACHE_HOME=str(tmp_path)))
+    assert report == "False the C compiler 'false' failed: exit code 1"
+
+
+def test_a_missing_compiler_is_named_as_the_reason(tmp_path):
+    report = said(start(REPORT, CC="", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)))
+    assert report.startswith("False ") and "'cc'" in report
+
+
+def test_a_cache_that_cannot_be_written_is_named_as_the_reason(compiler, tmp_path):
+    report = said(start(REPORT, CC=compiler, XDG_CACHE_HOME=compiler))
+    assert report.startswith("False ") and compiler in report
+
+
+def test_the_environment_switches_the_kernels_off(monkeypatch):
+    monkeypatch.setenv("FEDPRIV_NATIVE", "0")
+    assert not native.available()
+    assert native.why_not() == "switched off by FEDPRIV_NATIVE=0"
+    with pytest.raises(RuntimeError, match="FEDPRIV_NATIVE=0"):
+        native.library()
+
+
+@pytest.mark.parametrize("name", ["conv_pool", "small_net"])
+def test_a_library_is_known_by_all_that_its_source_includes(name):
+    source = native._source(f"{name}.c")
+    assert b'#include "' not in source
+    assert native._source("vectors.h") in source
+
+
+def test_importing_compiles_nothing_and_leaves_torch_alone(tmp_path):
+    code = "import sys, fedpriv.models.native; print('torch' in sys.modules)"
+    assert said(start(code, XDG_CACHE_HOME=str(tmp_path / "cache"))) == "False"
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_second_process_does_not_compile(compiler, tmp_path):
+    environment = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)}
+    assert said(start(REPORT, **environment)) == "True"
+    calls = (tmp_path / "calls").read_text()
+    assert said(start(REPORT, **environment)) == "True"
+    assert calls and (tmp_path / "calls").read_text() == calls
+
+
+def test_another_processor_gets_a_library_of_its_own(compiler, tmp_path):
+    environment = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)}
+    other = "from fedpriv.models import native; native._cpu = lambda: 'another'; print(native.available())"
+    assert said(start(REPORT, **environment)) == said(start(other, **environment)) == "True"
+    assert len(list((tmp_path / "fedpriv").iterdir())) == 2
+
+
+def test_processes_that_compile_at_once_leave_one_whole_library(compiler, tmp_path):
+    environment = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)}
+    together = [start(REPORT, **environment) for _ in range(2)]
+    assert [said(process) for process in together] == ["True", "True"]
+    (kept,) = (tmp_path / "fedpriv").iterdir()
+    assert kept.suffix == ".so"
+
+
+def cut(share):
+    return lambda content: content[: int(share * len(content))]
+
+
+TORN = {
+    "empty": lambda content: b"",
+    "zeros": lambda content: bytes(8192) + content[8192:],
+    "all zeros": lambda content: bytes(len(content)),
+    "half": cut(0.5),
+    "most": cut(0.9),
+    "all but a byte": lambda content: content[:-1],
+    "a flipped bit": lambda content: content[:5000] + bytes([content[5000] ^ 4]) + content[5001:],
+    "longer": lambda content: content + b"more",
+    "another program": lambda content: b"#!/bin/sh\n",
+}
+
+
+@pytest.mark.parametrize("tear", [TORN["half"], TORN["zeros"]], ids=["half", "zeros"])
+def test_a_torn_library_is_compiled_again_and_never_loaded(tear, library, tmp_path):
+    content = library.read_bytes()
+    kept = tmp_path / "fedpriv" / library.name
+    kept.parent.mkdir()
+    kept.write_bytes(tear(content))
+    assert said(start(REPORT, XDG_CACHE_HOME=str(tmp_path))) == "True"
+    assert [path.read_bytes() for path in kept.parent.iterdir()] == [content]
+
+
+@pytest.mark.parametrize("tear", TORN.values(), ids=TORN)
+def test_a_torn_library_that_nothing_can_replace_is_named_as_the_reason(tear, library, tmp_path, monkeypatch):
+    kept = tmp_path / "fedpriv" / library.name
+    kept.parent.mkdir()
+    kept.write_bytes(tear(library.read_bytes()))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def compiled(*_):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(native, "_compile", compiled)
+    loaded, why = native._built.__wrapped__("conv_pool")
+    assert loaded is None and why == "no kernel could be compiled or loaded: read-only"

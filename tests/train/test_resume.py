@@ -1,0 +1,196 @@
+"""A resumed run ends with the same bits: wherever its state lies, whatever its scheme, on its own engine."""
+
+import shutil
+
+import pytest
+import torch
+from safetensors import safe_open
+from support.made_run import BINARY, BY_SCHEME, RUN, go, result
+
+from fedpriv.config.run import Run
+from fedpriv.data import arrays
+from fedpriv.errors import BadInput
+from fedpriv.files import summary
+from fedpriv.local.work import Speed
+from fedpriv.models import native
+from fedpriv.train import checkpoint, inputs, loop, record
+
+SMALL_NET = BINARY["model"] | {"widths": [16, 16, 4]}
+
+
+class Killed(Exception):
+    """In the place of a signal, where it need not be a real one."""
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Return what trains a run and kills it before a round, with a state of the round before."""
+
+    def killed_before(round, run, files, out, **speed):
+        advance = loop.run_round
+
+        def stopped(*arguments):
+            if arguments[4].round == round - 1:
+                raise Killed
+            return advance(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(loop, "run_round", stopped)
+            with pytest.raises(Killed):
+                go(run, files, out, checkpoint_every=1, **speed)
+        return out / "resume/state.safetensors"
+
+    return killed_before
+
+
+class Laid:
+    """A file of tensors that lie, when they are read, `offset` bytes after a multiple of 64."""
+
+    def __init__(self, path, offset):
+        self.file, self.offset = safe_open(path, framework="pt"), offset
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def metadata(self):
+        return self.file.metadata()
+
+    def keys(self):
+        return self.file.keys()
+
+    def get_tensor(self, name):
+        tensor = self.file.get_tensor(name)
+        size = tensor.element_size()
+        room = torch.empty(tensor.numel() * size + 128, dtype=torch.uint8)
+        start = -room.data_ptr() % 64 + self.offset // size * size
+        there = room[start : start + tensor.numel() * size].view(tensor.dtype).view(tensor.shape)
+        return there.copy_(tensor)
+
+
+@pytest.mark.parametrize("scheme", BY_SCHEME)
+def test_a_run_of_any_scheme_goes_on_to_the_same_bits_wherever_its_state_lies(
+    scheme, files, tmp_path, killed, monkeypatch
+):
+    run = RUN | BY_SCHEME[scheme]
+    undisturbed = result(go(run, files, tmp_path / "undisturbed"))
+    saved = killed(3, run, files, tmp_path / "killed")
+    for offset in range(0, 64, 4):
+        out = tmp_path / f"at{offset}"
+        shutil.copytree(saved.parents[1], out)
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "safe_open", lambda path, framework, at=offset: Laid(path, at))
+            assert result(go(run, files, out)) == undisturbed, offset
+
+
+@pytest.mark.parametrize(
+    ("changes", "speed"),
+    [({}, {"dtype": "bfloat16"}), ({}, {"chunk": 3}), (BINARY, {}), ({}, {})],
+    ids=["dtype", "chunk", "small_net", "conv_pool"],
+)
+def test_the_state_of_another_engine_is_refused_and_left_there(
+    changes, speed, files, tmp_path, killed, monkeypatch
+):
+    run = RUN | changes | ({"model": SMALL_NET} if changes else {})
+    saved = killed(3, run, files, tmp_path / "run")
+    before = saved.read_bytes()
+    if not speed:
+        if not native.available("conv_pool"):
+            pytest.skip("there is one engine only: no compiler")
+        monkeypatch.setenv("FEDPRIV_NATIVE", "0")
+    with pytest.raises(
+        BadInput, match=r"state\.safetensors: found a state computed by torch .*; go on"
+    ) as told:
+        go(run, files, tmp_path / "run", **speed)
+    assert len(str(told.value).splitlines()) == 1
+    assert saved.read_bytes() == before
+    saved.unlink()
+    assert record.finished(go(run, files, tmp_path / "run", **speed))
+
+
+def test_a_summary_names_the_engine_and_so_its_kernels(files, tmp_path, monkeypatch):
+    def engine(name):
+        return summary.load(go(RUN, files, tmp_path / name) / "summary.json")["environment"]["engine"]
+
+    with_kernels = engine("with")
+    monkeypatch.setenv("FEDPRIV_NATIVE", "0")
+    without = engine("without")
+    assert f"torch {torch.__version__}" in without and "float32, 100 examples a pass" in without
+    assert "conv_pool" not in without
+    assert not native.available() or f"conv_pool {native.version('conv_pool')}" in with_kernels
+
+
+OURS = (".trace.0a1b2c3d.parquet", ".model.00000000.safetensors", "resume/.state.12345678.safetensors")
+NOT_OURS = (
+    ".env.local",
+    ".gitlab-ci.yml",
+    ".config.d/settings",
+    ".trace.old.parquet",
+    ".trace.0a1b2c3d.csv",
+    ".notes.0a1b2c3d.md",
+    "resume/resume.pdf",
+    "resume/.state.backup.safetensors",
+    "resume/deep/letter.txt",
+)
+
+
+def test_a_run_removes_its_own_torn_files_and_no_file_of_anybody_else(files, tmp_path):
+    out = tmp_path / "run"
+    for name in (*OURS, *NOT_OURS):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(name)
+    go(RUN, files, out)
+    assert not any((out / name).exists() for name in OURS)
+    assert all((out / name).read_text() == name for name in NOT_OURS)
+
+
+@pytest.mark.parametrize("name", record.FILES)
+def test_a_file_of_somebody_else_is_not_written_over(name, files, tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / name).write_text("mine")
+    with pytest.raises(BadInput, match=f"{name}: found a file that is not what training writes"):
+        go(RUN, files, out)
+    assert [path.name for path in out.iterdir()] == [name]
+    assert (out / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", record.FILES)
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_finished_run_with_a_file_that_was_cut_is_not_said_to_be_finished(name, left, files, tmp_path):
+    out = go(RUN, files, tmp_path / "run")
+    with (out / name).open("r+b") as file:
+        file.truncate(left)
+    with pytest.raises(BadInput, match=f"{name}: found"):
+        go(RUN, files, out)
+    (out / name).unlink()
+    assert record.finished(go(RUN, files, out))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"partition": {"law": "iid", "clients": 2}},
+        {"partition": {"law": "dirichlet", "clients": 8, "alpha": 1.0}},
+        {"validation": 8},
+    ],
+    ids=str,
+)
+def test_a_partition_of_another_law_is_not_trained_on(changes, files, tmp_path):
+    run, other = (Run.model_validate(one) for one in (RUN, RUN | changes))
+    dealt = inputs.write_partition(other, 0, files, tmp_path / "dealt.npz")
+    with pytest.raises(BadInput, match=r"dealt\.npz: found the partition .*; delete it and rerun"):
+        loop.train(run, "tiny", 0, files, dealt, tmp_path / "run", Speed(device="cpu"), {})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_partition_of_another_seed_or_of_other_data_is_not_trained_on(files, tmp_path):
+    run, found = Run.model_validate(RUN), arrays.load(files)
+    dealt = inputs.write_partition(run, 1, files, tmp_path / "dealt.npz")
+    fewer = found._replace(x_train=found.x_train[:40], y_train=found.y_train[:40])
+    assert inputs.load_partition(run, found, 1, dealt).clients == 8
+    for data, seed in ((found, 0), (fewer, 1)):
+        with pytest.raises(BadInput, match="found the partition"):
+            inputs.load_partition(run, data, seed, dealt)
