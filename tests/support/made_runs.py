@@ -188,6 +188,7 @@ def write_run(
         "preset": "test",
         "run": run,
         "seed": seed,
+        "results_version": 2,
         "identity": f"{run}-{seed}",
         "config": said | {name: {**said.get(name, {}), **values} for name, values in (config or {}).items()},
         "rounds": ROUNDS,

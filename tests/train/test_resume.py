@@ -1,6 +1,7 @@
 """A resumed run ends with the same bits: wherever its state lies, whatever its scheme, on its own engine."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -155,6 +156,27 @@ def test_a_file_of_somebody_else_is_not_written_over(name, files, tmp_path):
         go(RUN, files, out)
     assert [path.name for path in out.iterdir()] == [name]
     assert (out / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("place", "put"),
+    [
+        ("resume", Path.touch),
+        ("resume/lock", Path.mkdir),
+        ("resume/state.safetensors", Path.mkdir),
+        ("trace.parquet", Path.mkdir),
+        ("summary.json", Path.mkdir),
+    ],
+    ids=lambda one: one if isinstance(one, str) else one.__name__,
+)
+def test_what_stands_in_the_way_is_named_before_anything_is_trained(place, put, files, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    (out / place).parent.mkdir(parents=True)
+    put(out / place)
+    monkeypatch.setattr(loop, "run_round", None)
+    with pytest.raises(BadInput, match=f"{place}: .*, allowed: "):
+        go(RUN, files, out)
+    assert (out / place).exists()
 
 
 @pytest.mark.parametrize("name", record.FILES)

@@ -1,15 +1,11 @@
 import json
 import math
-import random
-import signal
-import subprocess
-import sys
 from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.made_run import BINARY, RUN, go, result
+from support.made_run import RUN, go, result
 
 from fedpriv.config.run import Run, Server
 from fedpriv.data import arrays
@@ -150,48 +146,6 @@ def test_another_config_never_overwrites_a_finished_run(files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
     with pytest.raises(BadInput, match="found the finished run of another config"):
         go(RUN | {"rounds": 7}, files, out)
-
-
-KILLED = """
-import json, sys
-from pathlib import Path
-from fedpriv.config.run import Run
-from fedpriv.local.work import Speed
-from fedpriv.train.loop import train
-from fedpriv.train.state import RoundState
-run, data, dealt, out = sys.argv[1:]
-train(Run.model_validate(json.loads(run)), "tiny", 0, Path(data), Path(dealt), Path(out),
-      Speed(device="cpu", checkpoint_every=2), {"paper": "none"})
-"""
-
-
-def saved_at(state):
-    try:
-        return state.stat().st_mtime_ns
-    except FileNotFoundError:
-        return None
-
-
-@pytest.mark.parametrize("scheme", [{}, JOINT, BINARY], ids=["client_dp", "joint", "dpfl_bnn"])
-def test_a_run_killed_five_times_ends_with_the_same_bits(files, tmp_path, scheme):
-    run = RUN | scheme | {"rounds": 60}
-    undisturbed = go(run, files, tmp_path / "undisturbed")
-    out = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, json.dumps(run), files, files.parent / "partition0.npz", out]
-    state, chance = out / "resume" / "state.safetensors", random.Random(0)
-
-    for _ in range(5):
-        before = saved_at(state)
-        process = subprocess.Popen(list(map(str, command)))
-        # Killed at a moment of its own choosing: some spins after it has made progress.
-        spins = chance.randrange(0, 20000)
-        while process.poll() is None and spins:
-            spins -= saved_at(state) != before
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    subprocess.run(list(map(str, command)), check=True)
-    assert result(out) == result(undisturbed)
-    assert not state.exists()
 
 
 def test_a_state_that_cannot_be_read_is_started_over(files, tmp_path):

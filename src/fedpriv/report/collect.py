@@ -44,12 +44,14 @@ SCHEMA = {
     "parameters": "int64",
     "hardware": "category",
     "engine": "category",  # what the last bits depend on
+    "results_version": "int64",  # see CHANGELOG.md
     "code": "category",  # version and revision
     "libraries": "category",  # JSON: version by name
     "identity": "category",  # hash of all that training depends on
     "config": "category",  # JSON of everything that training depends on
 }
-TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "identity")  # as in the summary
+# As in the summary.
+TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
 WORDS = [name for name, dtype in SCHEMA.items() if dtype == "category"]
 
 

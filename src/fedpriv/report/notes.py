@@ -251,6 +251,7 @@ def machines(frame: pd.DataFrame) -> list[str]:
     """Name hardware and engine, and say how long the rounds took."""
     rounds = frame.drop_duplicates(["run", "seed", "round"])
     return [
-        f"Computed on {hardware} by {engine}: {some['seconds'].sum() / 60:,.0f} minutes of training in all."
-        for (hardware, engine), some in groups(rounds, ("hardware", "engine"))
+        f"Computed on {hardware} by {engine}: {some['seconds'].sum() / 60:,.0f} minutes of training in all; "
+        f"results version {version}."
+        for (hardware, engine, version), some in groups(rounds, ("hardware", "engine", "results_version"))
     ]

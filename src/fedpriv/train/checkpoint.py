@@ -28,14 +28,17 @@ SAMPLES, CLIENTS = "samples.", "clients."  # before the names of their tensors
 def exclusive(path: Path) -> Generator[None]:
     """Keep other processes away from the run whose state is at `path`; BadInput if one is there.
 
-    Without a state nothing is left behind: a run that was refused leaves no folder.
+    Without a state nothing is left behind: a run that was refused leaves no folder. What stands where the
+    folder, its lock or the state belongs is BadInput that names it.
     """
     run, lock = path.parent.parent, FileLock(path.with_name("lock"))
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         raise BadInput(f"{run}: found another process that trains in it, allowed: one at a time") from None
+    except OSError as error:
+        raise BadInput(f"{error.filename}: {error.strerror}, allowed: a folder to train in") from None
     try:
         yield
     finally:
@@ -72,6 +75,8 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
     """
     if not path.exists():
         return None
+    if path.is_dir():
+        raise BadInput(f"{path}: found a folder, allowed: the state of a run")
     try:
         check(path)
         with safe_open(path, framework="pt") as file:

@@ -12,7 +12,7 @@ import pandas as pd
 from safetensors.torch import save_file
 
 from fedpriv import partition
-from fedpriv.config.run import Probe, Run
+from fedpriv.config.run import RESULTS_VERSION, Probe, Run
 from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
@@ -84,6 +84,7 @@ def summarise(
     return labels | {
         "run": name,
         "seed": seed,
+        "results_version": RESULTS_VERSION,
         "config": run.training(),
         "rounds": state.round,
         "rounds_wanted": run.rounds,

@@ -77,6 +77,7 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
         "σ = 3, C = 0.3",
         "no example is repeated",
         "a processor, 2 cores by torch, float32",
+        "results version 2",
         "unit client",
         "neighbours by add_remove",
         "estimate, never a guarantee: see docs/accounting.md",

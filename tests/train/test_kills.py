@@ -1,0 +1,41 @@
+"""A run of any scheme that is killed at any moment, and started again, ends with the same bits.
+
+`FEDPRIV_KILLS=25 pytest tests/train/test_kills.py` kills 25 runs of each scheme.
+"""
+
+import os
+import random
+import time
+from functools import partial
+from signal import SIGKILL
+
+import pytest
+from support.child import Child, live
+from support.made_run import BY_SCHEME, RUN, go, result
+
+KILLS = int(os.environ.get("FEDPRIV_KILLS", "2"))
+
+
+@pytest.mark.parametrize("scheme", BY_SCHEME)
+def test_a_run_that_was_killed_at_any_moment_ends_with_the_same_bits(scheme, files, tmp_path):
+    run = RUN | BY_SCHEME[scheme] | {"rounds": 30}
+    train = partial(train_quietly, run, files, checkpoint_every=2, threads=2)
+    started = time.perf_counter()
+    assert live(tmp_path, partial(train, tmp_path / "undisturbed")).code == 0
+    undisturbed, lasted = result(tmp_path / "undisturbed"), time.perf_counter() - started
+    chance, kills, tries = random.Random(scheme), 0, 0
+    while kills < KILLS:
+        tries += 1
+        out = tmp_path / f"killed{tries}"
+        child = Child(tmp_path, partial(train, out))
+        time.sleep(chance.uniform(0, lasted))
+        child.process.kill()
+        kills += child.end().code == -SIGKILL  # it may have been done before
+        assert live(tmp_path, partial(train, out)).code == 0
+        assert result(out) == undisturbed
+        assert tries < 10 * KILLS
+
+
+def train_quietly(run, files, out, **speed):
+    """Train as `go` does, and return nothing: a process whose work returns a number exits with it."""
+    go(run, files, out, **speed)
