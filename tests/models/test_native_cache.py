@@ -38,14 +38,6 @@ def compiler(tmp_path):
     return str(script)
 
 
-@pytest.fixture(scope="module")
-def library():
-    """The library of `conv_pool` as the usual compiler makes it."""
-    if not native.available():
-        pytest.skip(native.why_not())
-    return Path(native.library()._name)
-
-
 def test_a_compiler_that_fails_is_named_as_the_reason(tmp_path):
     report = said(start(REPORT, CC="false", XDG_CACHE_HOME=str(tmp_path)))
     assert report == "False the C compiler 'false' failed: exit code 1"
@@ -103,45 +95,3 @@ def test_processes_that_compile_at_once_leave_one_whole_library(compiler, tmp_pa
     assert [said(process) for process in together] == ["True", "True"]
     (kept,) = (tmp_path / "fedpriv").iterdir()
     assert kept.suffix == ".so"
-
-
-def cut(share):
-    return lambda content: content[: int(share * len(content))]
-
-
-TORN = {
-    "empty": lambda content: b"",
-    "zeros": lambda content: bytes(8192) + content[8192:],
-    "all zeros": lambda content: bytes(len(content)),
-    "half": cut(0.5),
-    "most": cut(0.9),
-    "all but a byte": lambda content: content[:-1],
-    "a flipped bit": lambda content: content[:5000] + bytes([content[5000] ^ 4]) + content[5001:],
-    "longer": lambda content: content + b"more",
-    "another program": lambda content: b"#!/bin/sh\n",
-}
-
-
-@pytest.mark.parametrize("tear", [TORN["half"], TORN["zeros"]], ids=["half", "zeros"])
-def test_a_torn_library_is_compiled_again_and_never_loaded(tear, library, tmp_path):
-    content = library.read_bytes()
-    kept = tmp_path / "fedpriv" / library.name
-    kept.parent.mkdir()
-    kept.write_bytes(tear(content))
-    assert said(start(REPORT, XDG_CACHE_HOME=str(tmp_path))) == "True"
-    assert [path.read_bytes() for path in kept.parent.iterdir()] == [content]
-
-
-@pytest.mark.parametrize("tear", TORN.values(), ids=TORN)
-def test_a_torn_library_that_nothing_can_replace_is_named_as_the_reason(tear, library, tmp_path, monkeypatch):
-    kept = tmp_path / "fedpriv" / library.name
-    kept.parent.mkdir()
-    kept.write_bytes(tear(library.read_bytes()))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-    def compiled(*_):
-        raise PermissionError("read-only")
-
-    monkeypatch.setattr(native, "_compile", compiled)
-    loaded, why = native._built.__wrapped__("conv_pool")
-    assert loaded is None and why == "no kernel could be compiled or loaded: read-only"
