@@ -75,4 +75,5 @@ def test_a_signal_lets_the_command_end_by_itself(tmp_path, number):
     assert process.stdout and "working" in process.stdout.readline()
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     rest = process.stdout.read()
-    assert process.wait() == 3 and "ending" in rest
+    assert process.wait() == 128 + number and "ending" in rest
+    assert rest.splitlines()[-1].startswith("interrupted after 0 of ? steps; the same command goes on")
