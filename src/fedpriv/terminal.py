@@ -7,7 +7,7 @@ import sys
 import unicodedata
 from typing import TextIO
 
-LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
+LINE_BREAK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*")
 # Controls, formats (among them those that turn the direction of writing), halves of a letter, separators.
 OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
