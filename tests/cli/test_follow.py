@@ -77,3 +77,23 @@ def test_a_signal_lets_the_command_end_by_itself(tmp_path, number):
     rest = process.stdout.read()
     assert process.wait() == 128 + number and "ending" in rest
     assert rest.splitlines()[-1].startswith("interrupted after 0 of ? steps; the same command goes on")
+
+
+def test_what_begins_is_told_whatever_the_encoding_and_nothing_in_it_is_obeyed(tmp_path):
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C"}
+        process = follow(tmp_path, r"print('total 1'); print('» ε \x1b[2J')", env=environment)
+        shown = "ε" if encoding == "utf-8" else "\\u03b5"
+        assert process.communicate()[0].splitlines()[0].endswith(f"] {shown} \\x1b[2J")
+        assert process.returncode == 0
+        assert (tmp_path / "kept/said.log").read_text(encoding="utf-8").endswith("» ε \x1b[2J\n")
+
+
+def test_a_reader_who_has_gone_does_not_stop_what_is_followed(tmp_path):
+    process = follow(
+        tmp_path, "input(); print('total 1'); print('» it'); open('done', 'w')", stdin=subprocess.PIPE
+    )
+    process.stdout.close()
+    process.stdin.write("go\n")
+    process.stdin.close()
+    assert process.wait() == 0 and (tmp_path / "done").exists()

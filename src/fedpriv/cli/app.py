@@ -15,7 +15,7 @@ import typer
 
 from fedpriv.cli.output import print_result, spend_as_dict
 from fedpriv.errors import BadInput
-from fedpriv.terminal import aside, lenient
+from fedpriv.terminal import aside
 
 app = typer.Typer(
     help="Experiments on private federated learning. Snakemake builds whole papers; this program serves "
@@ -59,7 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; what goes wrong is one line on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in given if word != "--debug"]
-    lenient(sys.stdout)  # typer prints help
     try:
         code = app(words, prog_name="fedpriv", standalone_mode=False)
     except Exception as error:
