@@ -97,3 +97,10 @@ def test_a_reader_who_has_gone_does_not_stop_what_is_followed(tmp_path):
     process.stdin.write("go\n")
     process.stdin.close()
     assert process.wait() == 0 and (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize("words", [["said.log", "no such command"], ["/dev/null/said.log", "true"]], ids=str)
+def test_what_cannot_begin_is_one_line(tmp_path, words):
+    command = [sys.executable, "-m", "fedpriv.cli.follow", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1 and not done.stderr and len(done.stdout.splitlines()) == 1

@@ -92,4 +92,8 @@ def end(log: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(follow(sys.argv[2:], Path(sys.argv[1])))
+    try:
+        sys.exit(follow(sys.argv[2:], Path(sys.argv[1])))
+    except OSError as error:  # no such command, or no place for its log
+        say(str(error))
+        sys.exit(1)
