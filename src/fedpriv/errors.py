@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable
 
+from fedpriv.terminal import visible
+
 
 class BadInput(ValueError):
-    """One line naming the key or file, what was found and what is allowed (exit code 2)."""
+    """One visible line naming the key or file, what was found and what is allowed (exit code 2)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
 
 
 def require_known(where: str, found: Iterable[object], allowed: Iterable[object]) -> None:

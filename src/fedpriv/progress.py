@@ -9,13 +9,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from fedpriv.terminal import aside, put, visible
+
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal
 MARK = "»"  # before what `fedpriv.cli.follow` passes on
 
 
 def announce(text: str) -> None:
     """Say what a job of the workflow begins, past the log that its output goes to."""
-    print(f"{MARK} {text}", file=sys.__stderr__, flush=True)
+    put(visible(f"{MARK} {text}"), sys.__stderr__)
 
 
 class Report(Protocol):
@@ -40,14 +42,14 @@ def _bar(title: str, done: int, total: int, unit: str) -> Generator[Report]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[accuracy]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(title, completed=done, total=total, accuracy="")
+        task = bar.add_task(visible(title), completed=done, total=total, accuracy="")
 
         def report(row: dict[str, Any]) -> None:
             bar.update(task, completed=row[unit])
@@ -69,6 +71,6 @@ def _lines(title: str, total: int, unit: str) -> Report:
         last = now
         accuracy = row.get("test_accuracy", math.nan)
         said = f", accuracy {accuracy:.3f}" if accuracy == accuracy else ""
-        print(f"{title}: {unit} {row[unit]} of {total}{said}", file=sys.stderr, flush=True)
+        aside(f"{title}: {unit} {row[unit]} of {total}{said}")
 
     return report

@@ -75,4 +75,32 @@ def test_a_signal_lets_the_command_end_by_itself(tmp_path, number):
     assert process.stdout and "working" in process.stdout.readline()
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     rest = process.stdout.read()
-    assert process.wait() == 3 and "ending" in rest
+    assert process.wait() == 128 + number and "ending" in rest
+    assert rest.splitlines()[-1].startswith("interrupted after 0 of ? steps; the same command goes on")
+
+
+def test_what_begins_is_told_whatever_the_encoding_and_nothing_in_it_is_obeyed(tmp_path):
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C"}
+        process = follow(tmp_path, r"print('total 1'); print('» ε \x1b[2J')", env=environment)
+        shown = "ε" if encoding == "utf-8" else "\\u03b5"
+        assert process.communicate()[0].splitlines()[0].endswith(f"] {shown} \\x1b[2J")
+        assert process.returncode == 0
+        assert (tmp_path / "kept/said.log").read_text(encoding="utf-8").endswith("» ε \x1b[2J\n")
+
+
+def test_a_reader_who_has_gone_does_not_stop_what_is_followed(tmp_path):
+    process = follow(
+        tmp_path, "input(); print('total 1'); print('» it'); open('done', 'w')", stdin=subprocess.PIPE
+    )
+    process.stdout.close()
+    process.stdin.write("go\n")
+    process.stdin.close()
+    assert process.wait() == 0 and (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize("words", [["said.log", "no such command"], ["/dev/null/said.log", "true"]], ids=str)
+def test_what_cannot_begin_is_one_line(tmp_path, words):
+    command = [sys.executable, "-m", "fedpriv.cli.follow", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1 and not done.stderr and len(done.stdout.splitlines()) == 1

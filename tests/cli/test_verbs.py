@@ -1,3 +1,4 @@
+import io
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 from support.tiny import PLAN, RUN, contents
 
 from fedpriv import doctor
+from fedpriv.cli import app
 
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
@@ -72,6 +74,14 @@ def test_a_comparison_as_json_holds_accuracies_and_claims(fedpriv, results):
     found = json.loads("\n".join(out))
     assert {line["published"] for line in found["accuracies"]} == {0.8, 0.9}
     assert [claim["verdict"] for claim in found["claims"]] == ["partly"]
+
+
+def test_a_comparison_is_printed_where_letters_are_ascii(results, fedpriv, monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert app.main(["compare", "results/tiny/tiny"]) == 0
+    shown = out.buffer.getvalue()
+    assert b"RDP is tighter" in shown and b"| Claim" in shown  # lines of a table are of ASCII too
 
 
 def test_fetching_bundled_data_downloads_nothing(fedpriv, here):

@@ -6,13 +6,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from fedpriv.cli import app
 from fedpriv.data import source
 from fedpriv.data.dataset import Dataset, RawFile
+from fedpriv.terminal import aside
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.send_response(self.server.status)
+        self.send_response(self.server.status, self.server.reason)
         for name, value in self.server.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", "4")
@@ -27,6 +29,7 @@ class Handler(BaseHTTPRequestHandler):
 def mirror(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.reason = "As it says"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -85,3 +88,12 @@ def test_the_password_of_a_mirror_is_in_no_message(status, mirror, tmp_path, cap
     for text in (str(refused.value), said.out, said.err):
         assert "127.0.0.1" in text or text is said.out
         assert "hunter2" not in text and "somebody" not in text
+
+
+def test_what_a_server_says_is_seen_and_not_obeyed(mirror, tmp_path, capsys):
+    mirror.status, mirror.headers, mirror.reason = 404, {}, "gone\x1b[2J\x9b31m\x07"
+    with pytest.raises(source.SourceError) as failed:
+        fetched(mirror, tmp_path / "raw")
+    aside(app.explain(failed.value)[0])
+    told, last = [line for line in capsys.readouterr().err.split("\n") if "gone" in line]
+    assert "gone\\x1b[2J\\x9b31m\\x07" in told and "gone\\x1b[2J\\x9b31m\\x07" in last

@@ -87,6 +87,37 @@ def test_a_paper_that_prints_no_accuracy_has_its_claims_compared(paper):
     assert facts(paper)["accuracies"] == []
 
 
+LABELS = ("007", "1e5", "NA", "True", "1,000", "=1+1", "-1", "nan", "'quoted", "300")
+
+
+def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
+    rows = [declared.rows[0].model_copy(update={"label": label}) for label in LABELS]
+    tables.write(runs, declared.model_copy(update={"rows": tuple(rows)}), paper / "tables/table1")
+    found = published_and_reproduced(paper)
+    assert list(map(str, found["row"].unique())) == list(LABELS)
+    assert set(found["verdict"]) <= {"agrees", "above"}
+    out = io.StringIO()
+    Console(file=out, width=200).print(compare(paper))
+    assert all(f"│ {label} " in out.getvalue() for label in LABELS)
+
+
+def test_a_verdict_or_a_folder_that_looks_like_markup_is_printed(paper, tmp_path_factory):
+    text = (paper / "claims.csv").read_text().replace(",reproduced,", ",[/red],", 1)
+    (paper / "claims.csv").write_text(text)
+    folder = shutil.copytree(paper, tmp_path_factory.mktemp("results") / "[bold]")
+    out = io.StringIO()
+    Console(file=out, width=200).print(compare(folder))
+    assert "[/red]" in out.getvalue() and "[bold]: claims" in out.getvalue()
+
+
+def test_a_count_that_is_none_is_refused(paper):
+    lines = (paper / "claims.csv").read_text().splitlines()
+    lines[1] = lines[1].rpartition(",")[0] + ",many"
+    (paper / "claims.csv").write_text("\n".join(lines))
+    with pytest.raises(BadInput, match=r"claims\.csv: found no CSV file .*many"):
+        compare(paper)
+
+
 def test_what_looks_like_a_colour_in_a_claim_is_printed(paper):
     text = (paper / "claims.csv").read_text().replace("So it is.", "So [red] it is.")
     (paper / "claims.csv").write_text(text)

@@ -147,7 +147,8 @@ def test_a_harmless_line_is_not(harmless):
 
 NAMES = ["../evil", "/evil", "a/b", "..", ".", "", "a\n", "a b", "A", "ä", "$(touch evil)", "a;b", "{b}"]
 PRESET = {"preset": "tiny", "papers": ["tiny"]}
-PAPER = {"paper": "tiny", "title": "", "authors": ["Nobody"], "year": 2026, "url": "", "runs": {}}
+LINK = "https://example.org"
+PAPER = {"paper": "tiny", "title": "", "authors": ["Nobody"], "year": 2026, "url": LINK, "runs": {}}
 
 
 def refused(model, value):

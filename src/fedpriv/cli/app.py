@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli.output import print_result, rendered, spend_as_dict
+from fedpriv.cli.output import print_result, spend_as_dict
 from fedpriv.errors import BadInput
+from fedpriv.terminal import aside
 
 app = typer.Typer(
     help="Experiments on private federated learning. Snakemake builds whole papers; this program serves "
@@ -49,17 +50,24 @@ ASSUMED = (
 )
 
 
+INTERRUPTED = 130
+# What an interrupted verb does with what it had done before.
+AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; what goes wrong is one line on stderr."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in given if word != "--debug"]
     try:
-        code = app([word for word in words if word != "--debug"], prog_name="fedpriv", standalone_mode=False)
+        code = app(words, prog_name="fedpriv", standalone_mode=False)
     except Exception as error:
-        if debug:
+        if given != words:
             raise
         message, code = explain(error)
-        print(f"fedpriv: {' '.join(message.split())}", file=sys.stderr)
+        aside(f"fedpriv: {message}")
+    if code == INTERRUPTED:  # as typer says of Ctrl-C
+        aside(f"fedpriv {words[0]}: interrupted; the same command {AGAIN.get(words[0], 'starts anew')}")
     return code or 0
 
 
@@ -217,7 +225,7 @@ def compare(
     """Show what papers published beside what was reproduced, and the verdicts on their claims."""
     from fedpriv.report.claims import compare
 
-    print_result(compare.facts(directory), [rendered(compare.compare(directory))], as_json)
+    print_result(compare.facts(directory), compare.compare(directory), as_json)
 
 
 def planners(accountant: str) -> Sequence[str]:

@@ -3,6 +3,7 @@
 python -m fedpriv.cli.follow LOG snakemake ...
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -13,29 +14,38 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedpriv.progress import MARK
+from fedpriv.terminal import say
 
 STEPS = re.compile(r"^(\d+) of (\d+) steps")  # done, after every step
 TOTAL = re.compile(r"^total +(\d+)$")  # in the table of jobs, before the first
 FAILED = re.compile(r"^Error in rule (\w+)")
 LOG = re.compile(r"^    log: (.+?)(?: \(check log file|$)")
 LAST = 20  # lines of what failed
+UTF8 = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}  # of the command, whatever our terminal takes
 
 
 def follow(command: Sequence[str], kept: Path) -> int:
     """Run `command`, print a line for whatever it begins and return its exit code, 128 + n after signal n.
 
     A failed job is told with the end of its log. An interrupt is the command's to handle: it is waited for.
+    Nothing of it depends on who reads what is printed, or in which encoding.
     """
     started, done, total, failed = time.monotonic(), "0", "?", False
+    signals: list[int] = []
     kept.parent.mkdir(parents=True, exist_ok=True)
     with (
         kept.open("w", encoding="utf-8") as file,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | UTF8,
         ) as process,
     ):
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _: passed_on(process, number))
+            signal.signal(number, lambda number, _: signals.append(passed_on(process, number)))
         assert process.stdout
         for line in process.stdout:
             file.write(line)
@@ -46,37 +56,44 @@ def follow(command: Sequence[str], kept: Path) -> int:
                 done, total = found.groups()
             elif found := FAILED.match(line):
                 failed = True
-                print(f"failed: {found[1]}", flush=True)
+                say(f"failed: {found[1]}")
             elif failed and (found := LOG.match(line)):
                 failed = False
-                print(end(Path(found[1])), flush=True)
+                say(*end(Path(found[1])))
             elif MARK in line:
                 minutes, seconds = divmod(int(time.monotonic() - started), 60)
                 what = line.partition(MARK)[2].strip()
-                print(f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}", flush=True)
+                say(f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}")
     if process.returncode and total == "?":  # before the first job
-        print(end(kept))
-    print(f"All that Snakemake said: {kept}")
+        say(*end(kept))
+    say(f"All that Snakemake said: {kept}")
+    if process.returncode and signals:
+        say(f"interrupted after {done} of {total} steps; the same command goes on from there")
+        return 128 + signals[0]
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def passed_on(process: subprocess.Popen[str], number: int) -> None:
-    """Let the command end by itself; a terminal has sent the interrupt to it too."""
+def passed_on(process: subprocess.Popen[str], number: int) -> int:
+    """Let the command end by itself, and return the signal; a terminal has sent the interrupt to it too."""
     if number == signal.SIGTERM:
         process.terminate()
-    os.write(
-        sys.stdout.fileno(), b"stopping when what runs has ended\n"
-    )  # print may be in the midst of a line
+    with contextlib.suppress(OSError):  # nobody may read it
+        os.write(1, b"stopping when what runs has ended\n")  # print may be in the midst of a line
+    return number
 
 
-def end(log: Path) -> str:
+def end(log: Path) -> list[str]:
     """Return the last lines of a log, as far as there is one."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return f"{log}: found no log"
-    return "\n".join([f"{log}:", *(f"    {line}" for line in lines[-LAST:])])
+        return [f"{log}: found no log"]
+    return [f"{log}:", *(f"    {line}" for line in lines[-LAST:])]
 
 
 if __name__ == "__main__":
-    sys.exit(follow(sys.argv[2:], Path(sys.argv[1])))
+    try:
+        sys.exit(follow(sys.argv[2:], Path(sys.argv[1])))
+    except OSError as error:  # no such command, or no place for its log
+        say(str(error))
+        sys.exit(1)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from fedpriv.terminal import put, say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -14,9 +17,14 @@ if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
 
 
-def print_result(facts: Mapping[str, Any], text: Sequence[str], as_json: bool) -> None:
-    """Print the facts as one JSON object, or the lines for people."""
-    print(json.dumps(finite(facts), ensure_ascii=False, allow_nan=False) if as_json else "\n".join(text))
+def print_result(facts: Mapping[str, Any], shown: list[str] | RenderableType, as_json: bool) -> None:
+    """Print the facts as one JSON object, of ASCII alone; or for people, lines or what rich lays out."""
+    if as_json:
+        say(json.dumps(finite(facts), allow_nan=False))
+    elif isinstance(shown, list):
+        say(*shown)
+    else:
+        put(rendered(shown), sys.stdout)
 
 
 def finite(value: Any) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from fedpriv.data.photographs import Photographs
 from fedpriv.data.source import is_url
 from fedpriv.errors import BadInput
+from fedpriv.terminal import aside
 
 COMPETITION = "aptos2019-blindness-detection"
 
@@ -21,7 +21,7 @@ def in_mirrors(name: str, mirrors: Sequence[str]) -> Path | None:
     for mirror in mirrors:
         place = Path(mirror).expanduser()
         if is_url(mirror):
-            print(f"{name}: {mirror} is passed over: photographs are read from folders", file=sys.stderr)
+            aside(f"{name}: {mirror} is passed over: photographs are read from folders")
             continue
         if not place.is_dir():
             raise BadInput(f"mirrors: found {mirror}, allowed: a folder that exists or a http(s) URL")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
 from fedpriv.data.source import SourceError
+from fedpriv.terminal import aside
 
 CREDENTIALS = (
     "make a token on https://www.kaggle.com/settings and put it into KAGGLE_API_TOKEN, or set "
@@ -22,7 +22,7 @@ def competition(name: str, competition: str) -> Path:
     Kaggle cannot be reached. Credentials are read by kagglehub alone, and no word of its own is passed on:
     what it prints and raises may hold them.
     """
-    print(f"{name}: from the Kaggle competition {competition}", file=sys.stderr)
+    aside(f"{name}: from the Kaggle competition {competition}")
     with redirect_stdout(io.StringIO()):
         import kagglehub
         from kagglehub.exceptions import KaggleApiHTTPError, UnauthenticatedError

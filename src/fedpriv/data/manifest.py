@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.frozen import Frozen, parse
 from fedpriv.progress import progress
+from fedpriv.terminal import aside
 
 NAMED = 10  # of what is wrong, in a line of a log; the manifest names all
 
@@ -159,9 +159,9 @@ def write(dataset: Photographs, mirrors: Sequence[str], path: Path) -> Manifest:
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         with writing(path) as partial:
             partial.write_text(text, encoding="utf-8")
-    print(f"{dataset.name}: {manifest.counts}", file=sys.stderr)
+    aside(f"{dataset.name}: {manifest.counts}")
     if names := wrong(manifest):
-        print(f"{dataset.name}: {names}", file=sys.stderr)
+        aside(f"{dataset.name}: {names}")
     return manifest
 
 

@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import shutil
-import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from filelock import FileLock
 from fedpriv.data.dataset import Dataset, RawFile
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import move, writing
+from fedpriv.terminal import aside
 
 # No raw file is as large, unpacked; a hostile one would fill the memory.
 LARGEST = 2**30
@@ -135,7 +135,7 @@ def bring(
     label = f"{dataset.name}/{file.name}"
     failures = []
     for place in places(dataset, file, mirrors):
-        print(f"{label}: from {shown(place)}", file=sys.stderr)
+        aside(f"{label}: from {shown(place)}")
         # Another place may have gzipped otherwise, so only the same place's part can be resumed.
         part = folder / f"{file.name}.{hashlib.sha256(place.encode()).hexdigest()[:8]}.part"
         if is_url(place):
@@ -149,7 +149,7 @@ def bring(
             for stale in folder.glob(f"{file.name}.*.part"):
                 stale.unlink()
             return
-        print(f"{label}: {shown(reason)}", file=sys.stderr)
+        aside(f"{label}: {shown(reason)}")
         failures.append(shown(f"{place}: {reason}"))
     raise SourceError(
         f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {label} "
@@ -191,7 +191,7 @@ def fetch(
             if file.sha256 is None and recorded(record_of(target)) is None:
                 sha256 = keep(target)
                 said = f"sha256 {sha256} recorded, could not be compared with a published one"
-                print(f"{dataset.name}/{file.name}: {said}", file=sys.stderr)
+                aside(f"{dataset.name}/{file.name}: {said}")
         finally:
             lock.unlink()  # who waits for it notices, and makes a new one
     return target

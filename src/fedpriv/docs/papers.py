@@ -10,6 +10,7 @@ from fedpriv.config.targets import built
 from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import papers_in
+from fedpriv.report.texts import for_markdown
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
 UP = "../.."  # from docs/papers/ to the root
@@ -36,18 +37,22 @@ def page(root: Path, paper: Paper) -> str:
     """Return docs/papers/<paper>.md; a paper of which nothing is kept says so."""
     places = ", ".join(theirs(paper))
     head = HEAD.format(
-        title=paper.title,
+        title=for_markdown(paper.title),
         paper=paper.paper,
         up=UP,
         reference=REFERENCE,
-        by=paper.by,
+        by=for_markdown(paper.by),
         year=paper.year,
         url=paper.url,
-        places=f" Re-run here: {places}." if places else "",
+        places=f" Re-run here: {for_markdown(places)}." if places else "",
     )
     kept = [block for results in found(root, paper) for block in of_preset(root, paper, results)]
     blocks = [head.strip(), *(kept or ["No results of it are kept in git yet."])]
-    if unsound := [f"- *{one.text}* ({one.place}) {one.unsound}" for one in paper.claims if one.unsound]:
+    if unsound := [
+        f"- *{for_markdown(one.text)}* ({for_markdown(one.place)}) {for_markdown(one.unsound)}"
+        for one in paper.claims
+        if one.unsound
+    ]:
         blocks += ["## Statements that do not follow, whatever the numbers say", "\n".join(unsound)]
     if paper.notes:
         notes = [f"- {' '.join(note.split())}" for note in paper.notes]
@@ -78,7 +83,7 @@ def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     for name in built(paper.figures, plan, paper.paper):
         path = results / "figures" / f"{name}.png"
         if path.exists():
-            title = titled(paper.figures[name])
+            title = for_markdown(titled(paper.figures[name]))
             yield f"### {title}"
             yield f"![{title}]({link(root, path)})"
     if (results / "claims.md").exists():

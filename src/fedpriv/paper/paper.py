@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
+from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, field_validator
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Frozen, Name, chosen_from, parse
@@ -14,6 +14,9 @@ from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_folder
 from fedpriv.paper.tables import self_contained
+
+# What a browser may be sent to: nothing that runs, and nothing of this machine.
+Link = Annotated[str, StringConstraints(pattern=r"^https?://[0-9A-Za-z][!-~]*$")]
 
 
 class Author(Frozen):
@@ -34,7 +37,7 @@ class Paper(Frozen):
     title: str
     authors: tuple[Author | str, ...] = Field(min_length=1)  # a team by its name alone
     year: int
-    url: str
+    url: Link
     # Without one it was not published, and nobody cites it.
     type: Literal["article", "conference-paper", "manual"] | None = None
     venue: str = ""  # the journal or the conference

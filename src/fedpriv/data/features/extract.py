@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -31,6 +30,7 @@ from fedpriv.machine import gpus
 from fedpriv.machine.environment import cores
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
+from fedpriv.terminal import aside
 
 BATCH = 16  # copies in one forward pass; measured: larger ones are no faster on a CPU, and need more memory
 CALIBRATION, TOGETHER = 512, 32  # plain training images that give a random backbone its statistics
@@ -99,7 +99,7 @@ def extract(
         group=np.repeat(np.arange(len(train)), photos.copies),
         note=note(seen, len(train), len(train) + len(test), photos, name, dtype),
     )
-    print(f"{out}: {made.note}", file=sys.stderr)
+    aside(f"{out}: {made.note}")
     arrays.save(out, made)
     shutil.rmtree(folder)
     return out
@@ -128,7 +128,7 @@ def prepared(
         network = backbone.imagenet() if name == "imagenet" else backbone.random()
         if name == "random":
             drawn = np.sort(Streams(0, dataset).numpy("calibration").permutation(len(train))[:CALIBRATION])
-            print(f"{dataset}: calibrating a random backbone on {len(drawn)} images", file=sys.stderr)
+            aside(f"{dataset}: calibrating a random backbone on {len(drawn)} images")
             plain = [[Copy(train[one], 0) for one in part] for part in equal(drawn, TOGETHER)]
             found = pool.map(lambda part: backbone.statistics(network, load(part)), plain)
             backbone.calibrate(network, list(found))

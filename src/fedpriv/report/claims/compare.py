@@ -1,5 +1,6 @@
 """Published beside reproduced, and the verdicts, for a terminal; reads only files that the workflow wrote."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fedpriv.errors import BadInput
 from fedpriv.report import numbers
 from fedpriv.report.numbers import Interval
+from fedpriv.report.tables.long import STATISTIC
+from fedpriv.report.texts import from_csv
+from fedpriv.terminal import visible
 
 LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
 COLOURS = {
@@ -24,6 +28,7 @@ COLOURS = {
     "below": "red",
     "not reproduced": "red",
 }
+COUNTS = ("cells", "run", "hold", "lean", "fail")  # of a claim
 ACCURACY = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
 
 
@@ -62,19 +67,19 @@ def compared(paper: Path) -> Iterator[Table]:
     """Yield the two tables of a paper; the first is left out where the paper prints no accuracy."""
     lines = accuracies(paper)
     if lines:
-        shown = Table(*ACCURACY, title=f"{paper.name}: accuracy")
+        shown = Table(*ACCURACY, title=told(f"{paper.name}: accuracy", "table.title"))
         for *line, verdict in lines:
-            shown.add_row(*map(escape, line), coloured(verdict))
+            shown.add_row(*map(told, line), coloured(verdict))
         yield shown
-    shown = Table("Claim", "Place", "Verdict", title=f"{paper.name}: claims")
+    shown = Table("Claim", "Place", "Verdict", title=told(f"{paper.name}: claims", "table.title"))
     for claim in claims(paper).to_dict("records"):
-        shown.add_row(escape(claim["claim"]), escape(claim["place"]), coloured(claim["verdict"]))
+        shown.add_row(told(claim["claim"]), told(claim["place"]), coloured(claim["verdict"]))
     yield shown
 
 
 def claims(paper: Path) -> pd.DataFrame:
     """Return the judged claims of a paper, a line each; what is not said is the empty string."""
-    return read(paper / "claims.csv", ["claim", "place", "verdict"]).astype(object).fillna("")
+    return read(paper / "claims.csv", ["claim", "place", "verdict"], dict.fromkeys(COUNTS, "int64"))
 
 
 def accuracies(paper: Path) -> list[Sequence[str]]:
@@ -90,7 +95,8 @@ def accuracies(paper: Path) -> list[Sequence[str]]:
 
 def published_and_reproduced(paper: Path) -> pd.DataFrame:
     """Return a line for every accuracy that the paper's tables print: published, reproduced, verdict."""
-    tables = [read(path, ["table"]) for path in sorted((paper / "tables").glob("*.csv"))]
+    found = sorted((paper / "tables").glob("*.csv"))
+    tables = [read(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in found]
     tables = [table.loc[table["quantity"] == "accuracy"] for table in tables if "source" in table]
     if not tables:
         return pd.DataFrame()
@@ -98,7 +104,7 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
     published = found.loc[found["source"] == "published", [*key, "value"]]
     ours = found.loc[found["source"] == "reproduced", [*key, "value", "low", "high", "seeds", "status"]]
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
-    both = both.fillna({"seeds": 0})
+    both = both.fillna({"seeds": 0}).assign(row=[counted(row) for row in both["row"]])
     return both.assign(verdict=[verdict(line) for line in both.to_dict("records")])
 
 
@@ -112,20 +118,33 @@ def verdict(line: Mapping[Hashable, Any]) -> str:
     return "above" if line["published"] < low - LAST_DIGIT else "agrees"
 
 
-def read(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Read a CSV file that must have `columns`; a missing or damaged one is BadInput naming it."""
+def counted(row: str) -> int | str:
+    """Return a row that is called by its clients as their number, and any other as its label."""
+    return int(row) if row.isdecimal() and str(int(row)) == row else row
+
+
+def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:
+    """Read a CSV file that must have `columns`; a missing or damaged one is BadInput naming it.
+
+    What is none of `numbers`, which have their types, is text, whatever it looks like.
+    """
+    dtypes = defaultdict(lambda: "object", numbers)
     try:
-        frame = pd.read_csv(path)
+        frame = pd.read_csv(path, dtype=dtypes, keep_default_na=False, na_values=dict.fromkeys(numbers, ""))
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a paper whose claims were judged") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: found no CSV file ({str(error).splitlines()[0]}), allowed: one") from None
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: what the workflow writes")
-    return frame
+    return frame.map(lambda cell: from_csv(cell) if isinstance(cell, str) else cell)
 
 
-def coloured(verdict: str) -> str:
+def told(text: str, style: str = "") -> Text:
+    """Return a text as it is to be printed: nothing in it is markup."""
+    return Text(visible(text), style)
+
+
+def coloured(verdict: str) -> Text:
     """Return a verdict in its colour."""
-    colour = COLOURS.get(verdict, "dim")
-    return f"[{colour}]{verdict}[/{colour}]"
+    return told(verdict, COLOURS.get(verdict, "dim"))

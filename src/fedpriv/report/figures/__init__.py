@@ -17,6 +17,7 @@ from fedpriv.report.figures import attacker, divergence, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.notes import stand_ins
 from fedpriv.report.reading import present
+from fedpriv.report.texts import for_figure
 
 # A kind draws a panel, whose labels end up in one legend, and says in a caption what its marks mean.
 KINDS = {"rounds": rounds, "attacker": attacker, "divergence": divergence, "sweep": sweep}
@@ -61,7 +62,7 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
     figure = Figure()
     row = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
     for axes, part in zip(row, parts, strict=True):
-        axes.set_title(part.title + actual(frame, part))
+        axes.set_title(for_figure(part.title + actual(frame, part)))
         KINDS[declared.kind].draw(axes, frame, declared, part)
         axes.label_outer()  # the panels share the vertical axis
         if not axes.has_data():
@@ -77,7 +78,8 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
     beside = len(parts) == 1 and len(entries) > MANY
     figure.set_size_inches(PAGE if beside or len(parts) > 1 else COLUMN, HEIGHT)
     used = frame.loc[frame["run"].isin(list(declared.runs()))]
-    title = figure.suptitle(titled(declared) + stand_ins(used), x=0.01, ha="left", wrap=True)
+    said = for_figure(titled(declared) + stand_ins(used))
+    title = figure.suptitle(said, x=0.01, ha="left", wrap=True)
     above, below = title.get_window_extent().height, 0.0
     if beside:
         figure.legend(entries.values(), entries, loc="outside right center")

@@ -15,6 +15,7 @@ from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.figures import AttackerFigure, Part
 from fedpriv.report import numbers
 from fedpriv.report.reading import epsilon_at
+from fedpriv.report.texts import for_figure
 
 FURTHEST = 10.0  # the axis ends there, or after the largest ε drawn
 TICKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
@@ -37,7 +38,7 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: AttackerFigure, part: Part) 
         # Beside the line, where there is room.
         right = guess.epsilon < last / 3
         axes.annotate(
-            guess.label,
+            for_figure(guess.label),
             (guess.epsilon, guess.accuracy),
             xytext=(6, -7) if right else (-6, 3),
             textcoords="offset points",
@@ -52,7 +53,7 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: AttackerFigure, part: Part) 
                 epsilon,
                 attacker_accuracy(epsilon),
                 **cycle[number % len(cycle)] | {"linestyle": "none"},
-                label=f"{curve.label}: ε = {numbers.epsilon([epsilon])}, {accuracy} %",
+                label=for_figure(f"{curve.label}: ε = {numbers.epsilon([epsilon])}, {accuracy} %"),
                 markersize=6 - 0.5 * number,  # smaller ones stand within larger ones at the same place
                 zorder=3,
             )

@@ -11,14 +11,16 @@ from fedpriv.paper.figures import Curve, FigureSpec, Part
 from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
 from fedpriv.report.reading import present, spent
+from fedpriv.report.texts import for_markdown
 
 
 def markdown(frame: pd.DataFrame, declared: FigureSpec, caption: str, name: str) -> str:
     """Return the picture `name`.png with its title, its caption, its place in the paper and its notes."""
-    place = f"Place: {declared.place}." if declared.place else ""
-    items = "\n".join(f"- {note}" for note in notes(frame, declared))
-    picture = f"![{described(declared)}]({name}.png)"
-    return "\n\n".join(filter(None, (f"# {titled(declared)}", picture, caption, place, items))) + "\n"
+    place = for_markdown(f"Place: {declared.place}." if declared.place else "")
+    items = "\n".join(f"- {for_markdown(note)}" for note in notes(frame, declared))
+    picture = f"![{for_markdown(described(declared))}]({name}.png)"
+    blocks = f"# {for_markdown(titled(declared))}", picture, for_markdown(caption), place, items
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def described(declared: FigureSpec) -> str:

@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from fedpriv.paper.figures import Curve, Part, RoundsFigure
 from fedpriv.report.numbers import delta, interval
 from fedpriv.report.reading import accuracies, growth, present, spent
+from fedpriv.report.texts import for_figure
 
 AXES = {
     "accuracy": "Test accuracy (%)",
@@ -35,9 +36,10 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: RoundsFigure, part: Part) ->
         if len(seeds := read(frame, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
-            style = look(declared, number) | {"label": curve.label, "markevery": (start, every)}
+            label = curve.label
             if declared.quantity == "epsilon" and curve.counted.kind == "estimate":
-                style["label"] += " (estimate)"
+                label += " (estimate)"
+            style = look(declared, number) | {"label": for_figure(label), "markevery": (start, every)}
             band(axes, seeds, extremes=bool(curve.spend), **style)
     if not axes.has_data():
         return
@@ -119,7 +121,7 @@ def across(axes: Axes, part: Part, scale: float) -> None:
     for label, value, place in zip(part.published, values, places, strict=True):
         axes.axhline(value, color=GREY, linewidth=0.6, linestyle=(0, (5, 3)), zorder=1)
         where = {"xy": (1.015, place), "xycoords": "axes fraction", "va": "center"}
-        axes.annotate(f"{label} {value:.3g}", **where, color=GREY)
+        axes.annotate(for_figure(f"{label} {value:.3g}"), **where, color=GREY)
 
 
 def down(axes: Axes, frame: pd.DataFrame, part: Part) -> None:
@@ -130,7 +132,7 @@ def down(axes: Axes, frame: pd.DataFrame, part: Part) -> None:
         left = end > axes.get_xlim()[1] / 2
         axes.axvline(end, color="black", linewidth=0.7, linestyle=":", zorder=1)
         axes.annotate(
-            f"{curve.label}: ε = {epsilon:g}",
+            for_figure(f"{curve.label}: ε = {epsilon:g}"),
             (end, 0.03 + 0.1 * number),
             xycoords=("data", "axes fraction"),
             xytext=(-2 if left else 2, 0),

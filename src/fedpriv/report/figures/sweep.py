@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from fedpriv.paper.figures import Part, SweepFigure
 from fedpriv.report.numbers import interval
 from fedpriv.report.reading import at_end, present
+from fedpriv.report.texts import for_figure
 
 GREY = "#606060"
 APART = 1.03  # between the points of two series at the same place, as a ratio
@@ -32,7 +33,7 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: SweepFigure, part: Part) -> 
             places[order] * APART ** (number - (len(declared.series) - 1) / 2),
             mean,
             np.nan_to_num(np.abs([mean - low, high - mean])),
-            label=label,
+            label=for_figure(label),
             **cycle[number] | {"linestyle": "none"},
             markersize=3.5,
             elinewidth=0.8,
@@ -44,7 +45,7 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: SweepFigure, part: Part) -> 
         at, heights = zip(*marks, strict=True)
         style = {"color": GREY, "linewidth": 0.6, "markersize": 5, "mfc": "none", "mew": 0.8}
         axes.plot(at, heights, "o-", label="published", zorder=1, **style)
-    axes.set(xlabel=declared.axis, ylabel="Test accuracy (%)", xscale="log", ylim=(0, 102))
+    axes.set(xlabel=for_figure(declared.axis), ylabel="Test accuracy (%)", xscale="log", ylim=(0, 102))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())

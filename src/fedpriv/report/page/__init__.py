@@ -22,6 +22,7 @@ from fedpriv.report.figures import caption
 from fedpriv.report.figures.notes import described, notes
 from fedpriv.report.notes import data
 from fedpriv.report.page.runs import runs
+from fedpriv.terminal import visible
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
@@ -39,6 +40,7 @@ def write(declared: Mapping[str, Any], out: Path) -> Path:
     page = jinja2.Environment(
         loader=jinja2.PackageLoader("fedpriv.report", "page"),
         autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # what is HTML has its own
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,0 +1,95 @@
+"""The program at a terminal: its encoding, who reads it, and what ends it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.tiny import PAPER, PLAN, PRESET, RUN, write
+
+from fedpriv import doctor
+from fedpriv.cli import run
+
+ASCII = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+
+
+def program(*words, **options):
+    command = [sys.executable, "-m", "fedpriv", *words]
+    return subprocess.run(
+        command, **{"capture_output": True, "text": True, "env": os.environ | ASCII} | options, check=False
+    )
+
+
+def test_a_terminal_that_knows_ascii_only_is_told_all():
+    done = program("epsilon", *PLAN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("\\u03b5 = ") and done.stdout.isascii()
+
+
+def test_help_is_printed_in_any_encoding():
+    assert program("epsilon", "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("\x1b[31mseeds", "\\x1b[31mseeds"),
+        ("a\n\nb", "a b"),
+        ("\u202esdees", "\\u202esdees"),
+        ("\x9b", "\\x9b"),
+    ],
+    ids=ascii,
+)
+def test_a_key_that_a_terminal_would_obey_is_seen_in_the_one_line_about_it(key, shown, refused, here):
+    write(here / "config/tiny.yaml", PRESET | {key: 1})
+    assert f" {shown}: unknown key" in refused(*RUN)
+
+
+def test_a_word_of_the_command_line_is_seen_too(refused):
+    assert "found \\x1b[2J\\x07" in refused("fetch", "\x1b[2J\x07")
+    assert "found half \\udcff" in refused("fetch", "half \udcff")  # a byte that was no UTF-8
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", " https://x.org", "https://x\u202e.org", "ftp://x.org", "https://"]
+)
+def test_a_link_that_is_none_of_the_web_is_refused_when_the_paper_is_read(url, refused, here):
+    write(here / "config/papers/tiny/paper.yaml", PAPER | {"url": url})
+    line = refused(*RUN)
+    assert "config/papers/tiny: url: found" in line and "http" in line
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_reader_who_has_gone_is_no_failure(stream):
+    reading, writing = os.pipe()
+    os.close(reading)
+    bad = [] if stream == "stdout" else ["--q", "2"]
+    done = program(
+        "epsilon", *PLAN, *bad, **{"capture_output": False, "stdout": -1, "stderr": -1, stream: writing}
+    )
+    os.close(writing)
+    assert done.returncode == (2 if bad else 0)
+    assert not done.stdout and not done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_result_that_is_lost_on_a_full_disk_is_a_failure_in_one_line():
+    with Path("/dev/full").open("w") as full:
+        done = program("epsilon", *PLAN, capture_output=False, stdout=full, stderr=-1)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "No space left" in done.stderr
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_training_says_that_it_goes_on(fedpriv, monkeypatch):
+    monkeypatch.setattr(run, "train", interrupted)
+    said = "fedpriv run: interrupted; the same command goes on from the last saved round"
+    assert fedpriv(*RUN) == (130, [], [said])
+
+
+def test_any_other_verb_that_is_interrupted_says_so(fedpriv, monkeypatch):
+    monkeypatch.setattr(doctor, "diagnose", interrupted)
+    assert fedpriv("doctor") == (130, [], ["fedpriv doctor: interrupted; the same command starts anew"])

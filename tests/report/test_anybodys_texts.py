@@ -1,0 +1,90 @@
+"""Every text that a paper may hold, replaced by a nasty one, goes through all that is made of the paper."""
+
+import json
+from itertools import cycle, islice
+
+import pytest
+from support import read_back, whole_paper
+from support.nasty import NASTY, seen, together
+
+from fedpriv.cli.output import print_result
+from fedpriv.config.plan import Plan
+from fedpriv.config.preset import Preset
+from fedpriv.config.targets import contents
+from fedpriv.report import page
+from fedpriv.report.claims import compare
+from fedpriv.report.paper import write_figures, write_tables
+from fedpriv.terminal import visible
+
+PLACES = whole_paper.texts()
+# What only a picture or a citation shows, and what is said only where something is missing.
+ELSEWHERE = ("Author.affiliation", "Paper.venue", "Paper.publisher", "Panel.published key", "Guess.label")
+ELSEWHERE += ("SweepFigure.axis", "RunsTable.infinite", "AttackerFigure.spends key", "RunsTable.place")
+MARKDOWN = {"h1", "p", "img", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li"}
+
+
+@pytest.fixture(scope="module", params=range(2))
+def made(request, runs, tmp_path_factory):
+    """Return all that is made of the paper with other texts in it, in turn, and the texts."""
+    others = list(islice(cycle(NASTY), request.param * len(PLACES), (request.param + 1) * len(PLACES)))
+    filled = dict(zip(PLACES, others, strict=True))
+    paper = whole_paper.with_texts(filled)
+    root = tmp_path_factory.mktemp("test")
+    folder = root / "whole"
+    folder.mkdir()
+    (folder / "runs.parquet").symlink_to(runs)
+    write_tables(runs, paper.model_dump(include={"tables", "claims"}), folder)
+    write_figures(runs, paper.model_dump(include={"figures"}), folder)
+    preset = Preset.model_validate({"preset": "test", "papers": ["whole"]})
+    planned = {"whole": dict.fromkeys(paper.runs)}
+    page.write(contents(Plan(preset, {"whole": paper}, planned)), root / "report.html")
+    return folder, filled
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:Glyph", "ignore:constrained_layout", "ignore:Tight layout")
+
+
+def test_no_declared_text_is_left_as_it_was(made):
+    _, filled = made
+    assert len(filled) > 40 and not set(filled) & set(filled.values())
+
+
+def test_the_page_says_every_text_and_has_no_other_element_or_link(made):
+    folder, filled = made
+    shown = read_back.Page((folder.parent / "report.html").read_text(encoding="utf-8"))
+    said = together(" ".join([*(text for _, text in shown.texts), *shown.described])).casefold()
+    missing = [
+        (place, filled[text])
+        for text, place in PLACES.items()
+        if place not in ELSEWHERE and seen(filled[text]).casefold() not in said
+    ]
+    assert not missing
+    assert len(shown.of("script")) == len(shown.of("style")) == 1 and "alert(1)" not in shown.of("script")[0]
+    assert all(link.startswith(("#", "data:", "https://example.org/")) for link in shown.links)
+
+
+def test_markdown_has_no_other_element_and_csv_no_formula(made):
+    folder, _ = made
+    for path in folder.rglob("*.md"):
+        shown = read_back.markdown(path.read_text(encoding="utf-8"))
+        assert shown.tags <= MARKDOWN and set(shown.links) <= {f"{path.stem}.png"}
+    for path in folder.rglob("*.csv"):
+        for line in path.read_text(encoding="utf-8").split("\n"):
+            assert visible(line) == line
+    assert len(list(folder.rglob("*.png"))) == len(whole_paper.FIGURES)
+
+
+def test_a_comparison_reads_back_every_text_and_prints_only_what_is_seen(made, capsys):
+    folder, filled = made
+    facts = compare.facts(folder)
+    (claim,) = facts["claims"]
+    assert claim["claim"] == visible(filled["A claim."])
+    assert claim["reason"] == visible(filled["A reason."])
+    rows = {str(line["row"]) for line in facts["accuracies"]}
+    assert rows == {visible(filled["A row"]), visible(filled["Another row"])}
+    print_result(facts, compare.compare(folder), False)
+    out = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert [visible(line) for line in out] == out
+    print_result(facts, [], True)
+    written = capsys.readouterr().out
+    assert written.isascii() and json.loads(written)["claims"][0]["claim"] == claim["claim"]

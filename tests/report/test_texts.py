@@ -1,0 +1,139 @@
+"""A text of anybody comes out of every medium as it went in, for readers that know nothing of its writer."""
+
+import csv
+import io
+import re
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from support import read_back
+from support.nasty import NASTY, seen
+
+from fedpriv.report import render
+from fedpriv.report.texts import for_csv, for_figure, for_html, for_latex, for_markdown, from_csv
+
+EXPECTED = list(map(seen, NASTY))
+DETAILS = [f"Tested: {text}" for text in NASTY]
+GRID = {"table", "thead", "tbody", "tr", "th", "td"}
+COMPUTED = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r")
+MARKS = "ab1 |\\`*_~[]()<>&;#!$'\"=+-.@{}^%\n\r\x1b\u202eε⁻–—"
+ANY = st.text(max_size=40) | st.text(alphabet=MARKS, max_size=30)
+
+
+def table(title="title"):
+    """Return a table of every text, as a cell, a detail and a note."""
+    cells = pd.DataFrame({("", "Text"): NASTY, ("group", "No."): list(map(str, range(len(NASTY))))})
+    return render.Table("name", title, cells.droplevel(0, axis=1), cells, NASTY, DETAILS)
+
+
+def wide():
+    """Return a table of which every text is a heading."""
+    headings = pd.MultiIndex.from_tuples([("", text) for text in NASTY])
+    cells = pd.DataFrame([["cell"] * len(NASTY)], columns=headings)
+    return render.Table("name", "title", cells, cells, [])
+
+
+def printed(line):
+    """Return the cells of a line of a LaTeX table."""
+    return [read_back.latex(cell) for cell in re.split(r"(?<!\\) & ", line.removesuffix("\\\\"))]
+
+
+def test_html_shows_every_cell_heading_note_and_title():
+    page = read_back.Page(render.fragment(table()))
+    assert page.of("td")[::2] == EXPECTED and page.of("li") == EXPECTED
+    assert read_back.Page(render.fragment(wide())).of("th")[-len(NASTY) :] == EXPECTED
+    assert page.tags <= GRID | {"figcaption", "div", "wbr", "details", "summary", "ul", "li"}
+    assert [*read_back.Page("".join(f"<p>{for_html(text)}</p>" for text in NASTY)).of("p")] == EXPECTED
+
+
+def test_markdown_shows_every_cell_heading_detail_note_title_and_description():
+    page = read_back.markdown(render.markdown(table()))
+    items = page.of("li")
+    assert page.of("td")[::2] == EXPECTED and items[-len(NASTY) :] == EXPECTED
+    assert items[: len(NASTY)] == list(map(seen, DETAILS))
+    assert page.tags == GRID | {"h1", "ol", "ul", "li"}
+    assert read_back.markdown(render.markdown(wide())).of("th") == EXPECTED
+    page = read_back.markdown("\n\n".join(f"# {for_markdown(text)}" for text in NASTY))
+    assert page.of("h1") == EXPECTED
+    page = read_back.markdown("\n\n".join(f"![{for_markdown(text)}](name.png)" for text in NASTY))
+    assert page.described == EXPECTED and set(page.links) == {"name.png"}
+
+
+def test_csv_gives_every_text_back_one_line_a_row_and_has_no_formula(tmp_path):
+    render.write(table(), tmp_path / "name")
+    written = (tmp_path / "name.csv").read_text()
+    cells = [line["Text"] for line in csv.DictReader(io.StringIO(written))]
+    assert len(written.splitlines()) == len(cells) + 1
+    assert [seen(from_csv(cell)) for cell in cells] == EXPECTED
+    formulas = [cell for cell in cells if cell.lstrip(" ").startswith(COMPUTED)]
+    assert formulas == ["-0.5", "+7"]  # numbers are numbers
+    read = pd.read_csv(tmp_path / "name.csv", dtype=str, keep_default_na=False)
+    assert list(read["Text"]) == cells
+
+
+def test_the_names_of_columns_are_no_formulas_either(tmp_path):
+    tidy = pd.DataFrame({"=1+1": [-1.5], "plain": [2]})
+    render.write(table()._replace(tidy=tidy), tmp_path / "name")
+    assert (tmp_path / "name.csv").read_text() == "'=1+1,plain\n-1.5,2\n"
+
+
+def test_latex_prints_every_cell_heading_detail_note_and_title():
+    text = render.latex(table())
+    grid = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0].splitlines()
+    assert [printed(line)[0] for line in grid] == EXPECTED
+    assert not any(line.lstrip().startswith(("[", "*")) for line in grid)  # an option of the line before
+    notes = re.findall(r"^\\par\\noindent (.*)$", text, re.MULTILINE)
+    items = re.findall(r"^\\item (.*)$", text, re.MULTILINE)
+    assert list(map(read_back.latex, notes)) == EXPECTED
+    assert list(map(read_back.latex, items)) == list(map(seen, DETAILS))
+    (heading,) = re.findall(r"\n(.*)\n\\midrule", render.latex(wide()))
+    assert printed(heading) == EXPECTED
+    empty = table()._replace(notes=[], details=[])
+    for title in ("blank\n\nline", "\\input{x} $x_$", "}"):
+        (caption,) = re.findall(
+            r"^\\caption\{(.*)\}$", render.latex(empty._replace(title=title)), re.MULTILINE
+        )
+        assert read_back.latex(caption) == seen(title)
+
+
+def test_a_figure_has_every_text_in_its_legend_and_computes_none():
+    figure = Figure()
+    axes = figure.subplots()
+    for text in NASTY:
+        axes.plot([1], [1], label=for_figure(text))
+    shown = [one._preprocess_math(one.get_text()) for one in figure.legend(loc="center").get_texts()]
+    assert [seen(text) for text, _ in shown] == [
+        one if len(one) < 400 else seen(f"{one[:399]}…") for one in EXPECTED
+    ]
+    assert not any(maths for _, maths in shown)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_a_figure_of_every_text_is_drawn(kind):
+    figure = Figure(figsize=(4, 4), dpi=40)
+    for number, text in enumerate(NASTY):
+        figure.text(0, number / len(NASTY), for_figure(text), fontsize=6)
+    figure.savefig(io.BytesIO(), format=kind)
+
+
+@given(ANY)
+def test_any_text_comes_out_as_it_went_in(text):
+    assert read_back.Page(f"<p>{for_html(text)}</p>").of("p") == [seen(text)]
+    assert read_back.latex(for_latex(text)) == seen(text)
+    once = for_markdown(text)
+    assert read_back.markdown(f"| a |\n|---|\n| {once} |\n").of("td") == [seen(text)]
+    assert read_back.markdown(f"- {once}\n").of("li") == [seen(text)]
+    assert read_back.markdown(f"# {once}\n").of("h1") == [seen(text)]
+    assert read_back.markdown(f"![{once}](x.png)\n").described == [seen(text)]
+    assert seen(from_csv(for_csv(text))) == seen(text)
+    cell = for_csv(text)
+    assert not cell.lstrip(" ").startswith(COMPUTED) or float(cell) == float(text)
+
+
+@pytest.mark.parametrize("text", ["n100_dp, σ = 3 – 5 (%)", "[8, 16]", "paper's [digits in place of mnist]"])
+def test_a_harmless_text_stays_as_it_is(text):
+    assert for_markdown(text) == for_csv(text) == for_figure(text) == text
