@@ -17,6 +17,6 @@ def test_no_fault_is_counted_twice():
 def test_the_page_lists_every_fault_and_counts_them():
     page = PAGE.read_text(encoding="utf-8")
     assert f"**{len(FAULTS)} faults**" in page
-    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
     wanted = [(fault.broken, fault.when, fault.ends) for fault in FAULTS]
     assert rows[1:] == wanted, "\n".join("| " + " | ".join(row) + " |" for row in wanted)

@@ -38,9 +38,7 @@ FOLDERS = [
     for name in ("resume/lock", "resume/state.safetensors", "model.safetensors")
 ]
 PARTITION = Fault("a partition", "train: of another law, under the right name", NAMED, names="seed0.npz")
-ENGINE = Fault(
-    "another engine", "train: without the kernel that computed its state", NAMED, names="state"
-)
+ENGINE = Fault("another engine", "train: without the kernel that computed its state", NAMED, names="state")
 FAULTS = [KEPT, *TAKEN, *FOLDERS, PARTITION, ENGINE]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in given if word != "--debug"]
     try:
+        check_words(words)
         code = app(words, prog_name="fedpriv", standalone_mode=False)
     except Exception as error:
         if given != words:
@@ -69,6 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == INTERRUPTED:  # as typer says of Ctrl-C
         aside(f"fedpriv {words[0]}: interrupted; the same command {AGAIN.get(words[0], 'starts anew')}")
     return code or 0
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Raise BadInput for a word that says nothing: an empty path would be the current folder."""
+    for before, word in pairwise(("the command line", *words)):
+        if not word.strip() or (word.startswith("--") and word.endswith("=")):
+            name = word.rstrip("=") if word.strip() else before
+            raise BadInput(f"{name}: found an empty word, allowed: a value")
 
 
 def explain(error: Exception) -> tuple[str, int]:
