@@ -13,7 +13,7 @@ def require_known(where: str, found: Iterable[object], allowed: Iterable[object]
     allowed = list(dict.fromkeys(allowed))
     for one in found:
         if one not in allowed:
-            raise BadInput(f"{where}: found {shown(one)}, allowed: {', '.join(map(str, allowed))}")
+            raise BadInput(f"{where}: found {plain(one)}, allowed: {', '.join(map(str, allowed))}")
 
 
 class Short(Repr):
@@ -33,7 +33,7 @@ def short_repr(value: object) -> str:
     return Short().repr(value)
 
 
-def shown(value: object) -> str:
+def plain(value: object) -> str:
     """Return the same of a name: plain text stands without quotes."""
     if isinstance(value, str) and len(value) <= 100 and value.isprintable():
         return value or "nothing"

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from fedpriv.errors import BadInput, short_repr, shown
+from fedpriv.errors import BadInput, plain, short_repr
 
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
@@ -34,7 +34,8 @@ NUMBER = BeforeValidator(_number)
 MOST = 10**9
 Count = Annotated[int, Field(ge=1, le=MOST), NUMBER]
 CountOrZero = Annotated[int, Field(ge=0, le=MOST), NUMBER]
-Thousands = Annotated[int, Field(ge=1, le=10**4), NUMBER]  # of what is listed one by one
+Thousands = Annotated[int, Field(ge=1, le=10**4), NUMBER]
+ThousandsOrZero = Annotated[int, Field(ge=0, le=10**4), NUMBER]
 Millions = Annotated[int, Field(ge=1, le=10**6), NUMBER]
 Real = Annotated[float, Field(ge=-1e30, le=1e30), NUMBER]
 Positive = Annotated[float, Field(ge=1e-30, le=1e30), NUMBER]
@@ -56,7 +57,7 @@ def choice_error(where: str, found: Iterable[object], allowed: str) -> PydanticC
     return PydanticCustomError(
         "choice",
         "{where}: found {found}, allowed: {allowed}",
-        {"where": where, "found": ", ".join(map(shown, found)) or "nothing", "allowed": allowed},
+        {"where": where, "found": ", ".join(map(plain, found)) or "nothing", "allowed": allowed},
     )
 
 
@@ -96,7 +97,7 @@ def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
         return build(value)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(shown, first["loc"]))
+        key = ".".join(map(plain, first["loc"]))
         message = first["msg"]
         if first["type"] == "extra_forbidden":
             message = f"unknown key (found {short_repr(first['input'])}); allowed: the keys in docs/config.md"

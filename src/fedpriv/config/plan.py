@@ -12,7 +12,7 @@ from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
-from fedpriv.errors import BadInput, require_known, shown
+from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import parse
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper, load_paper
@@ -110,7 +110,7 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
         check_owners(run, f"{where}: {paper.paper}.runs.{name}.partition.law")
         planned[name] = Planned(run, wanted if wanted != run.dataset else None)
     if not planned:
-        found = ", ".join(map(shown, preset.only)) or "nothing"
+        found = ", ".join(map(plain, preset.only)) or "nothing"
         raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")
     return planned
 
@@ -124,7 +124,7 @@ def make_plan(config: Mapping[str, Any], papers: Path, where: str = "config") ->
         for glob in globs:
             if not any(matches(glob, *run) for run in runs):
                 names = ", ".join(f"{paper}/{run}" for paper, run in runs)
-                raise BadInput(f"{where}: {key}: found {shown(glob)}, allowed: a glob of {names}")
+                raise BadInput(f"{where}: {key}: found {plain(glob)}, allowed: a glob of {names}")
     return Plan(preset, read, {name: plan_runs(preset, paper, where) for name, paper in read.items()})
 
 

@@ -22,6 +22,7 @@ from fedpriv.frozen import (
     Frozen,
     Millions,
     Positive,
+    ThousandsOrZero,
     chosen_from,
 )
 from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
@@ -48,8 +49,8 @@ class Server(Frozen):
 class Probe(Frozen):
     """Which clients' distances are written down for the Bayesian accountant."""
 
-    clients: CountOrZero = 30  # m independent members of each cohort
-    panel: CountOrZero = 0  # clients followed through every round, whether drawn or not
+    clients: ThousandsOrZero = 30  # m independent members of each cohort
+    panel: ThousandsOrZero = 0  # clients followed through every round, whether drawn or not
 
 
 class Evaluation(Frozen):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.frozen import Count, Real
+from fedpriv.frozen import Real, Thousands
 from fedpriv.models.base import Handling, Normalised, Params
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Bnn(Normalised):
 
     binary: ClassVar[bool] = True
     name: Literal["bnn"] = "bnn"
-    widths: tuple[Count, Count, Count] = (16, 16, 100)
+    widths: tuple[Thousands, Thousands, Thousands] = (16, 16, 100)
     sign: Literal["deterministic", "stochastic"] = "deterministic"
     bn: Literal["shared", "local", "none"] = "shared"
     binarise_input: bool = True

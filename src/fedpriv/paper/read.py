@@ -6,7 +6,7 @@ from unicodedata import category
 
 import yaml
 
-from fedpriv.errors import BadInput, require_known, shown
+from fedpriv.errors import BadInput, plain, require_known
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 DISCRIMINATORS = ("name", "law")
@@ -44,7 +44,7 @@ class Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if (key.tag, key.value) in seen:
-                    raise self.refused(key, f"{shown(key.value)} twice", "every key once")
+                    raise self.refused(key, f"{plain(key.value)} twice", "every key once")
                 seen.add((key.tag, key.value))
         return node
 
@@ -54,9 +54,9 @@ class Loader(yaml.SafeLoader):
         except (yaml.YAMLError, RecursionError, BadInput):
             raise
         except Exception:  # of Python's own readers: a month 13, a number of 10,000 digits
-            raise self.refused(node, shown(node.value), "a value") from None
+            raise self.refused(node, plain(node.value), "a value") from None
         if isinstance(value, int) and value.bit_length() > 64:
-            raise self.refused(node, shown(value), "a number of at most 64 bits")
+            raise self.refused(node, plain(value), "a number of at most 64 bits")
         if isinstance(value, str) and (wrong := unreadable(value)):
             raise self.refused(node, wrong, f"text without these, of at most {LONGEST:,} characters")
         return value

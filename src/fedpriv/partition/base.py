@@ -12,15 +12,15 @@ import numpy as np
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Count, Frozen
+from fedpriv.frozen import Frozen, Millions
 from fedpriv.partition.dealt import Partition
 
 
 class PartitionLaw(Frozen):
     """How the training examples are dealt to `clients`; with `repeat`, an example more than once."""
 
-    clients: Count
-    examples: Count | None = None  # per client; by default all the data are shared out
+    clients: Millions
+    examples: Millions | None = None  # per client; by default all the data are shared out
     repeat: bool = False
     by_owner: ClassVar[bool] = False  # only data whose writers are known can be dealt
 

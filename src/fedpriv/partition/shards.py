@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Count
+from fedpriv.frozen import Millions, Thousands
 from fedpriv.partition.base import PartitionLaw, equal, passes, shuffled
 from fedpriv.partition.dealt import Partition
 
@@ -30,8 +30,8 @@ class Shards(PartitionLaw):
     """
 
     law: Literal["shards"] = "shards"
-    shard_examples: Count = 300
-    shards_per_client: Count = 2
+    shard_examples: Millions = 300
+    shards_per_client: Thousands = 2
 
     @model_validator(mode="after")
     def _one_size(self) -> "Shards":

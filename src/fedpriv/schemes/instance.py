@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.frozen import CountOrZero, Positive
+from fedpriv.frozen import Positive, ThousandsOrZero
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.private_gradient import PrivateGradient
 from fedpriv.schemes.base import RoundContext, Scheme
@@ -37,7 +37,7 @@ class Instance(Scheme):
     noise_multiplier: Positive  # of the sensitivity to one example
     per_example_clip: bool = False
     example_clip_l2: Positive | None = None  # with per_example_clip; null: clip_l2
-    distances: CountOrZero = 16  # leave-one-out distances sampled from every batch
+    distances: ThousandsOrZero = 16  # leave-one-out distances sampled from every batch
 
     def fits(self, local: LocalWork, model: Model) -> str:
         if local.batch_size is None:
