@@ -5,7 +5,6 @@ from snakemake.utils import min_version
 
 from fedpriv.config.plan import make_plan
 from fedpriv.config.targets import targets
-from fedpriv.paper.read import read_yaml
 
 min_version("9.19")
 
@@ -25,11 +24,7 @@ wildcard_constraints:
     seed="[0-9]+",
 
 
-# Snakemake has read them already, but of a key that stands twice it takes the last.
-for file in workflow.configfiles:
-    read_yaml(Path(file))
-
-plan = make_plan(config, Path("config/papers"))
+plan = make_plan(config, Path("config/papers"), files=workflow.configfiles)
 
 
 rule all:

@@ -3,7 +3,7 @@
 Torch-free and quick to import: Snakemake re-parses the plan in every job.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,8 +115,16 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
     return planned
 
 
-def make_plan(config: Mapping[str, Any], papers: Path, where: str = "config") -> Plan:
-    """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files."""
+def make_plan(
+    config: Mapping[str, Any], papers: Path, where: str = "config", files: Iterable[str] = ()
+) -> Plan:
+    """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
+
+    Where somebody else has read it from `files`, our own reader may still refuse them: of a key that stands
+    twice Snakemake takes the last.
+    """
+    for file in files:
+        read_yaml(Path(file))
     preset = parse(Preset.model_validate, dict(config), where)
     read = {name: load_paper(name, papers) for name in preset.papers}
     runs = [(paper, run) for paper in read for run in read[paper].runs]
