@@ -91,6 +91,15 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
     return BeforeValidator(build, json_schema_input_type=reduce(or_, registry.values(), names))
 
 
+# pydantic's kinds of errors of numbers: where it says the limit, and how we do.
+LIMITS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
 def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
     """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed."""
     try:
@@ -103,6 +112,9 @@ def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
             message = f"unknown key (found {short_repr(first['input'])}); allowed: the keys in docs/config.md"
         elif first["type"] == "missing":
             message = "is required but was not given"
+        elif first["type"] in LIMITS:
+            said, words = LIMITS[first["type"]]
+            message = f"found {short_repr(first['input'])}, allowed: {words} {first.get('ctx', {})[said]:,}"
         elif first["type"] != "choice":
             message = f"found {short_repr(first['input'])}; {message[0].lower()}{message[1:]}"
         raise BadInput(f"{where}: {key + ': ' if key else ''}{message}") from None

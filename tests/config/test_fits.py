@@ -32,7 +32,7 @@ def run(patch):
     [
         ({"cohort": {"law": "fixed", "size": 5}}, ("cohort.size", "found 5", "at most 4 clients")),
         ({"cohort": {"law": "full", "rate": 0.5}}, ("cohort.rate", "unknown key", "0.5")),
-        ({"cohort": {"rate": 9e-10}}, ("cohort.rate", "9e-10")),
+        ({"cohort": {"rate": 9e-10}}, ("cohort.rate: found 9e-10, allowed: at least 1e-09",)),
         ({"cohort": {"rate": "often"}}, ("cohort.rate", "often", "number")),
         ({"scheme": {"noise_multiplier": float("inf")}}, ("scheme.noise_multiplier", "inf")),
         ({"rounds": True}, ("rounds", "True", "a number")),
@@ -40,7 +40,7 @@ def run(patch):
         ({"model": {"name": "cnn", "widths": [1] * 17}}, ("model.widths", "16")),
         ({"partition": FITS | {"clients": 10**6, "examples": 10**6}}, ("partition.examples", "GiB")),
         ({**INSTANCE, "rounds": 10_000}, ("scheme.distances", "rounds", "GiB")),
-        ({"probe": {"panel": 10**5}}, ("probe.panel", "10000")),
+        ({"probe": {"panel": 10**5}}, ("probe.panel: found 100000, allowed: at most 10,000",)),
         ({"photos": {"copies": 10**9}}, ("photos.copies", "10000")),
     ],
 )
