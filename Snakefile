@@ -24,7 +24,7 @@ wildcard_constraints:
     seed="[0-9]+",
 
 
-plan = make_plan(config, Path("config/papers"))
+plan = make_plan(config, Path("config/papers"), files=workflow.configfiles)
 
 
 rule all:

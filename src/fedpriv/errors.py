@@ -1,6 +1,7 @@
 """The one exception that means: the user's input is wrong, not the program."""
 
 from collections.abc import Iterable
+from reprlib import Repr
 
 from fedpriv.terminal import visible
 
@@ -17,4 +18,28 @@ def require_known(where: str, found: Iterable[object], allowed: Iterable[object]
     allowed = list(dict.fromkeys(allowed))
     for one in found:
         if one not in allowed:
-            raise BadInput(f"{where}: found {one or 'nothing'}, allowed: {', '.join(map(str, allowed))}")
+            raise BadInput(f"{where}: found {plain(one)}, allowed: {', '.join(map(str, allowed))}")
+
+
+class Short(Repr):
+    """What `repr` says, but short, whatever a hostile file makes of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother = 2, 100, 100
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python itself refuses to write more than 4,300 digits.
+        return f"a number of {x.bit_length()} bits" if x.bit_length() > 200 else repr(x)
+
+
+def short_repr(value: object) -> str:
+    """Return a value as a message shows it: on one line and short, whatever a hostile file makes of it."""
+    return Short().repr(value)
+
+
+def plain(value: object) -> str:
+    """Return the same of a name: plain text stands without quotes."""
+    if isinstance(value, str) and len(value) <= 100 and value.isprintable():
+        return value or "nothing"
+    return short_repr(value)

@@ -3,37 +3,61 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import or_
-from reprlib import Repr
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     StringConstraints,
     ValidationError,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, plain, short_repr
 
 T = TypeVar("T")
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
+
+
+def _number(value: Any) -> Any:
+    """Refuse yes and no, which Python counts with."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("choice", "found {found}, allowed: a number", {"found": str(value)})
+    return value
+
+
+NUMBER = BeforeValidator(_number)
+# What training can count and compute with: memory has no room for more, and float32 no larger numbers.
+MOST = 10**9
+Count = Annotated[int, Field(ge=1, le=MOST), NUMBER]
+CountOrZero = Annotated[int, Field(ge=0, le=MOST), NUMBER]
+Thousands = Annotated[int, Field(ge=1, le=10**4), NUMBER]
+ThousandsOrZero = Annotated[int, Field(ge=0, le=10**4), NUMBER]
+Millions = Annotated[int, Field(ge=1, le=10**6), NUMBER]
+Real = Annotated[float, Field(ge=-1e38, le=1e38), NUMBER]
+Positive = Annotated[float, Field(ge=1e-38, le=1e38), NUMBER]
+PositiveOrZero = Annotated[float, Field(ge=0, le=1e38), NUMBER]
+Fraction = Annotated[float, Field(ge=0, le=1), NUMBER]
+Below1 = Annotated[float, Field(ge=0, lt=1), NUMBER]
+Share = Annotated[float, Field(gt=0, le=1), NUMBER]
+Delta = Annotated[float, Field(gt=0, lt=1), NUMBER]
 
 
 class Frozen(BaseModel):
-    """An immutable config value; an unknown key is an error that names it."""
+    """An immutable config value; an unknown key is an error that names it, and so is ∞ or NaN."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def choice_error(where: str, found: Iterable[str], allowed: str) -> PydanticCustomError:
+def choice_error(where: str, found: Iterable[object], allowed: str) -> PydanticCustomError:
     """Return the error that says what was found at `where` and what is allowed there."""
     return PydanticCustomError(
         "choice",
         "{where}: found {found}, allowed: {allowed}",
-        {"where": where, "found": ", ".join(found) or "nothing", "allowed": allowed},
+        {"where": where, "found": ", ".join(map(plain, found)) or "nothing", "allowed": allowed},
     )
 
 
@@ -58,8 +82,7 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
         if not isinstance(value, dict):
             return value
         found = value.get(key, "nothing")
-        found = found if isinstance(found, str) else short_repr(found)
-        kind = registry.get(found)
+        kind = registry.get(found) if isinstance(found, str) else None
         if kind is None:
             raise choice_error(key, [found], ", ".join(sorted(registry)))
         return kind.model_validate(value)
@@ -68,25 +91,30 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
     return BeforeValidator(build, json_schema_input_type=reduce(or_, registry.values(), names))
 
 
+# pydantic's kinds of errors of numbers: where it says the limit, and how we do.
+LIMITS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
 def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
     """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed."""
     try:
         return build(value)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        key = ".".join(map(plain, first["loc"]))
         message = first["msg"]
         if first["type"] == "extra_forbidden":
             message = f"unknown key (found {short_repr(first['input'])}); allowed: the keys in docs/config.md"
         elif first["type"] == "missing":
             message = "is required but was not given"
+        elif first["type"] in LIMITS:
+            said, words = LIMITS[first["type"]]
+            message = f"found {short_repr(first['input'])}, allowed: {words} {first.get('ctx', {})[said]:,}"
         elif first["type"] != "choice":
             message = f"found {short_repr(first['input'])}; {message[0].lower()}{message[1:]}"
         raise BadInput(f"{where}: {key + ': ' if key else ''}{message}") from None
-
-
-def short_repr(value: Any) -> str:
-    """Return a value as a message shows it: short, whatever a hostile file makes of it."""
-    short = Repr()
-    short.maxlevel, short.maxstring, short.maxother = 2, 100, 100
-    return short.repr(value)

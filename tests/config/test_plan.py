@@ -208,6 +208,8 @@ def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
         ({"patches": {"nosuch": {}}}, ("patches", "nosuch", "small/plain, small/private")),
         ({"patches": {"*": {"rounds": -1}}}, ("small.runs.plain", "rounds", "-1")),
         ({"patches": {"*": {"scheme": {"name": "magic"}}}}, ("scheme", "magic", "client_dp")),
+        ({"patches": {"private": {"dataset": []}}}, ("small.runs.private: dataset", "[]")),
+        ({"patches": {"private": {"dataset": {"a": 1}}}}, ("small.runs.private: dataset", "'a'")),
         ({"stand_ins": {"mnist": "letters"}}, ("dataset", "letters", "digits")),
         ({"speed": {"device": "abacus"}}, ("speed.device", "abacus")),
     ],
@@ -219,8 +221,16 @@ def test_a_wrong_preset_is_refused_in_one_line_naming_the_key(plan_of, preset, w
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["x" * 100_000, "../tiny", "a\0b", ""])
+def test_a_paper_whose_name_is_no_folders_is_refused_and_not_looked_for(plan_of, name):
+    with pytest.raises(BadInput, match=r"papers\.0: found") as error:
+        plan_of({"papers": [name]})
+    assert len(str(error.value)) < 500
+
+
 ROW = ("tables", "table1", "rows", 0)
 CHECK = ("claims", 0, "check")
+SPEND = ("tables", "table1", "columns", "dp", "spend")
 
 
 @pytest.mark.parametrize(
@@ -229,6 +239,9 @@ CHECK = ("claims", 0, "check")
         ((*ROW, "run"), "privat", ("tables.table1", "privat", "plain, private")),
         ((*ROW, "published"), {}, ("published", "nothing", "dp")),
         (("tables", "table1", "kind"), "pie", ("pie", "accuracy")),
+        *(((*SPEND,), value, ("table1", "spend")) for value in (3, [], [[]], {}, True, {"sensitivity": []})),
+        (("tables", "table1", "columns", "dp", "spends"), 3, ("table1", "spends", "3")),
+        ((*CHECK, "that"), {"times_smaller": "dp", "than": []}, ("claims", "than", "[]")),
         (("tables", "table1", "columns", "dp", "spend"), "moments 3C", ("3C", "moments 3C")),
         (("tables", "table1", "columns", "dp", "spend"), "bayesian product", ("bayesian", "distance")),
         ((*CHECK, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),

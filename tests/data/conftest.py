@@ -2,6 +2,7 @@ import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from zlib import crc32
 
 import pytest
 from support.made_kaggle import Kaggle
@@ -37,6 +38,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_error(416)
                 return
         self.send_response(206 if start else 200)
+        self.send_header("ETag", f'"{crc32(body)}"')
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
         stop = (start + len(body)) // 2 if fault == "cut" else len(body)

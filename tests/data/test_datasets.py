@@ -72,7 +72,6 @@ def test_importing_the_datasets_imports_nothing_heavy():
         "sklearn",
         "scipy",
         "pandas",
-        "pooch",
         "requests",
         "rich",
     }

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.trees import agreeing, trees
 
 from fedpriv.errors import BadInput
+from fedpriv.paper import read as reader
 from fedpriv.paper.read import FILES, merge, read_folder, read_yaml
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
@@ -112,3 +113,60 @@ def test_a_paper_without_anchors_reads_as_it_was_written(tmp_path_factory, conte
     folder = tmp_path_factory.mktemp("paper")
     (folder / "paper.yaml").write_text(yaml.safe_dump(content))
     assert read_folder(folder) == content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a: {'9' * 10_000}",
+        f"a: 0x{'f' * 10_000}",
+        f"a: -{'9' * 100}",
+        "a: 2000-13-45",
+        "a: 25:61:61.9e999",
+        "a: !!int ''",
+        "a: !!int x",
+        "a: !!float x",
+        "a: !!bool maybe",
+        "a: !!timestamp never",
+        r'a: "\0"',
+        r'a: "\e[2J"',
+        r'a: "\uD800"',
+        r'"\e[2J": 1',
+        f"a: {'x' * 10_001}",
+        f"{'x' * 10_001}: 1",
+        f"? {'x' * 10_001}\n: 1",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_python_cannot_read_or_nobody_can_see_is_one_line_with_file_and_line(text, tmp_path):
+    path = tmp_path / "preset.yaml"
+    path.write_text(f"b: 1\n{text}\n")
+    try:
+        found = read_yaml(path)
+    except BadInput as error:
+        said = str(error)
+        assert said.startswith(f"{path}: line 2: found ") or said.startswith(f"{path}: found no YAML: ")
+        assert (said.isprintable() and len(said) < 1000 and "allowed" in said) or "no YAML" in said
+    else:
+        assert found["a"] == "25:61:61.9e999"  # is text
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"a: \xff", "a: ä".encode("latin-1"), "a: 1".encode("utf-16")])
+def test_a_file_in_another_encoding_is_named(content, tmp_path):
+    path = tmp_path / "preset.yaml"
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=rf"^{path}: found no "):
+        read_yaml(path)
+
+
+def test_a_file_that_is_larger_than_any_preset_is_not_read_to_its_end(monkeypatch, tmp_path):
+    monkeypatch.setattr(reader, "LARGEST", 1000)
+    with pytest.raises(BadInput, match="/dev/zero: found more than 1,000 bytes"):
+        read_yaml(Path("/dev/zero"))
+    (tmp_path / "preset.yaml").write_text(f"a: {'x' * 997}")
+    assert read_yaml(tmp_path / "preset.yaml")["a"] == "x" * 997
+
+
+@pytest.mark.parametrize("path", sorted(PAPERS.parent.rglob("*.yaml")), ids=lambda path: path.name)
+def test_every_shipped_file_is_read(path):
+    assert read_yaml(path)

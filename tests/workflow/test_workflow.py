@@ -1,10 +1,15 @@
 """The workflow: clean, complete, and no more is done again than what was changed."""
 
 import re
+import runpy
 import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import yaml
 from support.workflow import PRESETS, RENDER, ROOT, changed, kinds, planned, snakemake, write_config
 
 
@@ -63,6 +68,26 @@ def test_one_table_can_be_asked_for(tmp_path):
 def test_a_misspelt_key_is_said_in_one_line(tmp_path):
     said = snakemake("--dry-run", *write_config(tmp_path, preset={"seed": 1}), cwd=tmp_path, check=False)
     assert re.search(r"BadInput.*\n.*seed: unknown key|BadInput.*seed: unknown key", said)
+
+
+def test_a_key_that_stands_twice_is_refused_though_snakemake_takes_the_last(tmp_path):
+    (_, path) = option = write_config(tmp_path)
+    Path(path).write_text(Path(path).read_text() + "seeds: 1\n")
+    said = snakemake("--dry-run", *option, cwd=tmp_path, check=False)
+    assert re.search(r"test\.yaml: line \d+: found seeds twice, allowed: every key once", said)
+
+
+def test_the_script_of_the_coverage_study_reads_its_settings_as_all_yaml_is_read(tmp_path, monkeypatch):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, getattr(sys, name))  # the script takes them away
+    settings = {"replicates": 2, "samples": [3], "failure": [0.1], "cases": []}
+    (tmp_path / "coverage.yaml").write_text(
+        yaml.safe_dump({"seed": 1, "spread": 0.3, "cost": settings, "epsilon": settings})
+    )
+    out = SimpleNamespace(csv=tmp_path / "out.csv", markdown=tmp_path / "out.md")
+    job = SimpleNamespace(input=[tmp_path / "coverage.yaml"], output=out, log=[tmp_path / "log"])
+    runpy.run_path(str(ROOT / "workflow/scripts/coverage.py"), init_globals={"snakemake": job})
+    assert out.csv.exists() and out.markdown.exists()
 
 
 def test_the_coverage_study_is_built_only_when_asked_for(tmp_path):

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fedpriv.account.coverage import write
+from fedpriv.paper.read import read_yaml
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
-write(Path(snakemake.input[0]), Path(snakemake.output.csv), Path(snakemake.output.markdown))
+write(read_yaml(Path(snakemake.input[0])), Path(snakemake.output.csv), Path(snakemake.output.markdown))

@@ -3,7 +3,7 @@
 Torch-free and quick to import: Snakemake re-parses the plan in every job.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import parse
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper, load_paper
@@ -100,8 +100,8 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
             continue
         merged = merge(paper.defaults, own)
         wanted = merged.get("dataset")
-        if wanted in preset.stand_ins:
-            merged = merged | {"dataset": preset.stand_ins[wanted]}
+        if isinstance(wanted, str):  # all else is for the schema to refuse
+            merged = merged | {"dataset": preset.stand_ins.get(wanted, wanted)}
         for glob, patch in preset.patches.items():
             if matches(glob, paper.paper, name):
                 merged = merge(merged, patch)
@@ -110,14 +110,21 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
         check_owners(run, f"{where}: {paper.paper}.runs.{name}.partition.law")
         planned[name] = Planned(run, wanted if wanted != run.dataset else None)
     if not planned:
-        raise BadInput(
-            f"{where}: only: found {', '.join(preset.only)}, allowed: globs that keep a run of {paper.paper}"
-        )
+        found = ", ".join(map(plain, preset.only)) or "nothing"
+        raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")
     return planned
 
 
-def make_plan(config: Mapping[str, Any], papers: Path, where: str = "config") -> Plan:
-    """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files."""
+def make_plan(
+    config: Mapping[str, Any], papers: Path, where: str = "config", files: Iterable[str] = ()
+) -> Plan:
+    """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
+
+    Where somebody else has read it from `files`, our own reader may still refuse them: of a key that stands
+    twice Snakemake takes the last.
+    """
+    for file in files:
+        read_yaml(Path(file))
     preset = parse(Preset.model_validate, dict(config), where)
     read = {name: load_paper(name, papers) for name in preset.papers}
     runs = [(paper, run) for paper in read for run in read[paper].runs]
@@ -125,7 +132,7 @@ def make_plan(config: Mapping[str, Any], papers: Path, where: str = "config") ->
         for glob in globs:
             if not any(matches(glob, *run) for run in runs):
                 names = ", ".join(f"{paper}/{run}" for paper, run in runs)
-                raise BadInput(f"{where}: {key}: found {glob}, allowed: a glob of {names}")
+                raise BadInput(f"{where}: {key}: found {plain(glob)}, allowed: a glob of {names}")
     return Plan(preset, read, {name: plan_runs(preset, paper, where) for name, paper in read.items()})
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
-from fedpriv.frozen import Frozen, Name
+from fedpriv.frozen import Frozen, Name, Thousands
 from fedpriv.local.work import Speed
 
 
@@ -13,7 +13,7 @@ class Preset(Frozen):
 
     preset: Name
     papers: tuple[Name, ...] = Field(min_length=1)
-    seeds: PositiveInt = 5
+    seeds: Thousands = 5
     mirrors: tuple[str, ...] = ()
     only: tuple[str, ...] = ("*",)
     stand_ins: dict[str, str] = {}

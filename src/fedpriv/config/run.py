@@ -8,11 +8,23 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SerializeAsAny, model_validator
+from pydantic import SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
+from fedpriv.config.memory import too_large
 from fedpriv.data.photographs import Photos
-from fedpriv.frozen import Frozen, chosen_from
+from fedpriv.frozen import (
+    Below1,
+    Count,
+    CountOrZero,
+    Delta,
+    Fraction,
+    Frozen,
+    Millions,
+    Positive,
+    ThousandsOrZero,
+    chosen_from,
+)
 from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
@@ -24,15 +36,12 @@ from fedpriv.schemes.hooks import Hooks
 # Raised when a change of the code changes results, so that no old checkpoint is resumed: see CHANGELOG.md.
 RESULTS_VERSION = 2
 
-Fraction = Annotated[float, Field(ge=0, le=1)]
-Delta = Annotated[float, Field(gt=0, lt=1)]
-
 
 class Server(Frozen):
     """The server's step: w += rate(t) · v, v = momentum · v + step."""
 
-    learning_rate: PositiveFloat = 1.0
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    learning_rate: Positive = 1.0
+    momentum: Below1 = 0.0
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
 
@@ -40,8 +49,8 @@ class Server(Frozen):
 class Probe(Frozen):
     """Which clients' distances are written down for the Bayesian accountant."""
 
-    clients: NonNegativeInt = 30  # m independent members of each cohort
-    panel: NonNegativeInt = 0  # clients followed through every round, whether drawn or not
+    clients: ThousandsOrZero = 30  # m independent members of each cohort
+    panel: ThousandsOrZero = 0  # clients followed through every round, whether drawn or not
 
 
 class Evaluation(Frozen):
@@ -51,8 +60,8 @@ class Evaluation(Frozen):
     """
 
     models: Literal["server", "clients"] = "server"
-    stride: PositiveInt = 1  # before the last round only every so-manieth test example is looked at
-    drawn: PositiveInt = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
+    stride: Count = 1  # before the last round only every so-manieth test example is looked at
+    drawn: Millions = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
 
 
 class Accounting(Frozen):
@@ -72,12 +81,12 @@ class Run(Frozen):
     cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
     server: Server = Server()
-    rounds: PositiveInt = 300
-    evaluate_every: PositiveInt = 1  # rounds; the last round is always evaluated
+    rounds: Millions = 300
+    evaluate_every: Count = 1  # rounds; the last round is always evaluated
     evaluation: Evaluation = Evaluation()
     hooks: Hooks = Hooks()
     secure_noise: bool = False  # noise, coins and draws of the operating system: never the same twice
-    validation: NonNegativeInt = 0  # training examples set aside and used instead of the test split
+    validation: CountOrZero = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()
     probe: Probe = Probe()
     account: Accounting = Accounting()
@@ -88,6 +97,8 @@ class Run(Frozen):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
             )
+        if problem := self.cohort.too_many(self.partition.clients) or too_large(self):
+            raise PydanticCustomError("choice", "{problem}", {"problem": problem})
         return self
 
     def _learns(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedpriv.data.photographs import Photographs
-from fedpriv.data.source import is_url
+from fedpriv.data.source import folder_of, is_url
 from fedpriv.errors import BadInput
 from fedpriv.terminal import aside
 
@@ -19,12 +19,10 @@ def in_mirrors(name: str, mirrors: Sequence[str]) -> Path | None:
     A mirror that is no folder is BadInput, and so is a found folder without train.csv.
     """
     for mirror in mirrors:
-        place = Path(mirror).expanduser()
         if is_url(mirror):
             aside(f"{name}: {mirror} is passed over: photographs are read from folders")
             continue
-        if not place.is_dir():
-            raise BadInput(f"mirrors: found {mirror}, allowed: a folder that exists or a http(s) URL")
+        place = folder_of(mirror)
         for folder in (place / name, *([place] if place.resolve().name == name else [])):
             if (folder / "train.csv").is_file():
                 return folder

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
-from pydantic import NonNegativeInt, PositiveInt
-
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import CountOrZero, Frozen, Thousands
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -41,8 +39,8 @@ class Photographs:
 class Photos(Frozen):
     """How photographs become training examples; plain images do not ask."""
 
-    copies: PositiveInt = 1  # of each training image: the first is plain, the others are augmented
-    seed: NonNegativeInt = 0  # of the augmentation
+    copies: Thousands = 1  # of each training image: the first is plain, the others are augmented
+    seed: CountOrZero = 0  # of the augmentation
     dedup: Literal["keep", "drop"] = "keep"  # drop: only the first of pixel-identical images stays
     unreadable: Literal["refuse", "skip"] = "refuse"  # what a missing or damaged image means
 

@@ -6,18 +6,20 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock
 
 from fedpriv.data.dataset import Dataset, RawFile
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, plain
 from fedpriv.files.atomic import move, writing
 from fedpriv.terminal import aside
 
 # No raw file is as large, unpacked; a hostile one would fill the memory.
 LARGEST = 2**30
+BLOCK = 2**20  # bytes
 
 
 class SourceError(RuntimeError):
@@ -40,40 +42,58 @@ def shown(text: str) -> str:
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
 
+def folder_of(mirror: str) -> Path:
+    """Return the folder that a mirror is; one that does not exist is BadInput."""
+    try:
+        folder = Path(mirror).expanduser()
+    except RuntimeError:  # nobody has this name
+        folder = Path(mirror)
+    if not folder.is_dir():
+        raise BadInput(f"mirrors: found {shown(mirror)}, allowed: a folder that exists or a http(s) URL")
+    return folder
+
+
 def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]:
     """Return the paths and URLs where the file may be, in the order to try; a missing folder is BadInput."""
     found = []
     for mirror in mirrors:
         if is_url(mirror):
             found.append(f"{mirror.rstrip('/')}/{dataset.name}/{file.name}")
-        elif (folder := Path(mirror).expanduser()).is_dir():
-            found.append(str(folder / dataset.name / file.name))
         else:
-            raise BadInput(f"mirrors: found {mirror}, allowed: a folder that exists or a http(s) URL")
+            found.append(str(folder_of(mirror) / dataset.name / file.name))
     return found + [base + file.name for base in dataset.public]
 
 
-def decompressed(path: Path) -> bytes:
-    """Return the bytes of a gzip file, or of a file that some server unpacked under way.
+def blocks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a gzip file, or of a file that some server unpacked under way.
 
-    A gzip that ends early or is damaged is a ValueError saying so.
+    A gzip that ends early, is damaged or has more than LARGEST bytes is a ValueError saying so.
     """
     with path.open("rb") as file:
-        if file.read(2) != b"\x1f\x8b":
-            return path.read_bytes()
+        packed = file.read(2) == b"\x1f\x8b"
+    size = 0
     try:
-        with gzip.open(path) as file:
-            data = file.read(LARGEST + 1)
+        with (gzip.open if packed else open)(path, "rb") as file:
+            while block := file.read(BLOCK):
+                size += len(block)
+                if packed and size > LARGEST:
+                    raise ValueError(f"a gzip file of more than {LARGEST // 2**20:,} MiB")
+                yield block
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"a damaged gzip file ({error})") from error
-    if len(data) > LARGEST:
-        raise ValueError(f"a gzip file of more than {LARGEST // 2**20:,} MiB")
-    return data
+
+
+def decompressed(path: Path) -> bytes:
+    """Return all `blocks` of a file."""
+    return b"".join(blocks(path))
 
 
 def digest(path: Path) -> str:
     """Return the sha256 of a file's decompressed bytes; a damaged gzip is a ValueError saying so."""
-    return hashlib.sha256(decompressed(path)).hexdigest()
+    sha256 = hashlib.sha256()
+    for block in blocks(path):
+        sha256.update(block)
+    return sha256.hexdigest()
 
 
 def record_of(target: Path) -> Path:
@@ -118,6 +138,10 @@ def wrong(path: Path, file: RawFile) -> str:
 def copy(path: Path, part: Path, file: RawFile) -> str:
     """Copy a mirror's file to `part`, or return why not; then no `part` is left."""
     try:
+        if path.exists() and not path.is_file():  # a device may have no end, a pipe no beginning
+            raise OSError("found no plain file")
+        if path.stat().st_size > file.largest:
+            raise OSError(f"found more than {file.largest:,} bytes")
         shutil.copyfile(path, part)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -126,6 +150,17 @@ def copy(path: Path, part: Path, file: RawFile) -> str:
     if reason:
         part.unlink(missing_ok=True)
     return reason
+
+
+def brought(place: str, part: Path, file: RawFile, attempts: int, backoff: float) -> str:
+    """Bring the file at a path or URL to `part`, or return why not."""
+    if not is_url(place):
+        return copy(Path(place), part, file)
+    from fedpriv.data.download import download
+
+    known = bool(file.sha256 or recorded(record_of(part.with_name(file.name))))
+    check = partial(wrong, file=file)
+    return download(place, part, check, attempts, backoff, known, file.largest)
 
 
 def bring(
@@ -137,13 +172,14 @@ def bring(
     for place in places(dataset, file, mirrors):
         aside(f"{label}: from {shown(place)}")
         # Another place may have gzipped otherwise, so only the same place's part can be resumed.
-        part = folder / f"{file.name}.{hashlib.sha256(place.encode()).hexdigest()[:8]}.part"
-        if is_url(place):
-            from fedpriv.data.download import download
-
-            reason = download(place, part, lambda part: wrong(part, file), attempts, backoff)
-        else:
-            reason = copy(Path(place), part, file)
+        name = hashlib.sha256(place.encode(errors="backslashreplace")).hexdigest()[:8]
+        part = folder / f"{file.name}.{name}.part"
+        try:
+            reason = brought(place, part, file, attempts, backoff)
+        except BadInput:
+            raise
+        except Exception as error:  # whatever is wrong with a place, the next one may have the file
+            reason = f"{type(error).__name__}: {plain(str(error))}"
         if not reason:
             move(part, folder / file.name)
             for stale in folder.glob(f"{file.name}.*.part"):

@@ -1,14 +1,11 @@
 """Local work: what a client does with the weights it is sent, as a config says it; torch-free."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from fedpriv.frozen import Frozen
-
-Below1 = Annotated[float, Field(ge=0, lt=1)]
-Share = Annotated[float, Field(gt=0, le=1)]
+from fedpriv.frozen import Below1, Count, CountOrZero, Frozen, Positive, PositiveOrZero, Share
 
 
 class LocalWork(Frozen):
@@ -48,26 +45,26 @@ class FedSGD(LocalWork):
 
     one_gradient: ClassVar[bool] = True
     name: Literal["fedsgd"] = "fedsgd"
-    batch_size: PositiveInt | None = None  # null: all examples
+    batch_size: Count | None = None  # null: all examples
 
 
 class FedAvg(LocalWork):
     """`epochs` passes (or `steps` mini-batches) of SGD or Adam; the update is the change of the weights."""
 
     name: Literal["fedavg"] = "fedavg"
-    epochs: PositiveInt = 1
-    steps: PositiveInt | None = None  # overrides epochs
-    batch_size: PositiveInt = 50
-    learning_rate: PositiveFloat = 0.1
+    epochs: Count = 1
+    steps: Count | None = None  # overrides epochs
+    batch_size: Count = 50
+    learning_rate: Positive = 0.1
     optimizer: Literal["sgd", "adam"] = "sgd"
     momentum: Below1 = 0.0  # of sgd
     adam_betas: tuple[Below1, Below1] = (0.9, 0.999)
     # In rounds; in round t the rate is learning_rate x decay_factor^(t // decay_every).
-    decay_every: PositiveInt | None = None
+    decay_every: Count | None = None
     decay_factor: Share = 0.1
-    proximal: NonNegativeFloat = 0.0  # weight of half the squared distance to the weights the client was sent
+    proximal: PositiveOrZero = 0.0  # weight of half the squared distance to the weights the client was sent
     # The norm of the gradient of a mini-batch; no privacy follows from it.
-    clip_gradient: PositiveFloat | None = None
+    clip_gradient: Positive | None = None
     persistent: bool = False  # clients keep their weights and their optimiser's memory between rounds
     mixing: Share = 1.0  # share of what the server sends in a persistent client's weights
 
@@ -106,9 +103,9 @@ class Speed(Frozen):
     """How fast, never what: results agree to float tolerance (bfloat16: to its own precision)."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    threads: NonNegativeInt = 0  # worker threads on CPU; 0 means one a core
-    chunk: PositiveInt = 100  # examples in one pass on CPU
-    stack: PositiveInt = 32  # clients in one launch on a GPU
+    threads: CountOrZero = 0  # worker threads on CPU; 0 means one a core
+    chunk: Count = 100  # examples in one pass on CPU
+    stack: Count = 32  # clients in one launch on a GPU
     dtype: Literal["float32", "bfloat16"] = "float32"  # of the arithmetic; weights and sums stay float32
-    checkpoint_every: PositiveInt = 10  # rounds
-    runs_per_job: PositiveInt = 1  # at most so many are trained in one process, one after the other
+    checkpoint_every: Count = 10  # rounds
+    runs_per_job: Count = 1  # at most so many are trained in one process, one after the other

@@ -3,16 +3,20 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import NUMBER, Count, Frozen
 
 
 class CohortLaw(Frozen):
     """How the clients of a round are drawn; `expected` is public, the realised size is not."""
 
     law: str
+
+    def too_many(self, population: int) -> str:
+        """Return which key asks for more clients than there are, or the empty string."""
+        return ""
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         """Return the ids of this round's clients, ascending, each at most once."""
@@ -27,7 +31,7 @@ class Poisson(CohortLaw):
     """Every client joins independently with probability `rate`; an empty round is possible."""
 
     law: Literal["poisson"] = "poisson"
-    rate: Annotated[float, Field(gt=0, le=1)]
+    rate: Annotated[float, Field(ge=1e-9, le=1), NUMBER]  # a smaller one could not be accounted
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         return np.flatnonzero(rng.random(population) < self.rate)
@@ -40,11 +44,15 @@ class Fixed(CohortLaw):
     """`size` clients without replacement; accountants that assume Poisson do not cover this."""
 
     law: Literal["fixed"] = "fixed"
-    size: PositiveInt
+    size: Count
+
+    def too_many(self, population: int) -> str:
+        few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
+        return few if self.size > population else ""
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
-        if self.size > population:
-            raise BadInput(f"cohort.size: found {self.size}, allowed: at most {population} clients")
+        if few := self.too_many(population):
+            raise BadInput(few)
         return np.sort(rng.choice(population, self.size, replace=False))
 
     def expected(self, population: int) -> float:

@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import PositiveInt
-
+from fedpriv.frozen import Real, Thousands
 from fedpriv.models.base import Handling, Normalised, Params
 
 if TYPE_CHECKING:
@@ -36,11 +35,11 @@ class Bnn(Normalised):
 
     binary: ClassVar[bool] = True
     name: Literal["bnn"] = "bnn"
-    widths: tuple[PositiveInt, PositiveInt, PositiveInt] = (16, 16, 100)
+    widths: tuple[Thousands, Thousands, Thousands] = (16, 16, 100)
     sign: Literal["deterministic", "stochastic"] = "deterministic"
     bn: Literal["shared", "local", "none"] = "shared"
     binarise_input: bool = True
-    threshold: float = 0.1307  # between dark and light pixels in [0, 1]; MNIST's mean
+    threshold: Real = 0.1307  # between dark and light pixels in [0, 1]; MNIST's mean
 
     @property
     def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

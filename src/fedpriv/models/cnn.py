@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
+from fedpriv.frozen import Thousands
 from fedpriv.models import native as kernels
 from fedpriv.models.base import Model, Params
 
@@ -27,7 +28,7 @@ class Cnn(Model):
     """
 
     name: Literal["cnn"] = "cnn"
-    widths: tuple[PositiveInt, ...] = Field(default=(16, 32, 128), min_length=2)
+    widths: tuple[Thousands, ...] = Field(default=(16, 32, 128), min_length=2, max_length=16)
     kernel: Literal[3, 5] = 5  # pixels in a row of a convolution
     activation: Literal["relu", "tanh"] = "relu"
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import PositiveFloat, PositiveInt
-
+from fedpriv.frozen import Positive, Real, Thousands
 from fedpriv.models.base import Handling, Normalised, Params
 
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ class ConvNet2(Normalised):
 
     name: Literal["convnet2"] = "convnet2"
     bn: Literal["shared", "none"] = "shared"
-    widths: tuple[PositiveInt, PositiveInt, PositiveInt] = (32, 64, 2048)
-    mean: float = 0.9637  # of the pixels in [0, 1], of which it is taken away; FEMNIST's
-    std: PositiveFloat = 0.1592  # of the pixels, by which they are divided
+    widths: tuple[Thousands, Thousands, Thousands] = (32, 64, 2048)
+    mean: Real = 0.9637  # of the pixels in [0, 1], of which it is taken away; FEMNIST's
+    std: Positive = 0.1592  # of the pixels, by which they are divided
 
     @property
     def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
 
 from fedpriv.models.base import Params
+
+if TYPE_CHECKING:
+    import torch
 
 EPSILON = 1e-5
 

@@ -7,10 +7,10 @@ knows the runs that it reads, so that a misspelt run is an error before anything
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
-from fedpriv.frozen import Frozen, alone, choice_error
-from fedpriv.paper.spends import Accuracy, Delta, SpendInWords, SpendSelector
+from fedpriv.frozen import Count, Delta, Fraction, Frozen, Positive, alone, choice_error
+from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
 RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
@@ -69,25 +69,25 @@ class Baseline(Frozen):
     """The run without privacy that a row is compared with, and its published accuracy."""
 
     run: str
-    accuracy: Accuracy
+    accuracy: Fraction
 
 
 class Budget(Frozen):
     """An (ε, δ) that may be spent."""
 
-    epsilon: PositiveFloat
+    epsilon: Positive
     delta: Delta
 
 
 class Published(Frozen):
     """What the paper prints for one cell: an accuracy, and the (ε, δ) it cost if that is its own."""
 
-    accuracy: Accuracy
-    epsilon: PositiveFloat | None = None
+    accuracy: Fraction
+    epsilon: Positive | None = None
     delta: Delta | None = None
 
 
-PublishedCell = Annotated[Published, alone("accuracy", Accuracy | Published)]
+PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
 
 
 class Column(Frozen):
@@ -115,7 +115,7 @@ class Column(Frozen):
 class Row(Frozen):
     """One setting: a private run for all columns, or one for each, beside a baseline run if there is one."""
 
-    clients: PositiveInt
+    clients: Count
     label: str = ""  # by default a row is called by its clients
     baseline: Baseline | None = None
     run: str = ""  # of all columns

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import model_validator
 
 from fedpriv.errors import BadInput, require_known
-from fedpriv.frozen import Frozen, choice_error
+from fedpriv.frozen import Count, Frozen, Positive, Real, choice_error
 from fedpriv.paper.cells import AccuracyTable, Cell, Row
 from fedpriv.paper.quantities import COLUMN, PRINTED, PRIVATE, Compared, Number, Quantity
 
@@ -34,14 +34,14 @@ class Check(Frozen):
     that: Compared
     at_least: Compared | None = None
     at_most: Compared | None = None  # instead of at_least
-    times: PositiveFloat | None = None  # so many times the other number; judged by the ratio
-    plus: float | str = 0.0  # so much more than the other number
+    times: Positive | None = None  # so many times the other number; judged by the ratio
+    plus: Real | str = 0.0  # so much more than the other number
     needs: Literal["every", "some"] = "every"  # of the cases
     tables: tuple[str, ...] = ()
-    clients: tuple[PositiveInt, ...] = ()  # the rows with so many published clients; all by default
+    clients: tuple[Count, ...] = ()  # the rows with so many published clients; all by default
     labels: tuple[str, ...] = ()  # the rows so labelled; all by default
     elsewhere: tuple[str, ...] = ()  # the tables in whose other rows the other number is read
-    cases: tuple[dict[str, float | str], ...] = ()
+    cases: tuple[dict[str, Real | str], ...] = ()
 
     @property
     def other(self) -> Quantity:

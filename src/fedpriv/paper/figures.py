@@ -6,11 +6,11 @@ Every figure knows the runs that it draws, so that a misspelt run is an error be
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, PositiveFloat, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from fedpriv.frozen import Frozen, alone, choice_error
+from fedpriv.frozen import NUMBER, Fraction, Frozen, Positive, Real, alone, choice_error
 from fedpriv.paper.cells import Rendered
-from fedpriv.paper.spends import Accuracy, SpendInWords, SpendSelector
+from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 
 class Curve(NamedTuple):
@@ -86,8 +86,8 @@ class Panel(Frozen):
     """One pair of axes of a figure against rounds; its title alone is one without published values."""
 
     title: str
-    published: dict[str, float] = {}  # label -> value, drawn across
-    budgets: dict[str, PositiveFloat] = {}  # one of the figure's -> the ε at which it is spent, drawn down
+    published: dict[str, Real] = {}  # label -> value, drawn across
+    budgets: dict[str, Positive] = {}  # one of the figure's -> the ε at which it is spent, drawn down
 
 
 Titled = Annotated[Panel, alone("title", str | Panel)]
@@ -144,8 +144,8 @@ class Guess(Frozen):
     """A point that the paper quotes: the accuracy of an attacker's guess at an ε."""
 
     label: str
-    epsilon: PositiveFloat
-    accuracy: Accuracy
+    epsilon: Positive
+    accuracy: Fraction
 
 
 class AttackerFigure(LinesFigure):
@@ -163,7 +163,7 @@ class DivergenceFigure(LinesFigure):
     """The Rényi divergence of one noisy bit against γ, with points at the γ of runs."""
 
     kind: Literal["divergence"] = "divergence"
-    order: Annotated[float, Field(gt=1)] = 2.0
+    order: Annotated[float, Field(gt=1, le=1e6), NUMBER] = 2.0
 
     def parts(self) -> list[Part]:
         return [Part("", self.curves({}))]
@@ -172,8 +172,8 @@ class DivergenceFigure(LinesFigure):
 class PublishedAt(Frozen):
     """A published accuracy and where it stands on the horizontal axis."""
 
-    at: PositiveFloat
-    value: Accuracy
+    at: Positive
+    value: Fraction
 
 
 class SweepFigure(FigureSpec):

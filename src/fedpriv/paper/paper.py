@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, field_validator
 
-from fedpriv.errors import BadInput, require_known
-from fedpriv.frozen import Frozen, Name, chosen_from, parse
+from fedpriv.errors import BadInput, plain, require_known
+from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
 from fedpriv.paper.cells import TableSpec, with_cells
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
@@ -36,7 +36,7 @@ class Paper(Frozen):
     paper: Name
     title: str
     authors: tuple[Author | str, ...] = Field(min_length=1)  # a team by its name alone
-    year: int
+    year: Count
     url: Link
     # Without one it was not published, and nobody cites it.
     type: Literal["article", "conference-paper", "manual"] | None = None
@@ -69,12 +69,12 @@ def load_paper(name: str, folder: Path) -> Paper:
     path = folder / name
     if not (path / "paper.yaml").exists():
         there = ", ".join(papers_in(folder)) or "none"
-        raise BadInput(f"papers: found {name}, allowed: {there} (the folders in {folder})")
+        raise BadInput(f"papers: found {plain(name)}, allowed: {there} (the folders in {folder})")
     content = read_folder(path)
     content |= {"runs": runs_of(content, str(path))}
     paper = parse(Paper.model_validate, content, str(path))
     if paper.paper != name:
-        raise BadInput(f"{path}: paper: found {paper.paper}, allowed: {name}, as the folder is called")
+        raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
             require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)

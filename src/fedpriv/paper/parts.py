@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from fedpriv.errors import BadInput, require_known
-from fedpriv.frozen import Frozen, Name, parse, short_repr
+from fedpriv.errors import BadInput, require_known, short_repr
+from fedpriv.frozen import Frozen, Name, parse
 from fedpriv.paper.read import merge
 
 WORD = r"^[a-z0-9_]+$"

@@ -9,9 +9,9 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, PositiveFloat, SerializeAsAny
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from fedpriv.frozen import Frozen, choice_error, short_repr
+from fedpriv.frozen import Frozen, Positive, Real, choice_error
 from fedpriv.paper.cells import RUN, Cell
 from fedpriv.paper.spends import Measure, SpendInWords, SpendSelector
 
@@ -75,7 +75,7 @@ class AccuracyWithin(Quantity):
     """The accuracy at the last evaluated round before `spend` first exceeds a number."""
 
     words, unit = "accuracy{0.whose} within ε = {0.accuracy_within:g} ({0.spend})", "%"
-    accuracy_within: PositiveFloat
+    accuracy_within: Positive
     spend: SpendInWords
     of: PrivateName = RUN  # by default the one private run
 
@@ -99,7 +99,7 @@ class Share(Quantity):
     """So much of the gain of `of` over `over`; where that is none, more than any other gain."""
 
     words = "{0.share:g} times that of {0.of} − {0.over}"
-    share: float
+    share: Real
     of: Name
     over: Name
 
@@ -146,14 +146,14 @@ class Rounds(Quantity):
     words = "rounds of {0.rounds} / rounds of {0.over}, to the final accuracy of {0.over} less {0.within:g},"
     rounds: Name
     over: Name
-    within: float = 0.0  # so much below that accuracy will do
+    within: Real = 0.0  # so much below that accuracy will do
 
 
 class Number(Quantity):
     """A number, or the name of one that every case gives; it may stand alone, without this key."""
 
     words = "{0.number}"
-    number: float | str
+    number: Real | str
 
 
 QUANTITIES: dict[str, type[Quantity]] = {
@@ -179,7 +179,7 @@ def _chosen(value: Any) -> Any:
         return value
     name = next((name for name in QUANTITIES if name in value), None)
     if name is None:
-        raise choice_error("quantity", [short_repr(value)], f"a number, or one of {', '.join(QUANTITIES)}")
+        raise choice_error("quantity", [value], f"a number, or one of {', '.join(QUANTITIES)}")
     return QUANTITIES[name].model_validate(value)
 
 

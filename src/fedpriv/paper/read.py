@@ -2,13 +2,26 @@
 
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 import yaml
 
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, plain, require_known
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 DISCRIMINATORS = ("name", "law")
+
+
+LONGEST = 10_000  # characters of one text
+LARGEST = 10 * 2**20  # bytes of one file
+
+
+def unreadable(text: str) -> str:
+    """Return what nobody can read in a text: control characters, half a character, more than LONGEST."""
+    if len(text) > LONGEST:
+        return f"{len(text):,} characters"
+    odd = [one for one in text if category(one) in ("Cc", "Cs") and one not in "\n\t"]
+    return ascii("".join(odd[:9]))[1:-1]
 
 
 class Loader(yaml.SafeLoader):
@@ -31,9 +44,22 @@ class Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if (key.tag, key.value) in seen:
-                    raise self.refused(key, f"{key.value} twice", "every key once")
+                    raise self.refused(key, f"{plain(key.value)} twice", "every key once")
                 seen.add((key.tag, key.value))
         return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep=deep)
+        except (yaml.YAMLError, RecursionError, BadInput):
+            raise
+        except Exception:  # of Python's own readers: a month 13, a number of 10,000 digits
+            raise self.refused(node, plain(node.value), "a value") from None
+        if isinstance(value, int) and value.bit_length() > 64:
+            raise self.refused(node, plain(value), "a number of at most 64 bits")
+        if isinstance(value, str) and (wrong := unreadable(value)):
+            raise self.refused(node, wrong, f"text without these, of at most {LONGEST:,} characters")
+        return value
 
     def refused(self, at: yaml.Event | yaml.Node, found: str, allowed: str) -> BadInput:
         """Return the error that names the line."""
@@ -46,11 +72,15 @@ def read_yaml(path: Path, anchors: bool = True) -> dict[str, Any]:
     So is an anchor where `anchors` are not allowed.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        text = content.decode()
     except OSError as error:
         raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: found no UTF-8 at byte {error.start}, allowed: a YAML file") from None
+    if len(content) > LARGEST:
+        raise BadInput(f"{path}: found more than {LARGEST:,} bytes, allowed: a preset or a paper")
     try:
         content = Loader(text, path, anchors).get_single_data()
     except RecursionError:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from fedpriv.frozen import Frozen, choice_error
 
@@ -47,14 +47,16 @@ class SpendSelector(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _usual(cls, value: dict[str, Any]) -> dict[str, Any]:
+    def _usual(cls, value: Any) -> Any:
         """Fill in what is meant when it is not said.
 
         That is the sensitivity C, the left term on both sides, and of bits that every upload is seen.
         """
+        if not isinstance(value, dict):
+            return value
         if value.get("accountant") == "bayesian":
             return {"right_term": "both_left"} | value
-        if value.get("sensitivity") in OF_BITS:
+        if value.get("sensitivity") in [*OF_BITS]:  # whatever it is, perhaps nothing that can be a key
             return {"accounting": "upload"} | value
         return {"sensitivity": "C"} | value
 
@@ -104,9 +106,6 @@ def _from_words(value: Any) -> Any:
 SpendInWords = Annotated[
     SpendSelector, BeforeValidator(_from_words, json_schema_input_type=str | SpendSelector)
 ]
-Accuracy = Annotated[float, Field(ge=0, le=1)]
-Delta = Annotated[float, Field(gt=0, lt=1)]
-
 # At which round an accuracy is read, and whose it is: that of all clients at the last round, or, as released
 # code prints it, that of some drawn clients at the round at which it is best.
 Measure = Literal["last", "best_drawn"]

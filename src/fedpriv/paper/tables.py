@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveFloat, WithJsonSchema, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
-from fedpriv.frozen import Frozen, alone, choice_error
+from fedpriv.frozen import Frozen, Positive, alone, choice_error
 from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.spends import SpendInWords
 
@@ -47,7 +47,7 @@ class RunColumn(Frozen):
     group: str = ""  # what stands above the label; by default what the quantity says of itself
     label: str = ""  # by default the quantity's own
     spend: SpendInWords | None = None
-    within: PositiveFloat | None = None  # the ε that is not exceeded where an accuracy is read
+    within: Positive | None = None  # the ε that is not exceeded where an accuracy is read
 
     @model_validator(mode="after")
     def _complete(self) -> "RunColumn":

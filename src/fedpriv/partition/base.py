@@ -9,21 +9,25 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from pydantic import PositiveInt
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Frozen, Millions
 from fedpriv.partition.dealt import Partition
 
 
 class PartitionLaw(Frozen):
     """How the training examples are dealt to `clients`; with `repeat`, an example more than once."""
 
-    clients: PositiveInt
-    examples: PositiveInt | None = None  # per client; by default all the data are shared out
+    clients: Millions
+    examples: Millions | None = None  # per client; by default all the data are shared out
     repeat: bool = False
     by_owner: ClassVar[bool] = False  # only data whose writers are known can be dealt
+
+    @property
+    def each(self) -> int:
+        """Return how many examples a client gets; 0: as many as there are for it."""
+        return self.examples or 0
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
         """Return who holds which of the examples with these integer `labels` [n].

@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-from pydantic import PositiveFloat
 
 from fedpriv.data.arrays import NOBODY
+from fedpriv.frozen import Positive
 from fedpriv.partition.base import PartitionLaw, equal, passes, whole
 from fedpriv.partition.dealt import Partition
 
@@ -59,7 +59,7 @@ class Dirichlet(PartitionLaw):
     """
 
     law: Literal["dirichlet"] = "dirichlet"
-    alpha: PositiveFloat
+    alpha: Positive
     balanced: bool = False
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:

@@ -3,11 +3,12 @@
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import PositiveInt, model_validator
+from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
+from fedpriv.frozen import Count
 from fedpriv.partition.base import PartitionLaw
 from fedpriv.partition.dealt import Partition
 
@@ -22,7 +23,7 @@ class Natural(PartitionLaw):
     """
 
     law: Literal["natural"] = "natural"
-    min_examples: PositiveInt = 1  # of a writer to be drawn
+    min_examples: Count = 1  # of a writer to be drawn
     by_owner: ClassVar[bool] = True
 
     @model_validator(mode="after")

@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-from pydantic import PositiveFloat
 
 from fedpriv.data.arrays import NOBODY
+from fedpriv.frozen import Positive
 from fedpriv.partition.base import PartitionLaw, passes, shuffled, whole
 from fedpriv.partition.dealt import Partition
 
@@ -14,7 +14,7 @@ class Quantity(PartitionLaw):
     """Sizes ~ Dir(alpha, ..., alpha), at least one example each; which examples is uniform."""
 
     law: Literal["quantity"] = "quantity"
-    alpha: PositiveFloat
+    alpha: Positive
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
         n = len(labels)

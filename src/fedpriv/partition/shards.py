@@ -3,11 +3,12 @@
 from typing import Literal
 
 import numpy as np
-from pydantic import PositiveInt, model_validator
+from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
+from fedpriv.frozen import Millions, Thousands
 from fedpriv.partition.base import PartitionLaw, equal, passes, shuffled
 from fedpriv.partition.dealt import Partition
 
@@ -29,19 +30,22 @@ class Shards(PartitionLaw):
     """
 
     law: Literal["shards"] = "shards"
-    shard_examples: PositiveInt = 300
-    shards_per_client: PositiveInt = 2
+    shard_examples: Millions = 300
+    shards_per_client: Thousands = 2
 
     @model_validator(mode="after")
     def _one_size(self) -> "Shards":
-        size = self.shard_examples * self.shards_per_client
-        if self.examples not in (None, size):
+        if self.examples not in (None, self.each):
             raise PydanticCustomError(
                 "choice",
                 "examples: found {found}, allowed: {size}, which is shard_examples x shards_per_client",
-                {"found": self.examples, "size": size},
+                {"found": self.examples, "size": self.each},
             )
         return self
+
+    @property
+    def each(self) -> int:
+        return self.shard_examples * self.shards_per_client
 
     def size(self, n: int) -> int:
         there = n // self.shard_examples
@@ -53,7 +57,7 @@ class Shards(PartitionLaw):
                 f"allowed: at most {there // self.shards_per_client} ({there} shards of "
                 f"{self.shard_examples}), or repeat: true"
             )
-        return self.shard_examples * self.shards_per_client
+        return self.each
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
         n = len(labels)

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import PositiveFloat
-
+from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
@@ -28,8 +27,8 @@ class ClientDP(Scheme):
     name: Literal["client_dp"] = "client_dp"
     unit: ClassVar[Unit] = "client"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
-    clip_l2: PositiveFloat
-    noise_multiplier: PositiveFloat
+    clip_l2: Positive
+    noise_multiplier: Positive
 
     def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)

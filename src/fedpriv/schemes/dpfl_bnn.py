@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from fedpriv.frozen import NUMBER, Positive
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Unit
@@ -38,10 +39,10 @@ class DpflBnn(Scheme):
     name: Literal["dpfl_bnn"] = "dpfl_bnn"
     unit: ClassVar[Unit] = "client"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
-    gamma: Annotated[float, Field(ge=0, le=0.5)]
+    gamma: Annotated[float, Field(ge=0, le=0.5), NUMBER]
     noise: Literal["coordinate", "tensor"] = "coordinate"
     debias: bool = False
-    gain: PositiveFloat = 1.0  # what the server multiplies the mean by
+    gain: Positive = 1.0  # what the server multiplies the mean by
 
     @model_validator(mode="after")
     def _something_left(self) -> DpflBnn:

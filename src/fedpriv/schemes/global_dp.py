@@ -7,11 +7,9 @@ DEVIATION: the released code stops after the round that crossed the bound; here 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, PositiveFloat
-
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Delta, Frozen, Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
 class Budget(Frozen):
     """The (ε, δ) that no round may exceed, as `accountant` counts it."""
 
-    epsilon: PositiveFloat
-    delta: Annotated[float, Field(gt=0, lt=1)]
+    epsilon: Positive
+    delta: Delta
     accountant: Literal["moments", "rdp", "pld"] = "moments"
 
 
@@ -41,8 +39,8 @@ class GlobalDP(Scheme):
     name: Literal["global_dp"] = "global_dp"
     unit: ClassVar[Unit] = "client"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
-    clip: Literal["median"] | PositiveFloat
-    noise_multiplier: PositiveFloat
+    clip: Literal["median"] | Positive
+    noise_multiplier: Positive
     budget: Budget
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:

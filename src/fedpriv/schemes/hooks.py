@@ -12,9 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import NonNegativeFloat, PositiveFloat
-
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Frozen, Positive, PositiveOrZero
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.schemes.base import RoundContext
 from fedpriv.trace import Facts
@@ -27,7 +25,7 @@ class Clip(Frozen):
     """Scale an upload down to norm `bound`, or cut each of its numbers off at plus and minus `bound`."""
 
     kind: Literal["norm", "element"] = "norm"
-    bound: PositiveFloat
+    bound: Positive
 
     def l2(self, dimension: int) -> float:
         """Return the norm that no upload of `dimension` numbers exceeds."""
@@ -44,8 +42,8 @@ class Hooks(Frozen):
     """What is added to the scheme; by default nothing."""
 
     clip_upload: Clip | None = None
-    upload_noise_std: NonNegativeFloat = 0.0  # of Gaussian noise on every number of an upload
-    broadcast_noise_std: NonNegativeFloat = 0.0  # of Gaussian noise on every number that the server sends
+    upload_noise_std: PositiveOrZero = 0.0  # of Gaussian noise on every number of an upload
+    broadcast_noise_std: PositiveOrZero = 0.0  # of Gaussian noise on every number that the server sends
 
     def before_upload(self, rows: torch.Tensor) -> torch.Tensor:
         """Return what clients would send `[n, p]`, clipped."""

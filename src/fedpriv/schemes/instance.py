@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import NonNegativeInt, PositiveFloat
-
+from fedpriv.frozen import Positive, ThousandsOrZero
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.private_gradient import PrivateGradient
 from fedpriv.schemes.base import RoundContext, Scheme
@@ -34,11 +33,11 @@ class Instance(Scheme):
 
     name: Literal["instance"] = "instance"
     unit: ClassVar[Unit] = "instance"
-    clip_l2: PositiveFloat  # of the mean gradient, which is what a client uploads
-    noise_multiplier: PositiveFloat  # of the sensitivity to one example
+    clip_l2: Positive  # of the mean gradient, which is what a client uploads
+    noise_multiplier: Positive  # of the sensitivity to one example
     per_example_clip: bool = False
-    example_clip_l2: PositiveFloat | None = None  # with per_example_clip; null: clip_l2
-    distances: NonNegativeInt = 16  # leave-one-out distances sampled from every batch
+    example_clip_l2: Positive | None = None  # with per_example_clip; null: clip_l2
+    distances: ThousandsOrZero = 16  # leave-one-out distances sampled from every batch
 
     def fits(self, local: LocalWork, model: Model) -> str:
         if local.batch_size is None:

@@ -16,8 +16,8 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from pydantic import PositiveFloat
 
+from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts
@@ -35,9 +35,9 @@ class NbAFL(Scheme):
 
     name: Literal["nbafl"] = "nbafl"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
-    epsilon: PositiveFloat  # a label: the noise is divided by it
-    constant: PositiveFloat  # c, of a δ = 1.25 exp(-c²/2)
-    weight_clip: PositiveFloat
+    epsilon: Positive  # a label: the noise is divided by it
+    constant: Positive  # c, of a δ = 1.25 exp(-c²/2)
+    weight_clip: Positive
     scaling: Literal["document", "paper", "repository"] = "document"
     clip: Literal["element", "norm"] = "element"
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import PositiveFloat
-
+from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.schemes.base import RoundContext
@@ -34,7 +33,7 @@ class Split(Instance):
 
     name: Literal["split"] = "split"
     unit: ClassVar[Unit] = "both"
-    server_noise_multiplier: PositiveFloat
+    server_noise_multiplier: Positive
     clip_uploads: bool = True
 
     def fits(self, local: LocalWork, model: Model) -> str:

@@ -1,0 +1,143 @@
+"""Every key of every schema, given what nobody should write: one line of bad input, or a plan that holds."""
+
+import copy
+import datetime
+from itertools import product
+
+import pytest
+from support.every_key import CONFIG, examples, paths, put, schemas
+from support.tiny_paper import tiny_paper
+
+from fedpriv.config import plan, targets
+from fedpriv.config.names import arrays_id, partition_id
+from fedpriv.config.run import Run
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
+from fedpriv.local.work import Speed
+from fedpriv.paper import paper
+
+CIRCLE = []
+CIRCLE.append(CIRCLE)
+NASTY = [
+    *(float("inf"), float("-inf"), float("nan"), 1e308, -1e308, 1e-308, 5e-324, -0.0, 1.5),
+    *(-1, 0, 2**31, 2**63, 10**400, -(10**400)),
+    *("", "x" * 500, "../..", "a\nb", "inf", "*", "{x}"),
+    *({}, [], {"a": [{"b": None}]}, [[[]], [None]], CIRCLE, {1: 2, None: 3}),
+    *(True, False, None, datetime.date(2000, 1, 1), datetime.datetime(2000, 1, 1), b"\xff", {1}),
+]
+every_schema = pytest.mark.parametrize(
+    "cls", schemas(), ids=lambda cls: f"{cls.__module__[8:]}.{cls.__name__}"
+)
+
+
+def line(act, *given):
+    """Return the one line that refuses this, or nothing if it is done; no other exception is let through."""
+    try:
+        act(*given)
+    except BadInput as error:
+        said = str(error)
+    else:
+        return ""
+    assert said and "\n" not in said
+    return said
+
+
+def parsed(cls, whole):
+    """Return the config value that the content of a file is."""
+    return parse(cls.model_validate, whole, "file")
+
+
+@every_schema
+def test_every_key_takes_every_value_or_one_line_names_a_key(cls):
+    whole = examples()[cls]
+    assert not line(parsed, cls, whole)
+    for key in cls.model_fields:
+        for value in NASTY:
+            said = line(parsed, cls, whole | {key: value})
+            assert not said or any(name in said for name in cls.model_fields), (key, value, said)
+
+
+@every_schema
+def test_a_number_that_is_not_finite_too_large_or_yes_is_refused_by_its_key(cls):
+    for key, found in examples()[cls].items():
+        if isinstance(found, int | float) and not isinstance(found, bool):
+            for value in (*NASTY[:3], 10**400, True):
+                said = line(parsed, cls, examples()[cls] | {key: value})
+                assert said.startswith(f"file: {key}"), (key, value, said)
+
+
+def use(whole):
+    """Do with a run what is done before it is trained."""
+    run = parsed(Run, whole)
+    run.identity("name", 0)
+    arrays_id(run)
+    partition_id(run)
+
+
+def test_a_run_with_any_value_anywhere_is_refused_or_has_an_identity():
+    shipped = plan.load_preset(CONFIG / "paper.yaml").all_runs()
+    for whole in {run.scheme.name: run.model_dump(mode="json") for run in shipped}.values():
+        assert not line(use, whole)
+        for path, value in product(paths(whole), NASTY):
+            line(use, put(whole, path, value))
+
+
+PAPER = tiny_paper(
+    "tiny",
+    {
+        "plain": {"scheme": "none"},
+        "{kind}_{n}": {"over": {"kind": ["private"], "n": [1, 2]}, "uses": ["dp", "n{n}"]},
+        "private": {"uses": ["dp"], "rounds": 3},
+    },
+    defaults={
+        "dataset": "mnist",
+        "model": {"name": "cnn", "widths": [2, 2]},
+        "partition": {"law": "iid", "clients": 4, "examples": 10},
+        "cohort": {"law": "poisson", "rate": 0.5},
+    },
+    parts={
+        "dp": {"scheme": {"name": "client_dp", "clip_l2": 1.0, "noise_multiplier": 1.0}},
+        "n1": {"rounds": 1},
+        "n2": {"rounds": 2, "uses": []},
+    },
+    table_defaults={"accuracy": {"heading": "Clients"}},
+)
+PRESET = {
+    "preset": "test",
+    "papers": ["tiny"],
+    "seeds": 2,
+    "mirrors": ["nowhere"],
+    "only": ["p*"],
+    "stand_ins": {"mnist": "digits"},
+    "patches": {"tiny/*": {"rounds": 4, "probe": {"clients": 1}}},
+    "speed": Speed().model_dump(),
+}
+
+
+@pytest.fixture
+def planned(monkeypatch, tmp_path):
+    """Return a function that plans a preset over a paper, both as data, as far as the workflow does."""
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny/paper.yaml").touch()
+
+    def go(preset, content):
+        monkeypatch.setattr(paper, "read_folder", lambda folder: copy.copy(content))
+        made = plan.make_plan(preset, tmp_path)
+        targets.rendered(made)
+        targets.contents(made)
+        made.datasets(), made.partitions(), made.features()
+        for batch in targets.batches(made)[:2]:
+            targets.inputs(made, batch), targets.trainings(made, batch), targets.deltas(made, batch)
+
+    return go
+
+
+def test_a_preset_with_any_value_anywhere_is_refused_or_planned(planned):
+    assert not line(planned, PRESET, PAPER)
+    for path, value in product(paths(PRESET), NASTY):
+        line(planned, put(PRESET, path, value), PAPER)
+
+
+def test_a_paper_with_any_value_anywhere_is_refused_or_planned(planned):
+    for path, value in product(paths(PAPER), NASTY):
+        line(planned, PRESET, put(PAPER, path, value))
