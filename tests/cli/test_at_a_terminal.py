@@ -34,16 +34,16 @@ def test_help_is_printed_in_any_encoding():
 @pytest.mark.parametrize(
     ("key", "shown"),
     [
-        ("\x1b[31mseeds", "\\x1b[31mseeds"),
-        ("a\n\nb", "a b"),
-        ("\u202esdees", "\\u202esdees"),
-        ("\x9b", "\\x9b"),
+        ("\x1b[31mseeds", "line 1: found \\x1b, allowed: text"),
+        ("a\n\nb", "'a\\n\\nb': unknown key"),
+        ("\u202esdees", "'\\u202esdees': unknown key"),
+        ("\x9b", "found \\x9b, allowed: text"),
     ],
     ids=ascii,
 )
 def test_a_key_that_a_terminal_would_obey_is_seen_in_the_one_line_about_it(key, shown, refused, here):
     write(here / "config/tiny.yaml", PRESET | {key: 1})
-    assert f" {shown}: unknown key" in refused(*RUN)
+    assert shown in refused(*RUN)
 
 
 def test_a_word_of_the_command_line_is_seen_too(refused):
