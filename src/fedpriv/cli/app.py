@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +16,7 @@ import typer
 
 from fedpriv.cli.output import print_result, rendered, spend_as_dict
 from fedpriv.errors import BadInput
+from fedpriv.frozen import short_repr
 
 app = typer.Typer(
     help="Experiments on private federated learning. Snakemake builds whole papers; this program serves "
@@ -49,6 +51,10 @@ ASSUMED = (
 )
 
 
+# Noise that is shown in fewer digits must still be enough.
+SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; what goes wrong is one line on stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -77,7 +83,7 @@ def found(error: typer.TyperException) -> str:
     from pydantic import ValidationError
 
     cause = error.__cause__
-    return f"; found {cause.errors()[0]['input']!r}" if isinstance(cause, ValidationError) else ""
+    return f"; found {short_repr(cause.errors()[0]['input'])}" if isinstance(cause, ValidationError) else ""
 
 
 @app.command()
@@ -186,7 +192,8 @@ def calibrate(
         multiplier = calibrate.noise_multiplier(epsilon=epsilon, **plan)
         spend = calibrate.epsilon(noise_multiplier=multiplier, **plan)
         facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
-        text.append(f"noise multiplier {multiplier:.6g}: {spend}")
+        enough = SIX_DIGITS.create_decimal(multiplier)
+        text.append(f"noise multiplier {float(enough):.6g}: {spend}")
     print_result(facts if accountant == "all" else facts[accountant], [*text, ASSUMED], as_json)
 
 
