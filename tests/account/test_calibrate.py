@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedpriv.account import calibrate
@@ -12,20 +12,34 @@ PLAN = {"sampling_rate": 0.05, "rounds": 10, "delta": 1e-5}
 each_accountant = pytest.mark.parametrize("accountant", calibrate.PLANNERS)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=25)
 @given(
+    accountant=st.sampled_from([*calibrate.PLANNERS]),
     epsilon=st.floats(0.5, 20),
-    rate=st.floats(0.01, 1),
-    rounds=st.integers(1, 500),
+    rate=st.floats(0.001, 1),
+    rounds=st.integers(1, 10**6),
     delta=st.floats(1e-7, 1e-2),
 )
-def test_calibrating_inverts_the_moments_accountant(
-    epsilon: float, rate: float, rounds: int, delta: float
+@example(accountant="pld", epsilon=16.32, rate=0.01, rounds=939, delta=1.236e-4)
+def test_calibrated_noise_is_enough_and_a_thousandth_less_is_not(
+    accountant: str, epsilon: float, rate: float, rounds: int, delta: float
 ) -> None:
-    plan = {"sampling_rate": rate, "rounds": rounds, "delta": delta}
-    noise = calibrate.noise_multiplier(epsilon=epsilon, **plan)
+    plan = {"sampling_rate": rate, "rounds": rounds, "delta": delta, "accountant": accountant}
+    try:
+        noise = calibrate.noise_multiplier(epsilon=epsilon, **plan)
+    except BadInput:  # hardly any noise is enough
+        assert calibrate.epsilon(noise_multiplier=calibrate.LOWEST, **plan).epsilon <= epsilon
+        return
     assert calibrate.epsilon(noise_multiplier=noise, **plan).epsilon <= epsilon
-    assert calibrate.epsilon(noise_multiplier=noise * (1 - 1e-6), **plan).epsilon > epsilon * (1 - 1e-9)
+    less = 1e-6 if accountant == "moments" else 1e-3
+    assert calibrate.epsilon(noise_multiplier=noise * (1 - less), **plan).epsilon > epsilon
+
+
+def test_noise_is_found_for_more_rounds_than_anybody_trains() -> None:
+    noise = calibrate.noise_multiplier(epsilon=1.0, delta=1e-5, sampling_rate=1, rounds=10**18)
+    assert noise == pytest.approx(
+        1e9 * calibrate.noise_multiplier(epsilon=1.0, delta=1e-5, sampling_rate=1, rounds=1), rel=1e-6
+    )
 
 
 @each_accountant
@@ -100,6 +114,11 @@ def test_a_budget_that_needs_no_noise_is_named() -> None:
         ("rounds", 0, "at least 1"),
         ("delta", 0.0, "above 0 and below 1"),
         ("delta", 1.0, "above 0 and below 1"),
+        ("delta", 5e-324, "at least 1e-300"),
+        ("noise_multiplier", 1e300, "1e-100 to 1e100"),
+        ("noise_multiplier", 1e-300, "1e-100 to 1e100"),
+        ("noise_multiplier", float("inf"), "above 0"),
+        ("rounds", 10**400, r"at most 1e\+18"),
     ],
 )
 def test_a_value_out_of_range_is_named_with_its_range(name: str, value: float, allowed: str) -> None:

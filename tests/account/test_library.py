@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as distributions
 from dp_accounting.privacy_accountant import NeighboringRelation
+from support.library import event, pld_accountant, rdp_accountant
 
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.events import Mechanism, event
+from fedpriv.account.events import Mechanism
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import View, of_server
 
@@ -35,15 +36,10 @@ def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_f
     view = of_server(trace, {})
     curve = find(rdp.curves(view, DELTA), sensitivity)
     for rounds in (1, 3, 4, 6):
-        composed = composed_by_the_library(view, rounds, sensitivity, rdp.accountant())
+        composed = composed_by_the_library(view, rounds, sensitivity, rdp_accountant())
         epsilon, order = composed.get_epsilon_and_optimal_order(DELTA)
-        assert curve.epsilon[rounds - 1] == pytest.approx(epsilon, rel=1e-12)
+        assert curve.epsilon[rounds - 1] == pytest.approx(epsilon, rel=1e-9)
         assert curve.order[rounds - 1] == order
-
-
-def test_orders_that_do_not_converge_are_dropped_in_silence(caplog: pytest.LogCaptureFixture) -> None:
-    rdp.epsilon(sampling_rate=0.3, noise_multiplier=1.0, rounds=2, delta=1e-3)
-    assert not caplog.records
 
 
 def test_fixed_cohorts_are_accounted_for_replaced_clients_only(make_trace) -> None:
@@ -65,7 +61,7 @@ def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sen
     view = of_server(trace, {})
     curve = find(pld.curves(view, DELTA), sensitivity)
     for rounds in (1, 10, 25, 40):
-        exact = composed_by_the_library(view, rounds, sensitivity, pld.accountant()).get_epsilon(DELTA)
+        exact = composed_by_the_library(view, rounds, sensitivity, pld_accountant()).get_epsilon(DELTA)
         assert curve.epsilon[rounds - 1] >= exact - 1e-9
         if rounds != 25:  # between two evaluated rounds
             assert curve.epsilon[rounds - 1] == pytest.approx(exact, rel=3e-3)
@@ -77,7 +73,7 @@ def test_a_pld_curve_composes_rounds_of_different_noise(make_trace) -> None:
     trace.loc[8:, "noise_multiplier"] = 4.0
     view = of_server(trace, {})
     curve = find(pld.curves(view, DELTA), "C")
-    composed = composed_by_the_library(view, 24, "C", pld.accountant())
+    composed = composed_by_the_library(view, 24, "C", pld_accountant())
     assert curve.epsilon[-1] == pytest.approx(composed.get_epsilon(DELTA), rel=1e-4)
     assert (np.diff(curve.epsilon) >= 0).all()
 
@@ -113,7 +109,7 @@ def test_twice_the_sensitivity_under_add_remove_bounds_replaced_clients(
         neighboring_relation=NeighboringRelation.REPLACE_ONE,
     ).self_compose(rounds)
     law = "full" if rate == 1 else "poisson"
-    twice = pld.accountant().compose(event(Mechanism(law, 0, 0, rate, multiplier), rounds, "2C"))
+    twice = pld_accountant().compose(event(Mechanism(law, 0, 0, rate, multiplier), rounds, "2C"))
     assert replaced.get_epsilon_for_delta(DELTA) <= twice.get_epsilon(DELTA) + 1e-3
 
 
@@ -148,7 +144,7 @@ def test_an_epsilon_beyond_all_use_has_no_loss_distribution(
     assert np.isfinite(find(rdp.curves(of_server(trace, {}), DELTA), "C").epsilon).all()
 
 
-def test_a_single_epsilon_beyond_all_use_is_infinite() -> None:
+def test_where_loss_distributions_certify_nothing_epsilon_is_that_of_rdp() -> None:
     plan = {"sampling_rate": 0.3, "rounds": 300, "delta": DELTA}
-    assert pld.epsilon(noise_multiplier=0.001, **plan) == np.inf
-    assert np.isfinite(pld.epsilon(noise_multiplier=0.3, **plan))
+    assert pld.epsilon(noise_multiplier=0.001, **plan) == rdp.epsilon(noise_multiplier=0.001, **plan)
+    assert pld.epsilon(noise_multiplier=0.3, **plan) < rdp.epsilon(noise_multiplier=0.3, **plan)

@@ -1,13 +1,18 @@
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
 
 from fedpriv.account import randomized_response as rr
+from fedpriv.account import secure_sum
 from fedpriv.errors import BadInput
+
+mpmath = pytest.importorskip("mpmath")  # comes with torch
 
 # γ, δ, then ε over 100 rounds: best order, improved conversion, exact, Theorem 1; all 81,958 bits; the sum
 # over 100 clients, one bit and all bits.
@@ -91,11 +96,11 @@ def test_the_readings_of_one_bit_are_ordered_from_exact_to_the_theorem(
 
 def test_the_sum_over_one_client_is_what_that_client_says() -> None:
     orders = np.array([1.5, 2.0, 8.0])
-    np.testing.assert_allclose(rr.central_divergence(0.2, orders, 1), rr.divergence(0.2, orders), rtol=1e-12)
+    np.testing.assert_allclose(rr.divergence(0.2, orders, 1), rr.divergence(0.2, orders), rtol=1e-12)
 
 
 def test_the_sum_over_many_clients_hides_the_better_the_more_there_are() -> None:
-    few, many = (rr.central_divergence(0.2, 4.0, clients) for clients in (10, 1000))
+    few, many = (rr.divergence(0.2, 4.0, clients) for clients in (10, 1000))
     assert many < few < rr.divergence(0.2, 4.0)
 
 
@@ -114,8 +119,92 @@ def test_one_bit_is_not_called_a_client() -> None:
         ((0.1, 0, 1e-5, None), "rounds: found 0"),
         ((0.1, 10, 1.0, None), "delta: found 1"),
         ((0.1, 10, 1e-5, 0), "dimension: found 0"),
+        ((1e-300, 10, 1e-5, None), "gamma: found 1e-300"),
+        ((0.1, 10**9, 1e-5, 10**9), r"rounds x dimension: found 1e\+18"),
     ],
 )
 def test_a_value_out_of_range_is_named(values: tuple, named: str) -> None:
     with pytest.raises(BadInput, match=f"^{named}, allowed: "):
         rr.epsilons(*values)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(-30, -0.31), st.floats(-6, 2))
+def test_a_divergence_has_all_its_digits_however_fair_the_coin(exponent: float, offset: float) -> None:
+    gamma, order = 10.0**exponent, 1 + 10.0**offset
+    with mpmath.workdps(120):
+        keep, flip, alpha = 0.5 + mpmath.mpf(gamma), 0.5 - mpmath.mpf(gamma), mpmath.mpf(order)
+        moment = keep**alpha * flip ** (1 - alpha) + flip**alpha * keep ** (1 - alpha)
+        exact = mpmath.log(moment) / (alpha - 1)
+        assert exact <= mpmath.mpf(float(rr.divergence(gamma, order))) <= exact * (1 + 1e-11)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.floats(-12, -0.31), st.floats(-6, 2), st.integers(2, 40))
+def test_the_divergence_of_a_sum_lies_above_the_exact_one(
+    exponent: float, offset: float, clients: int
+) -> None:
+    gamma, order = 10.0**exponent, 1 + 10.0**offset
+    with mpmath.workdps(80):
+        keep, flip = 0.5 + mpmath.mpf(gamma), 0.5 - mpmath.mpf(gamma)
+        others = [
+            mpmath.binomial(clients - 1, k) * keep**k * flip ** (clients - 1 - k) for k in range(clients)
+        ]
+        padded = [mpmath.mpf(0), *others, mpmath.mpf(0)]
+        same = [padded[k] * keep + padded[k + 1] * flip for k in range(clients + 1)]
+        other = [padded[k] * flip + padded[k + 1] * keep for k in range(clients + 1)]
+        alpha = mpmath.mpf(order)
+        exact = max(
+            mpmath.log(mpmath.fsum(p**alpha * q ** (1 - alpha) for p, q in zip(*pair, strict=True)))
+            for pair in ((same, other), (other, same))
+        ) / (alpha - 1)
+        found = mpmath.mpf(float(rr.divergence(gamma, order, clients)))
+        alone = mpmath.mpf(float(rr.divergence(gamma, order)))
+        assert exact <= found <= min(alone, exact * (1 + 1e-9) + 1e-13 / (alpha - 1))
+
+
+def test_what_lies_far_from_the_mean_of_a_sum_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = np.array([1.01, 2.0, 30.0, 1000.0])
+    whole = rr.divergence(0.1, orders, 800)
+    monkeypatch.setattr(secure_sum, "REACH", 12.0)
+    secure_sum._outcomes.cache_clear()
+    near = rr.divergence(0.1, orders, 800)
+    secure_sum._outcomes.cache_clear()
+    assert (near >= whole * (1 - 1e-12)).all()
+    np.testing.assert_allclose(near[:3], whole[:3], rtol=1e-9)
+
+
+def test_a_sum_over_a_million_clients_takes_little_memory() -> None:
+    tracemalloc.start()
+    found = rr.epsilons(0.1, 100, 1e-5, clients=1_000_000)["central_bit_rdp"].epsilon
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20
+    # A sum of N(., N p (1−p)), moved by 2γ, and what the conversion loses.
+    mu = 0.2 * np.sqrt(100 / (1_000_000 * 0.6 * 0.4))
+    assert gaussian(mu, 1e-5) < found < 2.5 * gaussian(mu, 1e-5)
+
+
+def gaussian(mu: float, delta: float) -> float:
+    def excess(epsilon: float) -> float:
+        return (
+            float(norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
+            - delta
+        )
+
+    return brentq(excess, 0, 60)
+
+
+def test_very_many_bits_are_taken_together_and_cost_a_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = rr.exact_epsilon(0.01, 100_000, 1e-5)
+    monkeypatch.setattr(rr, "MOST", 1000)
+    assert exact < rr.exact_epsilon(0.01, 100_000, 1e-5) < exact * 1.02
+    assert rr.exact_epsilon(1e-6, 10**12, 1e-5) > 8
+
+
+def test_rounds_by_the_billion_of_almost_fair_coins_still_cost_something() -> None:
+    found = {name: spend.epsilon for name, spend in rr.epsilons(1e-6, 10**12, 1e-5).items()}
+    mu = 4e-6 * np.sqrt(10**12)
+    for name in ("bit_exact", "bit_rdp_tight", "bit_rdp", "bit_theorem"):
+        assert found[name] >= gaussian(mu, 1e-5) * (1 - 1e-6)
+    assert found["bit_exact"] == pytest.approx(gaussian(mu, 1e-5), rel=1e-3)

@@ -196,6 +196,6 @@ def _scale(distances: np.ndarray, noise_std: np.ndarray) -> np.ndarray:
     """Return Δ²/(2σ²) of distances `[T, ...]` under the noise of their rounds `[T]`, NaN where missing."""
     noise = noise_std.reshape(-1, *[1] * (distances.ndim - 1))
     # Without noise everything is revealed, even by an update that happens to be zero.
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         scale = np.square(distances / noise, dtype=np.float64) / 2
     return np.where(noise > 0, scale, np.where(np.isnan(distances), np.nan, np.inf))

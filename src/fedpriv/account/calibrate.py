@@ -3,10 +3,13 @@
 All of it from public values, under Poisson sampling (full participation at q = 1), add/remove neighbours.
 """
 
+import math
 from collections.abc import Callable
 
+from scipy.optimize import root_scalar
+
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.events import event, planned
+from fedpriv.account.events import planned
 from fedpriv.account.ranges import check
 from fedpriv.account.spend import Spend
 from fedpriv.errors import BadInput
@@ -18,11 +21,12 @@ PLANNERS: dict[str, Callable[..., float]] = {
     "pld": pld.epsilon,
 }
 
-# Below the lowest multiplier a single full release costs ε > 200; above the highest nothing is learnt.
-LOWEST, HIGHEST = 0.05, 1e6
+# Below the lowest multiplier a single full release costs ε > 200; above the highest no number of rounds that
+# can be counted costs anything.
+LOWEST, HIGHEST = 0.05, 1e15
 
-# The bisection of the moments accountant stops at this relative width; the library's default is absolute.
-TOLERANCE = 1e-9
+# The search stops at this relative width.
+TOLERANCE = 1e-7
 
 
 def epsilon(
@@ -61,12 +65,17 @@ def noise_multiplier(
         return planner(sampling_rate=sampling_rate, noise_multiplier=multiplier, rounds=rounds, delta=delta)
 
     low, high = _bracket(spent, epsilon)
-    if accountant == "moments":
-        while high - low > TOLERANCE * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if spent(middle) <= epsilon else (middle, high)
-        return high
-    return _by_the_library(accountant, epsilon, delta, sampling_rate, rounds, low, high)
+
+    def excess(log_multiplier: float) -> float:
+        found = spent(math.exp(log_multiplier)) / epsilon
+        return math.log(min(max(found, 1e-300), 1e300))
+
+    near = root_scalar(excess, bracket=(math.log(low), math.log(high)), method="brentq", xtol=TOLERANCE).root
+    # The root may be on the wrong side: what is returned is known to be on the right one.
+    step = TOLERANCE
+    while (enough := min(high, math.exp(near + step))) < high and spent(enough) > epsilon:
+        step *= 2
+    return enough
 
 
 def affordable_rounds(
@@ -107,15 +116,15 @@ def affordable_rounds(
 
 
 def _bracket(spent: Callable[[float], float], epsilon: float) -> tuple[float, float]:
-    """Return two multipliers a factor 2 apart: the lower exceeds the budget, the upper does not."""
+    """Return two multipliers: the lower exceeds the budget, the upper does not."""
     low = high = 1.0
     while spent(high) > epsilon:
-        if high > HIGHEST:
+        if high >= HIGHEST:
             raise BadInput(
                 f"epsilon: found {epsilon:g}, allowed: above {spent(high):.4g}, the least that the "
                 "accountant certifies at this delta"
             )
-        low, high = high, 2 * high
+        low, high = high, min(HIGHEST, high * max(2.0, high))
     while spent(low) <= epsilon:
         if low < LOWEST:
             raise BadInput(
@@ -124,25 +133,6 @@ def _bracket(spent: Callable[[float], float], epsilon: float) -> tuple[float, fl
             )
         low, high = low / 2, low
     return low, high
-
-
-def _by_the_library(
-    accountant: str, epsilon: float, delta: float, sampling_rate: float, rounds: int, low: float, high: float
-) -> float:
-    from dp_accounting import ExplicitBracketInterval, calibrate_dp_mechanism
-
-    interval = pld.interval([planned(sampling_rate, low)], [rounds], delta, "C", pld.CELLS)
-    fresh = {"rdp": rdp.accountant, "pld": lambda: pld.accountant(interval)}
-    with rdp.quietly():
-        return float(
-            calibrate_dp_mechanism(
-                fresh[accountant],
-                lambda multiplier: event(planned(sampling_rate, multiplier), rounds),
-                epsilon,
-                delta,
-                ExplicitBracketInterval(low, high),
-            )
-        )
 
 
 def _planner(accountant: str) -> Callable[..., float]:

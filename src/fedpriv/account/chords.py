@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fedpriv.account.moments import LAMBDAS, Term, log_moment_at
+from fedpriv.account.moments import LAMBDAS, Term, log_moments_at
 
 LogMoments = Callable[[np.ndarray], np.ndarray]  # s, of any shape -> [*shape, Λ]; NaN stays NaN
 
@@ -28,10 +28,10 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
     """
     proper = scale[(scale > 0) & (scale < np.inf)]
     if proper.size <= EXACT:
-        return lambda s: np.stack([log_moment_at(sampling_rate, s, int(one), term) for one in LAMBDAS], -1)
+        return lambda s: log_moments_at(sampling_rate, s, LAMBDAS, term)
     low, high = float(proper.min()), float(proper.max())
     curves = [
-        _chords(lambda s, one=int(one): log_moment_at(sampling_rate, s, one, term), low, high)
+        _chords(lambda s, one=int(one): log_moments_at(sampling_rate, s, [one], term)[:, 0], low, high)
         for one in LAMBDAS
     ]
     # All orders on the points of all of them: the same chords, in one table.

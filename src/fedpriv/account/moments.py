@@ -6,12 +6,14 @@ log-moment at λ equals λ times the Rényi divergence of order λ + 1 (Mironov,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
+from scipy.special import xlog1py, xlogy
 
 from fedpriv.account.spend import Curve
 
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])
 
-# Terms summed at once: a chunk stays in a core's cache.
-CHUNK = 1 << 14
+# Terms worked on at once: a chunk stays in a core's cache.
+CHUNK = 1 << 18
+
+# Exponents up to this, at rates from this on, are summed as they are: nothing overflows, and what underflows
+# is far below the rest. All else is summed in log space.
+DIRECT, RATE = 600.0, 1e-20
 
 Term = Literal["both_left", "as_printed"]
 
@@ -42,41 +48,82 @@ def log_moment(
 
     An infinite multiplier (nothing moves) costs 0, a zero multiplier (no noise) costs infinity.
     """
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
         scale = 0.5 / np.square(noise_multiplier, dtype=np.float64)
-    return np.stack([log_moment_at(sampling_rate, scale, int(order), term) for order in lambdas], axis=-1)
+    return log_moments_at(sampling_rate, scale, lambdas, term)
 
 
-def log_moment_at(sampling_rate: float, scale: np.ndarray, order: int, term: Term) -> np.ndarray:
-    """Return the log-moments at λ = `order` for each s = Δ²/(2σ²) in `scale`, of its shape.
+def log_moments_at(
+    sampling_rate: float, scale: np.ndarray, lambdas: Sequence[int] | np.ndarray, term: Term
+) -> np.ndarray:
+    """Return the log-moments at `lambdas` for each s = Δ²/(2σ²) in `scale`, `[*scale.shape, Λ]`.
 
-    As a function of s it is zero at zero, rises, and is convex: the log of a sum of exponentials of s. An
-    infinite s costs infinity, NaN stays NaN.
+    As a function of s each is zero at zero, rises, and is convex: the log of a sum of exponentials of s. An
+    infinite s costs infinity, NaN stays NaN. What is returned is never below the exact value, and above it by
+    less than 1e-10 of it (1e-9 at rates below 1e-20), however small it is: no rounding is left to rounds by
+    the million. Below the smallest float it is zero.
     """
     scale = np.asarray(scale, dtype=np.float64)
-    found = np.where(scale > 0, np.inf, np.minimum(scale, 0.0))
+    orders = [int(one) for one in lambdas]
+    found = np.repeat(np.where(scale > 0, np.inf, np.minimum(scale, 0.0))[..., None], len(orders), axis=-1)
     proper = (scale > 0) & (scale < np.inf)
-    # Rounding may leave the sum of the binomial weights a hair below one.
-    found[proper] = _log_sum(sampling_rate, scale[proper], order, term).clip(min=0.0)
+    found[proper] = _log_sums(sampling_rate, scale[proper], orders, term)
     return found
 
 
-def _log_sum(sampling_rate: float, scale: np.ndarray, order: int, term: Term) -> np.ndarray:
-    """Return the log-sum-exp over k for each of `scale`, a flat array of positive numbers."""
-    trials = order + 1 if term == "both_left" else order
-    k = np.arange(trials + 1.0)
-    log_binomial = gammaln(trials + 1) - gammaln(k + 1) - gammaln(trials - k + 1)
-    log_weight = log_binomial + xlogy(k, sampling_rate) + xlog1py(trials - k, -sampling_rate)
+def _log_sums(rate: float, scale: np.ndarray, orders: Sequence[int], term: Term) -> np.ndarray:
+    """Return log E exp(s·power(k)) = log(1 + E[exp(s·power(k)) − 1]) of positive s `[n]`, `[n, Λ]`.
+
+    Every term of that expectation is positive, so none of its digits are lost, where the log of a sum near 1
+    has lost them all.
+    """
+    trials = [order + 1 if term == "both_left" else order for order in orders]
+    # Fewer than `least` in the sample gain nothing.
+    least = 2 if term == "both_left" else 1
+    k = np.arange(max(trials) + 1.0)[least:]
     power = k * k - k if term == "both_left" else k * k + k
-    found = np.empty_like(scale)
+    weights = [_weights(rate, n) for n in trials]
+    found = np.empty((len(scale), len(orders)))
+    ascending = np.argsort(scale)
     rows = max(1, CHUNK // len(k))
     for start in range(0, len(scale), rows):
-        terms = np.multiply.outer(scale[start : start + rows], power)
-        terms += log_weight
-        largest = terms.max(axis=1)
-        terms -= largest[:, None]
-        found[start : start + rows] = largest + np.log(np.exp(terms, out=terms).sum(axis=1))
+        some = ascending[start : start + rows]
+        exponents = np.multiply.outer(scale[some], power)
+        # How many of them, the first ones, are summed as they are.
+        direct = (exponents <= DIRECT).sum(axis=0) if rate >= RATE else np.zeros(len(k), dtype=np.int64)
+        gains = np.expm1(exponents[: direct[0]].clip(max=DIRECT))
+        first = direct[-1]
+        log_gains = np.log(-np.expm1(-exponents[first:])) + exponents[first:]
+        block = np.empty((len(some), len(orders)))
+        for index, (n, (log_weight, weight)) in enumerate(zip(trials, weights, strict=True)):
+            terms_of = slice(0, n + 1 - least)
+            cut = direct[n - least]
+            block[:cut, index] = np.log1p(np.einsum("rk,k->r", gains[:cut, terms_of], weight[least:]))
+            if cut < len(some):
+                terms = log_gains[cut - first :, terms_of] + log_weight[least:]
+                largest = terms.max(axis=1)
+                terms -= largest[:, None]
+                np.exp(terms, out=terms)
+                block[cut:, index] = np.logaddexp(0.0, largest + np.log(terms.sum(axis=1)))
+        # Weights, powers and sums are each off by a few units in the last place.
+        found[some] = block * (1 + 1e-15 * (30 + np.array(trials) * (1 - np.log(rate))))
     return found
+
+
+@lru_cache(maxsize=4096)
+def _weights(rate: float, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P[k] and P[k] of a binomial of `n` trials, `[n + 1]`; what underflows is zero."""
+    k = np.arange(n + 1.0)
+    binomial, log_binomial = _binomials(n)
+    log_rest = xlog1py(n - k, -rate)
+    with np.errstate(under="ignore"):
+        return log_binomial + xlogy(k, rate) + log_rest, binomial * (rate**k * np.exp(log_rest))
+
+
+@cache
+def _binomials(n: int) -> tuple[np.ndarray, np.ndarray]:
+    exact = [math.comb(n, k) for k in range(n + 1)]
+    return np.array(exact, dtype=np.float64), np.array([math.log(one) for one in exact])
 
 
 def best(

@@ -1,32 +1,35 @@
-"""Accounting by privacy loss distributions (dp-accounting): the tightest of the three bounds."""
+"""Accounting by privacy loss distributions: the tightest of the three bounds."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account import moments
-from fedpriv.account.events import Mechanism, event, planned
+from fedpriv.account import loss, moments, rdp
+from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    from dp_accounting.pld import PLDAccountant
-
     from fedpriv.account.views import View
 
-# Losses are rounded up to multiples of an interval: the library's 1e-4, coarser where ε is so large that the
-# cells would not fit. The rounding makes ε larger, by a few intervals at most.
+# The loss of one release, of removing a client and of adding one.
+Losses = dict[Mechanism, tuple[loss.Loss, loss.Loss]]
+
+# Losses are rounded to multiples of an interval: 1e-4, coarser where ε or the loss of one release is so large
+# that the cells would not fit. The rounding makes ε larger, by a few intervals at most.
 FINEST = 1e-4
 CELLS = 50_000  # per ε, of single values and of the last round of a curve
 CURVE_CELLS = 5_000  # per ε, of the rounds before it
 
-# Where losses would be rounded to more than this, e to their power leaves the range of floats. Nobody has a
-# use for an ε of half a million: a curve is left out, a single value is infinite.
+# Where losses would be rounded to more than this nobody has a use for ε: a curve is left out.
 WIDEST = 100.0
+
+# More noise and smaller rates count as these, which cost more, but next to nothing. With less noise than this
+# losses are beyond all use.
+MOST_NOISE, LEAST_NOISE, LEAST_RATE = 1e6, 1e-50, 1e-12
 
 # A curve is evaluated at each of the first rounds, then at steps of this ratio, and at the last round.
 EACH_ROUND_UNTIL = 20
@@ -37,27 +40,33 @@ STEP = 1.1
 MOST = 8
 
 
-def accountant(width: float = FINEST) -> PLDAccountant:
-    """Return a fresh library accountant for add/remove neighbours."""
-    from dp_accounting.pld import PLDAccountant
-
-    return PLDAccountant(value_discretization_interval=width)
-
-
 def interval(
     mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str, cells: int
 ) -> float:
-    """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells."""
-    cost = np.zeros(len(moments.LAMBDAS))
+    """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells.
+
+    It is larger where one release would need more than half of the cells that there may be.
+    """
+    cost, widest = np.zeros(len(moments.LAMBDAS)), 0.0
     for mechanism, count in zip(mechanisms, times, strict=True):
         if mechanism.noise_multiplier > 0:
-            cost += count * moments.log_moment(mechanism.sampling_rate, mechanism.multiplier(sensitivity))
-    return max(FINEST, float(moments.best(cost, delta)[0]) / cells)
+            rate, noise = _counted_as(mechanism, sensitivity)
+            if noise < LEAST_NOISE:
+                return np.inf
+            cost += count * moments.log_moment(rate, noise)
+            low, high = loss.reach(rate, noise)
+            widest = max(widest, high - low)
+    return max(FINEST, float(moments.best(cost, delta)[0]) / cells, 2 * widest / loss.MOST_CELLS)
 
 
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
-    """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours."""
-    return _epsilon([planned(sampling_rate, noise_multiplier)], [rounds], delta, "C")
+    """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours.
+
+    It is that of `rdp` where rounding leaves nothing better to be certified: of very many rounds or a tiny δ.
+    """
+    plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier}
+    found = _epsilon([planned(**plan)], [rounds], delta, "C")
+    return min(found, rdp.epsilon(**plan, rounds=rounds, delta=delta))
 
 
 def evaluated(rounds: int) -> list[int]:
@@ -72,7 +81,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round for sensitivities C and 2C; nothing for `fixed` samples or many mechanisms.
 
     A sensitivity whose ε is beyond all use (`WIDEST`) is left out.
-    The library has no loss distribution for sampling without replacement. Between the `evaluated` rounds a
+    There is no loss distribution here for sampling without replacement. Between the `evaluated` rounds a
     curve carries the value of the next one, which is larger: ε never falls from round to round.
     """
     if view.law == "fixed" or len(view.mechanisms) > MOST:
@@ -83,50 +92,69 @@ def curves(view: View, delta: float) -> list[Curve]:
 
 
 def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str) -> float:
-    width = interval(mechanisms, times, delta, sensitivity, CELLS)
-    if width > WIDEST:
-        return math.inf
-    composed = accountant(width)
-    for mechanism, count in zip(mechanisms, times, strict=True):
-        if count:
-            composed.compose(event(mechanism, count, sensitivity))
-    return float(composed.get_epsilon(delta))
+    run = {one: count for one, count in zip(mechanisms, times, strict=True) if count}
+    if not run:
+        return 0.0
+    if any(one.noise_multiplier == 0 for one in run):
+        return np.inf
+    run = _together(run)
+    width = interval(list(run), list(run.values()), delta, sensitivity, CELLS)
+    return _composed(_losses(run, width, sensitivity), run, delta) if width <= WIDEST else np.inf
+
+
+def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
+    """Return releases with all whole Gaussians among them as the single one that they amount to."""
+    whole = {one: count for one, count in run.items() if one.sampling_rate == 1}
+    if not whole:
+        return dict(run)
+    apart = {one: count for one, count in run.items() if one not in whole}
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        seen = sum(count * np.float64(one.noise_multiplier) ** -2.0 for one, count in whole.items())
+        alone = planned(1.0, float(np.float64(seen) ** -0.5))
+    return apart | {alone: 1}
+
+
+def _counted_as(mechanism: Mechanism, sensitivity: str) -> tuple[float, float]:
+    return max(mechanism.sampling_rate, LEAST_RATE), min(mechanism.multiplier(sensitivity), MOST_NOISE)
+
+
+def _losses(mechanisms: Iterable[Mechanism], width: float, sensitivity: str) -> Losses:
+    """Return the loss of one release of each mechanism when a client is removed, and when one is added."""
+    found: Losses = {}
+    for one in mechanisms:
+        rate, noise = _counted_as(one, sensitivity)
+        found[one] = loss.Loss(rate, noise, width, added=False), loss.Loss(rate, noise, width, added=True)
+    return found
+
+
+def _composed(once: Losses, run: Mapping[Mechanism, int], delta: float) -> float:
+    return max(loss.epsilon([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
 
 
 def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:
     times = tuple(map(tuple, view.counts.cumsum(axis=0).tolist()))
     value = _epsilons(tuple(view.mechanisms), times, delta, sensitivity)
-    return None if value is None else view.curve(value, np.full(len(value), np.nan), "pld", sensitivity)
+    if value is None:
+        return None
+    if np.isinf(value).any():  # there was no noise, or rounding leaves nothing better
+        value = np.where(np.isinf(value), rdp.epsilons(view, delta, sensitivity)[0], value)
+    return view.curve(value, np.full(len(value), np.nan), "pld", sensitivity)
 
 
 @cache  # runs of one paper differ in their data more often than in their noise
 def _epsilons(
     mechanisms: tuple[Mechanism, ...], done: tuple[tuple[int, ...], ...], delta: float, sensitivity: str
 ) -> np.ndarray | None:
-    """Return ε after every round, in each of which so many releases were `done` of every mechanism.
-
-    There is one loss distribution a mechanism; the library's accountant would rebuild it.
-    """
-    from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism, identity
-
+    """Return ε after every round, in each of which so many releases were `done` of every mechanism."""
     width = interval(mechanisms, done[-1], delta, sensitivity, CURVE_CELLS)
-    if width > WIDEST:
+    if not width <= WIDEST:
         return None
-    once = {
-        one: from_gaussian_mechanism(
-            one.multiplier(sensitivity), value_discretization_interval=width, sampling_prob=one.sampling_rate
-        )
-        for one in mechanisms
-        if one.noise_multiplier > 0
-    }
+    once = _losses([one for one in mechanisms if one.noise_multiplier > 0], width, sensitivity)
     value = np.full(len(done), np.inf)
     for last in evaluated(len(done)):
         run = {one: count for one, count in zip(mechanisms, done[last - 1], strict=True) if count}
         if run.keys() - once.keys():
             break
-        composed = identity(width)
-        for one, count in run.items():
-            composed = composed.compose(once[one].self_compose(count))
-        value[last - 1] = composed.get_epsilon_for_delta(delta)
+        value[last - 1] = _composed(once, run, delta) if run else 0.0
     value[-1] = _epsilon(mechanisms, done[-1], delta, sensitivity)
     return np.minimum.accumulate(value[::-1])[::-1]

@@ -9,12 +9,14 @@ between neighbours, so the client-level readings compose T·d bits; the paper's 
 DEVIATION: Theorem 1 prints g⁻¹((1/δ)/T); its own proof needs g⁻¹(ln(1/δ)/T), which is what is computed.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.optimize import fminbound, root_scalar
 from scipy.stats import binom
 
+from fedpriv.account import secure_sum
 from fedpriv.account.ranges import check
 from fedpriv.account.spend import Spend
 
@@ -34,7 +36,13 @@ READINGS = {
 }
 
 # Offsets α − 1 among which the best order is sought before it is refined.
-OFFSETS = np.geomspace(1e-6, 1e9, 600)
+OFFSETS = np.geomspace(1e-6, 1e9, 200)
+
+# What rounding may take from a log-moment or an ε, relative.
+SLACK = 1e-12
+
+# Numbers of kept bits that are looked at one by one, at most; of more, neighbours are taken together.
+MOST = 200_000
 
 
 def epsilons(
@@ -47,32 +55,31 @@ def epsilons(
     """
     given = {} if dimension is None else {"dimension": dimension}
     check(gamma=gamma, delta=delta, rounds=rounds, **given, clients=clients)
-    pure = pure_epsilon(gamma)
+    releases = [rounds] if dimension is None else [rounds, rounds * dimension]
+    check(**{"rounds x dimension": releases[-1]})
 
-    def local(order: np.ndarray) -> np.ndarray:
-        return divergence(gamma, order)
+    def best(clients: int, tight: bool = False) -> np.ndarray:
+        def one_release(order: np.ndarray) -> np.ndarray:
+            return divergence(gamma, order, clients)
 
-    def central(order: np.ndarray) -> np.ndarray:
-        return central_divergence(gamma, order, clients)
+        return rdp_epsilons(one_release, releases, delta, pure_epsilon(gamma), tight)[0]
 
-    def best(one_release: Divergence, releases: int, tight: bool = False) -> float:
-        return float(rdp_epsilons(one_release, [releases], delta, pure, tight)[0][0])
-
+    alone, central = best(1), best(clients)
     found = {
-        "bit_rdp": best(local, rounds),
-        "bit_rdp_tight": best(local, rounds, tight=True),
+        "bit_rdp": alone[0],
+        "bit_rdp_tight": best(1, tight=True)[0],
         "bit_exact": exact_epsilon(gamma, rounds, delta),
         "bit_theorem": theorem_epsilon(gamma, rounds, delta),
         "bit_printed": theorem_epsilon(gamma, rounds, delta, printed=True),
-        "central_bit_rdp": best(central, rounds),
+        "central_bit_rdp": central[0],
     }
     if dimension is not None:
-        found["vector_rdp"] = best(local, rounds * dimension)
-        found["vector_exact"] = exact_epsilon(gamma, rounds * dimension, delta)
-        found["central_vector_rdp"] = best(central, rounds * dimension)
+        found["vector_rdp"] = alone[1]
+        found["vector_exact"] = exact_epsilon(gamma, releases[1], delta)
+        found["central_vector_rdp"] = central[1]
     return {
         name: Spend(
-            found[name],
+            float(found[name]),
             delta,
             unit="client" if "vector" in name else "one bit of a client",
             relation="replace_one",
@@ -90,28 +97,34 @@ def pure_epsilon(gamma: float) -> float:
     return float(np.log1p(2 * gamma) - np.log1p(-2 * gamma))
 
 
-def divergence(gamma: float, order: float | np.ndarray) -> np.ndarray:
-    """Return ρ(α), the Rényi divergence between the two answers of one bit (DPFL-BNN Lemma 3), for α > 1."""
-    order = np.asarray(order, dtype=np.float64)
-    keep, flip = np.log(0.5 + gamma), np.log(0.5 - gamma)
-    return np.logaddexp(order * keep + (1 - order) * flip, order * flip + (1 - order) * keep) / (order - 1)
+def log_moments(gamma: float, offsets: float | np.ndarray) -> np.ndarray:
+    """Return (α − 1) ρ(α) at orders α = 1 + `offsets`, never below the exact value.
 
-
-def central_divergence(gamma: float, order: float | np.ndarray, clients: int) -> np.ndarray:
-    """Return the Rényi divergence between sums over `clients` noisy bits of which one is replaced.
-
-    All other true bits are equal, the worst case; the larger of the two directions.
+    ρ(α) is the Rényi divergence between the two answers of one bit (DPFL-BNN Lemma 3). With L = ln(p/(1−p)),
+    it is log(1 + 2 sinh(αL/2) sinh((α−1)L/2) / cosh(L/2)), in which nothing cancels.
     """
-    order = np.asarray(order, dtype=np.float64)[..., None]
-    k = np.arange(clients + 1)
-    others = binom.logpmf(k, clients - 1, 0.5 + gamma)
-    more = np.concatenate([[-np.inf], others[:-1]])  # one more answer of 1
-    keep, flip = np.log(0.5 + gamma), np.log(0.5 - gamma)
-    same = np.logaddexp(more + keep, others + flip)
-    replaced = np.logaddexp(more + flip, others + keep)
-    one_way = np.logaddexp.reduce(order * same + (1 - order) * replaced, axis=-1)
-    back = np.logaddexp.reduce(order * replaced + (1 - order) * same, axis=-1)
-    return np.maximum(one_way, back) / (order[..., 0] - 1)
+    offsets = np.asarray(offsets, dtype=np.float64)
+    pure = pure_epsilon(gamma)
+    with np.errstate(divide="ignore"):  # a bit that is a fair coin
+        gain = _log_sinh((1 + offsets) * pure / 2) + _log_sinh(offsets * pure / 2)
+    return np.logaddexp(0.0, gain - pure / 2 - np.log1p(np.exp(-pure))) * (1 + SLACK)
+
+
+def _log_sinh(value: np.ndarray) -> np.ndarray:
+    """Return log(2 sinh(value))."""
+    return value + np.log(-np.expm1(-2 * value))
+
+
+def divergence(gamma: float, order: float | np.ndarray, clients: int = 1) -> np.ndarray:
+    """Return the Rényi divergence of one bit that is replaced, at orders above 1.
+
+    Either the answer itself is seen, or the sum over the answers of `clients`.
+    """
+    offsets = np.atleast_1d(np.asarray(order, dtype=np.float64) - 1)
+    alone = log_moments(gamma, offsets)
+    if clients > 1:  # no sum reveals more than what is in it
+        alone = np.minimum(alone, secure_sum.log_moments(pure_epsilon(gamma), offsets, clients))
+    return (alone / offsets).reshape(np.shape(order))
 
 
 def rdp_epsilons(
@@ -129,8 +142,8 @@ def rdp_epsilons(
     """
 
     def converted(log_offset: float | np.ndarray, divergence: np.ndarray, times: float) -> np.ndarray:
-        offset = np.exp(log_offset)
-        order = 1 + offset
+        order = 1 + np.exp(log_offset)
+        offset = order - 1  # that of the very order at which the divergence is known
         if tight:
             return times * divergence + np.log(offset / order) - np.log(delta * order) / offset
         return times * divergence - np.log(delta) / offset
@@ -145,7 +158,7 @@ def rdp_epsilons(
         rough = converted(grid, known, times)
         near = int(np.argmin(rough))
         low, high = grid[max(near - 1, 0)], grid[min(near + 1, len(grid) - 1)]
-        between = np.asarray(fminbound(at, low, high, xtol=1e-10)).item()
+        between = np.asarray(fminbound(at, low, high, xtol=1e-6)).item()
         epsilon, log_offset = min((at(between), between), (rough[near], grid[near]), (times * pure, np.inf))
         return max(0.0, epsilon), 1 + float(np.exp(log_offset))
 
@@ -161,19 +174,27 @@ def exact_epsilon(gamma: float, bits: int, delta: float) -> float:
     """
     p = 0.5 + gamma
     # Beyond 40 standard deviations there is less mass than a float64 can hold.
-    reach = 40 * np.sqrt(bits * p * (1 - p)) + 40
-    k = np.arange(max(0, int(bits * p - reach)), min(bits, int(bits * p + reach)) + 1)
+    reach = 40 * math.sqrt(bits * p * (1 - p)) + 40
+    low, high = max(0, int(bits * p - reach)), min(bits, int(bits * p + reach))
+    step = (high - low) // MOST + 1
+    k = np.arange(low, high + step, step).clip(max=bits)
+    if step == 1:
+        probability = binom.pmf(k, bits, p)
+    else:  # of the numbers after the last one and up to this one, each with the loss of the largest
+        below, above = binom.cdf(k, bits, p), binom.sf(k, bits, p)
+        probability = np.where(k < bits * p, np.diff(below, prepend=0.0), -np.diff(above, prepend=1.0))
     per_bit = pure_epsilon(gamma)
-    probability, loss = binom.pmf(k, bits, p), (2 * k - bits) * per_bit
+    loss = (2.0 * k - bits) * per_bit
+    allowed = delta * (1 - 1e-8)  # the probabilities are as good as that
 
     def excess(epsilon: float) -> float:
-        return (
-            float(np.sum(probability * np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss))))) - delta
-        )
+        hidden = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss)))
+        return float(np.sum(probability * hidden)) - allowed
 
     if excess(0.0) <= 0:
         return 0.0
-    return float(root_scalar(excess, bracket=(0.0, bits * per_bit), method="brentq").root)
+    root = root_scalar(excess, bracket=(0.0, bits * per_bit), method="brentq", xtol=1e-14, rtol=1e-14).root
+    return min(bits * per_bit, float(root) * (1 + 4e-14) + 4e-14)
 
 
 def theorem_epsilon(gamma: float, rounds: int, delta: float, printed: bool = False) -> float:
@@ -183,11 +204,13 @@ def theorem_epsilon(gamma: float, rounds: int, delta: float, printed: bool = Fal
     """
     if gamma == 0:
         return 0.0
-    log_inverse = -np.log(delta)
-    target = (1 / delta if printed else log_inverse) / rounds
+    log_inverse = -math.log(delta)
+    target = (min(1 / delta, 1e150) if printed else log_inverse) / rounds
 
-    def gap(offset: float) -> float:
-        return float(offset * divergence(gamma, 1 + offset)) - target
+    def gap(log_offset: float) -> float:
+        return float(log_moments(gamma, math.exp(log_offset))) - target
 
-    largest = (target - np.log(0.5 - gamma)) / np.log((0.5 + gamma) / (0.5 - gamma))
-    return float(2 * log_inverse / root_scalar(gap, bracket=(1e-12, largest), method="brentq").root)
+    # At offsets above 1 a log-moment is at least offset·L − ln 2.
+    largest = 1 + (target + 1) / pure_epsilon(gamma)
+    log_offset = root_scalar(gap, bracket=(-200.0, math.log(largest)), method="brentq", xtol=SLACK).root
+    return 2 * log_inverse / math.exp(float(log_offset)) * (1 + 2 * SLACK)

@@ -1,30 +1,56 @@
 """The values that can be counted with, and what is said of others."""
 
+import math
 from collections.abc import Callable
+from numbers import Real
 
 from fedpriv.errors import BadInput
+from fedpriv.frozen import short_repr
 
 Range = tuple[Callable[[float], bool], str]
 
 SHARE: Range = (lambda value: 0 < value < 1, "above 0 and below 1")
-POSITIVE: Range = (lambda value: 0 < value < float("inf"), "above 0")
+INVERSE: Range = (lambda value: value >= 1e-300, "at least 1e-300")  # of others 1/δ is infinite
+RATE: Range = (lambda value: 0 < value <= 1, "above 0 and at most 1")
+POSITIVE: Range = (lambda value: 0 < value < math.inf, "above 0")
 COUNT: Range = (lambda value: value >= 1, "at least 1")
-RANGES: dict[str, Range] = {
-    "epsilon": POSITIVE,
-    "delta": SHARE,
-    "instance_delta": SHARE,
-    "sampling_rate": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
-    "noise_multiplier": POSITIVE,
-    "gamma": (lambda value: 0 <= value < 0.5, "at least 0 and below 0.5"),
-    "rounds": COUNT,
-    "dimension": COUNT,
-    "clients": COUNT,
+# The squares of others are zero or infinite.
+SQUARES: Range = (lambda value: 1e-100 <= value <= 1e100, "1e-100 to 1e100")
+
+
+def at_most(most: float) -> Range:
+    """Return the range that ends with `most`."""
+    return lambda value: value <= most, f"at most {most:g}"
+
+
+# What each value must be, the first thing first.
+RANGES: dict[str, tuple[Range, ...]] = {
+    "epsilon": (POSITIVE,),
+    "delta": (SHARE, INVERSE),
+    "instance_delta": (SHARE, INVERSE),
+    "sampling_rate": (RATE,),
+    "noise_multiplier": (POSITIVE, SQUARES),
+    "gamma": (
+        (lambda value: 0 <= value < 0.5, "at least 0 and below 0.5"),
+        (lambda value: value == 0 or value >= 1e-100, "0, or at least 1e-100"),
+    ),
+    "rounds": (COUNT, at_most(1e18)),
+    "dimension": (COUNT, at_most(1e12)),
+    "clients": (COUNT, at_most(1e18)),
+    "rounds x dimension": (at_most(1e12),),
 }
 
 
 def check(**values: float) -> None:
-    """Raise BadInput naming the first value that is out of its range."""
+    """Raise BadInput naming the first value that is out of its range, or no number."""
     for name, value in values.items():
-        allowed, words = RANGES[name]
-        if not allowed(value):
-            raise BadInput(f"{name}: found {value:g}, allowed: {words}")
+        for allowed, words in RANGES[name]:
+            if not isinstance(value, Real) or not allowed(value):
+                raise BadInput(f"{name}: found {shown(value)}, allowed: {words}")
+
+
+def shown(value: object) -> str:
+    """Return a value as messages have it: a number in six digits, of anything else the beginning."""
+    if isinstance(value, int) and abs(value) >= 10**300:
+        return f"a number of {len(str(value))} digits"
+    return f"{value:g}" if isinstance(value, Real) else short_repr(value)

@@ -1,53 +1,40 @@
-"""Rényi accounting by dp-accounting, its orders and its improved conversion to (ε, δ)."""
+"""Rényi accounting: divergences of our own, orders and conversion to (ε, δ) of dp-accounting.
+
+The library's divergences lose their digits where they are tiny, and then its ε is too small.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Generator
-from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import gammaln, log_ndtr
 
-from fedpriv.account.events import Mechanism, event, planned
+from fedpriv.account import moments, without_replacement
+from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    from dp_accounting.rdp import RdpAccountant
-
     from fedpriv.account.views import View
 
+# Terms of the series at fractional orders. An order whose last terms are not this far below their sum is left
+# to its neighbours, the integers.
+TERMS, FAR = 1000, 30.0
 
-def accountant(relation: str = "add_remove") -> RdpAccountant:
-    """Return a fresh library accountant for neighbours under `relation`."""
-    from dp_accounting import NeighboringRelation
-    from dp_accounting.rdp import RdpAccountant
+# What rounding and the terms left out may take from such a series, of its sum near 1.
+SLACK = 1e-12
 
-    neighbours = {
-        "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
-        "replace_one": NeighboringRelation.REPLACE_ONE,
-    }
-    return RdpAccountant(neighboring_relation=neighbours[relation])
-
-
-@contextmanager
-def quietly() -> Generator[None]:
-    """Silence the library's note that it drops an order whose series does not converge, which is safe."""
-    logger = logging.getLogger("absl")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+# The multipliers at which the squares in the series are floats.
+LEAST, MOST = 1e-6, 1e100
 
 
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours."""
-    with quietly():
-        composed = accountant().compose(event(planned(sampling_rate, noise_multiplier), rounds))
-    return float(composed.get_epsilon(delta))
+    from dp_accounting.rdp import compute_epsilon
+
+    once = divergences(planned(sampling_rate, noise_multiplier), "C")
+    return float(compute_epsilon(orders(), (rounds * once).tolist(), delta)[0])
 
 
 def curves(view: View, delta: float) -> list[Curve]:
@@ -56,25 +43,82 @@ def curves(view: View, delta: float) -> list[Curve]:
     Divergences add up, so each mechanism is evaluated once.
     """
     if view.law == "fixed":
-        return [_curve(view, delta, "2C", "replace_one")]
-    # The library has no Poisson event for replaced clients; see docs/accounting.md for why twice the
-    # sensitivity under add/remove bounds it.
-    return [_curve(view, delta, sensitivity, "add_remove") for sensitivity in view.relations]
+        return [view.curve(*epsilons(view, delta, "2C"), "rdp", "2C")]
+    # See docs/accounting.md for why twice the sensitivity under add/remove bounds replaced clients.
+    return [view.curve(*epsilons(view, delta, one), "rdp", one) for one in view.relations]
 
 
-def _curve(view: View, delta: float, sensitivity: str, evaluated_as: str) -> Curve:
+def epsilons(view: View, delta: float, sensitivity: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return ε after every round and the order that gave it, NaN where ε is infinite; both `[T]`."""
     from dp_accounting.rdp import compute_epsilon
 
-    orders = accountant().orders.tolist()
-    once = [_divergences(one, sensitivity, evaluated_as) for one in view.mechanisms]
+    once = [divergences(one, sensitivity) for one in view.mechanisms]
     total = view.running(np.array(once))
-    value, order = np.array([compute_epsilon(orders, divergence, delta) for divergence in total]).T
-    order = np.where(np.isfinite(value), order, np.nan)
-    return view.curve(value, order, "rdp", sensitivity)
+    value, order = np.array([compute_epsilon(orders(), divergence, delta) for divergence in total]).T
+    return value, np.where(np.isfinite(value), order, np.nan)
 
 
-@cache  # runs of one paper differ in their data more often than in their noise
-def _divergences(mechanism: Mechanism, sensitivity: str, evaluated_as: str) -> np.ndarray:
-    """Return the divergence of one release at every order of the library."""
-    with quietly():
-        return accountant(evaluated_as).compose(event(mechanism, 1, sensitivity)).rdp
+@cache
+def orders() -> list[float]:
+    """Return the orders of the library."""
+    from dp_accounting.rdp import RdpAccountant
+
+    return RdpAccountant().orders.tolist()
+
+
+@lru_cache(maxsize=1024)  # runs of one paper differ in their data more often than in their noise
+def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
+    """Return the divergence of one release at every order of the library, never below the exact bound.
+
+    Poisson and full samples are for add/remove neighbours, fixed ones for replaced ones. Log-moments are
+    convex in λ = α − 1: a chord between whole λ lies above those between.
+    """
+    alphas = np.array(orders())
+    rate, multiplier = mechanism.sampling_rate, mechanism.multiplier(sensitivity)
+    fixed = mechanism.law == "fixed"
+    if fixed:
+        rate = mechanism.sample / mechanism.population
+    if rate == 1:
+        return alphas * moments.log_moment(1.0, multiplier, [1])[0] / 2
+    lambdas = alphas - 1
+    whole = np.unique(np.concatenate([np.floor(lambdas), np.ceil(lambdas)]))[1:]
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        scale = 0.5 / np.square(multiplier)
+    if not np.isfinite(scale):
+        return np.full(len(alphas), np.inf)
+    if fixed:
+        known = without_replacement.log_moments(rate, float(scale), [int(one) + 1 for one in whole])
+    else:
+        known = moments.log_moments_at(rate, scale, whole, "both_left")
+    found = np.interp(lambdas, [0.0, *whole], [0.0, *known])
+    between = np.ceil(lambdas) != lambdas
+    if multiplier >= LEAST and not fixed:
+        series = _series(rate, min(multiplier, MOST), tuple(alphas[between].tolist()))
+        found[between] = np.fmin(found[between], series)
+    return found / lambdas
+
+
+def _series(rate: float, multiplier: float, orders: tuple[float, ...]) -> np.ndarray:
+    """Return log-moments at λ = α − 1 for fractional `orders` α, infinite where the series has not converged.
+
+    Mironov, Talwar, Zhang 2019, "Rényi differential privacy of the sampled Gaussian mechanism", section 3.3,
+    with every term of the alternating series counted as positive, as the library does.
+    """
+    i, j, log_coefficient = _coefficients(orders)
+    keep, drop, scale = np.log(rate), np.log1p(-rate), 0.5 / multiplier**2
+    border = multiplier**2 * (drop - keep) + 0.5
+    low = i * keep + j * drop + (i * i - i) * scale + log_ndtr((border - i) / multiplier)
+    high = j * keep + i * drop + (j * j - j) * scale + log_ndtr((j - border) / multiplier)
+    terms = log_coefficient + np.logaddexp(low, high)
+    largest = terms.max(axis=0)
+    total = largest + np.log(np.exp(terms - largest).sum(axis=0))
+    converged = log_coefficient[-1] + np.maximum(low[-1], high[-1]) < total - FAR
+    return np.where(converged, total.clip(min=0.0) * (1 + SLACK) + SLACK, np.inf)
+
+
+@cache
+def _coefficients(orders: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return i, α − i and the log of the binomial coefficient of α and i, `[TERMS, 1]` and `[TERMS, α]`."""
+    i, alpha = np.arange(float(TERMS))[:, None], np.array(orders)
+    j = alpha - i
+    return i, j, gammaln(alpha + 1) - gammaln(i + 1) - gammaln(j + 1)

@@ -36,9 +36,7 @@ class ResponseView(NamedTuple):
 
     def divergence(self, order: float | np.ndarray) -> np.ndarray:
         """Return the Rényi divergence of one released bit."""
-        if self.clients == 1:
-            return rr.divergence(self.gamma, order)
-        return rr.central_divergence(self.gamma, order, self.clients)
+        return rr.divergence(self.gamma, order, self.clients)
 
 
 def responds(trace: pd.DataFrame) -> bool:

@@ -1,37 +1,52 @@
 """What a trace and its distances must be like before anything is computed from them."""
 
 from collections.abc import Mapping
+from numbers import Real
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_float_dtype, is_integer_dtype
 
+from fedpriv.account.ranges import RATE, Range
 from fedpriv.account.views import DISTANCES
 from fedpriv.errors import BadInput
+from fedpriv.frozen import short_repr
 from fedpriv.trace import MISSING
 
+# Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
+MOST, MOST_RELEASES = 1e12, 1e15
+
+COUNT: Range = (lambda value: 0 <= value <= MOST and value == int(value), f"whole numbers from 0 to {MOST:g}")
+POSITIVE: Range = (
+    lambda value: 1 <= value <= MOST and value == int(value),
+    f"whole numbers from 1 to {MOST:g}",
+)
+SIZE: Range = (lambda value: 0 <= value < np.inf, "at least 0 and finite")
+BOUND: Range = (lambda value: value >= 0, "at least 0")
+
 # What the accountants read of a trace, and the values they can work with.
-NUMBERS = {
-    "population": (1, np.inf),
-    "cohort_size": (0, np.inf),
-    "sampling_rate": (1e-9, 1),
-    "clip_l2": (0, np.inf),
-    "noise_multiplier": (0, np.inf),
-    "noise_std": (0, np.inf),
-    "local_steps": (0, np.inf),
-    "rate_sequential": (0, 1),
-    "rate_parallel": (0, 1),
-    "instance_clip_l2": (0, np.inf),
-    "instance_noise_multiplier": (0, np.inf),
-    "instance_noise_std": (0, np.inf),
-    "noise_shares": (0, np.inf),
-    "gamma": (0, 0.5),
-    "noisy_bits": (0, np.inf),
-    "upload_l2": (0, np.inf),
-    "upload_noise_std": (0, np.inf),
-    "clear_values": (0, np.inf),
+NUMBERS: dict[str, Range] = {
+    "population": POSITIVE,
+    "cohort_size": COUNT,
+    "sampling_rate": RATE,
+    "clip_l2": BOUND,
+    "noise_multiplier": SIZE,
+    "noise_std": SIZE,
+    "local_steps": COUNT,
+    "rate_sequential": (lambda value: 0 <= value <= 1, "0 to 1"),
+    "rate_parallel": (lambda value: 0 <= value <= 1, "0 to 1"),
+    "instance_clip_l2": BOUND,
+    "instance_noise_multiplier": SIZE,
+    "instance_noise_std": SIZE,
+    "noise_shares": COUNT,
+    "gamma": (lambda value: 0 <= value <= 0.5, "0 to 0.5"),
+    "noisy_bits": COUNT,
+    "upload_l2": BOUND,
+    "upload_noise_std": SIZE,
+    "clear_values": COUNT,
 }
 # Where instances are protected.
-INSTANCE_NUMBERS = {"local_steps": (1, np.inf), "rate_sequential": (1e-9, 1), "rate_parallel": (1e-9, 1)}
+INSTANCE_NUMBERS = {"local_steps": POSITIVE, "rate_sequential": RATE, "rate_parallel": RATE}
 WORDS = {
     "unit": ("client", "instance", "both", "none"),
     "sampling_law": ("poisson", "fixed", "full"),
@@ -52,18 +67,25 @@ def check_trace(trace: pd.DataFrame) -> None:
     for name in ("round", *FLAGS, *NUMBERS, *WORDS):
         if name not in trace:
             raise BadInput(f"trace: found no column {name}, allowed: the columns that a run writes")
-    if not len(trace) or not np.array_equal(trace["round"], np.arange(1, len(trace) + 1)):
+    if (
+        not np.array_equal(_numbers(trace, "round", "1, 2, 3, ..."), np.arange(1, len(trace) + 1))
+        or trace.empty
+    ):
         raise BadInput(f"trace: round: found {len(trace)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
     for name, allowed in WORDS.items():
         found = sorted({str(word) for word in trace[name]})
         if len(found) > 1 or found[0] not in allowed:
             raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: one of {', '.join(allowed)}")
+    for name in FLAGS:
+        if trace[name].dtype != np.bool_:
+            found = next((one for one in trace[name] if not isinstance(one, bool)), trace[name].dtype)
+            raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
     instances = trace["unit"].iloc[0] in ("instance", "both")
-    for name, (low, high) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
-        values = trace[name].to_numpy(dtype=np.float64)
-        wrong = values[~((values >= low) & (values <= high))]
-        if len(wrong):
-            raise BadInput(f"trace: {name}: found {wrong[0]:g}, allowed: {low} to {high}")
+    for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
+        for value in np.unique(_numbers(trace, name, words)).tolist():
+            if not allowed(value):
+                raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
+    _check_cohorts(trace)
     for name in CONSTANT:
         values = [f"{value:g}" for value in trace[name].unique()]
         if len(values) > 1:
@@ -76,11 +98,45 @@ def check_trace(trace: pd.DataFrame) -> None:
         _check_noise(trace, f"{level}noise_std", f"{level}noise_multiplier", f"{level}clip_l2")
 
 
+def _numbers(trace: pd.DataFrame, name: str, words: str) -> np.ndarray:
+    """Return a column of numbers as floats, NaN where one is missing; BadInput if it holds anything else."""
+    column = trace[name]
+    if not is_float_dtype(column) and not is_integer_dtype(column) and len(column):
+        found = next((one for one in column if not isinstance(one, Real)), column.iloc[0])
+        raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: numbers, {words}")
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _check_cohorts(trace: pd.DataFrame) -> None:
+    """Raise BadInput unless cohorts are of the population, their rate and their shares what they can be."""
+    law, population, size = trace["sampling_law"].iloc[0], trace["population"], trace["cohort_size"]
+    for name, most, words in (
+        ("cohort_size", population, "at most the population of {:g}"),
+        ("noise_shares", (size - 1).clip(lower=1), "at most {:g}, those of the others in the cohort"),
+    ):
+        if (over := trace[name] > most).any():
+            found, limit = trace.loc[over, name].iloc[0], most[over].iloc[0]
+            raise BadInput(f"trace: {name}: found {found:g}, allowed: {words.format(limit)}")
+    share = {"full": population / population, "fixed": size / population}.get(law)
+    if share is not None and (other := ~np.isclose(trace["sampling_rate"], share, rtol=1e-9, atol=0)).any():
+        found, allowed = trace.loc[other, "sampling_rate"].iloc[0], share[other].iloc[0]
+        raise BadInput(
+            f"trace: sampling_rate: found {found:g}, allowed: {allowed:g}, the share of the population in a "
+            f"cohort by sampling_law {law}"
+        )
+    releases = (trace["local_steps"].astype(float) * size).sum()
+    if releases > MOST_RELEASES:
+        raise BadInput(
+            f"trace: local_steps: found {releases:g} in all cohorts, allowed: at most {MOST_RELEASES:g}"
+        )
+
+
 def _check_noise(trace: pd.DataFrame, std: str, multiplier: str, clip: str) -> None:
     """Raise BadInput unless the column `std` is `multiplier` × `clip`."""
     found, factor, bound = (trace[name].to_numpy(dtype=np.float64) for name in (std, multiplier, clip))
-    noisy = factor > 0
-    if (found[~noisy] != 0).any() or not np.allclose(found[noisy], factor[noisy] * bound[noisy], rtol=1e-6):
+    with np.errstate(over="ignore", invalid="ignore"):  # 0 × ∞, where there is neither noise nor a bound
+        product = np.where(factor > 0, factor * bound, 0.0)
+    if not np.allclose(found, product, rtol=1e-6, atol=0):
         raise BadInput(f"trace: {std}: found another value than {multiplier} × {clip}, allowed: that product")
 
 
@@ -102,6 +158,8 @@ def check_distances(distances: Mapping[str, np.ndarray], trace: pd.DataFrame) ->
             allowed = f"({rounds}, samples)"
         if not fits:
             raise BadInput(f"distances: {name}: found shape {array.shape}, allowed: {allowed}")
+        if array.dtype.kind not in "fiu":
+            raise BadInput(f"distances: {name}: found an array of {array.dtype}, allowed: numbers")
         if (array < 0).any() or np.isinf(array).any():
             raise BadInput(
                 f"distances: {name}: found a negative or infinite distance, allowed: finite, at least 0"

@@ -110,7 +110,7 @@ def of_sum(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> View:
     The client's update is replaced by zero and its noise is kept; `noise_shares` of the others are counted.
     """
     std = np.sqrt(trace["noise_shares"].to_numpy()) * trace["instance_noise_std"].to_numpy()
-    multiplier = std / trace["clip_l2"].to_numpy()
+    multiplier = over_bound(std, trace["clip_l2"].to_numpy(dtype=np.float64))
     return _of_clients(trace, distances, "client", "sum", multiplier, std, ZERO_OUT)
 
 
@@ -126,7 +126,7 @@ def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> View
     std, bound = (trace[name].to_numpy(dtype=np.float64) for name in (noise_std, clip_l2))
     seen = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
     sent = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
-    return _of_clients(seen, distances, "client", "upload", std / bound, std, ZERO_OUT, sent)
+    return _of_clients(seen, distances, "client", "upload", over_bound(std, bound), std, ZERO_OUT, sent)
 
 
 def of_instances(
@@ -185,6 +185,12 @@ def distinct(mechanisms: Iterable[Mechanism], times: np.ndarray) -> tuple[list[M
     counts = np.zeros((len(by_round), len(column)), dtype=np.int64)
     counts[np.arange(len(by_round)), [column[one] for one in by_round]] = times
     return list(column), counts
+
+
+def over_bound(std: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Return noise multipliers `[T]`, at most what floats can hold; 0, no noise, for a bound of zero."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.where(bound > 0, np.minimum(std / bound, np.finfo(np.float64).max), 0.0)
 
 
 def effective_noise(trace: pd.DataFrame, noise: np.ndarray) -> np.ndarray:

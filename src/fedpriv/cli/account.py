@@ -9,6 +9,7 @@ from fedpriv.account.spend import Deltas, Spend
 from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
+from fedpriv.frozen import parse
 
 
 def account_run(
@@ -48,8 +49,7 @@ def counted_at(directory: Path) -> dict[str, float]:
 
 
 def configured(directory: Path) -> Deltas:
-    """Return the δ of the run's config, or the defaults where it says nothing."""
+    """Return the δ of the run's config, or the defaults where it says nothing; BadInput if they are none."""
     path = directory / "summary.json"
-    return Deltas(
-        **Accounting().model_dump() | (summary.load(path).get("account", {}) if path.exists() else {})
-    )
+    found = summary.load(path).get("account", {}) if path.exists() else {}
+    return Deltas(**parse(Accounting.model_validate, found, f"{path}: account").model_dump())

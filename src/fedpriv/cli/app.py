@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from fedpriv.cli.output import print_result, spend_as_dict
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, short_repr
 from fedpriv.terminal import aside
 
 app = typer.Typer(
@@ -54,6 +55,8 @@ ASSUMED = (
 INTERRUPTED = 130
 # What an interrupted verb does with what it had done before.
 AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
+# Noise that is shown in fewer digits must still be enough.
+SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,7 +98,7 @@ def found(error: typer.TyperException) -> str:
     from pydantic import ValidationError
 
     cause = error.__cause__
-    return f"; found {cause.errors()[0]['input']!r}" if isinstance(cause, ValidationError) else ""
+    return f"; found {short_repr(cause.errors()[0]['input'])}" if isinstance(cause, ValidationError) else ""
 
 
 @app.command()
@@ -204,7 +207,8 @@ def calibrate(
         multiplier = calibrate.noise_multiplier(epsilon=epsilon, **plan)
         spend = calibrate.epsilon(noise_multiplier=multiplier, **plan)
         facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
-        text.append(f"noise multiplier {multiplier:.6g}: {spend}")
+        enough = SIX_DIGITS.create_decimal(multiplier)
+        text.append(f"noise multiplier {float(enough):.6g}: {spend}")
     print_result(facts if accountant == "all" else facts[accountant], [*text, ASSUMED], as_json)
 
 

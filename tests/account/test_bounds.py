@@ -1,0 +1,201 @@
+"""Guarantees are upper bounds in every setting, however extreme: they lie above what an attacker reaches."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+from fedpriv.account import loss, moments, pld, rdp, without_replacement
+from fedpriv.account.calibrate import PLANNERS
+
+each_accountant = pytest.mark.parametrize("accountant", PLANNERS)
+mpmath = pytest.importorskip("mpmath")  # comes with torch
+
+
+def powers_of_ten(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
+
+
+PLANS = st.fixed_dictionaries(
+    {
+        "sampling_rate": st.one_of(powers_of_ten(-12, 0), st.just(1.0)),
+        "noise_multiplier": powers_of_ten(math.log10(0.05), 4),
+        "rounds": st.one_of(st.integers(1, 20), powers_of_ten(0, 18).map(int)),
+        "delta": powers_of_ten(-12, -0.5),
+    }
+)
+FAULT = {"sampling_rate": 1e-9, "noise_multiplier": 1.0, "rounds": 10**18, "delta": 1e-5}
+
+
+def reached(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
+    """Return an ε that the mechanism exceeds, or 0: that of the attacker who adds up all outputs.
+
+    Without the client the sum is N(0, T z²). With it, it is N(k, T z²), and k is at least some number with a
+    probability that Chernoff's inequality bounds from below.
+    """
+    expected, std = rounds * sampling_rate, noise_multiplier * math.sqrt(rounds)
+    some = -math.expm1(rounds * math.log1p(-sampling_rate)) if sampling_rate < 1 else 1.0
+    parts = [(1.0, some)] if sampling_rate < 1 else [(float(rounds), 1.0)]
+    for spread in (0.5, 1.0, 2.0, 4.0, 6.0):
+        at_least = expected - spread * math.sqrt(expected)
+        parts.append((at_least, -math.expm1(-(spread**2) / 2)))
+    best = 0.0
+    thresholds = np.linspace(-5, 38, 2000)
+    for taking_part, probability in parts:
+        if taking_part > 0:
+            gained = probability * ndtr(taking_part / std - thresholds) - delta
+            with np.errstate(divide="ignore", invalid="ignore"):
+                best = max(best, np.nanmax(np.log(gained) - log_ndtr(-thresholds), initial=0.0))
+    return float(best)
+
+
+@each_accountant
+def test_rounds_by_the_billion_billion_cost_what_an_attacker_reaches_and_more(accountant: str) -> None:
+    for rounds, least in ((10**18, 4.37), (10**17, 1.19)):
+        plan = FAULT | {"rounds": rounds}
+        assert reached(**plan) > least
+        # moments and rdp lose by their conversions.
+        found = PLANNERS[accountant](**plan)
+        assert reached(**plan) < limit(**plan) < found < 1.5 * limit(**plan)
+
+
+def limit(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
+    """Return ε of very many very private rounds: of a Gaussian with μ² = q² T (e^{1/z²} − 1)."""
+    return gaussian(sampling_rate * math.sqrt(rounds * math.expm1(noise_multiplier**-2)), delta)
+
+
+def gaussian(mu: float, delta: float) -> float:
+    """Return ε of one Gaussian whose mean moves by μ standard deviations."""
+
+    def excess(epsilon: float) -> float:
+        upper, lower = (log_ndtr(one * mu / 2 - epsilon / mu) for one in (1, -1))
+        return float(-np.exp(upper) * np.expm1(min(0.0, epsilon + lower - upper))) - delta
+
+    return brentq(excess, 0, mu**2 + 50 * mu, xtol=1e-14) if excess(0) > 0 else 0.0
+
+
+@settings(deadline=None, max_examples=25)
+@given(plan=PLANS)
+def test_no_guarantee_lies_below_what_an_attacker_reaches(plan: dict[str, Any]) -> None:
+    for epsilon in PLANNERS.values():
+        assert reached(**plan) <= epsilon(**plan) < math.inf
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    noise=powers_of_ten(math.log10(0.05), 4),
+    rounds=powers_of_ten(0, 18).map(int),
+    delta=powers_of_ten(-12, -0.5),
+)
+def test_whole_gaussians_cost_no_less_than_the_closed_form(noise: float, rounds: int, delta: float) -> None:
+    exact = gaussian(math.sqrt(rounds) / noise, delta)
+    for epsilon in PLANNERS.values():
+        found = epsilon(sampling_rate=1.0, noise_multiplier=noise, rounds=rounds, delta=delta)
+        assert found >= exact * (1 - 1e-9)
+
+
+@settings(deadline=None, max_examples=15)
+@given(plan=PLANS, factor=st.floats(1.05, 5))
+def test_more_rounds_or_clients_and_less_noise_never_cost_less(plan: dict[str, Any], factor: float) -> None:
+    more = {
+        "rounds": min(10**18, math.ceil(plan["rounds"] * factor)),
+        "sampling_rate": min(1.0, plan["sampling_rate"] * factor),
+        "noise_multiplier": plan["noise_multiplier"] / factor,
+    }
+    for name, epsilon in PLANNERS.items():
+        for changed in more.items():
+            assert epsilon(**plan) <= epsilon(**plan | dict([changed])) * (1 + 1e-9), (name, changed)
+
+
+# --- what they are made of ---------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rate=st.one_of(powers_of_ten(-150, 0), powers_of_ten(-15, -1).map(lambda rest: 1 - rest)),
+    multiplier=powers_of_ten(-1.3, 4),
+    order=st.sampled_from([1, 2, 5, 17, 64, 128]),
+)
+def test_log_moments_have_all_their_digits_and_are_rounded_up(
+    rate: float, multiplier: float, order: int
+) -> None:
+    with mpmath.workdps(60):
+        q, scale, n = mpmath.mpf(rate), 1 / (2 * mpmath.mpf(multiplier) ** 2), order + 1
+        terms = (
+            mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.expm1((k * k - k) * scale)
+            for k in range(2, n + 1)
+        )
+        exact = mpmath.log1p(mpmath.fsum(terms))
+        found = mpmath.mpf(float(moments.log_moment(rate, multiplier, [order])[0]))
+        assert exact <= found <= exact * (1 + 1e-9) or found == exact == 0 or exact < 1e-300
+
+
+@settings(deadline=None, max_examples=15)
+@given(share=st.floats(1e-6, 0.999), multiplier=powers_of_ten(-1, 4.5), order=st.integers(2, 24))
+def test_divergences_without_replacement_have_all_their_digits_and_are_rounded_up(
+    share: float, multiplier: float, order: int
+) -> None:
+    with mpmath.workdps(200):
+        scale = mpmath.mpf(0.5 / multiplier**2)
+        powers = [mpmath.exp(j * (j - 1) * scale) for j in range(order + 2)]
+
+        def difference(of: int) -> Any:
+            return mpmath.fsum((-1) ** (of - j) * mpmath.binomial(of, j) * powers[j] for j in range(of + 1))
+
+        total = mpmath.mpf(0)
+        for i in range(2, order + 1):
+            means = mpmath.sqrt(difference(2 * (i // 2)) * difference(2 * ((i + 1) // 2)))
+            total += mpmath.binomial(order, i) * mpmath.mpf(share) ** i * min(4 * means, 2 * powers[i])
+        exact = mpmath.log1p(total)
+        found = without_replacement.log_moments(share, 0.5 / multiplier**2, [order])[0]
+        assert exact <= mpmath.mpf(float(found)) <= exact * (1 + 1e-10)
+
+
+@settings(deadline=None, max_examples=15)
+@given(rate=powers_of_ten(-4, -0.05), multiplier=st.floats(0.7, 20), order=st.floats(1.1, 10.9))
+def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_next(
+    rate: float, multiplier: float, order: float
+) -> None:
+    orders = np.array(rdp.orders())
+    index = int(np.argmin(abs(orders - order)))
+    alpha = orders[index]
+    x = np.linspace(-15 * multiplier, 15 * multiplier + 2 * alpha, 200_001)
+    ratio = np.log1p(rate * np.expm1((x - 0.5) / multiplier**2))
+    density = np.exp(-((x / multiplier) ** 2) / 2) / multiplier / math.sqrt(2 * math.pi)
+    exact = math.log1p(np.trapezoid(density * np.expm1(alpha * ratio), x)) / (alpha - 1)
+    found = rdp.divergences(rdp.planned(rate, multiplier), "C")[index]
+    assert found >= exact - 1e-10
+    assert found <= rdp.divergences(rdp.planned(rate, multiplier), "C")[index + 1]
+
+
+@pytest.mark.parametrize("added", [False, True])
+@settings(deadline=None, max_examples=25)
+@given(rate=powers_of_ten(-12, 0), multiplier=powers_of_ten(-0.5, 3), share=st.floats(0.01, 0.9))
+def test_the_divergence_of_one_release_is_that_of_its_densities(
+    added: bool, rate: float, multiplier: float, share: float
+) -> None:
+    low, high = sorted(-one if added else one for one in loss.reach(rate, multiplier))
+    epsilon = low + share * (high - low)
+    x = np.linspace(-12 * multiplier - 1, 12 * multiplier + 1, 400_001)
+    log_ratio = (
+        np.log1p(rate * np.expm1((x - 0.5) / multiplier**2)) if rate < 1 else (x - 0.5) / multiplier**2
+    )
+    absent = np.exp(-((x / multiplier) ** 2) / 2) / multiplier / math.sqrt(2 * math.pi)
+    present = absent * np.exp(log_ratio)
+    gap = -np.expm1(epsilon + log_ratio) * absent if added else -np.expm1(epsilon - log_ratio) * present
+    exact = np.trapezoid(gap.clip(min=0), x)
+    found = loss.hockey_stick(rate, multiplier, np.array([epsilon]), added)[0]
+    assert found == pytest.approx(exact, rel=1e-4, abs=1e-12 * rate)
+
+
+def test_where_rounding_could_hide_half_of_delta_no_loss_distribution_is_believed() -> None:
+    release = loss.Loss(0.01, 1.0, 1e-3, added=False)
+    assert math.isfinite(loss.epsilon([(release, 100)], 1e-6))
+    assert math.isinf(loss.epsilon([(release, 100)], 1e-14))
+    plan = {"sampling_rate": 0.01, "noise_multiplier": 1.0, "rounds": 100, "delta": 1e-14}
+    assert pld.epsilon(**plan) == rdp.epsilon(**plan)
