@@ -29,10 +29,10 @@ def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFra
 
 def spent(frame: pd.DataFrame, run: str, spend: SpendSelector) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    rows = frame.loc[frame["run"] == run]
+    meant = frame["run"] == run
     for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
-        rows = rows.loc[rows[column] == value]
-    return rows.sort_values(["seed", "round"])
+        meant &= frame[column] == value
+    return frame.loc[meant].sort_values(["seed", "round"])
 
 
 def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:
@@ -76,7 +76,7 @@ def judged(frame: pd.DataFrame, run: str, read: pd.DataFrame, until: pd.Series |
 
 def diverged(frame: pd.DataFrame, run: str) -> pd.Series:
     """Return by seed the round after which the weights were no longer finite, for those where it came."""
-    ends = frame.loc[frame["run"] == run].groupby("seed")["diverged"].first()
+    ends = frame.loc[frame["run"] == run, ["seed", "diverged"]].groupby("seed")["diverged"].first()
     return ends.loc[ends > 0]
 
 
@@ -84,7 +84,7 @@ def affordable(frame: pd.DataFrame, run: str, spend: SpendSelector, budget: floa
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
     rows = spent(frame, run, spend)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
-    return rows.loc[fine].groupby("seed").last().loc[:, "round"]
+    return rows.loc[fine, ["seed", "round"]].groupby("seed").last().loc[:, "round"]
 
 
 def reading(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
@@ -98,7 +98,7 @@ def epsilon_at(
     """Return by seed the ε of `spend` at the rounds given by seed, or at the last round."""
     rows = spent(frame, run, spend)
     if rounds is None:
-        return rows.groupby("seed").last().loc[:, "epsilon"]
+        return rows[["seed", "epsilon"]].groupby("seed").last().loc[:, "epsilon"]
     at = rows.loc[rows["round"].to_numpy() == rounds.reindex(rows["seed"]).to_numpy()]
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
@@ -111,7 +111,7 @@ def growth(frame: pd.DataFrame, run: str, spend: SpendSelector) -> pd.DataFrame:
 
 def fact(frame: pd.DataFrame, run: str, name: str) -> pd.Series:
     """Return by seed the mean over rounds of a column of the trace."""
-    rows = frame.loc[frame["run"] == run].drop_duplicates(["seed", "round"])
+    rows = frame.loc[frame["run"] == run, ["seed", "round", name]].drop_duplicates(["seed", "round"])
     return rows.groupby("seed")[name].mean()
 
 
