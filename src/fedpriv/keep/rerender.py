@@ -1,6 +1,6 @@
 """Every reference table, figure and verdict again, from the archives alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,53 +30,78 @@ class Rendered(NamedTuple):
     differ: list[str]  # of which the reference has other bytes, or only one of both has any
 
 
+class Paper(NamedTuple):
+    """The kept runs of a paper: where each was unpacked, its seeds together, and the δ that they count at."""
+
+    plan: Plan
+    name: str
+    runs: dict[str, tuple[list[Path], Deltas]]
+
+    @property
+    def directories(self) -> list[Path]:
+        """Return the directory of every run and seed."""
+        return [directory for seeds, _ in self.runs.values() for directory in seeds]
+
+
 def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
     Needs neither torch nor data nor a network. What a paper's table says "not run" of is what is not kept.
     Runs of another identity than the plan's are left out.
     """
-    presets = sorted(path for path in reference.glob("*") if path.is_dir())
+    presets = sorted(path.name for path in reference.glob("*") if path.is_dir())
     if not presets:
         raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
-    found: dict[str, Rendered] = {}
-    for folder in presets:
-        plan = load_preset(configs / f"{folder.name}.yaml")
-        kept = {paper: kept_runs(plan, paper, reference, out) for paper in plan.papers}
-        for paper, runs in kept.items():
-            files = rendered(plan, paper, runs, out / folder.name / paper) if runs else []
-            differ = differing(folder / paper, out / folder.name / paper, files) if runs else []
-            planned = len(plan.runs[paper]) * len(plan.seeds)
-            found[f"{folder.name}/{paper}"] = Rendered(len(runs), planned, files, differ)
-        if all(kept.values()):
-            page.write(contents(plan), out / folder.name / "report.html")
-    return found
-
-
-def kept_runs(plan: Plan, paper: str, reference: Path, out: Path) -> dict[Path, Deltas]:
-    """Unpack the kept runs of a paper; return the δ at which each is to be accounted, by its directory."""
-    runs, found = plan.runs[paper], {}
-    for one in read(place(reference, plan.preset.preset, paper)):
-        if one.run in runs and one.identity == runs[one.run].identity(one.run, one.seed):
-            # Where the workflow has it, but for `results`.
-            (directory,) = Batch(plan.preset.preset, paper, one.seed, [one.run]).files("")
-            unpack(one, out / Path(directory).relative_to("results"))
-            found[out / Path(directory).relative_to("results")] = Deltas(**runs[one.run].account.model_dump())
-    return found
-
-
-def rendered(plan: Plan, paper: str, runs: Mapping[Path, Deltas], out: Path) -> list[str]:
-    """Account, collect and render the runs of a paper below `out`; return the files that a reference has."""
+    plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
+    papers = [unpacked(plan, paper, reference, out) for plan in plans for paper in plan.papers]
+    kept = [paper for paper in papers if paper.runs]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
-    with ProcessPoolExecutor(min(cores(), len(runs)), get_context("spawn")) as pool:
-        list(pool.map(account, runs, runs.values()))
-    collect(sorted(runs), out / "runs.parquet")
-    declared = plan.papers[paper].model_dump(include={"tables", "claims"})
-    write_tables(out / "runs.parquet", declared, out)
-    write_figures(out / "runs.parquet", {"figures": drawn(plan, paper)}, out)
-    root = f"results/{plan.preset.preset}/{paper}"
-    files = [str(Path(file).relative_to(root)) for file in (*tables(plan, paper), *figures(plan, paper))]
-    return sorted(file for file in files if not file.endswith(".html"))
+    with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
+        together = [run for paper in kept for run in paper.runs.values()]
+        list(pool.map(account_together, *zip(*together, strict=True)))
+        list(pool.map(render, kept, [out] * len(kept)))
+    for plan in plans:
+        if all(paper.runs for paper in papers if paper.plan is plan):
+            page.write(contents(plan), out / plan.preset.preset / "report.html")
+    return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
+
+
+def unpacked(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
+    """Unpack the kept runs of a paper where the workflow has them, but for `results`."""
+    runs: dict[str, tuple[list[Path], Deltas]] = {}
+    for one in read(place(reference, plan.preset.preset, paper)):
+        run = plan.runs[paper].get(one.run)
+        if run and one.identity == run.identity(one.run, one.seed):
+            (directory,) = Batch(plan.preset.preset, paper, one.seed, [one.run]).files("")
+            seeds, _ = runs.setdefault(one.run, ([], Deltas(**run.account.model_dump())))
+            seeds.append(unpack(one, out / Path(directory).relative_to("results")))
+    return Paper(plan, paper, runs)
+
+
+def account_together(seeds: Sequence[Path], deltas: Deltas) -> None:
+    """Account all seeds of a run in one process, which knows what their noise costs after the first."""
+    for directory in seeds:
+        account(directory, deltas)
+
+
+def render(paper: Paper, out: Path) -> None:
+    """Collect the accounted runs of a paper and render its tables, verdicts and figures."""
+    folder = out / paper.plan.preset.preset / paper.name
+    runs = collect(sorted(paper.directories), folder / "runs.parquet")
+    write_tables(runs, paper.plan.papers[paper.name].model_dump(include={"tables", "claims"}), folder)
+    write_figures(runs, {"figures": drawn(paper.plan, paper.name)}, folder)
+
+
+def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
+    """Return what came of a paper's kept runs; without any, nothing differs."""
+    preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
+    if not paper.runs:
+        return Rendered(0, planned, [], [])
+    root, place = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
+    written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
+    files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(".html")]
+    differ = differing(reference / place, out / place, files)
+    return Rendered(len(paper.directories), planned, sorted(files), differ)
 
 
 def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
