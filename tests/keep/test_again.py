@@ -4,14 +4,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.tiny import PRESET, patch
+from support.tiny import PRESET, patch, write
 
 from fedpriv.cli import app
 from fedpriv.cli.batch import train_each
 from fedpriv.config.plan import load_preset
 from fedpriv.config.targets import alone, inputs, trainings
 from fedpriv.files import parquet, summary
-from fedpriv.keep.index import identities
+from fedpriv.keep.index import identities, of_plan
 from fedpriv.local.work import Speed
 from fedpriv.train import loop, outputs
 
@@ -104,8 +104,8 @@ def test_what_was_trained_here_comes_before_what_is_kept(here, untrained):
     assert (RUNS / "seed0" / outputs.WEIGHTS).exists()
 
 
-def test_a_preset_may_ask_for_everything_again(here):
-    from support.tiny import write
-
-    write(here / "config/tiny.yaml", PRESET | {"again": True})
-    assert load_preset(Path("config/tiny.yaml")).preset.again
+def test_a_preset_may_ask_for_everything_again(kept):
+    reference = Path("results/reference")
+    assert of_plan(load_preset(Path("config/tiny.yaml")), reference) == identities(ARCHIVE)
+    write(kept / "config/tiny.yaml", PRESET | {"again": True})
+    assert of_plan(load_preset(Path("config/tiny.yaml")), reference) == set()

@@ -2,15 +2,11 @@
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config.names import arrays_id
 from fedpriv.config.targets import TRAINED, alone, batches, deltas, inputs, trainings
-from fedpriv.keep.index import identities, place
+from fedpriv.keep.index import of_plan
 
 partitions = plan.partitions()
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
-archives = [
-    place(Path("results/reference"), plan.preset.preset, paper) for paper in plan.papers
-]
-# What is kept needs no data.
-kept = set() if plan.preset.again else set().union(*map(identities, archives))
+kept = of_plan(plan, Path("results/reference"))  # these need no data
 
 
 resource_scopes:

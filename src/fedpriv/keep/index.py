@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from fedpriv.config.plan import Plan
+
 NAME = "kept.parquet"
 ALLOWED = "an archive of kept runs"
 
@@ -9,6 +11,12 @@ ALLOWED = "an archive of kept runs"
 def place(reference: Path, preset: str, paper: str) -> Path:
     """Return where the runs of a paper and preset are kept."""
     return reference / preset / paper / NAME
+
+
+def of_plan(plan: Plan, reference: Path) -> set[str]:
+    """Return the identities of what is kept of a preset's papers; nothing where it asks for all again."""
+    archives = (place(reference, plan.preset.preset, paper) for paper in plan.papers)
+    return set() if plan.preset.again else set[str]().union(*map(identities, archives))
 
 
 def identities(archive: Path) -> set[str]:

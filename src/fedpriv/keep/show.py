@@ -1,6 +1,5 @@
 """What is behind one cell of a table: its numbers and what they mean, and the runs that they come from."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files import summary
 from fedpriv.keep.archive import read
 from fedpriv.keep.index import NAME
+from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.claims import compare
 from fedpriv.report.page.runs import common
 from fedpriv.report.settings import flattened
@@ -38,7 +38,7 @@ def show(folder: Path, table: str, row: str, column: str) -> dict[str, Any]:
     settings = {run: flattened(one["config"]) for (run, _), one in told.items()}
     shared = common(list(settings.values()))
     return {
-        "numbers": [number(line) for line in lines.to_dict("records")],
+        "numbers": with_deltas([number(line) for line in lines.to_dict("records")]),
         "runs": {
             run: {
                 "settings": {k: v for k, v in settings[run].items() if k not in shared},
@@ -71,6 +71,19 @@ def number(line: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): value for key, value in line.items() if value != "" and not pd.isna(value)}
 
 
+def with_deltas(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the same numbers; an ε has its δ, where the table has a line of its own for that."""
+
+    def key(one: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(one.get(name) for name in ("source", "run", "unit", *SPEND_COLUMNS))
+
+    deltas = {key(one): one["value"] for one in numbers if one["quantity"] == "delta" and "value" in one}
+    return [
+        {"delta": deltas[key(one)], **one} if one["quantity"] == "epsilon" and key(one) in deltas else one
+        for one in numbers
+    ]
+
+
 def facts(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a reviewer asks of one run and seed."""
     wanted = ("identity", "results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
@@ -86,7 +99,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     for one in found["numbers"]:
         low, high = (one.get(end) for end in ("low", "high"))
         interval = f" ({low:.6g} to {high:.6g})" if low is not None and high is not None else ""
-        seeds = f", {one['seeds']:g} seeds" if "seeds" in one else ""
+        seeds = f", n = {one['seeds']:g}" if "seeds" in one else ""
         value = f"{one['value']:.6g}{interval}{seeds}" if "value" in one else one.get("status", "nothing")
         yield " ".join(filter(None, [one.get("source"), one["quantity"], value])) + meaning(one)
     for run, behind in found["runs"].items():
@@ -98,9 +111,8 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 def meaning(one: Mapping[str, Any]) -> str:
     """Return all that gives an ε its meaning."""
-    if one["quantity"] != "epsilon" or "kind" not in one or "value" not in one:
+    if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
         return ""
-    told: dict[str, Any] = {"delta": math.nan}
-    told |= {field.name: one[field.name] for field in fields(Spend) if field.name in one}
+    told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
     told |= {"epsilon": one["value"], "assumptions_met": str(one.get("assumptions_met", True)) == "True"}
     return f": {Spend(**told)}"
