@@ -1,6 +1,7 @@
 # Needs Python 3.11 or later, make and a package index; everything else goes into .venv.
 #   make demo PYTHON=python3.12    another interpreter
 #   make laptop CORES=4            fewer cores than there are
+#   make laptop AGAIN=1            train what is kept, too
 
 PYTHON ?= python3
 CORES ?= all
@@ -9,9 +10,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 FOLLOW := $(BIN)/python -m fedpriv.cli.follow
+CONFIG := $(if $(AGAIN),--config again=true)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search report reference test slurm-test check docs clean
+.PHONY: help demo laptop binary paper search report reference rerender test slurm-test check docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -22,16 +24,19 @@ binary: ## binary networks as published, the i.i.d. panels and the ablation: fou
 paper: ## everything as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
 demo laptop binary paper search: $(INSTALLED)
-	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml --cores $(CORES)
+	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
 	@echo "The report: results/$@/report.html"
 
 report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make report PRESET=laptop
 	@$(FOLLOW) logs/$(PRESET)/snakemake.log \
 		$(BIN)/snakemake --configfile config/$(PRESET).yaml --cores $(CORES) results/$(PRESET)/report.html
 
-reference: ## keep the tables, figures and claims of `laptop`, `binary` and `search` in git
-	cd results && find laptop binary search ! -name '*.html' \( -path '*/tables/*' -o -path '*/figures/*' \
-		-o -path 'laptop/*/claims.*' -o -path 'binary/*/claims.*' \) -exec cp --parents {} reference \;
+reference: $(INSTALLED) ## keep the finished runs of a preset in git, and what is rendered from them: make reference PRESET=laptop
+	$(BIN)/fedpriv keep results/$(PRESET)
+	$(BIN)/fedpriv rerender --write
+
+rerender: $(INSTALLED) ## every reference table, figure and verdict again from kept runs; fails where a byte differs
+	$(BIN)/fedpriv rerender
 
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2

@@ -48,6 +48,7 @@ def test_make_help_names_every_target():
         ("fedpriv.data", ["torch"]),
         ("fedpriv.account.ledger", ["torch"]),
         ("fedpriv.report.collect", ["torch"]),
+        ("fedpriv.keep.index", ["torch", "pandas", "pyarrow", "dp_accounting"]),
         ("fedpriv.report.tables", ["torch"]),
         ("fedpriv.report.figures", ["torch"]),
         ("fedpriv.report.claims.write", ["torch"]),

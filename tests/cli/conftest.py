@@ -54,7 +54,7 @@ def accounted(tmp_path_factory):
     """The run directory of the tiny run with its ledger, made once."""
     folder = lay(tmp_path_factory.mktemp("once"))
     out = folder / "out"
-    assert train_run(folder / "config/tiny.yaml", "tiny", "dp", 0, out, folder / "resources", {})
+    assert train_run(folder / "config/tiny.yaml", "tiny", "dp", 0, out, folder / "resources", {}) == "trained"
     assert account_run(out)
     return out
 

@@ -14,7 +14,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files import summary
 from fedpriv.local.work import Speed
 from fedpriv.models import native
-from fedpriv.train import checkpoint, inputs, loop, record
+from fedpriv.train import checkpoint, inputs, loop, outputs
 
 SMALL_NET = BINARY["model"] | {"widths": [16, 16, 4]}
 
@@ -108,7 +108,7 @@ def test_the_state_of_another_engine_is_refused_and_left_there(
     assert len(str(told.value).splitlines()) == 1
     assert saved.read_bytes() == before
     saved.unlink()
-    assert record.finished(go(run, files, tmp_path / "run", **speed))
+    assert outputs.finished(go(run, files, tmp_path / "run", **speed))
 
 
 def test_a_summary_names_the_engine_and_so_its_kernels(files, tmp_path, monkeypatch):
@@ -147,7 +147,7 @@ def test_a_run_removes_its_own_torn_files_and_no_file_of_anybody_else(files, tmp
     assert all((out / name).read_text() == name for name in NOT_OURS)
 
 
-@pytest.mark.parametrize("name", record.FILES)
+@pytest.mark.parametrize("name", outputs.FILES)
 def test_a_file_of_somebody_else_is_not_written_over(name, files, tmp_path):
     out = tmp_path / "run"
     out.mkdir()
@@ -179,7 +179,7 @@ def test_what_stands_in_the_way_is_named_before_anything_is_trained(place, put, 
     assert (out / place).exists()
 
 
-@pytest.mark.parametrize("name", record.FILES)
+@pytest.mark.parametrize("name", outputs.FILES)
 @pytest.mark.parametrize("left", [0, 100])
 def test_a_finished_run_with_a_file_that_was_cut_is_not_said_to_be_finished(name, left, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
@@ -188,7 +188,7 @@ def test_a_finished_run_with_a_file_that_was_cut_is_not_said_to_be_finished(name
     with pytest.raises(BadInput, match=f"{name}: found"):
         go(RUN, files, out)
     (out / name).unlink()
-    assert record.finished(go(RUN, files, out))
+    assert outputs.finished(go(RUN, files, out))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
 from fedpriv.trace import TRACE
-from fedpriv.train import checkpoint, inputs, record
+from fedpriv.train import checkpoint, inputs, outputs
 from fedpriv.train.round import learning_rate
 
 
@@ -195,7 +195,7 @@ def test_a_run_directory_has_one_process_at_a_time(files, tmp_path):
     assert not (tmp_path / "run/resume/lock").exists()
 
 
-@pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(record.FILES)], ids=str)
+@pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(outputs.FILES)], ids=str)
 def test_a_finished_run_whose_files_were_removed_is_put_back_without_training(gone, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
     times = parquet.load(out / "trace.parquet")["seconds"].tolist()
@@ -203,24 +203,24 @@ def test_a_finished_run_whose_files_were_removed_is_put_back_without_training(go
         (out / name).unlink()
     again = go(RUN, files, tmp_path / "run")
     assert parquet.load(again / "trace.parquet")["seconds"].tolist() == times
-    assert record.finished(again)
+    assert outputs.finished(again)
 
 
-@pytest.mark.parametrize("name", record.FILES)
+@pytest.mark.parametrize("name", outputs.FILES)
 def test_what_was_kept_of_a_finished_run_is_not_put_back_if_it_is_damaged(name, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
     wanted, kept = result(out), out / "resume" / name
     content = bytearray(kept.read_bytes())
     content[len(content) // 2] ^= 1
     kept.write_bytes(content)
-    for one in record.FILES:
+    for one in outputs.FILES:
         (out / one).unlink()
     assert result(go(RUN, files, tmp_path / "run")) == wanted
 
 
 def test_another_run_is_trained_and_not_put_back(files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
-    for name in record.FILES:
+    for name in outputs.FILES:
         (out / name).unlink()
     other = go(RUN | {"rounds": 4}, files, tmp_path / "run")
     assert len(parquet.load(other / "trace.parquet")) == 4

@@ -2,9 +2,11 @@
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config.names import arrays_id
 from fedpriv.config.targets import TRAINED, alone, batches, deltas, inputs, trainings
+from fedpriv.keep.index import of_plan
 
 partitions = plan.partitions()
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
+kept = of_plan(plan, Path("results/reference"))  # these need no data
 
 
 resource_scopes:
@@ -30,9 +32,10 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: inputs(plan, alone(wildcards)),
+        lambda wildcards: inputs(plan, alone(wildcards), kept),
     output:
-        # What an interrupted training resumes from lies beside these and is no output: those are deleted.
+        # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
+        # are the weights: a run that is kept has none.
         [f"{RUN}/{name}" for name in TRAINED],
     log:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
@@ -69,7 +72,7 @@ for batch in batches(plan):
         name:
             f"train_{batch.name}"
         input:
-            inputs(plan, batch),
+            inputs(plan, batch, kept),
         output:
             batch.files(*TRAINED),
         log:

@@ -15,7 +15,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli.output import print_result, spend_as_dict
+from fedpriv.cli import kept
+from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result, spend_as_dict
 from fedpriv.errors import BadInput, short_repr
 from fedpriv.terminal import aside
 
@@ -35,7 +36,6 @@ def rate(q: float) -> float:
     return q
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
 Rate = Annotated[
     float, typer.Option("--q", help="Chance of a client to be in a round: the sampling rate.", callback=rate)
@@ -132,16 +132,17 @@ def run(
         int | None, typer.Option(min=0, help="Worker threads on a CPU; 0: one a core.")
     ] = None,
     dtype: Annotated[Literal["float32", "bfloat16"] | None, typer.Option(help="Of the arithmetic.")] = None,
+    reference: Reference = REFERENCE,
+    again: Annotated[bool, typer.Option("--again", help="Train it even where it is kept.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train one run: data, partition and training in one process; a killed run goes on where it was."""
+    """Train one run, unless it is kept: data, partition, training; a killed run goes on where it was."""
     from fedpriv.cli.run import train_run
     from fedpriv.files import summary
 
     faster = {"device": device, "threads": threads, "dtype": dtype}
-    fresh = train_run(config, paper, run, seed, out, resources, faster)
+    done = train_run(config, paper, run, seed, out, resources, faster, None if again else reference)
     summary = summary.load(out / "summary.json")
-    done = "trained" if fresh else "was there already"
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     print_result(summary, [f"{out}: {done}, {end} after {summary['rounds']} rounds"], as_json)
 
@@ -240,6 +241,10 @@ def compare(
     from fedpriv.report.claims import compare
 
     print_result(compare.facts(directory), compare.compare(directory), as_json)
+
+
+for verb in (kept.keep, kept.rerender, kept.show):
+    app.command()(verb)
 
 
 def planners(accountant: str) -> Sequence[str]:

@@ -6,30 +6,38 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.config.run import Run
+from fedpriv.keep.index import place
+from fedpriv.keep.unpack import find
 from fedpriv.local.work import Speed
 from fedpriv.progress import announce
 
 
-def train_each(trainings: Sequence[Mapping[str, Any]], speed: Speed) -> None:
-    """Train each run, or go on with it, as `fedpriv.config.targets.trainings` describes them."""
-    from fedpriv.train.loop import train
+def train_each(trainings: Sequence[Mapping[str, Any]], speed: Speed, reference: Path | None) -> None:
+    """Train each run, or go on with it, as `fedpriv.config.targets.trainings` describes them.
 
+    One that is kept below `reference` is taken from there instead; without a reference all are trained.
+    """
     in_turn(
         "training",
         {
             f"{one['labels']['paper']} {one['name']} seed {one['seed']}": partial(
-                train,
-                Run(**one["run"]),
-                one["name"],
-                one["seed"],
-                *map(Path, one["inputs"]),
-                out=Path(one["out"]),
-                speed=speed,
-                labels=one["labels"],
+                train_one, one, speed, reference
             )
             for one in trainings
         },
     )
+
+
+def train_one(one: Mapping[str, Any], speed: Speed, reference: Path | None) -> None:
+    """Train a run, unless it is kept."""
+    run, labels, out = Run(**one["run"]), one["labels"], Path(one["out"])
+    name, seed = one["name"], one["seed"]
+    archive = place(reference, labels["preset"], labels["paper"]) if reference else None
+    if archive and find(archive, run.identity(name, seed), out):
+        return
+    from fedpriv.train.loop import train
+
+    train(run, name, seed, *map(Path, one["inputs"]), out=out, speed=speed, labels=labels)
 
 
 def account_each(directories: Sequence[Path], deltas: Sequence[Mapping[str, float]]) -> None:

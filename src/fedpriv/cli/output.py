@@ -1,4 +1,4 @@
-"""Print what a verb of the program found: lines for people, or one JSON object."""
+"""What verbs of the program share: to print what was found, for people or as JSON; where runs are kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from fedpriv.terminal import put, say
 
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fedpriv.account.spend import Spend
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Reference = Annotated[Path, typer.Option(file_okay=False, help="Where finished runs are kept.")]
+REFERENCE = Path("results/reference")
 
 
 def print_result(facts: Mapping[str, Any], shown: list[str] | RenderableType, as_json: bool) -> None:

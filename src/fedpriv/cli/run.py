@@ -11,7 +11,9 @@ from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import source
 from fedpriv.errors import BadInput
-from fedpriv.train import inputs, record
+from fedpriv.keep import unpack
+from fedpriv.keep.index import place
+from fedpriv.train import inputs, outputs
 from fedpriv.train.loop import train
 
 
@@ -24,13 +26,21 @@ def select_run(plan: Plan, paper: str, name: str) -> Run:
 
 
 def train_run(
-    config: Path, paper: str, name: str, seed: int, out: Path, resources: Path, faster: Mapping[str, Any]
-) -> bool:
-    """Train one run of a preset into `out`; return False if it was there already, finished.
+    config: Path,
+    paper: str,
+    name: str,
+    seed: int,
+    out: Path,
+    resources: Path,
+    faster: Mapping[str, Any],
+    reference: Path | None = None,
+) -> str:
+    """Train one run of a preset into `out`; return what was done: trained, was there already, was kept.
 
-    Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
-    the preset's `speed`, where it is not None. Raises BadInput when `out` holds a finished run of another
-    config.
+    Where it is kept below `reference` it is taken from there; without a reference it is trained even where
+    `out` holds what was taken from there. Data and partition are kept under `resources`; what is there of
+    them is used. `faster` overrides keys of the preset's `speed`, where it is not None. Raises BadInput when
+    `out` holds a finished run of another config.
     """
     plan = load_preset(config)
     run = select_run(plan, paper, name)
@@ -39,7 +49,12 @@ def train_run(
     )
     arrays_path = resources / f"{arrays_id(run)}.npz"
     partition_path = resources / "partitions" / partition_id(run) / f"seed{seed}.npz"
-    fresh = record.finished(out) is None
+    if reference is None:
+        unpack.forget(out)
+    fresh = outputs.finished(out) is None
+    archive = place(reference, plan.preset.preset, paper) if reference else None
+    if fresh and archive and unpack.find(archive, run.identity(name, seed), out):
+        return "was kept"
     if fresh:
         inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)
         if not partition_path.exists():
@@ -47,4 +62,4 @@ def train_run(
     labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
     # The first thing `train` does is to look at `out`: a finished run is left as it is, or refused.
     train(run, name, seed, arrays_path, partition_path, out, speed, labels)
-    return fresh
+    return "trained" if fresh else "was there already"

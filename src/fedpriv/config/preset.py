@@ -19,3 +19,4 @@ class Preset(Frozen):
     stand_ins: dict[str, str] = {}
     patches: dict[str, dict[str, Any]] = {}
     speed: Speed = Speed()
+    again: bool = False  # train runs that are kept in results/reference, too

@@ -1,6 +1,6 @@
 """What the workflow asks for: which files, which runs are trained in one process, what its report says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fedpriv.config.names import arrays_id, partition_id
@@ -8,7 +8,7 @@ from fedpriv.config.plan import Plan
 from fedpriv.paper.cells import TableSpec
 from fedpriv.paper.figures import FigureSpec
 
-TRAINED = ("trace.parquet", "distances.npz", "model.safetensors", "summary.json")
+TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
 COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
 TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
 
@@ -55,9 +55,11 @@ def batches(plan: Plan) -> list[Batch]:
     return [batch._replace(priority=len(found) + 1 - number) for number, batch in enumerate(found)]
 
 
-def inputs(plan: Plan, batch: Batch) -> list[str]:
-    """Return the files that the runs of a batch are trained on."""
-    return list(dict.fromkeys(file for name in batch.runs for file in trained_on(plan, batch, name)))
+def inputs(plan: Plan, batch: Batch, kept: Container[str] = ()) -> list[str]:
+    """Return the files that the runs of a batch are trained on; one whose identity is `kept` needs none."""
+    runs = plan.runs[batch.paper]
+    wanted = [name for name in batch.runs if runs[name].identity(name, batch.seed) not in kept]
+    return list(dict.fromkeys(file for name in wanted for file in trained_on(plan, batch, name)))
 
 
 def trained_on(plan: Plan, batch: Batch, name: str) -> list[str]:

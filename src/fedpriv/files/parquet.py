@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -20,21 +21,33 @@ def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = ()) -> Path:
 
     The seals of the files that it was made from are kept with it, by their names.
     """
+    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, sources)
+
+
+def save_table(table: Any, path: Path, sources: Iterable[Path] = (), **layout: Any) -> Path:
+    """Do the same with a table of pyarrow's; `layout` says how its `ParquetWriter` lays it out."""
     made_from = {source.name: seal.of(source) for source in sources}
-    table = pa.Table.from_pandas(frame, preserve_index=False)
     with writing(path) as partial:
-        with parquet.ParquetWriter(partial, table.schema) as writer:
+        with parquet.ParquetWriter(partial, table.schema, **layout) as writer:
             writer.write_table(table)
             writer.add_key_value_metadata({"seal": seal.OPEN, SOURCES: json.dumps(made_from)})
         seal.seal(partial)
     return path
 
 
-def load(path: Path, columns: Iterable[str] = (), allowed: str = "a finished run") -> pd.DataFrame:
-    """Read a file that must have `columns`; a missing, damaged or foreign one is BadInput naming it."""
+def load(
+    path: Path,
+    columns: Iterable[str] = (),
+    allowed: str = "a finished run",
+    only: list[str] | None = None,
+) -> pd.DataFrame:
+    """Read a file that must have `columns`; a missing, damaged or foreign one is BadInput naming it.
+
+    With `only` no other columns are read.
+    """
     try:
         seal.check(path)
-        frame = pd.read_parquet(path)
+        frame = pd.read_parquet(path, columns=only)
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     # What pyarrow raises on bytes that are no parquet is one of these.

@@ -21,7 +21,7 @@ from fedpriv.machine.environment import cores, environment, peak_mib
 from fedpriv.machine.gpus import select_device
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
-from fedpriv.train import checkpoint, record
+from fedpriv.train import checkpoint, outputs, record
 from fedpriv.train.evaluate import evaluate
 from fedpriv.train.inputs import arrays_for, load_partition
 from fedpriv.train.round import run_round
@@ -54,14 +54,14 @@ def train(
     the state of another engine, and when another process trains in it.
     """
     identity = run.identity(name, seed)
-    saved = out / record.KEPT / "state.safetensors"
-    finished = record.finished(out)
+    saved = out / outputs.RESUME / "state.safetensors"
+    finished = outputs.finished(out)
     if finished:
         if finished != identity:
             raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
         saved.unlink(missing_ok=True)  # left by a process that was killed when it had finished
         return out
-    if record.restore_outputs(out, identity):
+    if outputs.restore_outputs(out, identity):
         return out
     data = arrays_for(run, arrays_path)
     clients = load_partition(run, data, seed, partition_path)
@@ -98,5 +98,5 @@ def train(
         }
         record.write(out, state, run.probe, summary)
         checkpoint.remove(saved)
-        record.link_outputs(out)
+        outputs.link_outputs(out)
     return out

@@ -1,0 +1,72 @@
+"""The verbs about kept runs: keep them, render them again, show what is behind a number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result
+from fedpriv.terminal import aside
+
+Configs = Annotated[Path, typer.Option(file_okay=False, help="Where presets and papers are declared.")]
+CONFIGS = Path("config")
+
+
+def keep(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The results of a preset.")],
+    reference: Reference = REFERENCE,
+    configs: Configs = CONFIGS,
+    as_json: AsJson = False,
+) -> None:
+    """Keep what finished runs leave, but for weights and data; exit code 2 if a run was refused."""
+    from fedpriv.keep.add import add
+
+    found = add(results, configs / f"{results.resolve().name}.yaml", reference)
+    refused = f", {len(found.refused)} refused" if found.refused else ""
+    text = f"{results}: {len(found.added)} runs added, {len(found.there)} kept before{refused}"
+    print_result(found._asdict(), [text], as_json)
+    if found.refused:
+        aside(*found.refused)
+        raise typer.Exit(2)
+
+
+def rerender(
+    reference: Reference = REFERENCE,
+    configs: Configs = CONFIGS,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Where to render; by default nothing is left.")
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write what differs into the reference.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Render all reference results from kept runs and compare bytes; exit code 1 if any differ."""
+    from fedpriv.keep import rerender
+
+    with TemporaryDirectory() as folder:
+        found = rerender.rerender(reference, configs, out or Path(folder))
+        if write:
+            rerender.write(reference, out or Path(folder), found)
+    text: list[str] = []
+    for paper, one in found.items():
+        many = f"{one.kept} of {one.planned} runs kept, {len(one.files)} files, {len(one.differ)} differ"
+        text += [f"{paper}: {many if one.kept else 'no kept runs'}"]
+        text += [f"{reference / paper / file}: differs" for file in one.differ]
+    print_result({paper: one._asdict() for paper, one in found.items()}, text, as_json)
+    raise typer.Exit(1 if any(one.differ for one in found.values()) and not write else 0)
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="RESULTS/PAPER", help="Of a paper, or its reference.")],
+    table: Annotated[str, typer.Argument(help="A table, as its file is called.")] = "",
+    row: Annotated[str, typer.Argument(help="A row, as in the table's CSV.")] = "",
+    column: Annotated[str, typer.Argument(help="A column, as in the table's CSV.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what is behind a cell: numbers and their meaning, runs, seeds, settings, machines, code."""
+    from fedpriv.keep.show import lines, show
+
+    found = show(folder, table, row, column)
+    print_result(found, list(lines(found)), as_json)

@@ -1,0 +1,28 @@
+"""Which runs are kept where; quick to import, because Snakemake asks in every job."""
+
+from pathlib import Path
+
+from fedpriv.config.plan import Plan
+
+NAME = "kept.parquet"
+ALLOWED = "an archive of kept runs"
+
+
+def place(reference: Path, preset: str, paper: str) -> Path:
+    """Return where the runs of a paper and preset are kept."""
+    return reference / preset / paper / NAME
+
+
+def of_plan(plan: Plan, reference: Path) -> set[str]:
+    """Return the identities of what is kept of a preset's papers; nothing where it asks for all again."""
+    archives = (place(reference, plan.preset.preset, paper) for paper in plan.papers)
+    return set() if plan.preset.again else set[str]().union(*map(identities, archives))
+
+
+def identities(archive: Path) -> set[str]:
+    """Return the identities of the kept runs; a damaged archive is BadInput naming it."""
+    if not archive.exists():
+        return set()
+    from fedpriv.files import parquet
+
+    return set(parquet.load(archive, ["identity"], ALLOWED, ["identity"])["identity"])

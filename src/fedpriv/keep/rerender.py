@@ -1,0 +1,130 @@
+"""Every reference table, figure and verdict again, from the archives alone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+from fedpriv.account.ledger import account
+from fedpriv.account.spend import Deltas
+from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.targets import Batch, contents, drawn, figures, tables
+from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
+from fedpriv.keep.archive import read
+from fedpriv.keep.index import place
+from fedpriv.keep.unpack import unpack
+from fedpriv.machine.environment import cores
+from fedpriv.report import page
+from fedpriv.report.collect import collect
+from fedpriv.report.paper import write_figures, write_tables
+
+
+class Rendered(NamedTuple):
+    """What a paper's kept runs give, against what is in the reference."""
+
+    kept: int  # runs of the plan that are kept
+    planned: int
+    files: list[str]  # that were rendered
+    differ: list[str]  # of which the reference has other bytes, or only one of both has any
+
+
+class Paper(NamedTuple):
+    """The kept runs of a paper: where each was unpacked, its seeds together, and the δ that they count at."""
+
+    plan: Plan
+    name: str
+    runs: dict[str, tuple[list[Path], Deltas]]
+
+    @property
+    def directories(self) -> list[Path]:
+        """Return the directory of every run and seed."""
+        return [directory for seeds, _ in self.runs.values() for directory in seeds]
+
+
+def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
+    """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
+
+    Needs neither torch nor data nor a network. What a paper's table says "not run" of is what is not kept.
+    Runs of another identity than the plan's are left out.
+    """
+    presets = sorted(path.name for path in reference.glob("*") if path.is_dir())
+    if not presets:
+        raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
+    plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
+    papers = [unpacked(plan, paper, reference, out) for plan in plans for paper in plan.papers]
+    kept = [paper for paper in papers if paper.runs]
+    # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
+    with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
+        together = [run for paper in kept for run in paper.runs.values()]
+        list(pool.map(account_together, *zip(*together, strict=True)))
+        list(pool.map(render, kept, [out] * len(kept)))
+    for plan in plans:
+        if all(paper.runs for paper in papers if paper.plan is plan):
+            page.write(contents(plan), out / plan.preset.preset / "report.html")
+    return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
+
+
+def unpacked(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
+    """Unpack the kept runs of a paper where the workflow has them, but for `results`."""
+    runs: dict[str, tuple[list[Path], Deltas]] = {}
+    for one in read(place(reference, plan.preset.preset, paper)):
+        run = plan.runs[paper].get(one.run)
+        if run and one.identity == run.identity(one.run, one.seed):
+            (directory,) = Batch(plan.preset.preset, paper, one.seed, [one.run]).files("")
+            seeds, _ = runs.setdefault(one.run, ([], Deltas(**run.account.model_dump())))
+            seeds.append(unpack(one, out / Path(directory).relative_to("results")))
+    return Paper(plan, paper, runs)
+
+
+def account_together(seeds: Sequence[Path], deltas: Deltas) -> None:
+    """Account all seeds of a run in one process, which knows what their noise costs after the first."""
+    for directory in seeds:
+        account(directory, deltas)
+
+
+def render(paper: Paper, out: Path) -> None:
+    """Collect the accounted runs of a paper and render its tables, verdicts and figures."""
+    folder = out / paper.plan.preset.preset / paper.name
+    runs = collect(sorted(paper.directories), folder / "runs.parquet")
+    write_tables(runs, paper.plan.papers[paper.name].model_dump(include={"tables", "claims"}), folder)
+    write_figures(runs, {"figures": drawn(paper.plan, paper.name)}, folder)
+
+
+def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
+    """Return what came of a paper's kept runs; without any, nothing differs."""
+    preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
+    if not paper.runs:
+        return Rendered(0, planned, [], [])
+    root, place = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
+    written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
+    files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(".html")]
+    differ = differing(reference / place, out / place, files)
+    return Rendered(len(paper.directories), planned, sorted(files), differ)
+
+
+def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
+    """Return the files whose bytes differ, and those that only one of the folders has."""
+    there = {str(path.relative_to(reference)) for path in results_in(reference)}
+    return sorted(
+        file
+        for file in there.union(files)
+        if file not in there
+        or file not in files
+        or (reference / file).read_bytes() != (out / file).read_bytes()
+    )
+
+
+def results_in(folder: Path) -> Iterator[Path]:
+    """Yield the tables, figures and verdicts of a paper."""
+    for pattern in ("tables/*.*", "figures/*.*", "claims.*"):
+        yield from folder.glob(pattern)
+
+
+def write(reference: Path, out: Path, found: Mapping[str, Rendered]) -> None:
+    """Write what was rendered and differs into the reference, a file at a time, atomically."""
+    for paper, one in found.items():
+        for file in set(one.differ).intersection(one.files):
+            with writing(reference / paper / file) as path:
+                path.write_bytes((out / paper / file).read_bytes())

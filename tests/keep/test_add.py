@@ -1,0 +1,149 @@
+"""`fedpriv keep`: whole runs of the plan are kept, once; all others are refused by name."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support.tiny import patch
+
+from fedpriv.files import npz, parquet, summary
+from fedpriv.keep.archive import read
+
+RUNS = "results/tiny/tiny/runs/dp"
+ARCHIVE = "results/reference/tiny/tiny/kept.parquet"
+KEEP = ("keep", "results/tiny")
+
+
+def seeds(here):
+    return [one.seed for one in read(here / ARCHIVE)]
+
+
+def test_finished_runs_are_kept_and_unfinished_ones_are_not(fedpriv, here):
+    (here / RUNS / "seed1/summary.json").unlink()
+    assert fedpriv(*KEEP) == (0, ["results/tiny: 1 runs added, 0 kept before"], [])
+    assert seeds(here) == [0]
+
+
+def test_what_is_kept_already_changes_no_byte(fedpriv, here):
+    assert fedpriv(*KEEP)[0] == 0
+    before = (here / ARCHIVE).stat()
+    code, out, err = fedpriv(*KEEP, "--json")
+    assert (code, err) == (0, [])
+    there = [f"{RUNS}/seed0", f"{RUNS}/seed1"]
+    assert json.loads("".join(out)) == {"added": [], "there": there, "refused": []}
+    assert (here / ARCHIVE).stat() == before
+
+
+def test_runs_are_added_to_those_that_are_kept(fedpriv, here):
+    shutil.move(here / RUNS / "seed1", here / "later")
+    assert fedpriv(*KEEP)[0] == 0
+    shutil.rmtree(here / RUNS / "seed0")
+    shutil.move(here / "later", here / RUNS / "seed1")
+    assert fedpriv(*KEEP)[0] == 0
+    assert seeds(here) == [0, 1]
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def told(path, **changes):
+    summary.save(path, summary.load(path) | changes)
+
+
+REFUSED = {
+    "a damaged trace": (lambda run: flip(run / "trace.parquet"), "trace.parquet"),
+    "damaged distances": (lambda run: flip(run / "distances.npz"), "distances.npz"),
+    "a damaged summary": (lambda run: flip(run / "summary.json"), "summary.json"),
+    "no trace": (lambda run: (run / "trace.parquet").unlink(), "trace.parquet"),
+    "distances of other rounds": (
+        lambda run: npz.save(run / "distances.npz", {"remove_sum": np.ones((9, 2))}),
+        "seed1",
+    ),
+    "another preset": (lambda run: told(run / "summary.json", preset="other"), "seed1: preset"),
+    "another paper": (lambda run: told(run / "summary.json", paper="other"), "seed1: paper"),
+    "another run": (lambda run: told(run / "summary.json", run="other"), "seed1: run"),
+    "another seed": (lambda run: told(run / "summary.json", seed=0), "seed1: seed"),
+    "another identity": (lambda run: told(run / "summary.json", identity="0"), "seed1: found identity 0"),
+    "no identity": (
+        lambda run: summary.save(
+            run / "summary.json",
+            {key: one for key, one in summary.load(run / "summary.json").items() if key != "identity"},
+        ),
+        "seed1",
+    ),
+    "a folder of another name": (lambda run: shutil.move(run, run.with_name("seedling")), "seedling: seed"),
+    "a seed that the preset has not": (
+        lambda run: told(shutil.move(run, run.with_name("seed9")) / "summary.json", seed=9),
+        "seed9",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_damaged_or_foreign_run_is_refused_in_one_line_and_the_others_are_kept(case, fedpriv, here):
+    spoil, names = REFUSED[case]
+    spoil(here / RUNS / "seed1")
+    code, out, err = fedpriv(*KEEP)
+    assert (code, len(err)) == (2, 1)
+    assert names in err[0] and "allowed: " in err[0]
+    assert out == ["results/tiny: 1 runs added, 0 kept before, 1 refused"]
+    assert seeds(here) == [0]
+
+
+def test_a_run_that_the_preset_has_otherwise_now_is_refused(fedpriv, here):
+    patch(here, rounds=3)
+    code, _, err = fedpriv(*KEEP)
+    assert (code, len(err)) == (2, 2)
+    assert not (here / ARCHIVE).exists()
+
+
+def test_another_result_under_a_kept_identity_is_refused(fedpriv, here):
+    assert fedpriv(*KEEP)[0] == 0
+    before = (here / ARCHIVE).read_bytes()
+    distances = npz.everything(here / RUNS / "seed1/distances.npz", "")
+    distances["remove_sum"] = np.nextafter(distances["remove_sum"], 1)
+    npz.save(here / RUNS / "seed1/distances.npz", distances)
+    code, _, err = fedpriv(*KEEP)
+    assert (code, len(err)) == (2, 1)
+    assert "seed1: found another result than the one kept" in err[0] and "the same bits" in err[0]
+    assert (here / ARCHIVE).read_bytes() == before
+
+
+def test_the_same_result_measured_elsewhere_is_the_one_that_is_kept(fedpriv, here):
+    assert fedpriv(*KEEP)[0] == 0
+    before = (here / ARCHIVE).read_bytes()
+    trace = here / RUNS / "seed1/trace.parquet"
+    parquet.save(parquet.load(trace).assign(seconds=9.0), trace)
+    told(here / RUNS / "seed1/summary.json", seconds=18.0)
+    assert fedpriv(*KEEP)[0] == 0
+    assert (here / ARCHIVE).read_bytes() == before
+
+
+def test_a_damaged_archive_is_named_and_stays(fedpriv, here):
+    assert fedpriv(*KEEP)[0] == 0
+    flip(here / ARCHIVE)
+    before = (here / ARCHIVE).read_bytes()
+    (here / RUNS / "seed1").rename(here / RUNS / "seed2")
+    told(here / RUNS / "seed2/summary.json", seed=2)
+    code, _, err = fedpriv(*KEEP)
+    assert (code, len(err)) == (2, 1) and "kept.parquet" in err[0]
+    assert (here / ARCHIVE).read_bytes() == before
+
+
+@pytest.mark.parametrize("words", [("keep", "results/none"), ("keep", "results/tiny", "--configs", "none")])
+def test_results_or_a_preset_that_are_not_there_are_named(words, fedpriv, here):
+    code, _, err = fedpriv(*words)
+    assert (code, len(err)) == (2, 1) and "none" in err[0]
+
+
+def test_keeping_rendering_and_showing_import_no_torch():
+    verbs = "fedpriv.keep.add, fedpriv.keep.rerender, fedpriv.keep.show, fedpriv.cli.batch"
+    code = f"import sys, {verbs}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "torch" not in loaded.stdout.split()

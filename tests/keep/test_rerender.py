@@ -1,0 +1,117 @@
+"""What is rendered from kept runs has the bytes of what the workflow rendered from the runs themselves."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support.tiny import PAPER, patch
+
+from fedpriv.cli import app
+from fedpriv.cli.account import account_run
+from fedpriv.frozen import parse
+from fedpriv.paper.paper import Paper
+from fedpriv.report.collect import collect
+from fedpriv.report.paper import write_figures, write_tables
+
+RESULTS, REFERENCE = Path("results/tiny/tiny"), Path("results/reference/tiny/tiny")
+FILES = [f"claims.{suffix}" for suffix in ("csv", "md", "tex")]
+FILES += [f"tables/table1.{suffix}" for suffix in ("csv", "md", "tex")]
+FILES += [f"figures/epsilons.{suffix}" for suffix in ("pdf", "png", "md")]
+
+
+@pytest.fixture(scope="module")
+def rendered(trained, tmp_path_factory):
+    """A folder with nothing but the preset, kept runs, and what was rendered from the runs."""
+    folder = tmp_path_factory.mktemp("rendered") / "here"
+    shutil.copytree(trained, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        directories = sorted(RESULTS.glob("runs/*/*"))
+        for directory in directories:
+            account_run(directory)
+        runs = collect(directories, RESULTS / "runs.parquet")
+        declared = parse(Paper.model_validate, PAPER, "tiny").model_dump()
+        write_tables(runs, declared, REFERENCE)
+        write_figures(runs, declared, REFERENCE)
+        (REFERENCE / "tables/table1.html").unlink()
+        assert app.main(["keep", "results/tiny"]) == 0
+    shutil.rmtree(folder / RESULTS)
+    shutil.rmtree(folder / "resources")
+    return folder
+
+
+@pytest.fixture
+def kept(rendered, tmp_path, monkeypatch):
+    """The working folder: a copy of it."""
+    folder = shutil.copytree(rendered, tmp_path / "here")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_everything_is_rendered_from_what_is_kept_and_what_differs_is_named(kept, fedpriv):
+    (REFERENCE / "tables/table1.csv").write_text("other")
+    (REFERENCE / "figures/epsilons.png").unlink()
+    (REFERENCE / "tables/old.md").write_text("no longer declared")
+    differ = ["figures/epsilons.png", "tables/old.md", "tables/table1.csv"]
+    code, out, err = fedpriv("rerender", "--write", "--out", "out", "--json")
+    assert (code, err) == (0, [])
+    assert json.loads("".join(out)) == {
+        "tiny/tiny": {"kept": 2, "planned": 5, "files": sorted(FILES), "differ": differ}
+    }
+    assert Path("out/tiny/report.html").exists() and not RESULTS.exists()
+    code, out, _ = fedpriv("rerender")
+    assert code == 1
+    assert out == [
+        "tiny/tiny: 2 of 5 runs kept, 9 files, 1 differ",
+        f"{REFERENCE}/tables/old.md: differs",
+    ]
+
+
+def test_a_preset_without_kept_runs_is_said_and_nothing_differs(here, fedpriv):
+    assert fedpriv("rerender")[0] == 2  # no reference at all
+    REFERENCE.mkdir(parents=True)
+    (REFERENCE / "claims.csv").write_text("of old")
+    assert fedpriv("rerender") == (0, ["tiny/tiny: no kept runs"], [])
+
+
+def test_runs_that_the_preset_has_otherwise_now_are_left_out(kept, fedpriv):
+    patch(kept, rounds=3)
+    assert fedpriv("rerender") == (0, ["tiny/tiny: no kept runs"], [])
+
+
+@pytest.mark.parametrize("where", ["results", "reference"])
+def test_a_cell_is_shown_with_all_that_is_behind_it(where, kept, fedpriv):
+    words = (REFERENCE, "table1", "4", "DP")
+    if where == "results":
+        shutil.copytree(REFERENCE, RESULTS)
+        run = ("run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--seed", "1", "--out")
+        assert fedpriv(*run, RESULTS / "runs/dp/seed1")[0] == 0
+        words = (RESULTS, *words[1:])
+    code, out, err = fedpriv("show", *words, "--json")
+    assert (code, err) == (0, [])
+    found = json.loads("".join(out))
+    assert {one["quantity"] for one in found["numbers"]} >= {"accuracy", "epsilon", "round"}
+    assert list(found["runs"]) == ["dp"] and found["not run"] == []
+    seeds = found["runs"]["dp"]["seeds"]
+    assert list(seeds) == (["1"] if where == "results" else ["0", "1"])
+    for one in seeds.values():
+        assert all(one[key] for key in ("identity", "results_version", "engine", "hardware", "code", "data"))
+    code, out, _ = fedpriv("show", *words)
+    assert any("reproduced epsilon" in line and "δ = 0.001 (unit client, " in line for line in out)
+    assert any(line.startswith("  seed 1: identity ") for line in out)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "table: found nothing, allowed: table1"),
+        (("table9",), "table: found table9, allowed: table1"),
+        (("table1",), "row: found nothing, allowed: 4"),
+        (("table1", "5"), "row: found 5, allowed: 4"),
+        (("table1", "4"), "column: found nothing, allowed: baseline, dp"),
+        (("table1", "4", "bdp"), "column: found bdp, allowed: baseline, dp"),
+    ],
+)
+def test_a_cell_that_is_not_there_is_answered_with_those_that_are(words, line, kept, fedpriv):
+    assert fedpriv("show", REFERENCE, *words) == (2, [], [f"fedpriv: {line}"])
