@@ -52,6 +52,14 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def unless(default: T) -> T:
+    """Return a key with this default, which is written down only where it has another value.
+
+    For keys that are younger than runs: the identity of a run without one stays what it was.
+    """
+    return Field(default, exclude_if=lambda value: value == default)
+
+
 def choice_error(where: str, found: Iterable[object], allowed: str) -> PydanticCustomError:
     """Return the error that says what was found at `where` and what is allowed there."""
     return PydanticCustomError(

@@ -31,6 +31,9 @@ COLUMNS = {
     "sampling_rate": Column("float64", "share of the population expected in a cohort"),
     "cohort_size": Column("int64", "clients that came"),
     "clip_l2": Column("float64", "bound of one client's part of the sum", math.inf),
+    "denominator": Column(
+        "str", "what a sum is divided by: expected, present clients", "expected", later=True
+    ),
     "share_clipped": Column("float64", "share of the cohort, or of gradients, that the bound cut", 0.0),
     "not_finite": Column("int64", "updates that were no numbers and counted as zero", 0),
     "clip_private": Column("bool", "whether the bound was taken from private data", False),
@@ -54,6 +57,24 @@ COLUMNS = {
         "float64", "std of a client's noise on the mean of a batch", 0.0, later=True
     ),
     "noise_shares": Column("int64", "how many clients' noise counts towards a client", 0, later=True),
+    "topped_up": Column(
+        "bool", "whether the server tops the noise of a sum up to so many shares", False, later=True
+    ),
+    "noise_in_sum": Column(
+        "bool",
+        "whether clients' own noise is in the sum, so that its level tells how many came",
+        False,
+        later=True,
+    ),
+    "noise_clipped": Column(
+        "bool", "whether uploads were clipped with the noise of local training in them", False, later=True
+    ),
+    "holders": Column(
+        "int64",
+        "clients that hold the same example, at most; 0: not known, or one holds it twice",
+        0,
+        later=True,
+    ),
     "gamma": Column(
         "float64", "randomised response: a bit is kept with probability 1/2 + γ", 0.5, later=True
     ),

@@ -30,6 +30,11 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "cohort_size": round(rate * population),
                 "clip_l2": clip,
                 "clip_private": False,
+                "denominator": "expected",
+                "topped_up": False,
+                "noise_in_sum": False,
+                "noise_clipped": False,
+                "holders": 1,
                 "noise_multiplier": multiplier,
                 "noise_std": multiplier * clip if multiplier else 0.0,
                 "local_steps": 0,
@@ -86,6 +91,7 @@ def make_instances(make_trace) -> Callable[..., pd.DataFrame]:
             instance_noise_multiplier=multiplier,
             instance_noise_std=multiplier * bound,
             noise_shares=np.maximum(size - 1, 1) if joint else 0,
+            noise_in_sum=joint,
         )
 
     return build

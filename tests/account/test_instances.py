@@ -216,6 +216,7 @@ def test_delta_pays_for_every_bound_of_every_client_and_step(make_instances) -> 
     (mechanism,) = parallel.mechanisms
     scaled = mechanism.noise_multiplier / 60 / distances["instance_remove_sum"]
     bounds = bayesian.log_upper_bound(log_moment(mechanism.sampling_rate, scaled), failure)
+    bounds = np.minimum(bounds, log_moment(mechanism.sampling_rate, mechanism.noise_multiplier))
     expected, _ = best(bounds.max(axis=2).sum(axis=(0, 1)), 0.99 * DELTA)
     labels = {"distance": "remove_sum", "composition": "product", "right_term": "both_left"}
     assert end(bayesian.curves(parallel, DELTA), **labels) == pytest.approx(float(expected), rel=1e-12)
@@ -229,6 +230,7 @@ def test_hoelders_exponent_is_the_number_of_steps_that_are_composed(make_instanc
         logs = log_moment(mechanism.sampling_rate, mechanism.noise_multiplier / 60 / distances)
         failure = bayesian.failure_probability(DELTA, 24)
         costs = bayesian.log_upper_bound(exponent * logs, failure) / exponent
+        costs = np.minimum(costs, log_moment(mechanism.sampling_rate, mechanism.noise_multiplier))
         steps = costs.sum(axis=2) if view.accounting == "sequential" else costs.max(axis=2)
         expected, _ = best(steps.sum(axis=(0, 1)), 0.99 * DELTA)
         labels = {"composition": "hoelder", "right_term": "both_left"}

@@ -12,7 +12,7 @@ import torch
 from fedpriv import docs
 from fedpriv.account import rdp
 from fedpriv.account.events import planned
-from fedpriv.account.views import ADD_OR_REMOVE, View, distinct
+from fedpriv.account.view import ADD_OR_REMOVE, View, distinct
 from fedpriv.config.run import Run
 from fedpriv.docs import deviations, keys, papers
 from fedpriv.paper.paper import load_paper

@@ -69,3 +69,9 @@ def test_an_evaluation_that_does_not_fit_is_cut_up(monkeypatch):
     monkeypatch.setattr(engine, "_apply", too_large)
     assert torch.allclose(engine.logits(flat, here.inputs), wanted, atol=1e-6)
     assert engine.chunk <= 7
+
+
+def test_what_is_called_float32_is_no_tf32():
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    assert "float32 without TF32" in GpuBackend(task(MODEL["cnn"]), Speed()).name
+    assert not torch.backends.cuda.matmul.allow_tf32 and not torch.backends.cudnn.allow_tf32

@@ -284,3 +284,13 @@ def test_too_few_examples_are_bad_input_naming_key_found_and_allowed(too_much, m
 def test_examples_that_contradict_the_shards_are_bad_input():
     with pytest.raises(BadInput, match="examples: found 500, allowed: 600"):
         parse(Shards.model_validate, {"clients": 10, "examples": 500}, "run.yaml")
+
+
+def test_a_partition_knows_how_many_clients_hold_the_same_example() -> None:
+    offsets = np.array([0, 2, 2, 4, 6])
+    for indices, holders in (([0, 1, 2, 3, 4, 5], 1), ([0, 1, 1, 3, 4, 1], 3), ([0, 1, 2, 2, 4, 5], 0)):
+        assert Partition(np.array(indices, dtype=np.int32), offsets).holders() == holders
+    dealt = Iid(clients=10, examples=40, repeat=True).split(
+        np.zeros(100, dtype=np.int64), np.random.default_rng(0)
+    )
+    assert dealt.holders() in (0, 4)

@@ -97,15 +97,21 @@ def test_the_hook_clips_to_the_bound_it_states(kind):
     clipped = Hooks(clip_upload=clip).before_upload(rows)
     assert (clipped.norm(dim=1) <= clip.l2(30) * (1 + 1e-6)).all()
     assert float(clipped.abs().max()) <= 0.5
-    bounded, facts = Hooks(clip_upload=clip).bounded(Bounded(clipped, math.inf))
+    bounded, facts = Hooks(clip_upload=clip).bounded(Bounded(clipped, math.inf), noisy=False)
     assert bounded.l2 == facts["clip_l2"] == clip.l2(30)
+
+
+def test_a_hook_that_clips_noise_and_all_lowers_no_bound_of_what_is_beneath():
+    rows = Bounded(torch.ones(3, 1), 1.0)
+    hooks = Hooks(clip_upload=Clip(kind="norm", bound=0.5))
+    assert hooks.bounded(rows, noisy=True) == (rows, {"noise_clipped": True})
 
 
 def test_the_hooks_add_the_noise_they_state():
     hooks = Hooks(upload_noise_std=0.3, broadcast_noise_std=0.2)
     arrived, facts = hooks.on_upload(Bounded(torch.zeros(3, 40_000), 2.0), now())
     assert float(arrived.updates.std()) == pytest.approx(0.3, rel=0.02)
-    assert facts == {"upload_l2": 2.0, "upload_noise_std": 0.3}
+    assert facts == {"upload_l2": 2.0, "upload_noise_std": 0.3, "noise_in_sum": True}
     weights, facts = hooks.before_broadcast(torch.zeros(40_000), now())
     assert float(weights.std()) == pytest.approx(0.2, rel=0.02)
     assert facts == {"broadcast_noise_std": 0.2}

@@ -4,12 +4,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.sampling import Poisson
+from fedpriv.mechanisms.sampling import Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.client_dp import ClientDP
@@ -210,3 +211,47 @@ def test_global_dp_stops_before_its_budget_is_exceeded():
         ).epsilon
 
     assert epsilon(rounds) <= 8.0 < epsilon(rounds + 1)
+
+
+def test_a_sum_is_topped_up_to_the_noise_of_a_constant_number_of_shares():
+    scheme = Joint(clip_l2=0.7, noise_multiplier=2.0, top_up=1e-6)
+    shares = Poisson(rate=0.3).most(100, 10, 1e-6)
+    assert 100 * 0.3 < shares < 100
+    for size in (0, 8, 30):
+        context = now(clients=size)._replace(law=Poisson(rate=0.3), gradient_noise_std=1.4)
+        zeros = Bounded(torch.zeros(size, 40_000), math.inf)
+        step, facts = scheme.combine(zeros, context)
+        assert facts == {"noise_shares": shares, "topped_up": True}
+        assert float(step.std()) * 30 == pytest.approx(1.4 * math.sqrt(shares - size), rel=0.02)
+    everybody = Joint(clip_l2=0.7, noise_multiplier=2.0, top_up=0).combine(zeros, context)[1]
+    assert everybody["noise_shares"] == 100
+
+
+def test_the_others_are_fewer_than_the_shares_but_with_the_probability_that_was_asked_for():
+    for failure in (0.0, 1e-9, 1e-3):
+        shares = Poisson(rate=0.3).most(100, 10, failure)
+        assert 10 * binom.sf(shares - 1, 99, 0.3) <= failure
+        assert shares == 100 or 10 * binom.sf(shares - 2, 99, 0.3) > failure
+    assert Fixed(size=7).most(100, 10, 1e-9) == 7 and Full().most(100, 10, 0.0) == 100
+
+
+def test_a_mean_over_those_present_is_divided_by_their_number():
+    rows = Bounded(torch.ones(8, 40_000) / 1000, 0.7)
+    for denominator, size in (("expected", 30), ("present", 8)):
+        scheme = ClientDP(clip_l2=0.7, noise_multiplier=2.0, denominator=denominator)
+        mean, facts = scheme.combine(rows, now())
+        assert facts["denominator"] == denominator and facts["noise_std"] == pytest.approx(1.4)
+        assert float(mean.std()) == pytest.approx(1.4 / size, rel=0.02)
+    nobody = ClientDP(clip_l2=0.7, noise_multiplier=2.0, denominator="present").combine(
+        Bounded(torch.zeros(0, 40), 0.7), now()
+    )
+    assert nobody[0].isfinite().all()
+
+
+def test_a_key_that_came_later_changes_no_identity_until_it_is_used():
+    for scheme, key, value in (
+        (SCHEME["client_dp"], "denominator", "present"),
+        (SCHEME["joint"], "top_up", 0.0),
+    ):
+        assert key not in scheme.model_dump(mode="json")
+        assert scheme.model_copy(update={key: value}).model_dump(mode="json")[key] == value

@@ -29,8 +29,8 @@ def go(run, files, out, seed=0, **speed):
     return train(run, "tiny", seed, files, dealt, out, Speed(device="cpu", **speed), {"paper": "none"})
 
 
-def result(out):
-    trace = pd.read_parquet(out / "trace.parquet").drop(columns=list(MEASURED))
+def result(out, without=()):
+    trace = pd.read_parquet(out / "trace.parquet").drop(columns=[*MEASURED, *without])
     with np.load(out / "distances.npz") as file:
         distances = {name: file[name].tobytes() for name in file.files}
     return trace.to_json(), distances, (out / "model.safetensors").read_bytes()

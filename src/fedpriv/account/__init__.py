@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.spend import Curve
-from fedpriv.account.views import View
+from fedpriv.account.view import View
 
 # (view of a trace, δ) -> ε after every round, one curve for each way of counting.
 Accountant = Callable[[View, float], list[Curve]]

@@ -24,7 +24,7 @@ from scipy.special import stdtrit
 from fedpriv.account.chords import LogMoments, log_moments
 from fedpriv.account.moments import LAMBDAS, Term, best
 from fedpriv.account.spend import Curve
-from fedpriv.account.views import DISTANCES, Samples, View
+from fedpriv.account.view import DISTANCES, Samples, View
 
 # Log-moments worked on at once: a chunk of rounds stays in a core's cache.
 CHUNK = 1 << 18
@@ -75,11 +75,12 @@ def round_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float, expo
     `exponent` is the Hölder exponent: (1/exponent) log E exp(exponent · λ D). A round with fewer than 3
     samples, an empty one among them, costs `worst` `[T, Λ]`: the DP cost of a client at the largest
     distance that clipping allows. Nothing smaller is justified, for the cost is an expectation over clients
-    that the round says (almost) nothing about; the emptiness of a cohort is chance, not knowledge.
+    that the round says (almost) nothing about; the emptiness of a cohort is chance, not knowledge. No round
+    costs more.
     """
     bound = log_upper_bound(exponent * log_samples, failure) / exponent
     few = (~np.isnan(log_samples)).sum(axis=-2) < 3
-    return np.where(few, worst, bound)
+    return np.where(few | _within(log_samples, worst) & (bound > worst), worst, bound)
 
 
 def panel_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float) -> np.ndarray:
@@ -87,11 +88,23 @@ def panel_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float) -> n
 
     One bound on the mean over the panel of exp(Σ λ D): a client that is hard in every round stays hard, with
     no assumption of independence over rounds. The moment cannot fall from round to round, so a bound that
-    does is held at its earlier value. A panel of fewer than 3 costs the sum of `worst` `[T, Λ]`.
+    does is held at its earlier value. It is at most the sum of `worst` `[T, Λ]`, which a panel of fewer than
+    3 costs.
     """
-    bound = log_upper_bound(log_samples.cumsum(axis=0), failure)
-    few = log_samples.shape[1] < 3
-    return worst.cumsum(axis=0) if few else np.maximum.accumulate(bound, axis=0)
+    total = worst.cumsum(axis=0)
+    if log_samples.shape[1] < 3:
+        return total
+    bound = np.maximum.accumulate(log_upper_bound(log_samples.cumsum(axis=0), failure), axis=0)
+    within = np.logical_and.accumulate(_within(log_samples, worst), axis=0)
+    return np.where(within & (bound > total), total, bound)
+
+
+def _within(log_samples: np.ndarray, worst: np.ndarray) -> np.ndarray:
+    """Return where no sample is dearer than the dearest client: no bound on their mean need be either.
+
+    A distance beyond the largest (no run writes one) makes no such promise.
+    """
+    return np.fmax.reduce(log_samples, axis=-2, initial=-np.inf) <= worst * (1 + 1e-4)
 
 
 def curves(view: View, delta: float) -> list[Curve]:
@@ -100,6 +113,8 @@ def curves(view: View, delta: float) -> list[Curve]:
     Costs add up as `view` says: over a round's members, or the largest of them, and over steps and rounds.
     """
     samples = view.samples
+    if not (samples.distances or samples.panels):
+        return []
     functions = {term: _functions(samples, term) for term in get_args(Term)}
     found: list[Curve] = []
     for distance, (neighbours, _) in DISTANCES.items():
@@ -116,7 +131,9 @@ def curves(view: View, delta: float) -> list[Curve]:
                         distance=distance,
                         right_term=term,
                         kind="estimate",
-                        assumptions_met=view.assumption_holds and view.law != "fixed",
+                        assumptions_met=view.assumption_holds
+                        and view.law != "fixed"
+                        and distance in view.apart,
                     )
                 )
     return found
@@ -158,7 +175,10 @@ def _round_costs(
         for index, exponent in enumerate(exponents):
             costs = round_costs(moments, worst[rounds, None, None], failure, exponent)
             costs = np.where(filled[..., None], costs, 0.0)
-            steps = costs.max(axis=2, initial=0.0) if samples.members == "max" else costs.sum(axis=2)
+            if samples.members == "max":  # the dearest member, as often as members may hold the same
+                steps = costs.max(axis=2, initial=0.0) * samples.alike[rounds, None, None]
+            else:
+                steps = costs.sum(axis=2)
             found[index, rounds] = steps.sum(axis=1)
     return found
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 class Mechanism(NamedTuple):
     """One Gaussian release of a sum over a random sample of units."""
 
-    law: str  # poisson, fixed or full
+    law: str  # poisson, fixed, full, or seen: drawn at random, and whoever looks sees who was
     population: int
     sample: int  # of `fixed` draws; 0 otherwise, where the realised size is not public
     sampling_rate: float

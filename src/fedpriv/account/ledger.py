@@ -11,9 +11,10 @@ from fedpriv.account.ranges import check
 from fedpriv.account.response_views import ResponseView, curves, response_views
 from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
 from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
-from fedpriv.account.views import View, views
+from fedpriv.account.view import View
+from fedpriv.account.views import views
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet
+from fedpriv.files import npz, parquet, summary
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
 LEDGER = {
@@ -45,14 +46,18 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
     check(**deltas._asdict())
     check_trace(trace)
     check_distances(distances, trace)
-    rows: list[pd.DataFrame] = []
+    rows: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):
         delta = deltas.of(view.unit)
+        left = delta - view.residual
+        if left <= 0:  # δ cannot pay for it
+            view, left = view._replace(assumption_holds=False), delta
         for accountant in ACCOUNTANTS.values():
-            rows += [_rows(curve, view, trace, delta) for curve in accountant(view, delta)]
+            rows += [_rows(curve, view, trace, delta) for curve in accountant(view, left)]
     for response in response_views(trace):
         rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
-    return pd.concat(rows, ignore_index=True).astype(LEDGER)
+    columns = {name: np.concatenate([one[name] for one in rows]) for name in LEDGER}
+    return pd.DataFrame(columns).astype(LEDGER)
 
 
 def account(directory: Path, deltas: Deltas) -> Path:
@@ -62,6 +67,10 @@ def account(directory: Path, deltas: Deltas) -> Path:
     """
     sources = directory / "trace.parquet", directory / "distances.npz"
     trace = parquet.load(sources[0], allowed="the trace that a run wrote")
+    if "holders" not in trace and (summary_file := directory / "summary.json").exists():
+        # An older run says in its summary whether examples were dealt more than once.
+        dealt = summary.load(summary_file).get("config", {}).get("partition", {})
+        trace["holders"] = int(dealt.get("repeat") is False)
     distances = npz.everything(sources[1], "the distances that a run wrote")
     try:
         frame = ledger(with_defaults(trace), distances, deltas)
@@ -70,8 +79,10 @@ def account(directory: Path, deltas: Deltas) -> Path:
     return parquet.save(frame, directory / "ledger.parquet", sources)
 
 
-def _rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> pd.DataFrame:
-    """Return one curve as rows of the ledger."""
+def _rows(
+    curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float
+) -> dict[str, np.ndarray]:
+    """Return one curve as rows of the ledger, by column."""
     met = curve.assumptions_met & ~trace["clip_private"].to_numpy(dtype=bool).cumsum().astype(bool)
     columns = vars(curve) | {
         "round": trace["round"],
@@ -82,4 +93,5 @@ def _rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: f
         "attacker_accuracy": attacker_accuracy(curve.epsilon),
         "assumptions_met": met,
     }
-    return pd.DataFrame(columns, columns=list(LEDGER))
+    kinds = {name: object if kind == "str" else kind for name, kind in LEDGER.items()}
+    return {name: np.full(len(trace), columns[name], dtype=kind) for name, kind in kinds.items()}

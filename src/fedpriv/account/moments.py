@@ -18,7 +18,8 @@ from scipy.special import xlog1py, xlogy
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    from fedpriv.account.views import View
+    from fedpriv.account.events import Mechanism
+    from fedpriv.account.view import View
 
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])
@@ -161,8 +162,28 @@ def curves(view: View, delta: float) -> list[Curve]:
     computed with q = m/N all the same and marked as not meeting its assumptions.
     """
     found: list[Curve] = []
+    if view.accounting == "sized":  # nobody has counted so, and it would not hold
+        return []
     for sensitivity in view.relations:
-        costs = [log_moment(one.sampling_rate, one.multiplier(sensitivity)) for one in view.mechanisms]
+        costs = [_cost(one, sensitivity) for one in view.mechanisms]
         curve = view.curve(*best(view.running(np.array(costs)), delta), "moments", sensitivity)
         found.append(replace(curve, assumptions_met=view.law != "fixed" and curve.assumptions_met))
     return found
+
+
+def seen_moment(rate: float, whole: np.ndarray) -> np.ndarray:
+    """Return log E exp(λ·loss) of a release in which a unit is with probability `rate`, and seen to be.
+
+    `whole` are those of the release that has it for certain. The coin says nothing about the unit's data, and
+    the loss is zero where it is not drawn: log(1 − q + q e^whole), exactly and at every λ; rounded up.
+    """
+    with np.errstate(over="ignore", divide="ignore"):
+        small = np.log1p(rate * np.expm1(np.minimum(whole, 1.0)))
+        found = np.where(whole < 1, small, np.logaddexp(np.log1p(-rate), np.log(rate) + whole))
+    return found * (1 + 1e-14)
+
+
+def _cost(one: Mechanism, sensitivity: str) -> np.ndarray:
+    if one.law == "seen":
+        return seen_moment(one.sampling_rate, log_moment(1.0, one.multiplier(sensitivity)))
+    return log_moment(one.sampling_rate, one.multiplier(sensitivity))

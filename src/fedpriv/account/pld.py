@@ -13,7 +13,7 @@ from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    from fedpriv.account.views import View
+    from fedpriv.account.view import View
 
 # The loss of one release, of removing a client and of adding one.
 Losses = dict[Mechanism, tuple[loss.Loss, loss.Loss]]
@@ -78,13 +78,15 @@ def evaluated(rounds: int) -> list[int]:
 
 
 def curves(view: View, delta: float) -> list[Curve]:
-    """Return ε after every round for sensitivities C and 2C; nothing for `fixed` samples or many mechanisms.
+    """Return ε after every round for sensitivities C and 2C; nothing for `fixed` or `seen` samples.
+
+    Nor for many mechanisms.
 
     A sensitivity whose ε is beyond all use (`WIDEST`) is left out.
-    There is no loss distribution here for sampling without replacement. Between the `evaluated` rounds a
-    curve carries the value of the next one, which is larger: ε never falls from round to round.
+    There is no loss distribution here for sampling without replacement, or seen. Between the `evaluated`
+    rounds a curve carries the value of the next one, which is larger: ε never falls from round to round.
     """
-    if view.law == "fixed" or len(view.mechanisms) > MOST:
+    if view.law in ("fixed", "seen") or len(view.mechanisms) > MOST:
         return []
     # As in rdp.py: add/remove at twice the sensitivity bounds replaced clients.
     found = (_curve(view, delta, sensitivity) for sensitivity in view.relations)

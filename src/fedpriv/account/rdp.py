@@ -16,7 +16,7 @@ from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    from fedpriv.account.views import View
+    from fedpriv.account.view import View
 
 # Terms of the series at fractional orders. An order whose last terms are not this far below their sum is left
 # to its neighbours, the integers.
@@ -70,16 +70,17 @@ def orders() -> list[float]:
 def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
     """Return the divergence of one release at every order of the library, never below the exact bound.
 
-    Poisson and full samples are for add/remove neighbours, fixed ones for replaced ones. Log-moments are
-    convex in λ = α − 1: a chord between whole λ lies above those between.
+    Poisson, seen and full samples are for add/remove neighbours, fixed ones for replaced ones. Log-moments
+    are convex in λ = α − 1: a chord between whole λ lies above those between.
     """
     alphas = np.array(orders())
     rate, multiplier = mechanism.sampling_rate, mechanism.multiplier(sensitivity)
     fixed = mechanism.law == "fixed"
     if fixed:
         rate = mechanism.sample / mechanism.population
-    if rate == 1:
-        return alphas * moments.log_moment(1.0, multiplier, [1])[0] / 2
+    if rate == 1 or mechanism.law == "seen":
+        whole = alphas * moments.log_moment(1.0, multiplier, [1])[0] / 2
+        return whole if rate == 1 else moments.seen_moment(rate, (alphas - 1) * whole) / (alphas - 1)
     lambdas = alphas - 1
     whole = np.unique(np.concatenate([np.floor(lambdas), np.ceil(lambdas)]))[1:]
     with np.errstate(divide="ignore", over="ignore", under="ignore"):

@@ -8,7 +8,7 @@ import pandas as pd
 from pandas.api.types import is_float_dtype, is_integer_dtype
 
 from fedpriv.account.ranges import RATE, Range
-from fedpriv.account.views import DISTANCES
+from fedpriv.account.view import DISTANCES
 from fedpriv.errors import BadInput
 from fedpriv.frozen import short_repr
 from fedpriv.trace import MISSING
@@ -39,6 +39,7 @@ NUMBERS: dict[str, Range] = {
     "instance_noise_multiplier": SIZE,
     "instance_noise_std": SIZE,
     "noise_shares": COUNT,
+    "holders": COUNT,
     "gamma": (lambda value: 0 <= value <= 0.5, "0 to 0.5"),
     "noisy_bits": COUNT,
     "upload_l2": BOUND,
@@ -50,16 +51,24 @@ INSTANCE_NUMBERS = {"local_steps": POSITIVE, "rate_sequential": RATE, "rate_para
 WORDS = {
     "unit": ("client", "instance", "both", "none"),
     "sampling_law": ("poisson", "fixed", "full"),
+    "denominator": ("expected", "present"),
     "flips": ("", "coordinate", "tensor"),
 }
-FLAGS = ("clip_private", "per_example_clip")
+FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
 
 
 def with_defaults(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return a trace of any age with the columns of today's; what it never measured is NaN."""
-    return trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
+    """Return a trace of any age with the columns of today's; what it never measured is NaN.
+
+    Where an older one does not say whether clients' own noise is in the sum, it is wherever it may be.
+    """
+    old = "noise_in_sum" not in trace
+    trace = trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
+    if old and "unit" in trace:
+        trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
+    return trace
 
 
 def check_trace(trace: pd.DataFrame) -> None:
@@ -110,9 +119,11 @@ def _numbers(trace: pd.DataFrame, name: str, words: str) -> np.ndarray:
 def _check_cohorts(trace: pd.DataFrame) -> None:
     """Raise BadInput unless cohorts are of the population, their rate and their shares what they can be."""
     law, population, size = trace["sampling_law"].iloc[0], trace["population"], trace["cohort_size"]
+    others = (size - 1).clip(lower=1).mask(trace["topped_up"], population)
     for name, most, words in (
         ("cohort_size", population, "at most the population of {:g}"),
-        ("noise_shares", (size - 1).clip(lower=1), "at most {:g}, those of the others in the cohort"),
+        ("noise_shares", others, "at most {:g}, those of the others in the cohort"),
+        ("holders", population, "at most the population of {:g}"),
     ):
         if (over := trace[name] > most).any():
             found, limit = trace.loc[over, name].iloc[0], most[over].iloc[0]

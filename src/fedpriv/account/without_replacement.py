@@ -6,6 +6,7 @@ a bound may come out too small; here they are taken in 200 digits.
 """
 
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -47,6 +48,7 @@ def log_moments(share: float, scale: float, orders: list[int]) -> np.ndarray:
     return np.array(found) * (1 + SLACK)
 
 
+@lru_cache(maxsize=64)
 def _log_differences(scale: float, last: int) -> np.ndarray:
     """Return the logs of the finite differences at 0 of j -> exp(j(j−1)s), to the order `last` or the next.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.streams import Noise
@@ -11,15 +11,24 @@ from fedpriv.trace import Facts
 if TYPE_CHECKING:
     import torch
 
+# What a sum is divided by: the expected size of a cohort, or the number of those who came.
+Denominator = Literal["expected", "present"]
+
 
 def gaussian_mean(
-    bounded: Bounded, noise_multiplier: float, expected: float, noise: Noise
+    bounded: Bounded,
+    noise_multiplier: float,
+    expected: float,
+    noise: Noise,
+    denominator: Denominator = "expected",
 ) -> tuple[torch.Tensor, Facts]:
     """Return (Σ rows + N(0, (noise_multiplier · sensitivity)² I)) / expected; add/remove sensitivity.
 
-    `expected` is the public size of a cohort, `noise` where the normals come from.
+    `expected` is the public size of a cohort, `noise` where the normals come from. A mean over those
+    `present` reveals how many they are; over nobody it is divided by `expected` as well.
     """
     total = bounded.updates.sum(0)
     noise_std = noise_multiplier * bounded.sensitivity("add_remove")
-    facts = {"noise_multiplier": noise_multiplier, "noise_std": noise_std}
-    return (total + noise_std * noise.like(total)) / expected, facts
+    facts = {"noise_multiplier": noise_multiplier, "noise_std": noise_std, "denominator": denominator}
+    size = expected if denominator == "expected" else len(bounded.updates) or expected
+    return (total + noise_std * noise.like(total)) / size, facts

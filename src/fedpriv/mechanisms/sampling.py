@@ -26,6 +26,13 @@ class CohortLaw(Frozen):
         """Return the public denominator of the mean: the expected cohort size."""
         raise NotImplementedError
 
+    def most(self, population: int, rounds: int, failure: float) -> int:
+        """Return so many clients that any one of them has fewer companions in every round.
+
+        Except with probability `failure` at most; with 0 always.
+        """
+        return int(self.expected(population))
+
 
 class Poisson(CohortLaw):
     """Every client joins independently with probability `rate`; an empty round is possible."""
@@ -38,6 +45,12 @@ class Poisson(CohortLaw):
 
     def expected(self, population: int) -> float:
         return self.rate * population
+
+    def most(self, population: int, rounds: int, failure: float) -> int:
+        from scipy.stats import binom
+
+        beyond = binom.isf(failure / rounds, population - 1, self.rate) if failure else population - 1
+        return min(population, int(beyond) + 1)
 
 
 class Fixed(CohortLaw):

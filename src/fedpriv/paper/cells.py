@@ -103,7 +103,11 @@ class Column(Frozen):
             raise choice_error(self.label, ["spend", "spends"], "one of them, or none")
         for unit, spend in self.spends.items():
             if (unit == "instance") != (spend.accounting in ("sequential", "parallel")):
-                of = "sequential or parallel" if unit == "instance" else "sum, upload or no accounting"
+                of = (
+                    "sequential or parallel"
+                    if unit == "instance"
+                    else "sized, drawn, sum, upload or no accounting"
+                )
                 raise choice_error(f"spends.{unit}", [str(spend)], f"a spend with {of}")
         return self
 

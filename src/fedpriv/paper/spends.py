@@ -11,7 +11,7 @@ Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean", "pairwise"]
 RightTerm = Literal["both_left", "as_printed"]
 Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
-Accounting = Literal["sequential", "parallel", "sum", "upload"]
+Accounting = Literal["sequential", "parallel", "sum", "sized", "upload", "drawn"]
 Empty = Literal[""]
 
 SPEND_COLUMNS = {

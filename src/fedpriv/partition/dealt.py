@@ -22,6 +22,15 @@ class Partition(NamedTuple):
     def clients(self) -> int:
         return len(self.offsets) - 1
 
+    def holders(self) -> int:
+        """Return how many clients hold the same example, at most; 0 if a client holds one more than once."""
+        examples = int(self.indices.max(initial=0)) + 1
+        clients = np.repeat(np.arange(self.clients, dtype=np.int64), np.diff(self.offsets))
+        held = np.unique(clients * examples + self.indices)
+        if len(held) < len(self.indices):
+            return 0
+        return int(np.bincount(held % examples).max(initial=1))
+
     def client(self, i: int) -> np.ndarray:
         """Return a view of the indices of client `i`."""
         return self.indices[self.offsets[i] : self.offsets[i + 1]]

@@ -11,6 +11,14 @@ from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
+SIZE = (
+    "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, sampling "
+    "hides one only among those who might have come instead; an ε by Poisson sampling is no guarantee there."
+)
+DISTANCE = (
+    "An estimate is of the denominator that was used: remove_sum of a public number, remove_mean of those "
+    "present."
+)
 MISMATCH = "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."
 SEQUENTIAL = (
     "Sequential accounting supposes that it is secret, and drawn anew for every step, which client holds an "
@@ -29,7 +37,9 @@ ACCOUNTINGS = {
     "sequential": "an example is drawn with its share of all clients' examples; the costs of clients add up",
     "parallel": "an example is drawn with its share of its client's examples; the most costly client counts",
     "sum": "against who sees only the sum of the uploads, as behind secure aggregation",
+    "sized": "against who sees only a sum or mean, and knows of how many clients it is",
     "upload": "against who sees every upload, such as a server without secure aggregation",
+    "drawn": "the same, of a client who uploads only when it is drawn",
 }
 
 COINS = {
@@ -232,8 +242,12 @@ def accounting(frame: pd.DataFrame) -> list[str]:
     notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
     unmet = counted.loc[~counted["assumptions_met"]]
     examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
+    poisson = ~examples & (unmet["sampling_law"] == "poisson") & ~unmet["clip_private"]
+    guarantees = unmet["kind"] == "guarantee"
     reasons = {
-        MISMATCH: ~examples & ~bits,
+        MISMATCH: ~examples & ~bits & ~poisson,
+        SIZE: poisson & guarantees,
+        DISTANCE: poisson & ~guarantees,
         TENSOR: bits,
         SEQUENTIAL: unmet["accounting"] == "sequential",
         MEAN_CLIPPED: examples & ~unmet["per_example_clip"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from fedpriv.frozen import Frozen
 from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.mechanisms.sampling import CohortLaw, Full
 from fedpriv.trace import Facts, Relation, Unit
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from fedpriv.local.work import LocalWork
     from fedpriv.mechanisms.private_gradient import PrivateGradient
-    from fedpriv.mechanisms.sampling import CohortLaw
     from fedpriv.models.base import Model
     from fedpriv.streams import Noise, Streams
 
@@ -35,6 +35,8 @@ class RoundContext(NamedTuple):
     fewest: int  # examples of any client of the population
     tensors: tuple[int, ...]  # sizes of the tensors that a row consists of
     streams: Streams
+    law: CohortLaw = Full()  # by which cohorts are drawn
+    gradient_noise_std: float = 0.0  # of the noise of local training, on every number of a gradient
 
     def noise(self, name: str) -> Noise:
         """Return the round's source of noise of that name."""

@@ -4,16 +4,17 @@ Federated Learning with Bayesian Differential Privacy, section V-A, with the sca
 
 DEVIATION: eq. (7) prints noise of std σC on the *average*. We add it to the *sum*, as Geyer et al. do, whom
 the paper says it follows: literal eq. (7) is |U| times noisier and cannot give the published accuracies.
-DEVIATION: the denominator is the public expected cohort qN, not |U|, so that the sensitivity of the sum is C.
+DEVIATION: the denominator is the public expected cohort qN, not |U|, so that the sensitivity of the sum is C;
+|U| is `denominator: present`, whose account is another (docs/accounting.md).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.frozen import Positive
+from fedpriv.frozen import Positive, unless
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.gaussian import gaussian_mean
+from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import DISTANCES, Facts, Unit
 
@@ -22,16 +23,22 @@ if TYPE_CHECKING:
 
 
 class ClientDP(Scheme):
-    """Clip to `clip_l2`, add N(0, (`noise_multiplier` · clip_l2)²) to the sum, divide by qN."""
+    """Clip to `clip_l2`, add N(0, (`noise_multiplier` · clip_l2)²) to the sum, divide by qN.
+
+    With `denominator: present` it is divided by the number of clients who came, which whoever sees the noise
+    learns as well: sampling then hides a client only among those who might have come in its place.
+    """
 
     name: Literal["client_dp"] = "client_dp"
     unit: ClassVar[Unit] = "client"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip_l2: Positive
     noise_multiplier: Positive
+    denominator: Denominator = unless("expected")
 
     def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.noise_multiplier, context.expected, context.noise("noise"))
+        noise = context.noise("noise")
+        return gaussian_mean(bounded, self.noise_multiplier, context.expected, noise, self.denominator)

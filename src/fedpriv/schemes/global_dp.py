@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.frozen import Delta, Frozen, Positive
+from fedpriv.frozen import Delta, Frozen, Positive, unless
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.gaussian import gaussian_mean
+from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import DISTANCES, Facts, Unit
 
@@ -32,6 +32,8 @@ class Budget(Frozen):
 class GlobalDP(Scheme):
     """Clip to S, a number or the median norm of the round, noise σS on the sum, divide by m.
 
+    m is the expected number of clients or, with `denominator: present`, that of those who came.
+
     With `clip: median` the bound S is a private statistic used without noise: the stated ε then ignores
     what S itself reveals (the trace marks it `clip_private`).
     """
@@ -41,12 +43,14 @@ class GlobalDP(Scheme):
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip: Literal["median"] | Positive
     noise_multiplier: Positive
+    denominator: Denominator = unless("expected")
     budget: Budget
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:
         """Return the last round whose ε is within the budget; σ, q and T are public, so no data is seen.
 
-        Counted as if the cohort were drawn by Poisson sampling; with another law the ledger says otherwise.
+        Counted as if the cohort were drawn by Poisson sampling, a mean over those present at sensitivity 2S;
+        with another law, and of such a mean, the ledger says otherwise.
         """
         from fedpriv.account.calibrate import affordable_rounds
 
@@ -54,7 +58,7 @@ class GlobalDP(Scheme):
             epsilon=self.budget.epsilon,
             delta=self.budget.delta,
             sampling_rate=cohort.expected(population) / population,
-            noise_multiplier=self.noise_multiplier,
+            noise_multiplier=self.noise_multiplier / (2 if self.denominator == "present" else 1),
             at_most=rounds,
             accountant=self.budget.accountant,
         )
@@ -71,4 +75,5 @@ class GlobalDP(Scheme):
         return bounded, facts | {"clip_private": True}
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        return gaussian_mean(bounded, self.noise_multiplier, context.expected, context.noise("noise"))
+        noise = context.noise("noise")
+        return gaussian_mean(bounded, self.noise_multiplier, context.expected, noise, self.denominator)

@@ -49,10 +49,16 @@ class Hooks(Frozen):
         """Return what clients would send `[n, p]`, clipped."""
         return self.clip_upload.apply(rows) if self.clip_upload else rows
 
-    def bounded(self, by_scheme: Bounded) -> tuple[Bounded, Facts]:
-        """Return what the scheme has bounded, with the smaller of both bounds."""
+    def bounded(self, by_scheme: Bounded, noisy: bool) -> tuple[Bounded, Facts]:
+        """Return what the scheme has bounded, with the smaller of both bounds.
+
+        Where gradients are `noisy` it is their clean part that is bounded and measured, and the hook clips
+        what is sent, noise and all: that bounds no clean part, and a sum's noise is no longer Gaussian.
+        """
         if not self.clip_upload:
             return by_scheme, {}
+        if noisy:
+            return by_scheme, {"noise_clipped": True}
         l2 = min(self.clip_upload.l2(by_scheme.updates.shape[1]), by_scheme.l2)
         return by_scheme._replace(l2=l2), {"clip_l2": l2}
 
@@ -61,7 +67,8 @@ class Hooks(Frozen):
         if not self.upload_noise_std:
             return sent, {}
         noisy = sent.updates + self.upload_noise_std * context.noise("upload_hook").like(sent.updates)
-        return Bounded(noisy, sent.l2), {"upload_l2": sent.l2, "upload_noise_std": self.upload_noise_std}
+        facts = {"upload_l2": sent.l2, "upload_noise_std": self.upload_noise_std, "noise_in_sum": True}
+        return Bounded(noisy, sent.l2), facts
 
     def before_broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return what the server sends instead of `weights` `[p]`."""

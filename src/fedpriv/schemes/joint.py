@@ -5,12 +5,16 @@ Federated Learning with Bayesian Differential Privacy, section V-C. The server a
 DEVIATION: the paper does not say against whom. Who sees only the *sum* faces everybody's noise; the server
 that receives single uploads faces one client's. The trace lets both be counted (docs/accounting.md).
 DEVIATION: a client that is taken out takes its noise along. We count the shares of the others, n − 1 of n.
+DEVIATION: the paper's noise is as many shares as clients came, which tells their number: Poisson sampling
+then hides less than the paper counts. `top_up` makes the noise that of a constant number of shares.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from fedpriv.frozen import Below1, unless
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.instance import Instance
@@ -24,12 +28,22 @@ if TYPE_CHECKING:
 
 
 class Joint(Instance):
-    """As `instance`, with one gradient a round, so that noise and clean gradient belong to the same point."""
+    """As `instance`, with one gradient a round, so that noise and clean gradient belong to the same point.
+
+    With `top_up` the server, trusted to sum, adds the noise of the clients that are missing to a constant and
+    public number K of shares. `top_up` is the probability that in some round there are more than K, which
+    the account pays from δ; 0: never, K is everybody. Why it holds: fix who else takes part in every round,
+    and suppose they are fewer than K, which has nothing to do with the client or its data. With the client
+    or without, the noise of the sum is then of K shares, and the client's part is there with probability q:
+    Poisson sampling at sensitivity C, by adding or removing. So δ(ε) is at most that of Poisson sampling
+    plus the probability that the others are not fewer.
+    """
 
     name: Literal["joint"] = "joint"
     unit: ClassVar[Unit] = "both"
     # A client knows its own gradient and nobody else's.
     measures: ClassVar[tuple[str, ...]] = ("remove_sum",)
+    top_up: Below1 | None = unless(None)
 
     def fits(self, local: LocalWork, model: Model) -> str:
         if not local.one_gradient:
@@ -38,4 +52,10 @@ class Joint(Instance):
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         step, facts = super().combine(bounded, context)
-        return step, facts | {"noise_shares": max(len(bounded.updates) - 1, 1)}
+        size = len(bounded.updates)
+        if self.top_up is None:
+            return step, facts | {"noise_shares": max(size - 1, 1)}
+        shares = context.law.most(context.population, context.rounds, self.top_up)
+        missing = math.sqrt(max(shares - size, 0)) * context.gradient_noise_std
+        step = step + context.noise("top_up").like(step) * (missing / context.expected)
+        return step, facts | {"noise_shares": shares, "topped_up": True}

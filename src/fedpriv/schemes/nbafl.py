@@ -54,7 +54,11 @@ class NbAFL(Scheme):
         std = self.uplink_std(context)
         rows = bounded.updates
         noisy = rows + torch.from_numpy(std).to(rows)[:, None] * context.noise("uplink").like(rows)
-        facts = {"upload_l2": bounded.l2, "upload_noise_std": float(std.min(initial=math.inf))}
+        facts = {
+            "upload_l2": bounded.l2,
+            "upload_noise_std": float(std.min(initial=math.inf)),
+            "noise_in_sum": True,
+        }
         return Bounded(noisy, bounded.l2), facts if len(rows) else {}
 
     def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:

@@ -27,8 +27,8 @@ class Split(Instance):
     """As `instance`, and the server adds N(0, (`server_noise_multiplier` · clip_l2)²) to the sum of uploads.
 
     With `clip_uploads` the server clips what arrives, noise and all, to `clip_l2`, as it must if it does not
-    trust the clients. Without, it relies on their having bounded the noise-free part. Either way the server's
-    noise alone protects clients.
+    trust the clients. Without, it relies on their having bounded the noise-free part, and a client's noise,
+    which nothing bounds, comes and goes with it. Either way the server's noise alone protects clients.
     """
 
     name: Literal["split"] = "split"
@@ -44,7 +44,9 @@ class Split(Instance):
     def release(
         self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
     ) -> tuple[Bounded, Facts]:
-        return clip(uploads, self.clip_l2) if self.clip_uploads else (Bounded(uploads, self.clip_l2), {})
+        if self.clip_uploads:
+            return clip(uploads, self.clip_l2)
+        return Bounded(uploads, self.clip_l2), {"noise_in_sum": True}
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         return gaussian_mean(

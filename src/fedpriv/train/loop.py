@@ -65,6 +65,7 @@ def train(
         return out
     data = arrays_for(run, arrays_path)
     clients = load_partition(run, data, seed, partition_path)
+    holders = clients.holders()
     device = select_device(speed.device)
     streams = Streams(seed, name, run.secure_noise)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
@@ -88,7 +89,11 @@ def train(
                 if (state.round % run.evaluate_every == 0 or last) and not state.diverged:
                     rng = streams.numpy("evaluation", state.round)
                     row |= evaluate(engine, run.evaluation, state, test, last, rng)
-                row |= {"seconds": time.perf_counter() - started, "peak_mib": peak_mib(device)}
+                row |= {
+                    "holders": holders,
+                    "seconds": time.perf_counter() - started,
+                    "peak_mib": peak_mib(device),
+                }
                 if state.round % speed.checkpoint_every == 0:
                     checkpoint.save(saved, identity, engine.name, state)
                 report(row)

@@ -17,6 +17,7 @@ from fedpriv.schemes.base import RoundContext
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS
 from fedpriv.train.clients import receive_broadcast, round_clients
+from fedpriv.train.exchange import exchange
 from fedpriv.train.measure import record_client_distances, record_instance_distances
 from fedpriv.train.state import RoundState
 
@@ -41,6 +42,7 @@ def run_round(
     )
     members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
     size = len(cohort)
+    private_gradient = run.scheme.gradient(run.local)
     context = RoundContext(
         number=round,
         rounds=rounds,
@@ -50,10 +52,11 @@ def run_round(
         fewest=int(examples.min()),
         tensors=layout.tensors,
         streams=streams,
+        law=run.cohort,
+        gradient_noise_std=private_gradient.noise_std if private_gradient else 0.0,
     )
 
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
-    private_gradient = run.scheme.gradient(run.local)
     steps = run.local.noisy_steps or 0
     of_gradients = private_gradient.facts(steps, examples) if private_gradient else {}
     results = engine.train_clients(
@@ -65,16 +68,15 @@ def run_round(
     )
     uploads = run.hooks.before_upload(results.updates[:, :protected])
     rows = results.clean[:, :protected] if private_gradient else uploads
-    bounded, facts = run.scheme.bound(rows[:size])
-    bounded, limits = run.hooks.bounded(bounded)
+    mean, bounded, exchanged = exchange(
+        run.scheme, run.hooks, rows[:size], uploads[:size], context, private_gradient is not None
+    )
+    facts = dict(of_gradients)
     if run.scheme.measures:
         rng = streams.numpy("probe", round)
         record_client_distances(run, state, bounded, rows[size:], members, panel, rng)
     if private_gradient:
-        facts |= of_gradients | record_instance_distances(state, private_gradient, results, size, steps)
-    sent, released = run.scheme.release(bounded, uploads[:size], context)
-    received, hooked = run.hooks.on_upload(sent, context)
-    mean, combined = run.scheme.combine(received, context)
+        facts |= record_instance_distances(state, private_gradient, results, size, steps)
 
     rate = learning_rate(run.server, round, rounds)
     old = state.flat[:protected]
@@ -87,7 +89,7 @@ def run_round(
     receive_broadcast(run, state, layout)
     norms = rows[:size].norm(dim=1).double().cpu().numpy()
     losses = results.losses[:size][results.losses[:size].isfinite()]
-    facts |= limits | released | hooked | combined | told | noised
+    facts |= exchanged | told | noised
     return {
         "round": round,
         "scheme": run.scheme.name,

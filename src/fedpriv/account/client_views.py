@@ -1,0 +1,173 @@
+"""The views of clients: of the server's noise, of a sum of noisy uploads, of single uploads.
+
+Federated Learning with Bayesian Differential Privacy, sections V-A and V-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedpriv.account.events import Mechanism
+from fedpriv.account.view import (
+    ADD_OR_REMOVE,
+    DISTANCES,
+    OF_MEANS,
+    OF_SUMS,
+    REPLACE,
+    ZERO_OUT,
+    Samples,
+    View,
+    distinct,
+    effective_noise,
+    over_bound,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def joint(trace: pd.DataFrame) -> bool:
+    """Return whether the noise of local training is counted towards clients."""
+    return trace["unit"].iloc[0] == "both" and bool((trace["noise_shares"] > 0).all())
+
+
+def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+    """Return the clients' views where the server adds the noise; a trace without privacy has one too."""
+    multiplier, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
+    unit = "none" if trace["unit"].iloc[0] == "none" else "client"
+    present = bool((trace["denominator"] == "present").any())
+    own_noise = bool(trace["noise_in_sum"].any())
+    view = of_clients(trace, distances, unit, "", multiplier, std)._replace(
+        relations=ZERO_OUT if own_noise and not present else ADD_OR_REMOVE,
+        # The mean of those present has another denominator without the client.
+        certified=("2C",) if present else ("C", "2C"),
+        apart=OF_MEANS if present else OF_SUMS,
+    )
+    return with_size(view, trace, multiplier, std, seen=present or own_noise)
+
+
+def of_sum(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+    """Return the clients' views of who sees the sum of noisy uploads alone (joint accounting).
+
+    The client's update is replaced by zero and its noise is kept; `noise_shares` of the others are counted.
+    Where the server tops the noise up to so many shares their number does not depend on who came, and the
+    client may as well be taken out with its noise: fix who else takes part, and suppose they are fewer than
+    the shares. Both sums then have the noise of all shares, and differ as in Poisson sampling by C at most.
+    That they are not fewer depends on nobody's data, and its probability is the view's residual.
+    """
+    std = np.sqrt(trace["noise_shares"].to_numpy()) * trace["instance_noise_std"].to_numpy()
+    multiplier = over_bound(std, trace["clip_l2"].to_numpy(dtype=np.float64))
+    topped_up = bool(trace["topped_up"].all())
+    more = bool((trace["upload_noise_std"] > 0).any())  # of everybody who comes, whatever is topped up
+    view = of_clients(trace, distances, "client", "sum", multiplier, std)._replace(
+        relations=ADD_OR_REMOVE if topped_up and not more else ZERO_OUT,
+        # Noise that was clipped with the upload is not that of all shares in the sum.
+        assumption_holds=not trace["noise_clipped"].any(),
+        residual=overflow(trace) if topped_up else 0.0,
+    )
+    return with_size(view, trace, multiplier, std, seen=more or not topped_up)
+
+
+def with_size(
+    view: View, trace: pd.DataFrame, multiplier: np.ndarray, std: np.ndarray, seen: bool
+) -> list[View]:
+    """Return the view and, where the size of a Poisson cohort is `seen`, one that knows it, which then holds.
+
+    Whoever knows that n of N came compares sums of n: with the client, or with somebody else in its place,
+    up to 2C away. Given its size a Poisson cohort is a uniform sample of n without replacement, and sizes
+    depend on nobody's data. A client replaced by zero or by anybody is within the relation.
+    """
+    if view.law != "poisson" or not seen:
+        return [view]
+    first = view._replace(assumption_holds=False)
+    if not view.assumption_holds:
+        return [first]
+    size = trace["cohort_size"].clip(lower=1)
+    drawn = trace.assign(sampling_law="fixed", cohort_size=size, sampling_rate=size / trace["population"])
+    came = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
+    sized = of_clients(drawn, {}, view.unit, "sized", multiplier, std, came)
+    return [first, sized._replace(relations=REPLACE)]
+
+
+def overflow(trace: pd.DataFrame) -> float:
+    """Return the probability, rounded up, that in some round the others are not fewer than the shares."""
+    from scipy.stats import binom
+
+    shares = trace["noise_shares"]
+    if trace["sampling_law"].iloc[0] != "poisson":
+        return float((trace["cohort_size"] > shares).any())
+    beyond = binom.sf(shares - 1, trace["population"] - 1, trace["sampling_rate"])
+    return min(1.0, float(beyond.sum()) * (1 + 1e-9))
+
+
+def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+    """Return the clients' views of who receives each upload by itself: one share of noise and no sampling.
+
+    `upload` is that of a client in every round in which anybody sent something; `drawn` is that of a client
+    who sends something only when it is drawn, and is seen to: δ is then that of the coins and the noise
+    together. In joint training the noise is that of local training, else what was added to the upload;
+    without a bound beneath it, it hides nothing.
+    """
+    noise_std, clip_l2 = (
+        ("instance_noise_std", "clip_l2") if joint(trace) else ("upload_noise_std", "upload_l2")
+    )
+    std, bound = (trace[name].to_numpy(dtype=np.float64) for name in (noise_std, clip_l2))
+    multiplier = over_bound(std, bound)
+    alone = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
+    sent = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
+    always = of_clients(alone, distances, "client", "upload", multiplier, std, sent)
+    found = [always._replace(relations=ZERO_OUT)]
+    if (trace["sampling_rate"] < 1).any():
+        seen = trace.assign(sampling_law="seen", clip_l2=bound)
+        found.append(of_clients(seen, {}, "client", "drawn", multiplier, std)._replace(relations=ZERO_OUT))
+    return found
+
+
+def of_clients(
+    trace: pd.DataFrame,
+    distances: Mapping[str, np.ndarray],
+    unit: str,
+    accounting: str,
+    multiplier: np.ndarray,
+    std: np.ndarray,
+    released: np.ndarray | None = None,
+) -> View:
+    """Return a view of clients, each of whom a release has once at most; by default every round is one."""
+    law = trace["sampling_law"].iloc[0]
+    once = np.ones(len(trace), dtype=np.int64)
+    rounds = zip(
+        trace["population"].tolist(),
+        trace["cohort_size"].tolist(),
+        trace["sampling_rate"].tolist(),
+        effective_noise(trace, multiplier).tolist(),
+        strict=True,
+    )
+    mechanisms = (
+        Mechanism(law, population, size if law == "fixed" else 0, rate, z)
+        for population, size, rate, z in rounds
+    )
+    run, counts = distinct(mechanisms, once if released is None else released)
+    return View(
+        unit=unit,
+        accounting=accounting,
+        law=law,
+        relations=ADD_OR_REMOVE,
+        certified=("C", "2C"),
+        assumption_holds=True,
+        mechanisms=run,
+        counts=counts,
+        samples=Samples(
+            sampling_rate=trace["sampling_rate"].to_numpy(dtype=np.float64),
+            noise_std=effective_noise(trace, std),
+            bound=trace["clip_l2"].to_numpy(dtype=np.float64),
+            largest={name: most for name, (_, most) in DISTANCES.items()},
+            distances={name: distances[name][:, None, None] for name in DISTANCES if name in distances},
+            panels={name: distances[f"panel_{name}"] for name in DISTANCES if f"panel_{name}" in distances},
+            taking_part=once,
+            members="sum",
+            alike=once,
+        ),
+    )

@@ -1,0 +1,70 @@
+"""Traces of rounds in which clients send one number: the facts are those of the schemes' own code."""
+
+import numpy as np
+import pandas as pd
+import torch
+
+from fedpriv.mechanisms.sampling import CohortLaw
+from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.schemes.hooks import Hooks
+from fedpriv.streams import Streams
+from fedpriv.trace import NO_FACTS, TRACE
+from fedpriv.train.exchange import exchange
+
+UNUSED = {name: float("nan") for name, dtype in TRACE.items() if dtype == "float64" and name not in NO_FACTS}
+
+
+def trace_of(
+    scheme: Scheme,
+    hooks: Hooks,
+    law: CohortLaw,
+    population: int,
+    rounds: int,
+    rng: np.random.Generator,
+    local: object = None,
+    examples: int = 6,
+    holders: int = 1,
+) -> pd.DataFrame:
+    """Return the trace of `rounds` rounds of a federation whose clients have `examples` examples each."""
+    rows = []
+    gradient = scheme.gradient(local)
+    expected = law.expected(population)
+    sizes = np.full(population, examples)
+    for number in range(1, rounds + 1):
+        size = len(law.draw(population, rng))
+        context = RoundContext(
+            number,
+            rounds,
+            population,
+            expected,
+            sizes[:size],
+            examples,
+            (1,),
+            Streams(0, "one number"),
+            law,
+            gradient.noise_std if gradient else 0.0,
+        )
+        sent = torch.from_numpy(rng.choice([-1.0, 1.0], (size, 1)))
+        uploads = hooks.before_upload(sent)
+        clean = sent if gradient else uploads
+        _, _, facts = exchange(scheme, hooks, clean, uploads, context, gradient is not None)
+        rows.append(
+            UNUSED
+            | NO_FACTS
+            | (gradient.facts(local.noisy_steps, sizes) if gradient else {})
+            | facts
+            | {
+                "round": number,
+                "scheme": scheme.name,
+                "unit": scheme.unit,
+                "relation": scheme.relation,
+                "sampling_law": law.law,
+                "population": population,
+                "expected_cohort": expected,
+                "sampling_rate": expected / population,
+                "cohort_size": size,
+                "holders": holders,
+                "clear_values": 0,
+            }
+        )
+    return pd.DataFrame(rows, columns=pd.Index(TRACE)).astype(TRACE)

@@ -1,0 +1,126 @@
+"""Random small settings of every scheme, sampling law, denominator and hook, and their ledgers."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account.ledger import ledger
+from fedpriv.account.spend import Deltas
+from fedpriv.local.work import FedAvg, FedSGD
+from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
+from fedpriv.schemes import SCHEMES, Scheme
+from fedpriv.schemes.hooks import Hooks
+from support.one_number import trace_of
+
+EXAMPLES, BATCH = 6, 3
+SERVER = ("client_dp", "global_dp")
+CLIENTS = ("instance", "joint", "split")
+KINDS = (*SERVER, "joint", "joint topped up", "split", "split unclipped", "instance", "nbafl", "none")
+
+
+class Setting(NamedTuple):
+    kind: str
+    scheme: Scheme
+    hooks: Hooks
+    law: CohortLaw
+    population: int
+    rounds: int
+    holders: int
+    steps: int
+    delta: float
+
+
+def draw(number: int, rng: np.random.Generator) -> Setting:
+    """Return a random setting, all kinds by turns; of few numbers, for accountants remember what they did."""
+    kind = KINDS[number % len(KINDS)]
+    name = kind.split()[0]
+    bound, noise = float(rng.choice([0.5, 1.0, 2.0])), float(rng.choice([0.6, 1.1, 2.0, 3.5]))
+    population, rounds = int(rng.integers(1, 9)), int(rng.integers(1, 3))
+    if rng.random() < 0.1:
+        population = 12
+    law = (
+        Poisson(rate=float(rng.choice([0.05, 0.3, 0.6, 0.9]))),
+        Full(),
+        Fixed(size=int(rng.integers(1, population + 1))),
+    )[rng.choice(3, p=[0.6, 0.2, 0.2])]
+    if name == "nbafl" and law.law == "poisson":
+        law = Full()
+    delta = float(rng.choice([1e-1, 1e-2, 1e-5]))
+    keys: dict[str, object] = {}
+    holders = steps = 1
+    if name in SERVER:
+        keys = {
+            "clip_l2": bound,
+            "noise_multiplier": noise,
+            "denominator": str(rng.choice(["expected", "present"])),
+        }
+        if name == "global_dp":
+            keys["clip"] = keys.pop("clip_l2")
+            keys["budget"] = {"epsilon": 1e6, "delta": delta}
+    elif name in CLIENTS:
+        example = bool(rng.random() < 0.5)
+        # Without clipping of examples the noise on a batch's mean is not a batch smaller.
+        keys = {
+            "clip_l2": bound,
+            "noise_multiplier": noise * (BATCH if example else 1),
+            "per_example_clip": example,
+        }
+        keys["distances"] = 0
+        if kind == "joint topped up":
+            keys["top_up"] = float(rng.choice([0.0, 1e-6, 0.3 * delta, 0.9 * delta]))
+        if name == "split":
+            keys |= {"server_noise_multiplier": noise, "clip_uploads": kind == "split"}
+        if name == "instance":
+            population = int(rng.integers(1, 3))
+            law = Full()
+            rounds, steps, holders = [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, population)][rng.integers(4)]
+    elif name == "nbafl":
+        keys = {
+            "epsilon": float(rng.choice([1.0, 3.0, 8.0])),
+            "constant": 1.0,
+            "weight_clip": bound,
+            "clip": "norm",
+        }
+    hooks: dict[str, object] = {}
+    if rng.random() < 0.5 and kind != "split unclipped":  # what clipping makes of its noise is not Gaussian
+        hooks["clip_upload"] = {
+            "kind": str(rng.choice(["norm", "element"])),
+            "bound": float(rng.choice([0.1, 0.4, 1.5]) * bound),
+        }
+    if rng.random() < 0.5:
+        hooks["upload_noise_std"] = float(rng.choice([0.3, 1.0, 3.0]) * bound)
+    if rng.random() < 0.2:
+        hooks["broadcast_noise_std"] = 1.0
+    return Setting(
+        kind,
+        SCHEMES[name].model_validate({"name": name} | keys),
+        Hooks.model_validate(hooks),
+        law,
+        population,
+        rounds,
+        holders,
+        steps,
+        delta,
+    )
+
+
+def book(setting: Setting, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the setting's trace, of what its scheme's code does, and its ledger."""
+    local = (
+        FedAvg(batch_size=BATCH, steps=setting.steps)
+        if setting.kind == "instance"
+        else FedSGD(batch_size=BATCH)
+    )
+    trace = trace_of(
+        setting.scheme,
+        setting.hooks,
+        setting.law,
+        setting.population,
+        setting.rounds,
+        rng,
+        local,
+        EXAMPLES,
+        setting.holders,
+    )
+    return trace, ledger(trace, {}, Deltas(setting.delta, setting.delta))
