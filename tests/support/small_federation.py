@@ -118,7 +118,6 @@ def product(releases: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, 
 def delta(together: tuple[np.ndarray, np.ndarray], epsilon: float) -> float:
     """Return how much likelier than e^ε times the one's any event is under the other, at most."""
     one, other = together
-    epsilon = min(epsilon, 700.0)  # what is a float
     return max(float((a - np.exp(epsilon) * b).clip(min=0).sum()) for a, b in ((one, other), (other, one)))
 
 
