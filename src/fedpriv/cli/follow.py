@@ -10,9 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
+from fedpriv.errors import BadInput
+from fedpriv.paper.read import read_yaml
 from fedpriv.progress import MARK
 from fedpriv.terminal import say
 
@@ -91,9 +94,21 @@ def end(log: Path) -> list[str]:
     return [f"{log}:", *(f"    {line}" for line in lines[-LAST:])]
 
 
+def presets(command: Sequence[str]) -> Iterator[Path]:
+    """Yield the presets that a command is given: Snakemake would read them first, and trip over some."""
+    for place, word in enumerate(command):
+        if word == "--configfile":
+            yield from map(Path, takewhile(lambda word: not word.startswith("-"), command[place + 1 :]))
+
+
 if __name__ == "__main__":
     try:
+        for preset in presets(sys.argv[2:]):
+            read_yaml(preset)
         sys.exit(follow(sys.argv[2:], Path(sys.argv[1])))
+    except BadInput as error:
+        say(str(error))
+        sys.exit(2)
     except OSError as error:  # no such command, or no place for its log
         say(str(error))
         sys.exit(1)
