@@ -1,6 +1,6 @@
 """No two streams of a plan are the same, at the sizes that the presets ask for.
 
-Left out, for they are 12 of the 15 million: the streams of batches at other seeds than the first.
+Left out, for they are most of all: the streams of batches at other seeds than the first.
 """
 
 from array import array
