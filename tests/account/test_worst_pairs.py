@@ -37,15 +37,16 @@ def share(scheme) -> float:
     return scheme.noise_multiplier * scheme.clip_l2 / (BATCH if scheme.per_example_clip else 1)
 
 
+def drawn(setting: Setting) -> Federation:
+    """Return how clients come, before there is any noise."""
+    law = setting.law
+    return Federation(setting.population, law.law, getattr(law, "rate", 0.0), getattr(law, "size", 0))
+
+
 def federation(setting: Setting) -> tuple[Federation, float]:
     """Return how a round's sum comes about, and the most that a client's part of it can be."""
     scheme, hook = setting.scheme, setting.hooks.upload_noise_std
-    clients = Federation(
-        setting.population,
-        setting.law.law,
-        getattr(setting.law, "rate", 0.0),
-        getattr(setting.law, "size", 0),
-    )
+    clients = drawn(setting)
     if setting.kind in SERVER:
         most = min(scheme.clip_l2 if setting.kind == "client_dp" else scheme.clip, clip_of(setting))
         return clients._replace(
@@ -65,12 +66,7 @@ def federation(setting: Setting) -> tuple[Federation, float]:
 def topped_up(setting: Setting, shares: int) -> tuple[Federation, float]:
     """Return the same where the server tops up the noise of gradients; it does not that of hooks."""
     scheme, hook = setting.scheme, setting.hooks.upload_noise_std
-    clients = Federation(
-        setting.population,
-        setting.law.law,
-        getattr(setting.law, "rate", 0.0),
-        getattr(setting.law, "size", 0),
-    )
+    clients = drawn(setting)
     if hook:
         return clients._replace(server_std=np.sqrt(shares) * share(scheme), client_std=hook), scheme.clip_l2
     return clients._replace(client_std=share(scheme), topped_up_to=shares), scheme.clip_l2

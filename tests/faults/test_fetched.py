@@ -138,7 +138,7 @@ def test_two_fetches_at_once_ask_once(folder, http, asked):
     first = Child(folder, partial(fetch, http), partial(at_rename, "toy.gz", partial(held, arrived, go)))
     arrived.wait()
     second = Child(
-        folder, partial(fetch, http), partial(at_call, "fedpriv.data.source", "FileLock", 1, waits.set)
+        folder, partial(fetch, http), partial(at_call, "fedpriv.files.atomic", "FileLock", 1, waits.set)
     )
     waits.wait()
     go.set()

@@ -63,7 +63,7 @@ def test_of_two_at_once_one_waits_and_the_archive_has_the_runs_of_both(here):
     arrived, go, waits = PROCESSES.Event(), PROCESSES.Event(), PROCESSES.Event()
     first = Child(here, KEEP, partial(at_rename, "kept.parquet", partial(held, arrived, go)))
     arrived.wait()
-    late = partial(at_call, "fedpriv.keep.add", "FileLock", 1, waits.set)
+    late = partial(at_call, "fedpriv.files.atomic", "FileLock", 1, waits.set)
     second = Child(here, partial(app.main, ["keep", "other/tiny"]), late)
     waits.wait()
     go.set()

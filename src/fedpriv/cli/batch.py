@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.config.run import Run
-from fedpriv.keep.index import place
 from fedpriv.keep.unpack import find
 from fedpriv.local.work import Speed
 from fedpriv.progress import announce
@@ -32,8 +31,7 @@ def train_one(one: Mapping[str, Any], speed: Speed, reference: Path | None) -> N
     """Train a run, unless it is kept."""
     run, labels, out = Run(**one["run"]), one["labels"], Path(one["out"])
     name, seed = one["name"], one["seed"]
-    archive = place(reference, labels["preset"], labels["paper"]) if reference else None
-    if archive and find(archive, run.identity(name, seed), out):
+    if find(reference, labels["preset"], labels["paper"], run.identity(name, seed), out):
         return
     from fedpriv.train.loop import train
 

@@ -12,7 +12,6 @@ from fedpriv.config.run import Run
 from fedpriv.data import source
 from fedpriv.errors import BadInput
 from fedpriv.keep import unpack
-from fedpriv.keep.index import place
 from fedpriv.train import inputs, outputs
 from fedpriv.train.loop import train
 
@@ -52,8 +51,7 @@ def train_run(
     if reference is None:
         unpack.forget(out)
     fresh = outputs.finished(out) is None
-    archive = place(reference, plan.preset.preset, paper) if reference else None
-    if fresh and archive and unpack.find(archive, run.identity(name, seed), out):
+    if fresh and unpack.find(reference, plan.preset.preset, paper, run.identity(name, seed), out):
         return "was kept"
     if fresh:
         inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from filelock import FileLock
-
 from fedpriv.data.dataset import Dataset, RawFile
 from fedpriv.errors import BadInput, plain
-from fedpriv.files.atomic import move, writing
+from fedpriv.files.atomic import in_turn, move, writing
 from fedpriv.terminal import aside
 
 # No raw file is as large, unpacked; a hostile one would fill the memory.
@@ -219,15 +217,11 @@ def fetch(
     if there(target, file):
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    lock = folder / f".{file.name}.lock"
-    with FileLock(lock):
-        try:
-            if not target.exists() or wrong(target, file):
-                bring(dataset, file, folder, mirrors, attempts, backoff)
-            if file.sha256 is None and recorded(record_of(target)) is None:
-                sha256 = keep(target)
-                said = f"sha256 {sha256} recorded, could not be compared with a published one"
-                aside(f"{dataset.name}/{file.name}: {said}")
-        finally:
-            lock.unlink()  # who waits for it notices, and makes a new one
+    with in_turn(target):
+        if not target.exists() or wrong(target, file):
+            bring(dataset, file, folder, mirrors, attempts, backoff)
+        if file.sha256 is None and recorded(record_of(target)) is None:
+            sha256 = keep(target)
+            said = f"sha256 {sha256} recorded, could not be compared with a published one"
+            aside(f"{dataset.name}/{file.name}: {said}")
     return target

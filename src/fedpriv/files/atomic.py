@@ -1,4 +1,4 @@
-"""Write a file whole or not at all."""
+"""Write a file whole or not at all, and one process at a time."""
 
 import os
 import re
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
+from filelock import FileLock
 from safetensors import SafetensorError
 
 
@@ -31,6 +32,17 @@ def writing(path: Path) -> Generator[Path]:
         raise OSError(f"{path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def in_turn(path: Path) -> Generator[None]:
+    """Let one process at a time work on `path`, in a folder that is there; the others wait."""
+    lock = path.with_name(f".{path.name}.lock")
+    with FileLock(lock):
+        try:
+            yield
+        finally:
+            lock.unlink()  # who waits for it notices, and makes a new one
 
 
 def remove_torn(path: Path) -> None:

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock
-
 from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
-from fedpriv.files.atomic import remove_torn
+from fedpriv.files.atomic import in_turn, remove_torn
 from fedpriv.keep.archive import Kept, read, same, write
 from fedpriv.keep.index import place
 
@@ -86,16 +84,12 @@ def of_run(directory: Path) -> Kept:
 def add_to(archive: Path, runs: dict[str, Kept], outcome: Added) -> None:
     """Add runs, by their directory, to one archive; say in `outcome` what became of them."""
     archive.parent.mkdir(parents=True, exist_ok=True)
-    lock = archive.with_name(f".{archive.name}.lock")
-    with FileLock(lock):
-        try:
-            remove_torn(archive)
-            kept = read(archive)
-            new = [one for directory, one in runs.items() if is_new(directory, one, kept, outcome)]
-            if new:
-                write(archive, [*kept, *new])
-        finally:
-            lock.unlink()  # who waits for it notices, and makes a new one
+    with in_turn(archive):
+        remove_torn(archive)
+        kept = read(archive)
+        new = [one for directory, one in runs.items() if is_new(directory, one, kept, outcome)]
+        if new:
+            write(archive, [*kept, *new])
 
 
 def is_new(directory: str, one: Kept, kept: Sequence[Kept], outcome: Added) -> bool:

@@ -66,12 +66,17 @@ def row(one: Kept) -> dict[str, Any]:
     }
 
 
-def read(path: Path) -> list[Kept]:
-    """Return the runs of an archive; of one that is not there, none; a damaged one is BadInput naming it."""
+def read(path: Path, identity: str | None = None) -> list[Kept]:
+    """Return the runs of an archive, or only that of one identity; of one that is not there, none.
+
+    A damaged archive is BadInput naming it.
+    """
     if not path.exists():
         return []
-    rows = parquet.load(path, ["run", "seed", "identity", "summary", "arrays"], ALLOWED).to_dict("records")
-    return [of_row({str(name): value for name, value in one.items()}) for one in rows]
+    rows = parquet.load(path, ["run", "seed", "identity", "summary", "arrays"], ALLOWED)
+    if identity is not None:
+        rows = rows.loc[rows["identity"] == identity]
+    return [of_row({str(name): value for name, value in one.items()}) for one in rows.to_dict("records")]
 
 
 def of_row(one: dict[str, Any]) -> Kept:

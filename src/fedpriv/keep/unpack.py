@@ -4,23 +4,26 @@ from pathlib import Path
 
 from fedpriv.files import npz, parquet, summary
 from fedpriv.keep.archive import Kept, read
-from fedpriv.keep.index import identities
+from fedpriv.keep.index import place
 from fedpriv.train.outputs import FILES, WEIGHTS, finished, restore_outputs
 
 
-def find(archive: Path, identity: str, out: Path) -> bool:
-    """Make `out` the finished run of that identity if it was trained there or is in the archive.
+def find(reference: Path | None, preset: str, paper: str, identity: str, out: Path) -> bool:
+    """Make `out` the finished run of that identity if it was trained there or is kept below `reference`.
 
-    Returns whether it is that run now. What `out` holds of any finished run is left as it is.
+    Returns whether it is that run now; without a reference nothing is looked for. What `out` holds of any
+    finished run is left as it is.
     """
+    if reference is None:
+        return False
     if there := finished(out):
         return there == identity
     if restore_outputs(out, identity):
         return True
-    if identity in identities(archive):
-        unpack(next(one for one in read(archive) if one.identity == identity), out)
-        return True
-    return False
+    kept = read(place(reference, preset, paper), identity)
+    for one in kept:
+        unpack(one, out)
+    return bool(kept)
 
 
 def unpack(one: Kept, out: Path) -> Path:

@@ -17,7 +17,7 @@ from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import OPEN, seal
 from fedpriv.mechanisms.distances import distance_count, pad_rounds
 from fedpriv.trace import TRACE
-from fedpriv.train.outputs import FILES
+from fedpriv.train.outputs import FILES, WEIGHTS
 from fedpriv.train.state import RoundState
 
 
@@ -73,7 +73,7 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
             shape = (distance_count(name, probe.panel if name.startswith("panel_") else probe.clients),)
         arrays[name] = pad_rounds(rows, shape)
     npz.save(out / "distances.npz", arrays, compressed=True)
-    with writing(out / "model.safetensors") as path:
+    with writing(out / WEIGHTS) as path:
         save_file({"flat": state.flat.cpu()}, path, metadata={"seal": OPEN})
         seal(path)
     summary.save(out / "summary.json", told)
