@@ -116,27 +116,47 @@ def curves(view: View, delta: float) -> list[Curve]:
     if not (samples.distances or samples.panels):
         return []
     functions = {term: _functions(samples, term) for term in get_args(Term)}
-    found: list[Curve] = []
-    for distance, (neighbours, _) in DISTANCES.items():
-        for term, by_rate in functions.items():
-            for composition, cost in _total_costs(view, distance, by_rate, delta):
-                value, order = best(cost, (1 - ESTIMATOR_SHARE) * delta)
-                found.append(
-                    Curve(
-                        value,
-                        order,
-                        accountant="bayesian",
-                        relation=view.relations[neighbours],
-                        composition=composition,
-                        distance=distance,
-                        right_term=term,
-                        kind="estimate",
-                        assumptions_met=view.assumption_holds
-                        and view.law != "fixed"
-                        and distance in view.apart,
-                    )
-                )
-    return found
+    return [
+        _curve(view, distance, term, composition, cost, delta)
+        for distance in DISTANCES
+        for term, by_rate in functions.items()
+        for composition, cost in _total_costs(view, distance, by_rate, delta)
+    ]
+
+
+def product(view: View, delta: float, failure: float = 0.0) -> Curve:
+    """Return ε after every round by `product`, of the distance that the view's neighbours are apart.
+
+    Each upper bound may fail with probability `failure`; 0: with what δ pays for, as in `curves`.
+    """
+    samples, distance = view.samples, view.apart[0]
+    by_rate = _functions(samples, "both_left")
+    failure = failure or failure_probability(delta, samples.bounds)
+    worst = _worst(samples, distance, by_rate)
+    (cost,) = _round_costs(samples, samples.distances[distance], worst, by_rate, failure, (1,))
+    return _curve(view, distance, "both_left", "product", cost.cumsum(axis=0), delta)
+
+
+def _curve(view: View, distance: str, term: Term, composition: str, cost: np.ndarray, delta: float) -> Curve:
+    """Return ε of the total cost after each round `[T, Λ]`, with what it means."""
+    value, order = best(cost, (1 - ESTIMATOR_SHARE) * delta)
+    return Curve(
+        value,
+        order,
+        accountant="bayesian",
+        relation=view.relations[DISTANCES[distance][0]],
+        composition=composition,
+        distance=distance,
+        right_term=term,
+        kind="estimate",
+        assumptions_met=view.assumption_holds and view.law != "fixed" and distance in view.apart,
+    )
+
+
+def _worst(samples: Samples, distance: str, by_rate: Mapping[float, LogMoments]) -> np.ndarray:
+    """Return what the dearest client there can be costs in each round `[T, Λ]`."""
+    farthest = samples.largest[distance] * samples.bound
+    return _log_moments(samples, farthest[:, None], by_rate)[:, 0]
 
 
 def _total_costs(
@@ -146,8 +166,7 @@ def _total_costs(
     samples = view.samples
     sampled, panel = samples.distances.get(distance), samples.panels.get(distance)
     failure = failure_probability(delta, samples.bounds)
-    farthest = samples.largest[distance] * samples.bound
-    worst = _log_moments(samples, farthest[:, None], by_rate)[:, 0]
+    worst = _worst(samples, distance, by_rate)
     if sampled is not None and sampled.shape[-1]:
         composed = max(1, int(view.counts.sum()))
         product, hoelder = _round_costs(samples, sampled, worst, by_rate, failure, (1, composed))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedpriv.account import ACCOUNTANTS
+from fedpriv.account import ACCOUNTANTS, recount
 from fedpriv.account.ranges import check
 from fedpriv.account.response_views import ResponseView, curves, response_views
 from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
@@ -42,8 +42,11 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
 
     A round without noise makes ε infinite from there on. Where the clip bound was itself taken from private
     data no row meets its assumptions. Raises BadInput naming the column that makes no sense.
+
+    Rows whose sensitivity is a number are those of `deltas.recount`, at evaluated rounds: of every σ at which
+    a run with the same noise would have been this one (docs/readings.md).
     """
-    check(**deltas._asdict())
+    check(delta=deltas.delta, instance_delta=deltas.instance_delta)
     check_trace(trace)
     check_distances(distances, trace)
     rows: list[dict[str, np.ndarray]] = []
@@ -56,6 +59,12 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
             rows += [_rows(curve, view, trace, delta) for curve in accountant(view, left)]
     for response in response_views(trace):
         rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
+    evaluated = trace["test_accuracy"].notna().to_numpy() if deltas.recount else None
+    for sigma in deltas.recount:
+        if not recount.clipped(trace, sigma):
+            for view, curve in recount.curves(trace, distances, sigma, deltas.delta):
+                found = _rows(curve, view, trace, deltas.delta)
+                rows.append({name: values[evaluated] for name, values in found.items()})
     columns = {name: np.concatenate([one[name] for one in rows]) for name in LEDGER}
     return pd.DataFrame(columns).astype(LEDGER)
 

@@ -15,10 +15,11 @@ def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
 
 
 class Deltas(NamedTuple):
-    """The δ at which each unit is counted, named as in a run's config."""
+    """The δ at which each unit is counted, and at which other σ a run is, named as in a run's config."""
 
     delta: float  # of clients
     instance_delta: float
+    recount: tuple[float, ...] = ()
 
     def of(self, unit: str) -> float:
         """Return the δ of rows about `unit`."""

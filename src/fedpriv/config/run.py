@@ -24,6 +24,7 @@ from fedpriv.frozen import (
     Positive,
     ThousandsOrZero,
     chosen_from,
+    unless,
 )
 from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
@@ -69,6 +70,7 @@ class Accounting(Frozen):
 
     delta: Delta = 1e-5  # of clients
     instance_delta: Delta = 1e-5
+    recount: tuple[Positive, ...] = unless(())  # other σ at the same noise σC, where no update is clipped
 
 
 class Run(Frozen):

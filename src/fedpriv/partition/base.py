@@ -6,22 +6,26 @@ be sorted by label. Everything random comes from the generator that is passed in
 """
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Frozen, Millions
+from fedpriv.frozen import Frozen, Millions, unless
 from fedpriv.partition.dealt import Partition
 
 
 class PartitionLaw(Frozen):
-    """How the training examples are dealt to `clients`; with `repeat`, an example more than once."""
+    """How the training examples are dealt to `clients`; with `repeat`, an example more than once.
+
+    Augmented copies of a photograph stay together with `deal: images`; with `copies` each is dealt by itself.
+    """
 
     clients: Millions
     examples: Millions | None = None  # per client; by default all the data are shared out
     repeat: bool = False
+    deal: Literal["images", "copies"] = unless("images")
     by_owner: ClassVar[bool] = False  # only data whose writers are known can be dealt
 
     @property

@@ -49,8 +49,9 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
     """Return who holds what; runs that share dataset, validation split, law and seed share it.
 
     Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
-    The law's numbers of examples count copies; a remainder that is less than an image is left out. A law
-    that deals writers is BadInput where nobody knows them.
+    The law's numbers of examples count copies; a remainder that is less than an image is left out. With
+    `deal: copies` every copy is dealt by itself. A law that deals writers is BadInput where nobody knows
+    them.
     """
     if run.partition.by_owner and not len(found.owner):
         laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
@@ -59,7 +60,7 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
             f"nobody knows the writers, allowed: {laws}"
         )
     rng, copies = Streams(seed, shared_law(run)).numpy("partition"), found.copies
-    if copies == 1:
+    if copies == 1 or run.partition.deal == "copies":
         return run.partition.split(found.y_train, rng, found.owner)
     try:
         law = of_images(run.partition, copies)

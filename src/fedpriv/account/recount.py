@@ -1,0 +1,88 @@
+"""One run counted at several clip bounds: where nothing is clipped, runs of equal noise σC are one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account import bayesian, moments
+from fedpriv.account.spend import Curve
+from fedpriv.account.view import View
+from fedpriv.account.views import views
+from fedpriv.errors import BadInput
+
+# How the mean of exp(λ D) is estimated: from how many of the sampled clients (0: all), and the probability
+# with which its upper bound may fail (0: what δ pays for; at 1/2 the bound is the plain mean).
+ESTIMATORS: dict[str, tuple[int, float]] = {
+    "product": (0, 0.0),
+    "product, 30 clients": (30, 0.0),
+    "product, plain mean": (0, 0.5),
+    "product, plain mean, 30 clients": (30, 0.5),
+}
+
+
+def counted_at(noise_std: float, noise_multiplier: float) -> str:
+    """Return the sensitivity under which a ledger has a run whose noise is counted as this σ."""
+    return f"C = {noise_std / noise_multiplier:.6g}"
+
+
+def clipped(trace: pd.DataFrame, noise_multiplier: float) -> str:
+    """Return why a run with this σ and the same noise would have been another run, or the empty string.
+
+    It would have clipped an update of this one, or this one has clipped one that it would not have.
+    """
+    if (trace["noise_multiplier"] == noise_multiplier).all():
+        return ""
+    bound = trace["noise_std"] / noise_multiplier
+    longest = trace["norm_max"].to_numpy(dtype=np.float64)
+    over = np.flatnonzero(longest > np.minimum(bound, trace["clip_l2"]))
+    if not len(over):
+        return ""
+    worst = over[longest[over].argmax()]
+    return (
+        f"an update of norm {longest[worst]:.3g} in round {worst + 1} is longer than C = {bound[worst]:.3g}"
+    )
+
+
+def recounted(trace: pd.DataFrame, noise_multiplier: float) -> pd.DataFrame:
+    """Return the trace that a run with this σ and the same noise would have written, had it the same draws.
+
+    BadInput where it would have been another run: that one must be trained.
+    """
+    if reason := clipped(trace, noise_multiplier):
+        raise BadInput(
+            f"account.recount: found {noise_multiplier:g}, but {reason}, allowed: a run of its own for it"
+        )
+    bound = trace["noise_std"] / noise_multiplier
+    return trace.assign(clip_l2=bound, noise_multiplier=float(noise_multiplier))
+
+
+def curves(
+    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], noise_multiplier: float, delta: float
+) -> Iterator[tuple[View, Curve]]:
+    """Yield ε of clients after every round at one σ: by `moments`, and by every estimator.
+
+    The distance is the one that the denominator asks for. BadInput for a trace without noise on the sums of
+    clients.
+    """
+    std = trace["noise_std"]
+    if trace["unit"].iloc[0] != "client" or not std.iloc[0] > 0 or std.nunique() > 1:
+        found = f"unit {trace['unit'].iloc[0]}, noise of std {std.iloc[0]:g}"
+        raise BadInput(f"account.recount: found {found}, allowed: clients, with the same noise in all rounds")
+    view = views(recounted(trace, noise_multiplier), distances)[0]
+    sensitivity = counted_at(float(std.iloc[0]), noise_multiplier)
+    first = next(curve for curve in moments.curves(view, delta) if curve.sensitivity == "C")
+    yield view, replace(first, sensitivity=sensitivity)
+    for estimator, (most, failure) in ESTIMATORS.items():
+        found = bayesian.product(_of(view, most), delta, failure) if view.samples.distances else None
+        if found:
+            yield view, replace(found, sensitivity=sensitivity, composition=estimator)
+
+
+def _of(view: View, most: int) -> View:
+    """Return the view with at most so many of the sampled distances of a round, which are in random order."""
+    sampled = {name: array[..., : most or None] for name, array in view.samples.distances.items()}
+    return view._replace(samples=view.samples._replace(distances=sampled))
