@@ -12,7 +12,7 @@ import yaml
 from support.tiny_paper import tiny_paper
 
 ROOT = Path(__file__).parents[2]
-PRESETS = ("demo", "laptop", "binary", "paper")
+PRESETS = ("demo", "laptop", "binary", "paper", "readings")
 PAPER = tiny_paper(
     "tiny",
     {

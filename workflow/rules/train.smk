@@ -41,6 +41,7 @@ rule train:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
     benchmark:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.tsv"
+    priority: lambda wildcards: plan.after(wildcards.paper, wildcards.run)
     threads: plan.preset.speed.threads or 2
     resources:
         gpu=int(plan.preset.speed.device == "cuda"),

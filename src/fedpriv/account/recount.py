@@ -24,9 +24,9 @@ ESTIMATORS: dict[str, tuple[int, float]] = {
 }
 
 
-def counted_at(noise_std: float, noise_multiplier: float) -> str:
-    """Return the sensitivity under which a ledger has a run whose noise is counted as this σ."""
-    return f"C = {noise_std / noise_multiplier:.6g}"
+def counted_at(clip_l2: float) -> str:
+    """Return the sensitivity under which a ledger has a run that is counted at this clip bound."""
+    return f"C = {clip_l2:.6g}"
 
 
 def clipped(trace: pd.DataFrame, noise_multiplier: float) -> str:
@@ -36,14 +36,14 @@ def clipped(trace: pd.DataFrame, noise_multiplier: float) -> str:
     """
     if (trace["noise_multiplier"] == noise_multiplier).all():
         return ""
-    bound = trace["noise_std"] / noise_multiplier
-    longest = trace["norm_max"].to_numpy(dtype=np.float64)
-    over = np.flatnonzero(longest > np.minimum(bound, trace["clip_l2"]))
+    std, own, longest = (trace[name].to_numpy(np.float64) for name in ("noise_std", "clip_l2", "norm_max"))
+    allowed = np.minimum(std / noise_multiplier, own)
+    over = np.flatnonzero(longest > allowed)
     if not len(over):
         return ""
     worst = over[longest[over].argmax()]
     return (
-        f"an update of norm {longest[worst]:.3g} in round {worst + 1} is longer than C = {bound[worst]:.3g}"
+        f"an update of norm {longest[worst]:.3g} in round {worst + 1} is longer than C = {allowed[worst]:.3g}"
     )
 
 
@@ -73,7 +73,7 @@ def curves(
         found = f"unit {trace['unit'].iloc[0]}, noise of std {std.iloc[0]:g}"
         raise BadInput(f"account.recount: found {found}, allowed: clients, with the same noise in all rounds")
     view = views(recounted(trace, noise_multiplier), distances)[0]
-    sensitivity = counted_at(float(std.iloc[0]), noise_multiplier)
+    sensitivity = counted_at(float(std.iloc[0]) / noise_multiplier)
     first = next(curve for curve in moments.curves(view, delta) if curve.sensitivity == "C")
     yield view, replace(first, sensitivity=sensitivity)
     for estimator, (most, failure) in ESTIMATORS.items():

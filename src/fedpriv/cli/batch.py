@@ -38,8 +38,8 @@ def train_one(one: Mapping[str, Any], speed: Speed, reference: Path | None) -> N
     train(run, name, seed, *map(Path, one["inputs"]), out=out, speed=speed, labels=labels)
 
 
-def account_each(directories: Sequence[Path], deltas: Sequence[Mapping[str, float]]) -> None:
-    """Write the ledger of each run directory, counted at its δ."""
+def account_each(directories: Sequence[Path], deltas: Sequence[Mapping[str, Any]]) -> None:
+    """Write the ledger of each run directory, counted as its config says."""
     from fedpriv.account.ledger import account
     from fedpriv.account.spend import Deltas
 

@@ -45,6 +45,11 @@ class Plan(NamedTuple):
     def all_runs(self) -> Iterator[Run]:
         return (run for runs in self.runs.values() for run in runs.values())
 
+    def after(self, paper: str, run: str) -> int:
+        """Return how many runs of `paper` are declared after `run`; of one that is not there, none."""
+        names = list(self.planned[paper])
+        return len(names) - names.index(run) - 1 if run in names else 0
+
     def datasets(self) -> list[str]:
         return sorted({run.dataset for run in self.all_runs()})
 

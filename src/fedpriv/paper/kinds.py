@@ -2,16 +2,19 @@
 
 from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.figures import AttackerFigure, DivergenceFigure, FigureSpec, RoundsFigure, SweepFigure
+from fedpriv.paper.readings import ReadingsFigure, ReadingsTable
 from fedpriv.paper.tables import RunsTable, SpendsTable
 
 TABLES: dict[str, type[TableSpec]] = {
     "accuracy": AccuracyTable,
     "spends": SpendsTable,
     "runs": RunsTable,
+    "readings": ReadingsTable,
 }
 FIGURES: dict[str, type[FigureSpec]] = {
     "rounds": RoundsFigure,
     "attacker": AttackerFigure,
     "divergence": DivergenceFigure,
     "sweep": SweepFigure,
+    "readings": ReadingsFigure,
 }

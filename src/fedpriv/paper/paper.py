@@ -13,6 +13,7 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_folder
+from fedpriv.paper.readings import with_names, with_tables
 from fedpriv.paper.tables import self_contained
 
 # What a browser may be sent to: nothing that runs, and nothing of this machine.
@@ -56,7 +57,16 @@ class Paper(Frozen):
     @field_validator("tables", mode="before")
     @classmethod
     def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
-        return self_contained(tables, info.data.get("table_defaults", {}))
+        whole = self_contained(tables, info.data.get("table_defaults", {}))
+        runs = info.data.get("runs", {})
+        return (
+            {name: with_names(one, runs) for name, one in whole.items()} if isinstance(whole, dict) else whole
+        )
+
+    @field_validator("figures", mode="before")
+    @classmethod
+    def _of_tables(cls, figures: Any, info: ValidationInfo) -> Any:
+        return with_tables(figures, info.data.get("tables", {}))
 
     @property
     def by(self) -> str:

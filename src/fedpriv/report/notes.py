@@ -68,7 +68,7 @@ def stand_ins(frame: pd.DataFrame) -> str:
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
-    parts = (data, models, seeds, ended, settings, instances, responses, noises, evaluations)
+    parts = (data, dealt, models, seeds, ended, settings, instances, responses, noises, evaluations)
     parts += (secured, accounting, machines)
     notes = [note for part in parts for note in part(frame)]
     names = sorted(set(missing))
@@ -91,6 +91,15 @@ def data(frame: pd.DataFrame) -> list[str]:
             f"Data: {name}{stands}; {train:,} training examples, accuracy on {test:,} {split} examples.{how}"
         )
     return notes
+
+
+def dealt(frame: pd.DataFrame) -> Iterator[str]:
+    """Say where copies of one photograph may be at many clients."""
+    told = {run: json.loads(config) for run, config in unique(frame, ("run", "config"))}
+    single = [run for run, config in told.items() if config.get("partition", {}).get("deal") == "copies"]
+    if single:
+        some = "" if len(single) == len(told) else f" in {len(single)} of {len(told)} runs"
+        yield f"Copies of a photograph are dealt one by one{some}, so that those of one are at many clients."
 
 
 def models(frame: pd.DataFrame) -> Iterator[str]:
@@ -244,10 +253,11 @@ def accounting(frame: pd.DataFrame) -> list[str]:
     examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
     poisson = ~examples & (unmet["sampling_law"] == "poisson") & ~unmet["clip_private"]
     guarantees = unmet["kind"] == "guarantee"
+    apart = ~examples & ~guarantees & unmet["sampling_law"].isin(["poisson", "full"]) & ~unmet["clip_private"]
     reasons = {
-        MISMATCH: ~examples & ~bits & ~poisson,
+        MISMATCH: ~examples & ~bits & ~poisson & ~apart,
         SIZE: poisson & guarantees,
-        DISTANCE: poisson & ~guarantees,
+        DISTANCE: apart,
         TENSOR: bits,
         SEQUENTIAL: unmet["accounting"] == "sequential",
         MEAN_CLIPPED: examples & ~unmet["per_example_clip"],

@@ -1,17 +1,25 @@
 """Read the collected runs: accuracies at the last round, or the last within budgets; ε; facts of traces."""
 
 import math
+from typing import Protocol
 
 import pandas as pd
 
 from fedpriv.paper.cells import Cell
-from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
+from fedpriv.paper.spends import SPEND_COLUMNS
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
 # that has diverged has no accuracy at all, which is below every other.
 READING = ["round", "accuracy"]
 DIVERGED = -math.inf
 WIDTH = 4  # bytes of a float32
+
+
+class Counted(Protocol):
+    """What tells one ε of a ledger from another: a value of each of `SPEND_COLUMNS`."""
+
+    @property
+    def key(self) -> tuple[str, ...]: ...
 
 
 def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFrame:
@@ -27,7 +35,7 @@ def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFra
     return rounds.sort_values(["seed", "round"], ignore_index=True)
 
 
-def spent(frame: pd.DataFrame, run: str, spend: SpendSelector) -> pd.DataFrame:
+def spent(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
     meant = frame["run"] == run
     for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
@@ -49,7 +57,7 @@ def best_drawn(frame: pd.DataFrame, run: str) -> pd.DataFrame:
 MEASURES = {"last": at_end, "best_drawn": best_drawn}
 
 
-def within(frame: pd.DataFrame, run: str, *budgets: tuple[SpendSelector, float]) -> pd.DataFrame:
+def within(frame: pd.DataFrame, run: str, *budgets: tuple[Counted, float]) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
     seeds = sorted(frame.loc[frame["run"] == run, "seed"].unique())
     # A seed that cannot afford even one round has NaN here, which no round is below.
@@ -80,7 +88,7 @@ def diverged(frame: pd.DataFrame, run: str) -> pd.Series:
     return ends.loc[ends > 0]
 
 
-def affordable(frame: pd.DataFrame, run: str, spend: SpendSelector, budget: float) -> pd.Series:
+def affordable(frame: pd.DataFrame, run: str, spend: Counted, budget: float) -> pd.Series:
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
     rows = spent(frame, run, spend)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
@@ -92,9 +100,7 @@ def reading(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return within(frame, cell.run, *cell.budgets) if cell.within else at_end(frame, cell.run)
 
 
-def epsilon_at(
-    frame: pd.DataFrame, run: str, spend: SpendSelector, rounds: pd.Series | None = None
-) -> pd.Series:
+def epsilon_at(frame: pd.DataFrame, run: str, spend: Counted, rounds: pd.Series | None = None) -> pd.Series:
     """Return by seed the ε of `spend` at the rounds given by seed, or at the last round."""
     rows = spent(frame, run, spend)
     if rounds is None:
@@ -103,7 +109,7 @@ def epsilon_at(
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
 
-def growth(frame: pd.DataFrame, run: str, spend: SpendSelector) -> pd.DataFrame:
+def growth(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
     seeds = spent(frame, run, spend).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()

@@ -13,14 +13,20 @@ from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.report.collect import load
-from fedpriv.report.figures import attacker, divergence, rounds, sweep
+from fedpriv.report.figures import attacker, divergence, readings, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.notes import stand_ins
 from fedpriv.report.reading import present
 from fedpriv.report.texts import for_figure
 
 # A kind draws a panel, whose labels end up in one legend, and says in a caption what its marks mean.
-KINDS = {"rounds": rounds, "attacker": attacker, "divergence": divergence, "sweep": sweep}
+KINDS = {
+    "rounds": rounds,
+    "attacker": attacker,
+    "divergence": divergence,
+    "sweep": sweep,
+    "readings": readings,
+}
 STYLE = "fedpriv.report.figures.style"
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT = 1.9  # of a panel, without the figure's title and legend

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
+from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import interval
+from fedpriv.report.reading import Counted
 
 Number = dict[str, Any]
 STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
 MEANING = ("unit", "relation", "sampling_law", "kind", "assumptions_met")  # of an ε, beside its spend
 
 
-def spend_words(spend: SpendSelector) -> Number:
+def spend_words(spend: Counted) -> Number:
     """Return which ε a spend means, by column of the ledger."""
     return dict(zip(SPEND_COLUMNS, spend.key, strict=True))
 
