@@ -59,12 +59,10 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
             rows += [_rows(curve, view, trace, delta) for curve in accountant(view, left)]
     for response in response_views(trace):
         rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
-    evaluated = trace["test_accuracy"].notna().to_numpy() if deltas.recount else None
-    for sigma in deltas.recount:
-        if not recount.clipped(trace, sigma):
-            for view, curve in recount.curves(trace, distances, sigma, deltas.delta):
-                found = _rows(curve, view, trace, deltas.delta)
-                rows.append({name: values[evaluated] for name, values in found.items()})
+    for view, curve in recount.curves(trace, distances, deltas.recount, deltas.delta):
+        found = _rows(curve, view, trace, deltas.delta)
+        evaluated = trace["test_accuracy"].notna().to_numpy()
+        rows.append({name: values[evaluated] for name, values in found.items()})
     columns = {name: np.concatenate([one[name] for one in rows]) for name in LEDGER}
     return pd.DataFrame(columns).astype(LEDGER)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -61,25 +61,30 @@ def recounted(trace: pd.DataFrame, noise_multiplier: float) -> pd.DataFrame:
 
 
 def curves(
-    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], noise_multiplier: float, delta: float
+    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], multipliers: Sequence[float], delta: float
 ) -> Iterator[tuple[View, Curve]]:
-    """Yield ε of clients after every round at one σ: by `moments`, and by every estimator.
+    """Yield ε of clients after every round, at each σ at which this is the run: by `moments`, by estimators.
 
     The distance is the one that the denominator asks for. BadInput for a trace without noise on the sums of
     clients.
     """
     std = trace["noise_std"]
-    if trace["unit"].iloc[0] != "client" or not std.iloc[0] > 0 or std.nunique() > 1:
+    if multipliers and (trace["unit"].iloc[0] != "client" or not std.iloc[0] > 0 or std.nunique() > 1):
         found = f"unit {trace['unit'].iloc[0]}, noise of std {std.iloc[0]:g}"
         raise BadInput(f"account.recount: found {found}, allowed: clients, with the same noise in all rounds")
-    view = views(recounted(trace, noise_multiplier), distances)[0]
-    sensitivity = counted_at(float(std.iloc[0]) / noise_multiplier)
-    first = next(curve for curve in moments.curves(view, delta) if curve.sensitivity == "C")
-    yield view, replace(first, sensitivity=sensitivity)
-    for estimator, (most, failure) in ESTIMATORS.items():
-        found = bayesian.product(_of(view, most), delta, failure) if view.samples.distances else None
-        if found:
-            yield view, replace(found, sensitivity=sensitivity, composition=estimator)
+    for multiplier in multipliers:
+        if not clipped(trace, multiplier):
+            view = views(recounted(trace, multiplier), distances)[0]
+            sensitivity = counted_at(float(std.iloc[0]) / multiplier)
+            for curve in _of_view(view, delta):
+                yield view, replace(curve, sensitivity=sensitivity)
+
+
+def _of_view(view: View, delta: float) -> Iterator[Curve]:
+    yield next(curve for curve in moments.curves(view, delta) if curve.sensitivity == "C")
+    if view.samples.distances:
+        for estimator, (most, failure) in ESTIMATORS.items():
+            yield replace(bayesian.product(_of(view, most), delta, failure), composition=estimator)
 
 
 def _of(view: View, most: int) -> View:

@@ -1,0 +1,84 @@
+"""The preset of readings: what is trained, what is counted again, and that both have the same noise."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fedpriv.config.plan import load_preset
+from fedpriv.paper.readings import ReadingsTable
+
+PLAN = load_preset(Path(__file__).parents[2] / "config/readings.yaml")
+PAPER = PLAN.papers["bdp2019_readings"]
+RUNS = PLAN.runs["bdp2019_readings"]
+TABLES = {name: one for name, one in PAPER.tables.items() if isinstance(one, ReadingsTable)}
+
+
+def families(table: ReadingsTable) -> dict[str, set[float]]:
+    """Return the σ of the runs of each family of a table: all else, and the noise σC, are the same."""
+    found: dict[str, set[float]] = {}
+    for name in table.names:
+        config = RUNS[name].training()
+        sigma, clip = config["scheme"].pop("noise_multiplier"), config["scheme"].pop("clip_l2")
+        found.setdefault(json.dumps([config, round(sigma * clip, 9)]), set()).add(sigma)
+    return found
+
+
+def test_few_trainings_make_many_readings_of_every_table():
+    assert set(TABLES) == {"table1", "table2", "table3"} and len(RUNS) == 94
+    for table in TABLES.values():
+        assert len(families(table)) * len(table.multipliers) >= 35 > len(table.names)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_run_is_counted_at_every_sigma_of_its_table_and_its_own_is_one(name):
+    for run in TABLES[name].names:
+        assert RUNS[run].account.recount == TABLES[name].multipliers
+        assert RUNS[run].scheme.model_dump()["noise_multiplier"] in TABLES[name].multipliers
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_runs_whose_names_agree_in_the_noise_agree_in_sigma_times_c(name):
+    for run in TABLES[name].names:
+        tenths = next(int(word.removeprefix("noise")) for word in run.split("_") if word.startswith("noise"))
+        scheme = RUNS[run].scheme.model_dump()
+        assert scheme["noise_multiplier"] * scheme["clip_l2"] == pytest.approx(tenths / 10, rel=1e-12)
+
+
+def test_every_run_is_in_one_table_and_none_sees_the_test_split():
+    read = [run for table in PAPER.tables.values() for run in table.runs()]
+    tight = [run for run in RUNS if run.startswith("tight_")]
+    assert sorted([*read, *tight]) == sorted(RUNS) and len(tight) == 12
+    assert all(run.validation for run in RUNS.values())
+
+
+def test_cohorts_denominators_and_deals_are_all_tried():
+    tried = [RUNS[run].model_dump() for table in TABLES.values() for run in table.names]
+    assert {one["cohort"]["law"] for one in tried} == {"poisson", "full"}
+    assert {one["scheme"].get("denominator", "expected") for one in tried} == {"expected", "present"}
+    deals = {one["partition"].get("deal", "images") for one in tried if one["dataset"] == "aptos"}
+    assert deals == {"images", "copies"}
+    for name in ("table1", "table2"):
+        widths = {str(RUNS[run].model.model_dump()["widths"]) for run in TABLES[name].names}
+        assert len(widths) == 2
+
+
+def test_the_criterion_and_the_published_pairs_are_those_written_down_beforehand():
+    pairs = {
+        name: (one.dp.accuracy, one.dp.epsilon, one.bdp.accuracy, one.bdp.epsilon)
+        for name, one in TABLES.items()
+    }
+    assert pairs == {
+        "table1": (0.78, 8, 0.88, 4),
+        "table2": (0.86, 8, 0.92, 2),
+        "table3": (0.6, 8, 0.65, 2.1),
+    }
+    assert {(one.points, one.ratio) for one in TABLES.values()} == {(1.5, 1.5)}
+
+
+def test_runs_are_trained_in_the_order_in_which_they_are_declared():
+    names = list(RUNS)
+    urgent = [PLAN.after("bdp2019_readings", name) for name in names]
+    assert urgent == sorted(urgent, reverse=True) and urgent[-1] == 0 == PLAN.after(
+        "bdp2019_readings", "other"
+    )
