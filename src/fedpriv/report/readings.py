@@ -10,10 +10,13 @@ import pandas as pd
 
 from fedpriv.account.recount import clipped, counted_at
 from fedpriv.paper.readings import ReadingsTable
+from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import interval
 from fedpriv.report.reading import accuracies, at_end, epsilon_at, present, within
 from fedpriv.report.settings import config_of
 
+OF_ROUND = ("run", "seed", "round", "diverged", "test_accuracy", "test_accuracy_drawn", "norm_median")
+OF_EPSILON = ("epsilon", "delta", "unit", "relation", "sampling_law", "kind", "assumptions_met")
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 
 
@@ -96,6 +99,11 @@ def of_family(
             sigma in runs,
             next(filter(None, reasons), ""),
         )
+
+
+def of_run(frame: pd.DataFrame, one: Reading) -> pd.DataFrame:
+    """Return what is read of the run of a reading: a few columns, which are quick to pick rows from."""
+    return frame.loc[frame["run"] == one.run, [*OF_ROUND, *SPEND_COLUMNS, *OF_EPSILON]]
 
 
 def targets(frame: pd.DataFrame, declared: ReadingsTable) -> tuple[float, float]:

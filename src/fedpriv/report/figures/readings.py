@@ -13,7 +13,7 @@ from fedpriv.paper.figures import Part
 from fedpriv.paper.readings import ReadingsFigure
 from fedpriv.report.figures.rounds import across
 from fedpriv.report.numbers import interval
-from fedpriv.report.readings import Outcome, Reading, outcome, readings, targets
+from fedpriv.report.readings import Outcome, Reading, of_run, outcome, readings, targets
 
 SIDE, SPREAD = 0.1, 0.07  # how far DP and BDP of a σ stand from it, and their points from each other, at most
 
@@ -23,7 +23,7 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: ReadingsFigure, part: Part) 
     table = declared.of[part.title]
     wanted = targets(frame, table)
     found = {
-        one: outcome(frame.loc[frame["run"] == one.run], table, one, wanted)
+        one: outcome(of_run(frame, one), table, one, wanted)
         for one in readings(frame, table)
         if not one.clipped
     }

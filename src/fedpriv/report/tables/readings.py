@@ -12,7 +12,7 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers
 from fedpriv.report.notes import footnotes, stand_ins
 from fedpriv.report.reading import at_end, epsilon_at, fact, present, spent
-from fedpriv.report.readings import Counting, Outcome, Reading, outcome, readings, targets
+from fedpriv.report.readings import Counting, Outcome, Reading, of_run, outcome, readings, targets
 from fedpriv.report.render import Table
 from fedpriv.report.settings import config_of, flattened
 from fedpriv.report.tables.columns import Show
@@ -71,7 +71,7 @@ def numbers_of(
     }
     if one.clipped:
         return [key | {"status": f"clipped: {one.clipped}"}]
-    own = frame.loc[frame["run"] == one.run]
+    own = of_run(frame, one)
     over_median = one.clip_l2 / fact(own, one.run, "norm_median")
     found = [number(("", "C / median"), "over_median", over_median, numbers.rounded)]
     for estimator, column in BDP.items():

@@ -1,0 +1,217 @@
+"""Tables of readings: what is counted again, which is nearest, and what is said of one that is clipped."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.made_runs import ROUNDS, write_run
+
+from fedpriv.account.recount import ESTIMATORS, counted_at
+from fedpriv.errors import BadInput
+from fedpriv.files import parquet
+from fedpriv.frozen import parse
+from fedpriv.paper.readings import ReadingsTable
+from fedpriv.report import render
+from fedpriv.report.collect import collect, load
+from fedpriv.report.readings import outcome, readings, targets
+from fedpriv.report.tables.readings import readings_table
+
+DECLARED = {
+    "title": "Readings",
+    "match": "run_*",
+    "multipliers": [1.0, 2.0, 3.0],
+    "dp": {"accuracy": 0.4, "epsilon": 8},
+    "bdp": {"accuracy": 0.5, "epsilon": 2},
+    "keys": {"cohort.rate": "1"},
+}
+NOISE = 3.0
+
+
+def write(folder: Path, run: str, sigma: float, counted: dict[float, tuple[float, float]], **changes) -> Path:
+    """Write a run with noise 3 that reaches `final` and was counted at every σ of `counted`.
+
+    Its ε after the last round are those two, of DP and of BDP; they grow with √round.
+    """
+    clip = NOISE / sigma
+    facts = {"unit": "client", "clip_l2": clip, "noise_multiplier": sigma, "noise_std": NOISE} | changes
+    final = facts.pop("final", 0.8)
+    scheme = {"clip_l2": clip, "noise_multiplier": sigma}
+    out = write_run(folder, run, 0, scheme="client_dp", final=final, facts=facts, config={"scheme": scheme})
+    ledger = pd.read_parquet(out / "ledger.parquet")
+    first = ledger.drop_duplicates("round")
+    ways = [("moments", "", "", "")]
+    ways += [("bayesian", estimator, "remove_sum", "both_left") for estimator in ESTIMATORS]
+    for one, (dp, bdp) in counted.items():
+        for accountant, composition, distance, term in ways:
+            end = dp if accountant == "moments" else bdp
+            words = {"accountant": accountant, "composition": composition, "distance": distance}
+            words |= {"right_term": term, "sensitivity": counted_at(NOISE / one), "accounting": ""}
+            again = first.assign(**words, epsilon=end * np.sqrt(first["round"] / ROUNDS))
+            ledger = pd.concat([ledger, again.loc[again["round"] % 2 == 0]], ignore_index=True)
+    parquet.save(ledger, out / "ledger.parquet")
+    return out
+
+
+def frame_of(folder: Path, *runs: Path) -> pd.DataFrame:
+    return load(collect(runs, folder / "runs.parquet"))
+
+
+def table_of(frame: pd.DataFrame, **changed: object) -> render.Table:
+    names = [run for run in frame["run"].unique() if run.startswith("run_")]
+    return readings_table(frame, ReadingsTable.model_validate(DECLARED | {"names": names} | changed), "table")
+
+
+def value(table: render.Table, sigma: float, column: str, quantity: str) -> float:
+    lines = table.tidy.set_index(["noise_multiplier", "column", "quantity"])["value"]
+    return float(lines.loc[(sigma, column, quantity)])
+
+
+@pytest.fixture
+def loose(tmp_path) -> pd.DataFrame:
+    """Return a run with σ = 1 and C = 3 whose updates, of norm up to 0.9, were never cut."""
+    return frame_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (30, 4), 2.0: (16, 4), 3.0: (8, 4)}))
+
+
+def test_a_line_a_sigma_of_a_run_that_clips_nothing(loose):
+    shown = render.flat(table_of(loose).display).to_dict("records")
+    assert [line["Run"] for line in shown[:2]] == ["published", "run_a (nearest)"]
+    assert sorted(line["σ"] for line in shown[1:]) == ["(2)", "(3)", "1"]
+    assert sorted(line["C"] for line in shown[1:]) == ["(1)", "(1.5)", "3"]
+
+
+def test_each_column_is_read_at_the_last_evaluated_round_within_its_own_budget(loose):
+    table = table_of(loose)
+    # ε = end · √(round/20): DP is within 8 until round 20 · (8/end)², BDP within 2 of 4 until round 5.
+    for sigma, last in ((1.0, None), (2.0, 4), (3.0, 20)):
+        if last:
+            assert value(table, sigma, "DP", "round") == last
+            assert value(table, sigma, "DP", "accuracy") == pytest.approx(0.8 * last / 20)
+        assert value(table, sigma, "BDP", "round") == 4
+    assert np.isnan(value(table, 1.0, "DP", "accuracy")) and np.isnan(value(table, 1.0, "BDP", "distance"))
+
+
+def test_the_distance_is_computed_from_the_columns_of_the_table(loose):
+    table = table_of(loose)
+    for sigma in (2.0, 3.0):
+        dp, bdp = (100 * value(table, sigma, name, "accuracy") for name in ("DP", "BDP"))
+        compared = value(table, sigma, "BDP", "epsilon_compared")
+        wanted = ((dp - 40) / 1.5) ** 2 + ((bdp - 50) / 1.5) ** 2 + (np.log(compared / 2) / np.log(1.5)) ** 2
+        assert value(table, sigma, "BDP", "distance") == pytest.approx(np.sqrt(wanted))
+
+
+@pytest.mark.parametrize(
+    "final, bdp, round",
+    [
+        (0.8, 4.0, 14),  # 16 % within the budget, at round 4; 50 % are reached at 12.5, first evaluated at 14
+        (0.8, 2.0, 20),  # the budget is never exceeded: reached at the last round
+        (0.9, 2.4, 12),  # 54 % at round 12, the last within the budget: though 50 were reached there
+        (0.3, 4.0, 20),  # never reached: the last round
+        (0.8, 40.0, 14),  # no round within the budget: all are later
+    ],
+)
+def test_the_epsilon_that_is_compared_is_the_budgets_or_that_of_the_first_round_that_is_as_accurate(
+    tmp_path, final, bdp, round
+):
+    frame = frame_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (8, bdp)}, final=final))
+    table = table_of(frame, multipliers=[3.0])
+    assert value(table, 3.0, "BDP", "epsilon_compared") == pytest.approx(bdp * np.sqrt(round / 20))
+
+
+def test_what_is_published_to_the_digit_is_at_no_distance(tmp_path):
+    frame = frame_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
+    table = table_of(frame, multipliers=[3.0], bdp={"accuracy": 0.8, "epsilon": 2})
+    assert value(table, 3.0, "BDP", "distance") == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("changed, distance", [({"points": 3.0}, 8 / 3), ({"points": 1.0}, 8)])
+def test_a_point_of_accuracy_counts_as_much_as_is_declared(tmp_path, changed, distance):
+    frame = frame_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
+    found = table_of(frame, multipliers=[3.0], bdp={"accuracy": 0.72, "epsilon": 2}, **changed)
+    assert value(found, 3.0, "BDP", "distance") == pytest.approx(distance)
+
+
+def test_with_a_baseline_accuracies_are_as_far_below_it_as_the_published_ones(tmp_path):
+    baseline = write_run(tmp_path, "none", 0, scheme="none", final=0.9)
+    frame = frame_of(tmp_path, baseline, write(tmp_path, "run_a", 3.0, {3.0: (8, 2)}))
+    changed = {"baseline": {"run": "none", "accuracy": 0.7}}
+    declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a"]} | changed)
+    assert targets(frame, declared) == pytest.approx((0.6, 0.7))
+    (line,) = [note for note in table_of(frame, **changed).notes if note.startswith("d =")]
+    assert "less 60.0 and 70.0 %" in line and "below our baseline" in line
+
+
+def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has_no_numbers(tmp_path):
+    """σ = 3 has C = 1, and an update has norm 1.2."""
+    run = write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}, norm_max=1.2)
+    table = table_of(frame_of(tmp_path, run))
+    (line,) = table.tidy.loc[table.tidy["noise_multiplier"] == 3.0].to_dict("records")
+    assert line["status"] == "clipped: an update of norm 1.2 in round 1 is longer than C = 1"
+    assert np.isnan(line["value"])
+    shown = render.flat(table.display).to_dict("records")[-1]
+    assert shown["Run"] == "run_a (clipped: train it)" and shown["BDP, ε ≤ 2 d"] == ""
+    assert any(note.startswith("Clipped, 1") for note in table.notes)
+
+
+def test_a_sigma_that_has_a_run_of_its_own_is_read_from_that_run(tmp_path):
+    loose = write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}, norm_max=1.2)
+    own = write(tmp_path, "run_b", 3.0, {3.0: (5, 4)}, share_clipped=0.4, norm_max=1.2)
+    table = table_of(frame_of(tmp_path, loose, own))
+    lines = table.tidy.drop_duplicates("noise_multiplier").set_index("noise_multiplier")
+    assert lines["run"].to_dict() == {1.0: "run_a", 2.0: "run_a", 3.0: "run_b"}
+    assert lines["trained"].to_dict() == {1.0: "by itself", 2.0: "counted again", 3.0: "by itself"}
+
+
+def test_runs_of_another_noise_or_setting_stand_for_nobody_else(tmp_path):
+    first = write(tmp_path, "run_a", 1.0, {1.0: (7, 4)}, norm_max=5.0)
+    other = write(
+        tmp_path, "run_b", 3.0, {3.0: (5, 4)}, final=0.7, norm_max=1.2
+    )  # a config's rate is its final accuracy
+    declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a", "run_b"]})
+    found = readings(frame_of(tmp_path, first, other), declared)
+    assert [(one.run, one.noise_multiplier, bool(one.clipped)) for one in found] == [
+        ("run_a", 1.0, False),
+        ("run_a", 2.0, True),
+        ("run_a", 3.0, True),
+        ("run_b", 1.0, True),
+        ("run_b", 2.0, True),
+        ("run_b", 3.0, False),
+    ]
+
+
+def test_the_least_distance_comes_first_and_is_the_nearest(tmp_path):
+    runs = [write(tmp_path, f"run_{n}", 3.0, {3.0: (8, 2)}, final=f) for n, f in (("a", 0.9), ("b", 0.5))]
+    frame = frame_of(tmp_path, *runs)
+    table = table_of(frame, multipliers=[3.0])
+    assert table.tidy["run"].iloc[0] == "run_b"
+    nearest = table.tidy.loc[table.tidy["status"] == "nearest", "run"]
+    assert set(nearest) == {"run_b"} and "run_b (nearest)" in set(table.display.iloc[:, 0])
+
+
+def test_a_run_that_diverged_is_never_the_nearest(tmp_path):
+    run = write(tmp_path, "run_a", 3.0, {3.0: (8, 2)})
+    frame = frame_of(tmp_path, run).assign(diverged=3)
+    declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a"], "multipliers": [3.0]})
+    (one,) = readings(frame, declared)
+    assert outcome(frame, declared, one, targets(frame, declared)).distance.isna().all()
+    assert "nearest" not in set(table_of(frame, multipliers=[3.0]).tidy["status"])
+
+
+def test_a_table_of_readings_of_nothing_that_was_run_says_so(loose):
+    table = table_of(loose, names=["run_z"])
+    assert render.flat(table.display)["Run"].tolist() == ["published"]
+    assert "Not run in this preset: run_z." in table.notes
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"multipliers": []}, "multipliers"),
+        ({"ratio": 1.0}, "ratio: found 1.0, allowed: above 1"),
+        ({"points": 0}, "points: found 0, allowed: at least"),
+        ({"dp": {"accuracy": 0.5}}, "dp.epsilon: is required"),
+    ],
+)
+def test_a_table_of_readings_that_makes_no_sense_is_refused(changed, words):
+    with pytest.raises(BadInput, match=words):
+        parse(ReadingsTable.model_validate, DECLARED | changed, "paper.yaml")
