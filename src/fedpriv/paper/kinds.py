@@ -2,7 +2,7 @@
 
 from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.figures import AttackerFigure, DivergenceFigure, FigureSpec, RoundsFigure, SweepFigure
-from fedpriv.paper.readings import ReadingsFigure, ReadingsTable
+from fedpriv.paper.readings import PairsFigure, ReadingsTable
 from fedpriv.paper.tables import RunsTable, SpendsTable
 
 TABLES: dict[str, type[TableSpec]] = {
@@ -16,5 +16,5 @@ FIGURES: dict[str, type[FigureSpec]] = {
     "attacker": AttackerFigure,
     "divergence": DivergenceFigure,
     "sweep": SweepFigure,
-    "readings": ReadingsFigure,
+    "pairs": PairsFigure,
 }

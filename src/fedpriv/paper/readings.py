@@ -42,10 +42,10 @@ class ReadingsTable(TableSpec):
             yield self.baseline.run
 
 
-class ReadingsFigure(FigureSpec):
+class PairsFigure(FigureSpec):
     """Accuracy against σ, two points a reading, and what is published; a panel a table of readings."""
 
-    kind: Literal["readings"] = "readings"
+    kind: Literal["pairs"] = "pairs"
     of: Annotated[  # the title of a panel -> the name of a table of readings
         dict[str, ReadingsTable],
         WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
@@ -81,7 +81,7 @@ def with_tables(figures: Any, tables: Mapping[str, TableSpec]) -> Any:
 
     def whole(name: str, figure: Any) -> Any:
         of = figure.get("of") if isinstance(figure, Mapping) else None
-        if not isinstance(of, Mapping) or figure.get("kind") != "readings":
+        if not isinstance(of, Mapping) or figure.get("kind") != "pairs":
             return figure
         for one in of.values():
             if isinstance(one, str) and one not in there:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.recount import clipped, counted_at
+from fedpriv.errors import BadInput
 from fedpriv.paper.readings import ReadingsTable
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import interval
@@ -36,7 +37,7 @@ class Counting(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A run and the σ that it is counted at; with a reason why not, where its C would have cut an update."""
+    """A run and the σ that it is counted at, or why it is not."""
 
     run: str
     noise_multiplier: float
@@ -44,7 +45,7 @@ class Reading(NamedTuple):
     denominator: str
     everybody: bool  # whether all clients take part in every round
     own: bool  # whether the run was trained with this σ
-    clipped: str
+    refused: str  # clipped, or not counted, and why; empty: it is counted
 
     @property
     def moments(self) -> Counting:
@@ -75,6 +76,9 @@ def readings(frame: pd.DataFrame, declared: ReadingsTable) -> list[Reading]:
     for run in declared.names:
         if present(frame, run):
             config = config_of(frame, run)
+            if not {"noise_multiplier", "clip_l2"} <= set(config["scheme"]):
+                found = config["scheme"].get("name", "another")
+                raise BadInput(f"readings: {run}: found scheme {found}, allowed: client_dp, with its σ and C")
             sigma, clip = (config["scheme"].pop(key) for key in ("noise_multiplier", "clip_l2"))
             family = json.dumps([config, f"{sigma * clip:.6g}"], sort_keys=True)
             families.setdefault(family, {})[sigma] = run
@@ -89,15 +93,18 @@ def of_family(
     for sigma in sorted({*multipliers, *runs}):
         run = runs.get(sigma, loosest)
         trace = frame.loc[frame["run"] == run].drop_duplicates(["seed", "round"])
-        reasons = (clipped(one, sigma) for _, one in trace.groupby("seed"))
+        bound = float(trace["noise_std"].iloc[0]) / sigma
+        reasons = [f"clipped: {why}" for _, one in trace.groupby("seed") if (why := clipped(one, sigma))]
+        if counted_at(bound) not in set(frame.loc[frame["run"] == run, "sensitivity"]):
+            reasons.append(f"not counted: account.recount of the run has no {sigma:g}")
         yield Reading(
             run,
             sigma,
-            float(trace["noise_std"].iloc[0]) / sigma,
+            bound,
             str(trace["denominator"].iloc[0]),
             bool((trace["sampling_rate"] == 1).all()),
             sigma in runs,
-            next(filter(None, reasons), ""),
+            next(iter(reasons), ""),
         )
 
 

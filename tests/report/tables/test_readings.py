@@ -169,7 +169,7 @@ def test_runs_of_another_noise_or_setting_stand_for_nobody_else(tmp_path):
     )  # a config's rate is its final accuracy
     declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a", "run_b"]})
     found = readings(frame_of(tmp_path, first, other), declared)
-    assert [(one.run, one.noise_multiplier, bool(one.clipped)) for one in found] == [
+    assert [(one.run, one.noise_multiplier, bool(one.refused)) for one in found] == [
         ("run_a", 1.0, False),
         ("run_a", 2.0, True),
         ("run_a", 3.0, True),
@@ -215,3 +215,15 @@ def test_a_table_of_readings_of_nothing_that_was_run_says_so(loose):
 def test_a_table_of_readings_that_makes_no_sense_is_refused(changed, words):
     with pytest.raises(BadInput, match=words):
         parse(ReadingsTable.model_validate, DECLARED | changed, "paper.yaml")
+
+
+def test_a_run_whose_scheme_has_no_sigma_is_bad_input(tmp_path):
+    frame = frame_of(tmp_path, write_run(tmp_path, "run_a", 0, scheme="none"))
+    with pytest.raises(BadInput, match=r"readings: run_a: found scheme .*, allowed: client_dp"):
+        table_of(frame)
+
+
+def test_a_sigma_that_the_run_was_not_counted_at_has_no_numbers_and_the_key_that_lacks_it(tmp_path):
+    frame = frame_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}))
+    lines = table_of(frame).tidy.set_index("noise_multiplier")
+    assert lines.loc[3.0, "status"] == "not counted: account.recount of the run has no 3"

@@ -13,7 +13,7 @@ from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.report.collect import load
-from fedpriv.report.figures import attacker, divergence, readings, rounds, sweep
+from fedpriv.report.figures import attacker, divergence, pairs, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.notes import stand_ins
 from fedpriv.report.reading import present
@@ -25,7 +25,7 @@ KINDS = {
     "attacker": attacker,
     "divergence": divergence,
     "sweep": sweep,
-    "readings": readings,
+    "pairs": pairs,
 }
 STYLE = "fedpriv.report.figures.style"
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both

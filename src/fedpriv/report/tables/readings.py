@@ -29,6 +29,7 @@ ENDS = {
     "product, plain mean, 30 clients": "ε, plain mean, 30 clients",
 }
 ACCURACY = "accuracy (%)"
+REFUSED = {"clipped": "clipped: train it", "not counted": "not counted"}
 
 
 def readings_table(frame: pd.DataFrame, declared: ReadingsTable, name: str) -> Table:
@@ -69,8 +70,8 @@ def numbers_of(
         "noise_multiplier": one.noise_multiplier,
         "clip_l2": one.clip_l2,
     }
-    if one.clipped:
-        return [key | {"status": f"clipped: {one.clipped}"}]
+    if one.refused:
+        return [key | {"status": one.refused}]
     own = of_run(frame, one)
     over_median = one.clip_l2 / fact(own, one.run, "norm_median")
     found = [number(("", "C / median"), "over_median", over_median, numbers.rounded)]
@@ -144,8 +145,8 @@ def settings_of(frame: pd.DataFrame, declared: ReadingsTable, one: Reading) -> d
 
 def called(one: Reading, nearest: bool) -> str:
     """Return what a line is called."""
-    said = ["clipped: train it"] if one.clipped else ["nearest"] if nearest else []
-    return f"{one.run} ({said[0]})" if said else one.run
+    said = REFUSED[one.refused.partition(":")[0]] if one.refused else "nearest" if nearest else ""
+    return f"{one.run} ({said})" if said else one.run
 
 
 def sigma_and_clip(one: Reading) -> dict[tuple[str, str], str]:
@@ -188,14 +189,14 @@ def how_read(declared: ReadingsTable, wanted: tuple[float, float]) -> Iterator[s
 
 def how_many(order: Sequence[Reading]) -> Iterator[str]:
     """Yield the note that says which readings were trained."""
-    valid = [one for one in order if not one.clipped]
+    valid = [one for one in order if not one.refused]
     again = sum(not one.own for one in valid)
     yield (
         f"{len(valid)} readings of {len({one.run for one in valid})} runs. In brackets, {again}: the σ and C "
         "of a run that was trained with another σ at the same noise σC, and that would have clipped no "
         "update at this C either: it would have been the same run."
     )
-    if gone := len(order) - len(valid):
+    if gone := sum(one.refused.startswith("clipped") for one in order):
         yield (
             f"Clipped, {gone}: at this C some update of the run with the loosest C would have been cut. That "
             "is another run, which was not trained; there is nothing to count."

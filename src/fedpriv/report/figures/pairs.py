@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from fedpriv.paper.figures import Part
-from fedpriv.paper.readings import ReadingsFigure
+from fedpriv.paper.readings import PairsFigure
 from fedpriv.report.figures.rounds import across
 from fedpriv.report.numbers import interval
 from fedpriv.report.readings import Outcome, Reading, of_run, outcome, readings, targets
@@ -18,14 +18,14 @@ from fedpriv.report.readings import Outcome, Reading, of_run, outcome, readings,
 SIDE, SPREAD = 0.1, 0.07  # how far DP and BDP of a σ stand from it, and their points from each other, at most
 
 
-def draw(axes: Axes, frame: pd.DataFrame, declared: ReadingsFigure, part: Part) -> None:
+def draw(axes: Axes, frame: pd.DataFrame, declared: PairsFigure, part: Part) -> None:
     """Draw the points of a panel; those of the nearest reading are joined."""
     table = declared.of[part.title]
     wanted = targets(frame, table)
     found = {
         one: outcome(of_run(frame, one), table, one, wanted)
         for one in readings(frame, table)
-        if not one.clipped
+        if not one.refused
     }
     if not found:
         return
@@ -68,7 +68,7 @@ def places(chosen: Sequence[Reading], side: float) -> list[float]:
     return found
 
 
-def caption(declared: ReadingsFigure) -> str:
+def caption(declared: PairsFigure) -> str:
     """Return what the points mean."""
     return (
         "Points: a reading each, at the σ that it is counted at; its accuracy at the last evaluated round "
