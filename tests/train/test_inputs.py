@@ -10,7 +10,7 @@ from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import check_dataset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
-from fedpriv.data.arrays import Arrays
+from fedpriv.data.arrays import Arrays, hold_out
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
 from fedpriv.models.resnet50_head import Resnet50Head
@@ -56,6 +56,30 @@ def test_no_image_has_copies_at_two_clients(law, copies, seed):
     for client, images in enumerate(held):
         rows = dealt.client(client)
         assert len(rows) == len(set(rows)) == copies * len(images)
+
+
+@pytest.mark.parametrize("validation", [0, 20])
+def test_copies_dealt_one_by_one_are_at_many_clients_each_at_one_and_none_is_tested_on(validation):
+    copies = 4
+    found = copied(copies)._replace(
+        x_train=np.arange(IMAGES * copies, dtype=np.float16)[:, None].repeat(3, axis=1)
+    )
+    if validation:
+        found = hold_out(found, validation, np.random.default_rng(0))
+    deal = run(partition={"law": "iid", "clients": 5, "examples": 24, "deal": "copies"})
+    dealt = inputs.partition_for(deal, found, 0)
+    assert len(np.unique(dealt.indices)) == 5 * 24 and set(np.diff(dealt.offsets)) == {24}
+    images = [set(found.group[dealt.client(client)]) for client in range(5)]
+    assert sum(map(len, images)) > len(set().union(*images))
+    if validation:
+        trained = set(found.x_train[dealt.indices, 0].astype(int) // copies)
+        assert trained.isdisjoint(found.x_test[:, 0].astype(int) // copies)
+
+
+def test_how_copies_are_dealt_is_another_partition_and_what_is_usual_is_not_written_down():
+    usual, copies = ({"law": "iid", "clients": 5} | deal for deal in ({"deal": "images"}, {"deal": "copies"}))
+    assert run(partition=usual).training() == run(partition={"law": "iid", "clients": 5}).training()
+    assert partition_id(run(partition=usual)) != partition_id(run(partition=copies))
 
 
 def test_with_repetition_a_client_still_holds_whole_images():
