@@ -19,7 +19,19 @@ from typing import Any
 
 from workload import WORKLOADS, Workload
 
-NAMES = ("plain", "flower", "pfl", "pfl_two", "fedlab", "ours", "stacked")
+NAMES = (
+    "plain",
+    "flower",
+    "pfl",
+    "pfl_two",
+    "fedlab",
+    "opacus",
+    "opacus_ghost",
+    "two_pass",
+    "ours",
+    "stacked",
+    "checkout",
+)
 
 
 def arguments() -> argparse.Namespace:

@@ -21,7 +21,7 @@ import pandas as pd
 from child import ask
 from contenders import ours
 from laps import peak_mib
-from workload import BNN, CLIENTS, SEED, W1, Workload
+from workload import BNN, SEED, W1, W4, Workload
 
 from fedpriv import partition
 from fedpriv.config.run import Run
@@ -53,6 +53,8 @@ SIZES = {
     "population 100": Size(W1, 100, 30),
     "population 1,000": Size(W1, 1_000, 30),
     "population 10,000": Size(W1, 10_000, 30),
+    "paper's round": Size(W4, 1_000, 100),
+    "paper's round, 10,000 clients": Size(W4, 10_000, 300),
     "binary network": Size(BNN, 100, 100, rounds=3),
 }
 
@@ -60,9 +62,9 @@ SIZES = {
 def declared(size: Size) -> Run:
     """Return a workload at another size; beyond 100 clients MNIST is repeated."""
     run = ours.declared(size.workload, size.rounds).training()
-    run["partition"] |= {"clients": size.population, "repeat": size.population > CLIENTS}
+    run["partition"] |= {"clients": size.population, "repeat": size.population > W1.clients}
     run["cohort"]["size"] = size.cohort
-    if size.workload.binary:
+    if size.workload.model == "bnn":
         run["local"] |= {"persistent": True, "mixing": 0.5}
     return Run.model_validate(run)
 

