@@ -53,11 +53,12 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
         )
         trace = pd.read_parquet(folder / "out/trace.parquet").iloc[:-1]
     timed = trace.iloc[workload.warm_up :]
+    norms = trace[["norm_min", "norm_max"]].clip(upper=trace["clip_l2"], axis=0)  # they are before clipping
     return {
         "seconds": float(timed["seconds"].sum()),
         "clients": sorted(trace["cohort_size"].unique().tolist()),
         "examples": [workload.expected],  # as configured
-        "norms": [float(trace["norm_min"].min()), float(trace["norm_max"].max())],
+        "norms": [float(norms.to_numpy().min()), float(norms.to_numpy().max())],
         # At the end of the warm-up nobody asks.
         "accuracies": [float("nan"), *timed["test_accuracy"].dropna()],
         "moved": 1.0,  # nobody can see
