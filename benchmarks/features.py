@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ TRAIN, TEST = 3162, 500  # photographs of APTOS 2019
 
 
 @contextmanager
-def data_for(workload: Workload, path: Path) -> Iterator[Path]:
+def data_for(workload: Workload, path: Path) -> Generator[Path]:
     """Yield the file of a workload's data: `path`, or while it lasts one with made-up features."""
     if path.is_file() or workload.model != "head":
         yield path

@@ -23,7 +23,6 @@ from contenders import ours
 from laps import peak_mib
 from workload import BNN, SEED, W1, W4, Workload
 
-from fedpriv import partition
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.local.engine import LocalEngine
@@ -71,7 +70,8 @@ def declared(size: Size) -> Run:
 
 def one(data_path: Path, partition_path: Path, name: str) -> dict[str, Any]:
     """Run a size in this process and return what it took."""
-    run, data, clients = declared(SIZES[name]), arrays.load(data_path), partition.load(partition_path)
+    run, data = declared(SIZES[name]), arrays.load(data_path)
+    clients = inputs.load_partition(run, data, SEED, partition_path)
     task, streams = ours.task_of(run, data), Streams(SEED, "memory")
     state = ours.initial_state(run, task, streams, clients.clients)
     with LocalEngine(task, ours.speed("float32")) as engine:

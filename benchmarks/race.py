@@ -86,8 +86,9 @@ def other_work(record: Mapping[str, Any]) -> str:
         wrong.append(f"updates of norm {least} to {largest}, not within {low} to {high}")
     if not record["moved"] > 0:
         wrong.append(f"a model that moved by {record['moved']}")
-    if len(record["accuracies"]) != 1 + record["rounds"] // EVALUATE_EVERY:
-        wrong.append(f"{len(record['accuracies'])} evaluations")
+    accuracies = record["accuracies"]  # None: of rounds without evaluation
+    if accuracies is not None and len(accuracies) != 1 + record["rounds"] // EVALUATE_EVERY:
+        wrong.append(f"{len(accuracies)} evaluations")
     return "; ".join(wrong)
 
 

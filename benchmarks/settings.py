@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workload import EVALUATE_EVERY, Workload
+from workload import Workload
 
 GAMMA = 0.1  # of the randomised response on the bits of a binary network
 CHUNKS = {"float32": 100, "bfloat16": 200}  # examples in one pass; a bfloat16 takes half the cache
@@ -40,7 +40,7 @@ def local(workload: Workload) -> dict[str, Any]:
 
 
 def run(workload: Workload, rounds: int) -> dict[str, Any]:
-    """Return what a run's config says: everything that another contender is told, too."""
+    """Return what a run's config says, as other contenders are told it; only its last round is evaluated."""
     images = {"photos": {"copies": workload.copies}} if workload.model == "head" else {}
     dealt = {"law": "iid", "clients": workload.clients, "examples": workload.each}
     return images | {
@@ -52,6 +52,6 @@ def run(workload: Workload, rounds: int) -> dict[str, Any]:
         "local": local(workload),
         "server": {"learning_rate": workload.rate},
         "rounds": rounds,
-        "evaluate_every": EVALUATE_EVERY,
+        "evaluate_every": rounds,
         "probe": {"clients": 0 if workload.poisson else workload.distances, "panel": 0},
     }

@@ -88,7 +88,7 @@ def markdown(table: pd.DataFrame) -> str:
                 for line in table.itertuples()
             ],
             "examples/s": column("examples_per_second", "{:,.0f}"),
-            "GFLOP/s": column("gflop_per_second", "{:.0f}"),
+            "GFLOP/s": column("gflop_per_second", "{:.3g}"),
             "of the yardstick": column("share_of_convolution", "{:.0%}"),
             "peak MiB": column("peak_mib", "{:,.0f}"),
             "against the fastest other": column("against_fastest_other", "{:.2f}x"),

@@ -53,7 +53,8 @@ class Head(nn.Linear):
     """The linear head of a workload on features."""
 
     def __init__(self, workload: Workload) -> None:
-        super().__init__(*workload.widths, workload.classes)
+        (reads,) = workload.widths
+        super().__init__(reads, workload.classes)
 
 
 def module(workload: Workload) -> nn.Module:

@@ -30,7 +30,7 @@ def hooked(model: torch.nn.Module, workload: Workload) -> tuple[Any, Any]:
 @cache
 def ghostly(model: torch.nn.Module, workload: Workload) -> tuple[Any, Any, Any]:
     """Return the model with the hooks of ghost clipping, its optimiser and its loss; made once."""
-    bound = workload.example_clip
+    bound: Any = workload.example_clip
     module = GradSampleModuleFastGradientClipping(model, loss_reduction="sum", max_grad_norm=bound)
     optimizer = DPOptimizerFastGradientClipping(**settings(model, workload))
     criterion = torch.nn.CrossEntropyLoss(reduction="sum")
@@ -73,7 +73,8 @@ def by_ghosts(
 
 
 def summed(model: torch.nn.Module, workload: Workload) -> torch.Tensor:
-    parts = [parameter.summed_grad.flatten() for parameter in model.parameters()]
+    parameters: list[Any] = list(model.parameters())
+    parts = [parameter.summed_grad.flatten() for parameter in parameters]
     return -torch.cat(parts).detach() / workload.batch
 
 
