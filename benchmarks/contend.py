@@ -54,12 +54,12 @@ def race(asked: argparse.Namespace, workload: Workload, contender: Any) -> dict[
     own = peak_mib()
     return (
         laps.report()
-        | facts
         | {
             "peak_mib": own + facts.get("actors_peak_mib", 0.0),
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
         }
+        | facts
     )
 
 
