@@ -107,7 +107,7 @@ def notes(
     rates = {name: median(one[name] for one in machine.values()) for name in ("float32", "bfloat16")}
     torches = {f"torch {one['torch']}" for one in records}
     libraries = sorted(torches | {one["library"] for one in records if "library" in one})
-    native = any(one.get("native") for one in records)
+    engines = sorted({one["engine"] for one in records if "engine" in one})
     steps = f"{workload.steps} step{'s' if workload.steps > 1 else ''} of {workload.optimizer}"
     lines = [
         f"{processor()}, {len(os.sched_getaffinity(0))} cores; {', '.join(libraries)}",
@@ -120,9 +120,11 @@ def notes(
         "memory of several processes (Flower, pfl-research in two) is the sum of their peaks, without Ray's",
         f"largest one-minute load at the end of a contender: {max(one['load'] for one in records):.1f}",
     ]
-    if not native and any(one["ours"] for one in records):
-        lines.append("the native kernels were not available: all rows of fedpriv ran without them")
-    return lines + [f"left out: {label}: {reason}" for label, reason in left_out.items()]
+    return (
+        lines
+        + [f"engine of fedpriv: {engine}" for engine in engines]
+        + [f"left out: {label}: {reason}" for label, reason in left_out.items()]
+    )
 
 
 class Raced(NamedTuple):

@@ -64,5 +64,4 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
         "accuracies": None,
         "moved": 1.0,  # nobody can see
         "peak_mib": float(trace["peak_mib"].max()),
-        "native": True,
     }

@@ -16,7 +16,6 @@ from fedpriv.data import arrays
 from fedpriv.local.client import Client, Task
 from fedpriv.local.engine import Backend, LocalEngine
 from fedpriv.local.work import Speed
-from fedpriv.models.native import available
 from fedpriv.partition import Partition
 from fedpriv.streams import Streams
 from fedpriv.train import inputs
@@ -51,6 +50,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     state = initial_state(run, task, streams, workload.clients)
     start = state.flat
     with LocalEngine(task, speed(dtype)) as engine:
+        name = engine.name
         for _ in range(laps.total):
             row = run_round(probed if laps.warming else run, clients, engine, streams, state, laps.total)
             for examples in worked_through(run, clients, streams, state.round):
@@ -59,7 +59,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
                 for norm in clipped(row, state):
                     laps.norm(norm)
             laps.after_round(lambda: evaluate(engine, state.flat, *test)[0])
-    return {"moved": float((state.flat - start).norm()), "native": available()}
+    return {"moved": float((state.flat - start).norm()), "engine": name}
 
 
 def worked_through(run: Run, clients: Partition, streams: Streams, round: int) -> list[int]:

@@ -268,7 +268,7 @@ def doctor(
     """Look at this machine: what works, what to do about the rest; exit code 1 if nothing can work."""
     from fedpriv.doctor import diagnose
 
-    findings = diagnose(resources, timed=time)
+    findings = diagnose(resources, time)
     width = max(len(finding.name) for finding in findings)
     text = [f"{finding.name:<{width}}  {finding.state:<7}  {finding.text}" for finding in findings]
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}

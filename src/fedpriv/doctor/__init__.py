@@ -8,7 +8,7 @@ from fedpriv.doctor import datasets, disk, hardware, kaggle, mirrors, slurm, sof
 from fedpriv.doctor.finding import Finding
 
 
-def diagnose(resources: Path, results: Path = Path("results"), timed: Path | None = None) -> list[Finding]:
+def diagnose(resources: Path, timed: Path | None = None, results: Path = Path("results")) -> list[Finding]:
     """Return what a run depends on and how it stands; the folders are where data and results lie.
 
     `timed` is a preset, or a folder of presets: how long each trains here is measured, about a second for
