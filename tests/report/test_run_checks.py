@@ -129,6 +129,13 @@ def test_growth_compares_what_was_spent_after_the_first_round(frame):
     assert exactly.margins == pytest.approx([0, 0])
 
 
+def test_a_delta_is_that_of_the_ledger_and_may_be_held_against_a_number(frame):
+    check = {"that": {"delta": "moments C", "of": "run"}, "at_most": "limit"}
+    for limit, margin in ((1e-2, 9e-3), (1e-4, -9e-4)):
+        found = outcome_of(frame, check, run="client", limit=limit)
+        assert found.margins == pytest.approx([margin] * 2) and found.measured == "10⁻³"
+
+
 def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(frame):
     fast, slow = ({"growth": "parallel moments C", "of": name} for name in ("fast", "slow"))
     outcome = outcome_of(frame, {"that": fast, "at_least": slow}, fast="larger", slow="joint")

@@ -145,8 +145,10 @@ def _check_cohorts(trace: pd.DataFrame) -> None:
 def _check_noise(trace: pd.DataFrame, std: str, multiplier: str, clip: str) -> None:
     """Raise BadInput unless the column `std` is `multiplier` × `clip`."""
     found, factor, bound = (trace[name].to_numpy(dtype=np.float64) for name in (std, multiplier, clip))
-    with np.errstate(over="ignore", invalid="ignore"):  # 0 × ∞, where there is neither noise nor a bound
+    with np.errstate(over="ignore", invalid="ignore"):
         product = np.where(factor > 0, factor * bound, 0.0)
+    # Any noise is nothing beside what no bound holds, and 0 × ∞ is any number.
+    product = np.where((factor == 0) & np.isinf(bound), found, product)
     if not np.allclose(found, product, rtol=1e-6, atol=0):
         raise BadInput(f"trace: {std}: found another value than {multiplier} × {clip}, allowed: that product")
 

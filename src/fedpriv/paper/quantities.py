@@ -124,6 +124,14 @@ class Epsilon(Quantity):
     of: PrivateName = RUN  # by default the one private run
 
 
+class DeltaOf(Quantity):
+    """The δ at which an ε is counted."""
+
+    words = "δ of ε ({0.delta}){0.whose}"
+    delta: SpendInWords
+    of: PrivateName = RUN  # by default the one private run
+
+
 class Growth(Quantity):
     """By how much an ε grows from the first round to the last."""
 
@@ -164,6 +172,7 @@ QUANTITIES: dict[str, type[Quantity]] = {
     "share": Share,
     "rise": Rise,
     "epsilon": Epsilon,
+    "delta": DeltaOf,
     "growth": Growth,
     "times_smaller": TimesSmaller,
     "rounds": Rounds,

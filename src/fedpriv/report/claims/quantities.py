@@ -21,6 +21,7 @@ from fedpriv.report.reading import (
     growth,
     numbers_sent,
     reading,
+    spent,
     within,
 )
 
@@ -80,6 +81,11 @@ def epsilon(frame: pd.DataFrame, cells: Cells, quantity: declared.Epsilon) -> Re
     return Read(found, words.epsilon(found))
 
 
+def delta(frame: pd.DataFrame, cells: Cells, quantity: declared.DeltaOf) -> Read:
+    found = spent(frame, cells[quantity.of].run, quantity.delta).groupby("seed")["delta"].first()
+    return Read(found, words.delta(float(found.iloc[0])))
+
+
 def grown(frame: pd.DataFrame, cells: Cells, quantity: declared.Growth) -> Read:
     found = growth(frame, cells[quantity.of].run, quantity.growth).iloc[-1]
     return Read(found, words.epsilon(found))
@@ -116,6 +122,7 @@ READ: dict[str, Callable[[pd.DataFrame, Cells, Any], Read]] = {
     "published": published,
     "accuracy_within": accuracy_within,
     "epsilon": epsilon,
+    "delta": delta,
     "growth": grown,
     "times_smaller": times_smaller,
     "rounds": rounds,

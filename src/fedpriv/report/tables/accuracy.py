@@ -58,8 +58,10 @@ def headings(declared: AccuracyTable) -> dict[tuple[str, ...], tuple[str, str]]:
     for level, delta in deltas(declared).items():
         whose = level.capitalize() or "Privacy"
         heading = f"{whose} ε at δ = {numbers.delta(delta)}" if delta else f"{whose} (ε, δ)"
-        found |= {("epsilon", name, level): (heading, column.label) for name, column in columns}
-    rounds = {("round", name, ""): column for name, column in columns if column.by_unit()}
+        counted = {name: column.label for name, column in columns if level in column.by_unit()}
+        found |= {("epsilon", name, level): (heading, label) for name, label in counted.items()}
+    dated = {name for row in declared.rows for name, one in row.published.items() if one.round}
+    rounds = {("round", name, ""): one for name, one in columns if one.by_unit() or name in dated}
     return found | {key: ("Read at round", column.label) for key, column in rounds.items()}
 
 
@@ -79,7 +81,7 @@ def text(declared: AccuracyTable, number: Number) -> str:
     if number["quantity"] == "accuracy":
         return numbers.percent(found) if measured else f"{100 * found:.{digits(declared)}f}"
     if number["quantity"] == "round":
-        return numbers.rounds(found)
+        return numbers.rounds(found) if measured else f"{found}"
     epsilon = numbers.epsilon(found) if measured else f"{found:g}"
     in_heading = number["delta"] == deltas(declared)[number["level"]]
     return (

@@ -42,6 +42,8 @@ def published(row: Row, cell: Cell) -> Iterator[Number]:
     key = {"source": "published", "clients": row.clients}
     within = [words(budget) for budget in cell.within]
     yield key | shared(within) | {"quantity": "accuracy", "value": cell.published}
+    if cell.published_round:
+        yield key | shared(within) | {"quantity": "round", "value": cell.published_round}
     for budget, meant in zip(cell.within, within, strict=True):
         known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
         yield known | {"quantity": "epsilon", "value": budget.epsilon}
