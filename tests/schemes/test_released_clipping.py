@@ -8,17 +8,28 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go, write_noise
-from support.small import now
 
 from fedpriv.account.ledger import account
 from fedpriv.account.spend import Deltas
 from fedpriv.cli.account import account_run
 from fedpriv.files import parquet
 from fedpriv.mechanisms.clipping import raise_to
+from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.global_dp import Budget, GlobalDP
 from fedpriv.schemes.hooks import Clip, Hooks
+from fedpriv.streams import Streams
 from fedpriv.train.exchange import exchange
 
+NOW = RoundContext(
+    number=1,
+    rounds=6,
+    population=100,
+    expected=1.0,
+    examples=np.full(3, 600),
+    fewest=600,
+    tensors=(40,),
+    streams=Streams(0, "tiny"),
+)
 BUDGET = Budget(epsilon=50.0, delta=1e-3)
 RELEASED = GlobalDP(clip="median", clipping="released", noise_multiplier=2.0, budget=BUDGET)
 
@@ -49,7 +60,7 @@ def test_zeros_stay_and_what_is_not_finite_becomes_zeros():
 
 def test_its_noise_is_scaled_to_s_and_is_no_multiple_of_what_a_client_adds():
     bounded, _ = RELEASED.bound(torch.full((3, 40_000), 0.01))  # of norm 2
-    step, facts = RELEASED.combine(bounded._replace(updates=torch.zeros(3, 40_000)), now(expected=1.0))
+    step, facts = RELEASED.combine(bounded._replace(updates=torch.zeros(3, 40_000)), NOW)
     assert facts["noise_std"] == pytest.approx(4.0) and facts["noise_multiplier"] == 0
     assert float(step.std()) == pytest.approx(4.0, rel=0.02)
 
@@ -59,7 +70,7 @@ def test_behind_a_hook_that_clips_uploads_an_update_is_of_the_larger_of_both_nor
     hooks = Hooks(clip_upload=Clip(bound=0.5))
     scheme = RELEASED.model_copy(update={"clip": s})
     rows = hooks.before_upload(torch.full((3, 40), 1.0))
-    _, bounded, facts = exchange(scheme, hooks, rows, rows, now(), noisy=False)
+    _, bounded, facts = exchange(scheme, hooks, rows, rows, NOW, noisy=False)
     assert (bounded.updates.norm(dim=1) <= l2 * (1 + 1e-6)).all()
     assert facts["clip_l2"] == bounded.l2 == l2
     assert facts["noise_std"] == pytest.approx(2 * s) == pytest.approx(facts["noise_multiplier"] * l2)

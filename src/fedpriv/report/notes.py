@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.trace_check import nothing_bounded
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
 
@@ -172,7 +173,7 @@ def settings(frame: pd.DataFrame) -> Iterator[str]:
 
 def unbounded(frame: pd.DataFrame) -> Iterator[str]:
     """Say in which runs there is noise on a sum of which nothing bounds a client's part."""
-    bare = frame.loc[(frame["noise_std"] > 0) & np.isinf(frame["clip_l2"])]
+    bare = frame.loc[nothing_bounded(frame)]
     if runs := sorted(set(bare["run"])):
         yield (
             f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping as released: small "

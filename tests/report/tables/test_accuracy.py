@@ -1,5 +1,6 @@
 """Tables say what was measured, beside what was published, and what it rests on."""
 
+import numpy as np
 from support.made_runs import write_run
 
 from fedpriv.report import numbers, render

@@ -1,13 +1,10 @@
 """What an accountant counts beside what is done: arithmetic on public numbers, without any run."""
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Any
 
 import pandas as pd
 
 from fedpriv.account import calibrate
-from fedpriv.errors import BadInput
 from fedpriv.paper.cells import titled
 from fedpriv.paper.tables import Account, AccountsTable, Counted
 from fedpriv.report import numbers
@@ -45,35 +42,36 @@ def line_numbers(declared: AccountsTable, line: Counted) -> Iterator[Number]:
     for column, one in (("counted", line.counted), ("done", line.done)):
         key = {"row": line.label, "column": column, "accountant": declared.accountant, "delta": line.delta}
         told = one.model_dump() | {
-            "epsilon": spent(declared, line, one),
-            "rounds": affordable(declared, line, one),
+            "epsilon": spent(declared, line.delta, one, declared.rounds),
+            "rounds": affordable(declared, line.delta, one),
         }
         yield from (key | {"quantity": name, "value": value} for name, value in told.items())
 
 
-def spent(declared: AccountsTable, line: Counted, one: Account) -> float:
-    """Return the ε of the declared rounds."""
-    return of(declared, line, one, calibrate.epsilon)(rounds=declared.rounds * one.releases).epsilon
-
-
-def affordable(declared: AccountsTable, line: Counted, one: Account) -> int:
-    """Return the most rounds within the budget; 0 where one is too many."""
-    count = of(declared, line, one, calibrate.affordable_rounds)
-    try:
-        return count(epsilon=declared.epsilon, at_most=MOST) // one.releases
-    except BadInput:  # one release costs more
-        return 0
-
-
-def of(declared: AccountsTable, line: Counted, one: Account, function: Any) -> Any:
-    """Return a function of `calibrate` for this mechanism."""
-    return partial(
-        function,
-        delta=line.delta,
+def spent(declared: AccountsTable, delta: float, one: Account, rounds: int) -> float:
+    """Return the ε of so many rounds."""
+    return calibrate.epsilon(
         sampling_rate=one.sampling_rate,
         noise_multiplier=one.noise_multiplier,
+        rounds=rounds * one.releases,
+        delta=delta,
+        accountant=declared.accountant,
+    ).epsilon
+
+
+def affordable(declared: AccountsTable, delta: float, one: Account) -> int:
+    """Return the most rounds within the budget; 0 where one is too many."""
+    if spent(declared, delta, one, 1) > declared.epsilon:
+        return 0
+    releases = calibrate.affordable_rounds(
+        epsilon=declared.epsilon,
+        delta=delta,
+        sampling_rate=one.sampling_rate,
+        noise_multiplier=one.noise_multiplier,
+        at_most=MOST,
         accountant=declared.accountant,
     )
+    return releases // one.releases
 
 
 def shown_line(line: Counted, found: list[Number]) -> dict[tuple[str, str], str]:
