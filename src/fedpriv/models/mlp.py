@@ -31,7 +31,7 @@ class Mlp(Model):
         units = (PIXELS, *self.widths, classes)
         return {f"dense{layer}.weight": (units[layer], units[layer - 1]) for layer in range(1, len(units))}
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         first, *rest = params.values()
         x = x.to(first.dtype).flatten(1) @ first.T
         for weight in rest:
