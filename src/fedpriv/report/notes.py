@@ -60,10 +60,14 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 def stand_ins(frame: pd.DataFrame) -> str:
     """Return what a title must add where other data stand in for the paper's."""
-    found = [
-        f"{name} in place of {wanted}" for name, wanted in unique(frame, ("data", "stand_in_for")) if wanted
-    ]
+    found = replaced(frame)
     return f" [{', '.join(found)}]" if found else ""
+
+
+def replaced(frame: pd.DataFrame) -> list[str]:
+    """Return which data stand in for those of the paper."""
+    told = unique(frame, ("data", "stand_in_for"))
+    return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:

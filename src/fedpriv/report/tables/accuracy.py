@@ -14,7 +14,7 @@ from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
 
 KEY = ["table", "row", "column", "source", "quantity"]
-COLUMNS = [*KEY, *STATISTIC, "status", "run", "clients", *SPEND_COLUMNS, *MEANING]
+COLUMNS = [*KEY, *STATISTIC, "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 
