@@ -32,6 +32,10 @@ TENSOR = (
     "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
     "tensor."
 )
+SEARCHED = (
+    "Hyper-parameters were chosen among {} candidates by their accuracy on private data; the search was not "
+    "charged for in any ε here: see docs/accounting.md, tuning is not free."
+)
 # What each word of an accounting means.
 ACCOUNTINGS = {
     "sequential": "an example is drawn with its share of all clients' examples; the costs of clients add up",

@@ -69,7 +69,8 @@ def read(frame: pd.DataFrame, case: Case, quantity: Quantity, cells: Mapping[str
 def margins(check: Check, that: Values, other: Values, plus: float) -> np.ndarray:
     """Return by seed how far `that` is on the claimed side; with `times`, the logarithm of the ratio.
 
-    What is on the one side of `at_least` is as far on the other of `at_most`. An equality is two comparisons: neither number is larger than the other by the margin.
+    What is on the one side of `at_least` is as far on the other of `at_most`. An equality is two comparisons:
+    neither number is larger than the other by the margin.
     """
     that, other = affordable(check.that, that), affordable(check.other, other)
     if check.times is not None:
