@@ -13,7 +13,7 @@ FOLLOW := $(BIN)/python -m fedpriv.cli.follow
 CONFIG := $(if $(AGAIN),--config again=true)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search report reference rerender test slurm-test check docs clean
+.PHONY: help demo laptop binary paper search report reference rerender test explore slurm-test check docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,9 @@ rerender: $(INSTALLED) ## every reference table, figure and verdict again from k
 
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+
+explore: $(INSTALLED) ## the tests with a property, on examples drawn anew
+	HYPOTHESIS_PROFILE=new OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 $$(grep -rl hypothesis tests --include='test_*.py')
 
 slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in GPU; skipped where none can be installed
 	sh tests/workflow/slurm/install.sh

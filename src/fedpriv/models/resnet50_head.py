@@ -30,6 +30,6 @@ class Resnet50Head(Model):
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         return {"head.weight": (classes, WIDTH), "head.bias": (classes,)}
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]
         return x.to(weight.dtype) @ weight.T + params["head.bias"]
