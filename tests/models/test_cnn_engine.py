@@ -17,6 +17,7 @@ from support import cnn_oracle
 from fedpriv.models import native
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.native import cnn
+from fedpriv.models.native.gradients import Gradients
 
 pytestmark = pytest.mark.skipif(not native.available("cnn5"), reason=native.why_not("cnn5"))
 
@@ -33,9 +34,9 @@ def distance(found: torch.Tensor, true: torch.Tensor) -> float:
     return float((found.double() - true).norm() / true.norm().clamp(min=1e-9))
 
 
-def gradient(model: Cnn, classes: int, images, labels, weights, **options) -> cnn.Gradients:
+def gradient(model: Cnn, classes: int, images, labels, weights, **options) -> Gradients:
     rows = torch.arange(len(images))
-    return cnn.gradient(model.cnn_net(classes), images, labels, rows, weights, **options)
+    return model.gradient_engine(classes).gradient(images, labels, rows, weights, **options)
 
 
 @settings(deadline=None, max_examples=25)
@@ -50,7 +51,7 @@ def test_gradients_equal_those_of_pytorch_in_float64(model: Cnn, classes: int, n
     assert found.loss == pytest.approx(sum(losses), rel=1e-5)
     assert found.clipped == 0
     exact = cnn_oracle.logits(model, classes, images, weights.double())
-    assert distance(cnn.logits(model.cnn_net(classes), images, weights), exact) < 1e-5
+    assert distance(model.gradient_engine(classes).logits(images, weights), exact) < 1e-5
 
 
 @settings(deadline=None, max_examples=15)
@@ -83,10 +84,10 @@ def test_the_gradients_of_the_widths_of_the_papers_are_near_to_float64():
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 def test_an_example_has_the_same_bits_in_any_lane_and_company(clip):
     images, labels, weights = cnn_oracle.example(MODEL, 10, 50)
-    net = MODEL.cnn_net(10)
-    together = cnn.gradient(net, images, labels, torch.arange(50), weights, clip, 50)
+    engine = MODEL.gradient_engine(10)
+    together = engine.gradient(images, labels, torch.arange(50), weights, clip, 50)
     for row in (0, 7, 31, 49):
-        alone = cnn.gradient(net, images, labels, torch.tensor([row]), weights, clip, 1)
+        alone = engine.gradient(images, labels, torch.tensor([row]), weights, clip, 1)
         assert torch.equal(alone.sampled[0], together.sampled[row])
 
 
@@ -95,7 +96,7 @@ def test_threads_at_work_together_find_the_bits_that_one_finds_alone():
 
     def work(start: int) -> torch.Tensor:
         rows = torch.arange(start, 90)
-        return cnn.gradient(MODEL.cnn_net(10), images, labels, rows, weights, samples=3).total
+        return MODEL.gradient_engine(10).gradient(images, labels, rows, weights, samples=3).total
 
     alone = [work(start) for start in range(12)]
     with ThreadPoolExecutor(4) as pool:
@@ -113,7 +114,7 @@ def test_a_gradient_that_is_not_finite_counts_as_zero_where_it_is_clipped_and_sh
 
 def test_no_examples_have_the_gradient_zero():
     images, labels, weights = cnn_oracle.example(MODEL, 10, 3)
-    found = cnn.gradient(MODEL.cnn_net(10), images, labels, torch.arange(0), weights, samples=2)
+    found = MODEL.gradient_engine(10).gradient(images, labels, torch.arange(0), weights, samples=2)
     assert not found.total.any() and found.sampled.shape == (0, len(weights)) and found.loss == 0
 
 
@@ -121,10 +122,9 @@ NARROWER = """
 import sys, torch
 from support import cnn_oracle
 from fedpriv.models.cnn import Cnn
-from fedpriv.models.native import cnn
 model = Cnn(widths=(5, 6, 7))
 images, labels, weights = cnn_oracle.example(model, 10, 21)
-found = cnn.gradient(model.cnn_net(10), images, labels, torch.arange(21), weights, 0.3, 9)
+found = model.gradient_engine(10).gradient(images, labels, torch.arange(21), weights, 0.3, 9)
 torch.save([found.total, found.sampled], sys.argv[1])
 """
 
@@ -151,27 +151,37 @@ def test_narrower_vectors_find_the_same_to_rounding(without, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("images", {"images": torch.zeros(4, 28, 27, dtype=torch.uint8)}),
-        ("images", {"images": torch.zeros(4, 28, 28)}),
+        ("inputs", {"inputs": torch.zeros(4, 28, 27, dtype=torch.uint8)}),
+        ("inputs", {"inputs": torch.zeros(4, 28, 28)}),
         ("labels", {"labels": torch.zeros(3, dtype=torch.int64)}),
         ("labels", {"labels": torch.full((4,), 10)}),
         ("rows", {"rows": torch.tensor([0, 4])}),
         ("rows", {"rows": torch.tensor([-1])}),
         ("weights", {"weights": torch.zeros(7)}),
         ("weights", {"weights": torch.zeros(MODEL.size(10), requires_grad=True)}),
-        ("kernel", {"net": cnn.Net((8, 16, 10), 7, "tanh")}),
-        ("activation", {"net": cnn.Net((8, 16, 10), 5, "sine")}),
-        ("widths", {"net": cnn.Net((8, 16), 5, "tanh")}),
     ],
 )
 def test_what_the_engine_would_misread_is_refused_by_name(name, change):
     images, labels, weights = cnn_oracle.example(MODEL, 10, 4)
     right = {
-        "net": MODEL.cnn_net(10),
-        "images": images,
+        "inputs": images,
         "labels": labels,
         "rows": torch.arange(4),
         "weights": weights,
     }
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
-        cnn.gradient(**(right | change))
+        MODEL.gradient_engine(10).gradient(**(right | change))
+
+
+@pytest.mark.parametrize(
+    ("name", "net"),
+    [
+        ("kernel", ((8, 16, 10), 7, "tanh")),
+        ("activation", ((8, 16, 10), 5, "sine")),
+        ("widths", ((8, 16), 5, "tanh")),
+        ("widths", ((8, 0, 10), 5, "tanh")),
+    ],
+)
+def test_a_network_that_the_engine_does_not_know_is_refused_by_name(name, net):
+    with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
+        cnn.engine(*net)

@@ -21,7 +21,7 @@ def diagnose(resources: Path, results: Path = Path("results")) -> list[Finding]:
         software.snakemake(),
         hardware.torch(),
         hardware.cores(),
-        *(hardware.engine(name) for name in ("cnn3", "cnn5", "small_net")),
+        *(hardware.engine(name) for name in ("cnn3", "cnn5", "head", "small_net")),
         hardware.memory(),
         slurm.slurm(),
         disk.disk(resources, results),

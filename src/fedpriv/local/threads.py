@@ -34,7 +34,8 @@ from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, priva
 from fedpriv.models import native
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native import cnn, small_net
+from fedpriv.models.native import small_net
+from fedpriv.models.native.gradients import GradientEngine, Gradients
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
 
@@ -46,10 +47,11 @@ class CpuBackend:
         keep_buffers()
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
-        net, steps = task.model.cnn_net(task.classes), task.model.small_net(task.classes)
-        self.cnn = net if net and cnn.available(net) else None  # for gradients
+        net, steps = task.model.gradient_engine(task.classes), task.model.small_net(task.classes)
+        known = net and net.available() and task.inputs.dtype == net.dtype
+        self.gradients = net if known else None
         self.small_net = steps if steps and small_net.available() else None  # for local steps
-        units = [self.cnn.unit] if self.cnn else []
+        units = [self.gradients.unit] if self.gradients else []
         units += ["small_net"] if self.small_net else []
         # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.
         self.dtype = torch.float32 if units else getattr(torch, speed.dtype)
@@ -87,8 +89,8 @@ class CpuBackend:
         def one(chunk: torch.Tensor) -> torch.Tensor:
             if self.small_net:
                 return small_net.logits(self.small_net, chunk, flat)
-            if self.cnn:
-                return cnn.logits(self.cnn, chunk, flat)
+            if self.gradients:
+                return self.gradients.logits(chunk, flat)
             with torch.no_grad():
                 return self.task.model.apply(params, as_floats(chunk)).float()
 
@@ -106,36 +108,36 @@ class CpuBackend:
 
     def _add_gradient(
         self,
-        net: cnn.Net | None,
+        engine: GradientEngine | None,
         flat: torch.Tensor,
         rows: torch.Tensor,
         out: torch.Tensor,
         denominator: float,
         sign: float,
     ) -> tuple[float, torch.Tensor]:
-        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`; in C where it is given a `net`.
+        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`; by an `engine` in C if given.
 
         Return Σ losses / denominator and the running statistics that this batch has `[r]`.
         """
-        if net:
-            gradients = cnn.gradient(net, self.task.inputs, self.task.labels, rows.long(), flat)
-            out.add_(gradients.total, alpha=sign / denominator)
-            return gradients.loss / denominator, flat.new_zeros(0)
+        if engine:
+            found = engine.gradient(self.task.inputs, self.task.labels, rows.long(), flat)
+            out.add_(found.total, alpha=sign / denominator)
+            return found.loss / denominator, flat.new_zeros(0)
         leaves = self._leaves(flat)
         views = unflatten(out, self.task.shapes)
-        total, found = 0.0, {}
+        total, statistics = 0.0, {}
         for chunk in rows.split(len(rows) if self.task.model.normalises else self.chunk):
             x = as_floats(self.task.inputs[chunk])
             weight = torch.full((len(chunk),), 1 / max(len(chunk), 1))
-            logits, found = self.task.model.learn(leaves, x, weight)
+            logits, statistics = self.task.model.learn(leaves, x, weight)
             loss = F.cross_entropy(logits.float(), self.task.labels[chunk], reduction="sum") / denominator
-            learned = [name for name in leaves if name not in found]
+            learned = [name for name in leaves if name not in statistics]
             gradients = torch.autograd.grad(loss, [leaves[name] for name in learned])
             for name, gradient in zip(learned, gradients, strict=True):
                 views[name].add_(gradient, alpha=sign)
             total += float(loss.detach())
-        statistics = [found[name].float() for name in self.task.shapes if name in found]
-        return total, torch.cat([flat.new_zeros(0), *statistics])
+        learned = [statistics[name].float() for name in self.task.shapes if name in statistics]
+        return total, torch.cat([flat.new_zeros(0), *learned])
 
     def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
         """Return the gradient of every example `[n, d]`, float32, and the sum of the losses.
@@ -162,10 +164,10 @@ class CpuBackend:
     ) -> tuple[Gradient, float]:
         """Return one private gradient at `flat` and the loss on its batch; the first examples are sampled."""
         rows = torch.from_numpy(client.one_batch(private_gradient.batch_size))
-        if self.cnn:
+        if self.gradients:
             clip_l2 = private_gradient.example_clip_l2 or 0.0
             held = self.task.inputs, self.task.labels, rows.long()
-            found = cnn.gradient(self.cnn, *held, flat, clip_l2, private_gradient.samples)
+            found = self.gradients.gradient(*held, flat, clip_l2, private_gradient.samples)
         else:
             found = self._gradients(private_gradient, flat, rows)
         mean, sampled = (one / private_gradient.batch_size for one in (found.total, found.sampled))
@@ -176,7 +178,7 @@ class CpuBackend:
 
     def _gradients(
         self, private_gradient: PrivateGradient, flat: torch.Tensor, rows: torch.Tensor
-    ) -> cnn.Gradients:
+    ) -> Gradients:
         """Return the gradients at `rows`, clipped one by one if asked for, as the engine in C does.
 
         Only examples whose gradient is needed by itself are worked on one by one.
@@ -194,7 +196,7 @@ class CpuBackend:
             loss += chunk_loss
         if len(alone) < len(rows):
             loss += self._add_gradient(None, flat, rows[len(alone) :], total, 1.0, sign=1.0)[0]
-        return cnn.Gradients(total, sampled, loss, clipped)
+        return Gradients(total, sampled, loss, clipped)
 
     def _fedsgd(
         self,
@@ -212,7 +214,7 @@ class CpuBackend:
             return loss, [gradient]
         rows = torch.from_numpy(client.one_batch(work.batch_size))
         denominator = work.batch_size or max(len(rows), 1)
-        return self._add_gradient(self.cnn, flat, rows, update, denominator, sign=-1.0)[0], []
+        return self._add_gradient(self.gradients, flat, rows, update, denominator, sign=-1.0)[0], []
 
     def _fedavg(
         self,
@@ -258,12 +260,12 @@ class CpuBackend:
         """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
         weights, loss, running = kept.weights, 0.0, self.task.running
         # Where a gradient is zero Winograd's algorithm leaves rounding, and Adam would make steps of it.
-        net = None if work.optimizer == "adam" else self.cnn
+        engine = None if work.optimizer == "adam" else self.gradients
         for step, batch in enumerate(plan):
             used = self.task.effective(weights, None if uniforms is None else uniforms[step])
             gradient, before = torch.zeros_like(flat), weights[running]
             here = torch.from_numpy(batch)
-            loss, found = self._add_gradient(net, used, here, gradient, len(here), sign=1.0)
+            loss, found = self._add_gradient(engine, used, here, gradient, len(here), sign=1.0)
             optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
             update_running_statistics(self.task, weights, before, found)
         return loss

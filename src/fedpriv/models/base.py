@@ -10,7 +10,8 @@ from fedpriv.frozen import Frozen
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.models.native import cnn, small_net
+    from fedpriv.models.native.gradients import GradientEngine
+    from fedpriv.models.native.small_net import Net
 
 Params = dict[str, "torch.Tensor"]
 # What happens to a tensor: it goes through the scheme, it is averaged as it is, it never leaves its client.
@@ -62,12 +63,12 @@ class Model(Frozen):
         """
         return self.apply(params, x), {}
 
-    def cnn_net(self, classes: int) -> cnn.Net | None:
-        """Return this model as the native engine of gradients knows it; None: it does not."""
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
+        """Return this model as an engine of gradients in C knows it; None: none does."""
         return None
 
-    def small_net(self, classes: int) -> small_net.Net | None:
-        """Return this model as the native engine of local steps knows it; None: it does not."""
+    def small_net(self, classes: int) -> Net | None:
+        """Return this model as the engine of local steps in C knows it; None: it does not."""
         return None
 
     def size(self, classes: int) -> int:

@@ -16,7 +16,7 @@ from fedpriv.models.base import Model, Params
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.models.native import cnn
+    from fedpriv.models.native.gradients import GradientEngine
     from fedpriv.models.native.small_net import Net
 
 
@@ -49,10 +49,10 @@ class Cnn(Model):
             reads = (units, 1, 1)
         return shapes
 
-    def cnn_net(self, classes: int) -> cnn.Net | None:
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
         from fedpriv.models.native import cnn
 
-        return cnn.Net((*self.widths, classes), self.kernel, self.activation)
+        return cnn.engine((*self.widths, classes), self.kernel, self.activation)
 
     def small_net(self, classes: int) -> Net | None:
         from fedpriv.models.native.small_net import Net

@@ -13,6 +13,8 @@ from fedpriv.models.base import Model, Params
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.models.native.gradients import GradientEngine
+
 WIDTH = 2048  # of a ResNet-50's pooled features
 
 
@@ -29,6 +31,11 @@ class Resnet50Head(Model):
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         return {"head.weight": (classes, WIDTH), "head.bias": (classes,)}
+
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
+        from fedpriv.models.native import head
+
+        return head.engine(WIDTH, classes)
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]

@@ -91,7 +91,7 @@ static void write_sum(const Net *net, const Layout *layout, const Memory *memory
 /* Write the sum [d] of the gradients at the rows' images, each clipped to the norm `clip` if that is not 0, and
  * the first `samples` of them [samples][d]; the sum of the losses, and how many were clipped. Gradients that
  * are not finite count as zero where they are clipped. Returns 0, or 1 where memory is short. */
-int cnn_gradient(const Net *net, const uint8_t *images, const int64_t *labels, const int64_t *rows, int64_t n,
+int gradient(const Net *net, const uint8_t *images, const int64_t *labels, const int64_t *rows, int64_t n,
                  const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *loss,
                  int64_t *clipped) {
     Layout layout = layout_of(net);
@@ -128,7 +128,7 @@ int cnn_gradient(const Net *net, const uint8_t *images, const int64_t *labels, c
 }
 
 /* Write logits [n][classes]. Returns 0, or 1 where memory is short. */
-int cnn_logits(const Net *net, const uint8_t *images, int64_t n, const float *weights, float *logits) {
+int logits(const Net *net, const uint8_t *images, int64_t n, const float *weights, float *logits) {
     Layout layout = layout_of(net);
     Memory memory;
     allocate(&memory, net, &layout);
