@@ -151,6 +151,7 @@ class AccuracyTable(TableSpec):
     heading: str = "Clients"  # of what tells rows apart
     columns: dict[str, Column] = Field(min_length=1)
     rows: tuple[Row, ...] = Field(min_length=1)
+    searched: Count | None = None  # candidates among which private data chose what the private runs share
 
     @model_validator(mode="after")
     def _complete(self) -> "AccuracyTable":

@@ -37,6 +37,10 @@ TENSOR = (
     "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
     "tensor."
 )
+SEARCHED = (
+    "Hyper-parameters were chosen among {} candidates by their accuracy on private data; the search was not "
+    "charged for in any ε here: see docs/accounting.md, tuning is not free."
+)
 # What each word of an accounting means.
 ACCOUNTINGS = {
     "sequential": "an example is drawn with its share of all clients' examples; the costs of clients add up",
@@ -65,10 +69,14 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 def stand_ins(frame: pd.DataFrame) -> str:
     """Return what a title must add where other data stand in for the paper's."""
-    found = [
-        f"{name} in place of {wanted}" for name, wanted in unique(frame, ("data", "stand_in_for")) if wanted
-    ]
+    found = replaced(frame)
     return f" [{', '.join(found)}]" if found else ""
+
+
+def replaced(frame: pd.DataFrame) -> list[str]:
+    """Return which data stand in for those of the paper."""
+    told = unique(frame, ("data", "stand_in_for"))
+    return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:

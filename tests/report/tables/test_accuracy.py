@@ -130,3 +130,10 @@ def test_the_csv_holds_every_published_number(frame, declared):
     tidy = table_of(frame, declared).tidy
     published = tidy[tidy["source"] == "published"]
     assert len(published) == len(declared.rows) * (1 + 2 * 3)
+
+
+def test_a_table_whose_settings_were_searched_says_that_nobody_paid(frame, declared):
+    notes = KINDS["accuracy"](frame, declared.model_copy(update={"searched": 5}), "table1").notes
+    (said,) = [note for note in notes if "tuning is not free" in note]
+    assert "among 5 candidates" in said and "not charged for" in said
+    assert not any("candidates" in note for note in KINDS["accuracy"](frame, declared, "table1").notes)
