@@ -21,7 +21,7 @@ help: ## list the targets
 demo: ## every table and figure, small, from bundled data: minutes, no data download
 laptop: ## the rows for 100 clients on real data: hours on a CPU
 binary: ## binary networks as published, the i.i.d. panels and the ablation: four hours on a CPU
-paper: ## everything as published: hours on a GPU, days on a CPU
+paper: ## sizes and rounds as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
 demo laptop binary paper search: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)

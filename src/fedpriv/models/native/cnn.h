@@ -7,7 +7,8 @@
 #include "cnn_layers.h"
 
 /* Lay out the weights of the convolutions once for all examples. */
-static void prepare(const Net *net, const Layout *layout, const float *weights, int backward, Memory *memory) {
+static void prepare(const Net *net, const Layout *layout, const float *weights, int backward,
+                    Memory *memory) {
     const float *second = weights + layout->weight[1];
     block_filters(weights + layout->weight[0], net->width[0], memory->first_filters);
     transform_filters(second, net->width[1], net->width[0], 0, memory->filters);
@@ -82,15 +83,15 @@ static void write_sum(const Net *net, const Layout *layout, const Memory *memory
     for (int64_t k = 0; k < layout->weight[2]; k++) to[k] = sum_of_lanes(memory->total[k]);
     for (int64_t layer = 2; layer < net->layers; layer++)
         for (int64_t unit = 0, terms = layout->terms[layer]; unit < net->width[layer]; unit++) {
-            memcpy(to + layout->weight[layer] + unit * terms, memory->dense[layer] + unit * whole_vectors(terms),
-                   sizeof *to * (size_t)terms);
+            memcpy(to + layout->weight[layer] + unit * terms,
+                   memory->dense[layer] + unit * whole_vectors(terms), sizeof *to * (size_t)terms);
             to[layout->bias[layer] + unit] = sum_of_lanes(memory->dense_bias[layer][unit]);
         }
 }
 
-/* Write the sum [d] of the gradients at the rows' images, each clipped to the norm `clip` if that is not 0, and
- * the first `samples` of them [samples][d]; the sum of the losses, and how many were clipped. Gradients that
- * are not finite count as zero where they are clipped. Returns 0, or 1 where memory is short. */
+/* Write the sum [d] of the gradients at the rows' images, each clipped to the norm `clip` if that is not 0,
+ * and the first `samples` of them [samples][d]; the sum of the losses, and how many were clipped. Gradients
+ * that are not finite count as zero where they are clipped. Returns 0, or 1 where memory is short. */
 int gradient(const Net *net, const uint8_t *images, const int64_t *labels, const int64_t *rows, int64_t n,
                  const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *loss,
                  int64_t *clipped) {
@@ -113,7 +114,8 @@ int gradient(const Net *net, const uint8_t *images, const int64_t *labels, const
             Floats share = shares(net, &layout, clip, count, &memory, clipped);
             take_shares(net, &layout, share, &memory);
             for (int64_t lane = 0; lane < count && i + lane < samples; lane++)
-                write_example(net, &layout, (int)lane, share[lane], &memory, sampled + (i + lane) * layout.size);
+                write_example(net, &layout, (int)lane, share[lane], &memory,
+                              sampled + (i + lane) * layout.size);
         }
         pending = !alone;
         add_dense(net, &layout, &memory);

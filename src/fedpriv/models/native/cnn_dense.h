@@ -35,7 +35,8 @@ static double start_backward(const Net *net, const int64_t *labels, const int64_
 }
 
 /* From the gradient of the logits find that of every dense layer's sums, and of the features. */
-static void dense_layers_backward(const Net *net, const Layout *layout, const float *weights, Memory *memory) {
+static void dense_layers_backward(const Net *net, const Layout *layout, const float *weights,
+                                  Memory *memory) {
     for (int64_t layer = net->layers - 1; layer >= 2; layer--) {
         Floats *gradient = memory->gradients[layer];
         mix_rows(weights + layout->weight[layer], 1, layout->terms[layer], layout->terms[layer],
@@ -51,11 +52,12 @@ static void add_dense(const Net *net, const Layout *layout, Memory *memory) {
         int64_t terms = layout->terms[layer], length = whole_vectors(terms);
         const float *values = (const float *)memory->values[layer];
         for (int64_t k = 0; k < terms; k++)
-            for (int lane = 0; lane < LANES; lane++) memory->rows[lane * length + k] = values[k * LANES + lane];
+            for (int lane = 0; lane < LANES; lane++)
+                memory->rows[lane * length + k] = values[k * LANES + lane];
         for (int lane = 0; lane < LANES; lane++)
             for (int64_t k = terms; k < length; k++) memory->rows[lane * length + k] = 0;
-        mix_rows((const float *)memory->gradients[layer + 1], LANES, 1, net->width[layer], memory->rows, LANES,
-                 length, memory->dense[layer], 1);
+        mix_rows((const float *)memory->gradients[layer + 1], LANES, 1, net->width[layer], memory->rows,
+                 LANES, length, memory->dense[layer], 1);
         for (int64_t unit = 0; unit < net->width[layer]; unit++)
             memory->dense_bias[layer][unit] += memory->gradients[layer + 1][unit];
     }

@@ -75,8 +75,8 @@ static void first_layer(const Net *net, const float *bias, Memory *memory) {
         }
 }
 
-/* Add the first layer's gradient, from that of its values: weight [out][TAPS], bias [out]. Every lane takes the
- * pixels that its maximum has seen. */
+/* Add the first layer's gradient, from that of its values: weight [out][TAPS], bias [out]. Every lane takes
+ * the pixels that its maximum has seen. */
 static void first_layer_backward(const Net *net, Memory *memory, Floats *weight, Floats *bias) {
     for (int64_t c = 0; c < net->width[0]; c++, weight += TAPS) {
         Floats taps[KERNEL][KERNEL], sum = broadcast(0);
@@ -108,7 +108,8 @@ static void first_layer_backward(const Net *net, Memory *memory, Floats *weight,
 static void second_inputs(const Net *net, int row, Memory *memory) {
     int64_t firsts = whole_blocks(net->width[0]);
     for (int64_t c = 0; c < net->width[0]; c++)
-        transform_inputs(memory->first + (c * SIDE + 2 * row) * SIDE, memory->inputs + c * POOLED, firsts * POOLED);
+        transform_inputs(memory->first + (c * SIDE + 2 * row) * SIDE, memory->inputs + c * POOLED,
+                         firsts * POOLED);
 }
 
 static void second_layer(const Net *net, const float *bias, Memory *memory) {
@@ -133,7 +134,8 @@ static void second_layer(const Net *net, const float *bias, Memory *memory) {
 /* From the gradient of the second layer's values, find that of the first's; add that of its filters to
  * `correlations` and that of its bias. */
 static void second_layer_backward(const Net *net, Memory *memory, Floats *bias) {
-    int64_t ins = net->width[0], outs = net->width[1], firsts = whole_blocks(ins), seconds = whole_blocks(outs);
+    int64_t ins = net->width[0], outs = net->width[1];
+    int64_t firsts = whole_blocks(ins), seconds = whole_blocks(outs);
     memset(memory->first_gradient, 0, sizeof(Floats) * (size_t)(ins * SIDE * SIDE));
     for (int row = 0; row < POOLED; row++) {
         second_inputs(net, row, memory);

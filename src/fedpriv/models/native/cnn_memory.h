@@ -29,7 +29,8 @@ typedef struct {
     int activation;             /* see activation.h */
 } Net;
 
-/* The flat vector [d] of weights: where each tensor begins, and how many products are in the sum of a unit. */
+/* The flat vector [d] of weights: where each tensor begins, and how many products are in the sum of a unit.
+ */
 typedef struct {
     int64_t weight[MOST_LAYERS], bias[MOST_LAYERS], terms[MOST_LAYERS], size;
 } Layout;
@@ -53,7 +54,8 @@ typedef struct {
     Floats *image;              /* [IMAGE_SIDE][IMAGE_SIDE], the frame stays zero */
     Floats *first;              /* [channels][SIDE][SIDE] after the activation, the frame stays zero */
     Floats *first_gradient;     /* the same */
-    Floats *values[MOST_LAYERS], *gradients[MOST_LAYERS]; /* what a dense layer reads, [terms]; last: logits */
+    /* What a dense layer reads, [terms]; the last are the logits */
+    Floats *values[MOST_LAYERS], *gradients[MOST_LAYERS];
     Bytes *codes[2];            /* [channels][windows], where the maximum of a pool was: 2 * row + column */
     Floats *inputs, *outputs;   /* [ELEMENTS][channels][POOLED] of a row of tiles */
     Floats (*products)[ROWS][POOLED]; /* [ELEMENTS] */

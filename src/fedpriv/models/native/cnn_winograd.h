@@ -1,6 +1,6 @@
 /* Winograd's F(2x2, KERNEL x KERNEL): Lavin and Gray 2016. An example has a lane of its own.
  *
- * A tile of SPAN x SPAN inputs gives 2x2 outputs, a window of the max pool, with SPAN² multiplications per pair
+ * A tile of SPAN x SPAN inputs gives 2x2 outputs, a window of the max pool, with SPAN² products per pair
  * of channels instead of 4 KERNEL². With B, G, A the usual matrices: outputs = A' [(G w G') * (B' x B)] A,
  * products taken element by element and summed over input channels; gradients are the same maps transposed.
  * The points are 0, ±1, infinity, and for 5x5 also ±2.
@@ -79,8 +79,9 @@ static inline void map_filters_back(const Floats u[SPAN], Floats w[KERNEL]) { /*
 }
 #endif
 
-/* to = G w G' of weights [outs][ins][KERNEL][KERNEL], in blocks of ROWS rows: [block][ELEMENTS][column][ROWS].
- * Rows are outputs and columns inputs, or the reverse; rows that fill the last block are zero. */
+/* to = G w G' of weights [outs][ins][KERNEL][KERNEL], in blocks of ROWS rows:
+ * [block][ELEMENTS][column][ROWS]. Rows are outputs and columns inputs, or the reverse; rows that fill the
+ * last block are zero. */
 static void transform_filters(const float *weight, int64_t outs, int64_t ins, int reverse, float *to) {
     int64_t rows = reverse ? ins : outs, columns = reverse ? outs : ins;
     memset(to, 0, sizeof *to * (size_t)(whole_blocks(rows) * ELEMENTS * columns));
@@ -113,7 +114,8 @@ static void return_to_filter(const Floats *u, int64_t step, Floats w[TAPS]) {
     for (int r = 0; r < KERNEL; r++) map_filters_back(t[r], w + r * KERNEL);
 }
 
-/* to = B' x B, for a row of tiles of one channel whose first row of inputs is x; elements are `step` apart. */
+/* to = B' x B, for a row of tiles of one channel whose first row of inputs is x; elements are `step` apart.
+ */
 static void transform_inputs(const Floats *x, Floats *to, int64_t step) {
     Floats t[SPAN][SIDE];
     for (int c = 0; c < SIDE; c++) { /* tiles overlap, and share their columns */
@@ -176,7 +178,8 @@ static void filter_tiles(const Floats *from, int64_t rows_from, const float *fil
                          Floats to[ELEMENTS][ROWS][POOLED]) {
     for (int e = 0; e < ELEMENTS; e++) {
         Floats sums[ROWS][POOLED];
-        UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int t = 0; t < POOLED; t++) sums[r][t] = broadcast(0);
+        UNROLL for (int r = 0; r < ROWS; r++)
+            UNROLL for (int t = 0; t < POOLED; t++) sums[r][t] = broadcast(0);
         const Floats *x = from + e * rows_from * POOLED;
         const float *filter = filters + e * channels * ROWS;
         for (int64_t channel = 0; channel < channels; channel++, x += POOLED, filter += ROWS)
@@ -184,7 +187,8 @@ static void filter_tiles(const Floats *from, int64_t rows_from, const float *fil
                 Floats value = in_register(x[t]);
                 UNROLL for (int r = 0; r < ROWS; r++) sums[r][t] += value * filter[r];
             }
-        UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int t = 0; t < POOLED; t++) to[e][r][t] = sums[r][t];
+        UNROLL for (int r = 0; r < ROWS; r++)
+            UNROLL for (int t = 0; t < POOLED; t++) to[e][r][t] = sums[r][t];
     }
 }
 

@@ -1,7 +1,7 @@
-/* Gradients and logits of a linear map of features, the last layer of a frozen network, on half-precision features.
+/* Gradients and logits of the last layer of a frozen network, a linear map of features of half precision.
  *
- * GROUP examples are worked on together, so that each weight is read once for all of them, and CLASSES units. The
- * gradient at an example is an outer product: its norm is known before it is made.
+ * GROUP examples are worked on together, so that each weight is read once for all of them, and CLASSES units.
+ * The gradient at an example is an outer product: its norm is known before it is made.
  *
  * Nothing is static and sums have a fixed order: any number of threads may call; equal input, equal bits.
  */
@@ -16,7 +16,8 @@ typedef struct {
 
 typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
 
-/* Return numbers of half precision, all finite, as floats: the exponent is moved, and its bias with a product. */
+/* Return numbers of half precision, all finite, as floats: the exponent is moved, and its bias with a
+ * product. */
 static inline Floats widen(const uint16_t *from) {
     Halves halves;
     memcpy(&halves, from, sizeof halves);
@@ -26,7 +27,8 @@ static inline Floats widen(const uint16_t *from) {
 }
 
 /* to[g][features] = the features of the rows; rows beyond the last are the last once more. */
-static void read_features(const Net *net, const uint16_t *features, const int64_t *rows, int64_t n, float *to) {
+static void read_features(const Net *net, const uint16_t *features, const int64_t *rows, int64_t n,
+                          float *to) {
     int64_t length = whole_vectors(net->features), whole = net->features / LANES * LANES;
     for (int64_t g = 0; g < GROUP; g++) {
         const uint16_t *from = features + rows[minimum(g, n - 1)] * net->features;
@@ -45,9 +47,11 @@ static void group_logits(const Net *net, const float *features, const float *wei
     int64_t length = whole_vectors(net->features);
     for (int64_t unit = 0; unit < net->classes; unit += CLASSES) {
         Floats sums[GROUP][CLASSES];
-        UNROLL for (int g = 0; g < GROUP; g++) UNROLL for (int c = 0; c < CLASSES; c++) sums[g][c] = broadcast(0);
         const float *row[CLASSES];
-        UNROLL for (int c = 0; c < CLASSES; c++) row[c] = weights + minimum(unit + c, net->classes - 1) * length;
+        UNROLL for (int c = 0; c < CLASSES; c++) {
+            row[c] = weights + minimum(unit + c, net->classes - 1) * length;
+            UNROLL for (int g = 0; g < GROUP; g++) sums[g][c] = broadcast(0);
+        }
         for (int64_t k = 0; k < length; k += LANES)
             UNROLL for (int g = 0; g < GROUP; g++) {
                 Floats feature = in_register(load(features + g * length + k));
@@ -71,8 +75,8 @@ static void add_products(const Net *net, const float *features, const float *gra
         }
 }
 
-/* Scale the gradients of a group so that none has a norm above `clip`; what is not finite counts as zero. Return
- * how many were above. */
+/* Scale the gradients of a group so that none has a norm above `clip`; what is not finite counts as zero.
+ * Return how many were above. */
 static int64_t clip_group(const Net *net, const float *features, int64_t n, double clip, float *gradient) {
     int64_t clipped = 0, length = whole_vectors(net->features);
     for (int64_t g = 0; g < n; g++) {
@@ -128,12 +132,13 @@ static void prepare(Memory *memory, const Net *net, const float *weights) {
         }
     }
     for (int64_t unit = 0; unit < net->classes; unit++)
-        memcpy(memory->weights + unit * length, weights + unit * net->features, sizeof(float) * (size_t)net->features);
+        memcpy(memory->weights + unit * length, weights + unit * net->features,
+               sizeof(float) * (size_t)net->features);
 }
 
-/* Write the sum [d] of the gradients at the rows' examples, each clipped to the norm `clip` if that is not 0, and
- * the first `samples` of them [samples][d]; the sum of the losses, and how many were clipped. Returns 0, or 1 where
- * memory is short. */
+/* Write the sum [d] of the gradients at the rows' examples, each clipped to the norm `clip` if that is not 0,
+ * and the first `samples` of them [samples][d]; the sum of the losses, and how many were clipped. Returns 0,
+ * or 1 where memory is short. */
 int gradient(const Net *net, const uint16_t *features, const int64_t *labels, const int64_t *rows, int64_t n,
              const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *loss,
              int64_t *clipped) {
@@ -167,6 +172,7 @@ int gradient(const Net *net, const uint16_t *features, const int64_t *labels, co
 
 /* Write logits [n][classes]. Returns 0, or 1 where memory is short. */
 int logits(const Net *net, const uint16_t *features, int64_t n, const float *weights, float *to) {
+    const float *bias = weights + net->classes * net->features;
     Memory memory;
     prepare(&memory, net, weights);
     if (!memory.allocation) return 1;
@@ -174,7 +180,7 @@ int logits(const Net *net, const uint16_t *features, int64_t n, const float *wei
         int64_t rows[GROUP], count = minimum(n - i, GROUP);
         for (int64_t g = 0; g < count; g++) rows[g] = i + g;
         read_features(net, features, rows, count, memory.features);
-        group_logits(net, memory.features, memory.weights, weights + net->classes * net->features, memory.logits);
+        group_logits(net, memory.features, memory.weights, bias, memory.logits);
         for (int64_t g = 0; g < count; g++)
             for (int64_t unit = 0; unit < net->classes; unit++) *to++ = memory.logits[unit * LANES + g];
     }

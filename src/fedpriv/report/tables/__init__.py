@@ -10,6 +10,7 @@ from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
 from fedpriv.report.collect import load
+from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.runs import runs_table
 from fedpriv.report.tables.spends import spends_table
@@ -18,6 +19,7 @@ KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
     "accuracy": accuracy_table,
     "spends": spends_table,
     "runs": runs_table,
+    "accounts": accounts_table,
 }
 
 
