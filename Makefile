@@ -13,7 +13,7 @@ FOLLOW := $(BIN)/python -m fedpriv.cli.follow
 CONFIG := $(if $(AGAIN),--config again=true)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search readings report reference rerender test slurm-test check docs clean
+.PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -21,7 +21,7 @@ help: ## list the targets
 demo: ## every table and figure, small, from bundled data: minutes, no data download
 laptop: ## the rows for 100 clients on real data: hours on a CPU
 binary: ## binary networks as published, the i.i.d. panels and the ablation: four hours on a CPU
-paper: ## everything as published: hours on a GPU, days on a CPU
+paper: ## sizes and rounds as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
 readings: ## under which settings that the 2019 paper leaves out its published pairs come out: two hours on a CPU
 demo laptop binary paper search readings: $(INSTALLED)
@@ -41,6 +41,9 @@ rerender: $(INSTALLED) ## every reference table, figure and verdict again from k
 
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+
+explore: $(INSTALLED) ## the tests with a property, on examples drawn anew
+	HYPOTHESIS_PROFILE=new OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 $$(grep -rl hypothesis tests --include='test_*.py')
 
 slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in GPU; skipped where none can be installed
 	sh tests/workflow/slurm/install.sh

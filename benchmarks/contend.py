@@ -19,7 +19,19 @@ from typing import Any
 
 from workload import WORKLOADS, Workload
 
-NAMES = ("plain", "flower", "pfl", "pfl_two", "fedlab", "ours", "stacked")
+NAMES = (
+    "plain",
+    "flower",
+    "pfl",
+    "pfl_two",
+    "fedlab",
+    "opacus",
+    "opacus_ghost",
+    "two_pass",
+    "ours",
+    "stacked",
+    "checkout",
+)
 
 
 def arguments() -> argparse.Namespace:
@@ -42,12 +54,12 @@ def race(asked: argparse.Namespace, workload: Workload, contender: Any) -> dict[
     own = peak_mib()
     return (
         laps.report()
-        | facts
         | {
             "peak_mib": own + facts.get("actors_peak_mib", 0.0),
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
         }
+        | facts
     )
 
 

@@ -21,9 +21,8 @@ import pandas as pd
 from child import ask
 from contenders import ours
 from laps import peak_mib
-from workload import BNN, CLIENTS, SEED, W1, Workload
+from workload import BNN, SEED, W1, W4, Workload
 
-from fedpriv import partition
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.local.engine import LocalEngine
@@ -53,6 +52,8 @@ SIZES = {
     "population 100": Size(W1, 100, 30),
     "population 1,000": Size(W1, 1_000, 30),
     "population 10,000": Size(W1, 10_000, 30),
+    "paper's round": Size(W4, 1_000, 100),
+    "paper's round, 10,000 clients": Size(W4, 10_000, 300),
     "binary network": Size(BNN, 100, 100, rounds=3),
 }
 
@@ -60,16 +61,17 @@ SIZES = {
 def declared(size: Size) -> Run:
     """Return a workload at another size; beyond 100 clients MNIST is repeated."""
     run = ours.declared(size.workload, size.rounds).training()
-    run["partition"] |= {"clients": size.population, "repeat": size.population > CLIENTS}
+    run["partition"] |= {"clients": size.population, "repeat": size.population > W1.clients}
     run["cohort"]["size"] = size.cohort
-    if size.workload.binary:
+    if size.workload.model == "bnn":
         run["local"] |= {"persistent": True, "mixing": 0.5}
     return Run.model_validate(run)
 
 
 def one(data_path: Path, partition_path: Path, name: str) -> dict[str, Any]:
     """Run a size in this process and return what it took."""
-    run, data, clients = declared(SIZES[name]), arrays.load(data_path), partition.load(partition_path)
+    run, data = declared(SIZES[name]), arrays.load(data_path)
+    clients = inputs.load_partition(run, data, SEED, partition_path)
     task, streams = ours.task_of(run, data), Streams(SEED, "memory")
     state = ours.initial_state(run, task, streams, clients.clients)
     with LocalEngine(task, ours.speed("float32")) as engine:

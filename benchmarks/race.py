@@ -1,6 +1,7 @@
 """Race all contenders on a workload, one fresh process at a time, in turns; write its table, .csv and .jsonl.
 
 python benchmarks/race.py w1 --data resources/mnist.npz --python-others .venv/others/bin/python
+python benchmarks/race.py w4 --against ../fedpriv-at-another-commit --only ours-run against
 """
 
 from __future__ import annotations
@@ -8,42 +9,62 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
+import features
 import table
+import throughput
 import work
 from child import ALLOCATOR, Failed, ask
-from entries import ENTRIES, Entry
-from workload import EVALUATE_EVERY, EXAMPLES, WORKLOADS, Workload
+from entries import ENTRIES, EVERY, Entry, checkout
+from workload import EVALUATE_EVERY, WORKLOADS, Workload
 
-RACES = ("w1", "w2")
+AGAINST = "against"  # the name of another checkout of fedpriv
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("workload", choices=RACES)
-    parser.add_argument("--data", type=Path, default=Path("resources/mnist.npz"))
-    parser.add_argument("--rounds", type=int, help="timed, after those of warm-up; w1: 20, w2: 3")
+    parser.add_argument("workload", choices=EVERY)
+    parser.add_argument("--data", type=Path, help="found below resources; without features they are made up")
+    parser.add_argument("--rounds", type=int, help="timed, after those of warm-up; see workload.py")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--python-others", default=sys.executable, help="has requirements.txt installed")
-    parser.add_argument("--only", nargs="+", choices=ENTRIES, metavar="NAME", help=", ".join(ENTRIES))
+    parser.add_argument(
+        "--against", type=Path, help="another checkout of fedpriv, for the paper's own rounds"
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help=", ".join((*ENTRIES, AGAINST)))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     asked = parser.parse_args()
     asked.workload = WORKLOADS[asked.workload]
     asked.rounds = asked.workload.rounds if asked.rounds is None else asked.rounds
-    racing = [name for name, entry in ENTRIES.items() if asked.workload.name in entry.races]
-    asked.only = asked.only or racing
-    if not asked.data.is_file():
+    asked.entries = {name: one for name, one in ENTRIES.items() if asked.workload.name in one.races}
+    if asked.against:
+        if not asked.workload.run or not (asked.against / "config/papers").is_dir():
+            parser.error(
+                f"--against: found {asked.against}, allowed: a checkout of fedpriv, with w4, w5 or w6"
+            )
+        asked.entries[AGAINST] = checkout(f"fedpriv at {commit(asked.against)}", asked.against.resolve())
+    asked.only = asked.only or list(asked.entries)
+    asked.data = asked.data or Path("resources") / f"{asked.workload.arrays}.npz"
+    if not asked.data.is_file() and asked.workload.model != "head":
         parser.error(f"--data: found no file {asked.data}, allowed: mnist.npz (see benchmarks/README.md)")
     if asked.rounds < 1 or asked.repeats < 1:
         parser.error("--rounds, --repeats: found a number below 1, allowed: 1 or more")
-    if strangers := sorted(set(asked.only) - set(racing)):
-        parser.error(f"--only: found {', '.join(strangers)}, allowed: {', '.join(racing)}")
+    if strangers := sorted(set(asked.only) - set(asked.entries)):
+        parser.error(f"--only: found {', '.join(strangers)}, allowed: {', '.join(asked.entries)}")
     return asked
+
+
+def commit(folder: Path) -> str:
+    """Return the short name of the commit that is checked out in `folder`, or the folder's own name."""
+    command = ["git", "-C", folder, "rev-parse", "--short", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    return found.stdout.strip() or folder.resolve().name
 
 
 def race(entry: Entry, asked: argparse.Namespace, repeat: int) -> dict[str, Any]:
@@ -56,15 +77,18 @@ def race(entry: Entry, asked: argparse.Namespace, repeat: int) -> dict[str, Any]
 def other_work(record: Mapping[str, Any]) -> str:
     """Return what a contender did differently from its workload, or the empty string."""
     workload = WORKLOADS[record["workload"]]
-    wanted = {"clients": [workload.cohort], "examples": [EXAMPLES]}
-    wrong = [f"{name} {record[name]}, not {value}" for name, value in wanted.items() if record[name] != value]
+    wrong = [] if record["clients"] == [workload.cohort] else [f"{record['clients']} clients"]
+    low, high = workload.sizes
+    if not low <= min(record["examples"]) <= max(record["examples"]) <= high:
+        wrong.append(f"clients with {record['examples']} examples, not {low} to {high}")
     (least, largest), (low, high) = record["norms"], workload.norms
     if not low <= least <= largest <= high * (1 + 1e-4):
         wrong.append(f"updates of norm {least} to {largest}, not within {low} to {high}")
     if not record["moved"] > 0:
         wrong.append(f"a model that moved by {record['moved']}")
-    if len(record["accuracies"]) != 1 + record["rounds"] // EVALUATE_EVERY:
-        wrong.append(f"{len(record['accuracies'])} evaluations")
+    accuracies = record["accuracies"]  # None: of rounds without evaluation
+    if accuracies is not None and len(accuracies) != 1 + record["rounds"] // EVALUATE_EVERY:
+        wrong.append(f"{len(accuracies)} evaluations")
     return "; ".join(wrong)
 
 
@@ -83,52 +107,72 @@ def notes(
     rates = {name: median(one[name] for one in machine.values()) for name in ("float32", "bfloat16")}
     torches = {f"torch {one['torch']}" for one in records}
     libraries = sorted(torches | {one["library"] for one in records if "library" in one})
-    native = any(one.get("native") for one in records)
+    engines = sorted({one["engine"] for one in records if "engine" in one})
     steps = f"{workload.steps} step{'s' if workload.steps > 1 else ''} of {workload.optimizer}"
     lines = [
         f"{processor()}, {len(os.sched_getaffinity(0))} cores; {', '.join(libraries)}",
-        f"second convolution, forward and backward: {rates['float32']:.0f} GFLOP/s float32, "
+        f"{throughput.what(workload)}, forward and backward: {rates['float32']:.0f} GFLOP/s float32, "
         f"{rates['bfloat16']:.0f} bfloat16 (the share is taken in the contender's own dtype)",
-        f"a round is {workload.cohort} clients x {EXAMPLES} examples x "
+        f"a round is {workload.cohort} clients x {workload.expected} examples x "
         f"{work.flop_per_example(workload) / 1e6:.2f} MFLOP, {steps} a client; {records[0]['rounds']} rounds "
         f"after {workload.warm_up} of warm-up, evaluations timed but not counted",
         "for everybody: " + " ".join(f"{name}={value}" for name, value in ALLOCATOR.items()),
         "memory of several processes (Flower, pfl-research in two) is the sum of their peaks, without Ray's",
         f"largest one-minute load at the end of a contender: {max(one['load'] for one in records):.1f}",
     ]
-    if not native and any(one["ours"] for one in records):
-        lines.append("the native kernels were not available: all rows of fedpriv ran without them")
-    return lines + [f"left out: {label}: {reason}" for label, reason in left_out.items()]
+    return (
+        lines
+        + [f"engine of fedpriv: {engine}" for engine in engines]
+        + [f"left out: {label}: {reason}" for label, reason in left_out.items()]
+    )
+
+
+class Raced(NamedTuple):
+    """What came of all turns: records, what the machine gave in each turn, and why somebody did not run."""
+
+    records: list[dict[str, Any]]
+    machine: dict[int, dict[str, float]]
+    left_out: dict[str, str]
+
+
+def turns(asked: argparse.Namespace, book: TextIO) -> Raced:
+    """Race everybody, in turns, and write each record into `book`; exits where somebody did other work."""
+    records: list[dict[str, Any]] = []
+    machine: dict[int, dict[str, float]] = {}
+    left_out: dict[str, str] = {}
+    for repeat in range(asked.repeats):
+        machine[repeat] = ask(sys.executable, "throughput.py", asked.workload.name)
+        for name in asked.only:
+            entry, turn = asked.entries[name], f"{repeat + 1}/{asked.repeats} {name}"
+            if entry.label in left_out:
+                continue
+            try:
+                record = race(entry, asked, repeat)
+            except Failed as failed:
+                left_out[entry.label] = str(failed)
+                print(f"{turn}: left out, {failed}", file=sys.stderr)
+                continue
+            if wrong := other_work(record):
+                sys.exit(f"{turn}: did other work: {wrong}")
+            records.append(record)
+            print(json.dumps(record), file=book, flush=True)
+            print(f"{turn}: {table.speed(record):.3f} rounds/s", file=sys.stderr)
+    return Raced(records, machine, left_out)
 
 
 def main() -> None:
     asked = arguments()
     workload: Workload = asked.workload
     asked.out.mkdir(parents=True, exist_ok=True)
-    records: list[dict[str, Any]] = []
-    machine: dict[int, dict[str, float]] = {}
-    left_out: dict[str, str] = {}
-    with (asked.out / f"{workload.name}.jsonl").open("w") as book:
-        for repeat in range(asked.repeats):
-            machine[repeat] = ask(sys.executable, "throughput.py", workload.name)
-            for name in asked.only:
-                entry, turn = ENTRIES[name], f"{repeat + 1}/{asked.repeats} {name}"
-                if entry.label in left_out:
-                    continue
-                try:
-                    record = race(entry, asked, repeat)
-                except Failed as failed:
-                    left_out[entry.label] = str(failed)
-                    print(f"{turn}: left out, {failed}", file=sys.stderr)
-                    continue
-                if wrong := other_work(record):
-                    sys.exit(f"{turn}: did other work: {wrong}")
-                records.append(record)
-                print(json.dumps(record), file=book, flush=True)
-                print(f"{turn}: {table.speed(record):.3f} rounds/s", file=sys.stderr)
+    with (
+        (asked.out / f"{workload.name}.jsonl").open("w") as book,
+        features.data_for(workload, asked.data) as asked.data,
+    ):
+        records, machine, left_out = turns(asked, book)
     if not records:
         sys.exit("nothing could be raced")
-    rows = table.rows(workload, records, machine)
+    base = asked.entries[AGAINST].label if asked.against else ""
+    rows = table.rows(workload, records, machine, base)
     lines = [f"- {line}\n" for line in notes(workload, records, machine, left_out)]
     text = table.markdown(rows) + "\n\n" + "".join(lines)
     rows.to_csv(asked.out / f"{workload.name}.csv", index=False)

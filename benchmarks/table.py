@@ -33,11 +33,15 @@ def fastest_others(records: Sequence[Record]) -> dict[int, float]:
 
 
 def row(
-    workload: Workload, label: str, records: Sequence[Record], machine: Mapping[int, Mapping[str, float]]
+    workload: Workload,
+    label: str,
+    records: Sequence[Record],
+    machine: Mapping[int, Mapping[str, float]],
+    base: str,
 ) -> dict[str, Any]:
     """Return one line as numbers; `machine` holds the convolution's GFLOP/s by repeat and dtype.
 
-    What worked on another workload is not compared.
+    What worked on another workload is not compared. `base` is the label of the other checkout, if one ran.
     """
     mine, others = by_repeat(records, label), fastest_others(records)
     speeds = {repeat: speed(record) for repeat, record in mine.items()}
@@ -45,6 +49,8 @@ def row(
     raced = {repeat: record for repeat, record in mine.items() if record["workload"] == workload.name}
     shares = [gflop * speeds[repeat] / machine[repeat][record["dtype"]] for repeat, record in raced.items()]
     ratios = [speeds[repeat] / others[repeat] for repeat in raced if repeat in others]
+    bases = {repeat: speed(record) for repeat, record in by_repeat(records, base).items()}
+    gains = [speeds[repeat] / bases[repeat] for repeat in raced if repeat in bases]
     return {
         "contender": label,
         "rounds_per_second": median(speeds.values()),
@@ -55,16 +61,17 @@ def row(
         "share_of_convolution": median(shares) if shares else NOTHING,
         "peak_mib": max(record["peak_mib"] for record in mine.values()),
         "against_fastest_other": median(ratios) if ratios else NOTHING,
+        "against_other_checkout": median(gains) if gains else NOTHING,
         "repeats": len(mine),
     }
 
 
 def rows(
-    workload: Workload, records: Sequence[Record], machine: Mapping[int, Mapping[str, float]]
+    workload: Workload, records: Sequence[Record], machine: Mapping[int, Mapping[str, float]], base: str = ""
 ) -> pd.DataFrame:
     """Return the table as numbers, in the order in which the contenders first ran."""
     labels = dict.fromkeys(record["label"] for record in records)
-    return pd.DataFrame([row(workload, label, records, machine) for label in labels])
+    return pd.DataFrame([row(workload, label, records, machine, base) for label in labels])
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -81,10 +88,12 @@ def markdown(table: pd.DataFrame) -> str:
                 for line in table.itertuples()
             ],
             "examples/s": column("examples_per_second", "{:,.0f}"),
-            "GFLOP/s": column("gflop_per_second", "{:.0f}"),
-            "of the convolution": column("share_of_convolution", "{:.0%}"),
+            "GFLOP/s": column("gflop_per_second", "{:.3g}"),
+            "of the yardstick": column("share_of_convolution", "{:.0%}"),
             "peak MiB": column("peak_mib", "{:,.0f}"),
             "against the fastest other": column("against_fastest_other", "{:.2f}x"),
+            "against the other checkout": column("against_other_checkout", "{:.2f}x"),
         }
     )
+    shown = shown.loc[:, (shown != "").any()]
     return shown.to_markdown(index=False, disable_numparse=True)

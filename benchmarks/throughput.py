@@ -1,4 +1,4 @@
-"""Measure what the machine's convolution gives: a workload's second layer, forward and backward, all cores.
+"""Measure what the machine gives: a workload's largest layer, forward and backward, all cores.
 
     python throughput.py w1
 
@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch.nn import functional as F
@@ -23,39 +27,73 @@ CHUNKS = (100, 200)  # examples in a batch, at most a client's own; the better o
 SIDE = 14  # pixels, after the first pooling
 
 
-def flop(workload: Workload) -> int:
+class Layer(NamedTuple):
+    """A layer as torch calls it, and its shapes; `grads` says whether its input needs a gradient."""
+
+    name: str
+    call: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    reads: tuple[int, ...]  # of one example
+    weight: tuple[int, ...]
+    gives: tuple[int, ...]
+    grads: bool
+
+
+def layer(workload: Workload) -> Layer:
+    """Return the layer that is most of a workload's work."""
+    if workload.model == "head":
+        (reads,), gives = workload.widths, workload.classes
+        return Layer("head", F.linear, (reads,), (gives, reads), (gives,), grads=False)
+    first, second, *_ = workload.widths
+    convolve = partial(F.conv2d, padding=workload.kernel // 2)
+    square = (workload.kernel, workload.kernel)
+    return Layer(
+        "second convolution",
+        convolve,
+        (first, SIDE, SIDE),
+        (second, first, *square),
+        (second, SIDE, SIDE),
+        grads=True,
+    )
+
+
+def what(workload: Workload) -> str:
+    """Return the name of the layer."""
+    return layer(workload).name
+
+
+def flop(layer: Layer) -> int:
     """Return the operations of an example: forward, gradients of weights and input; a multiply-add is two."""
-    first, second, _ = workload.widths
-    return 3 * 2 * SIDE**2 * first * second * workload.kernel**2
+    return (3 if layer.grads else 2) * 2 * math.prod(layer.weight) * math.prod(layer.gives[1:])
 
 
 def tensor(dtype: torch.dtype, *shape: int) -> torch.Tensor:
-    return torch.randn(shape).to(dtype, memory_format=torch.channels_last)
+    made = torch.randn(shape).to(dtype)
+    return made.contiguous(memory_format=torch.channels_last) if len(shape) == 4 else made
 
 
-def examples(workload: Workload, chunk: int, dtype: torch.dtype, until: float) -> int:
+def examples(layer: Layer, chunk: int, dtype: torch.dtype, until: float) -> int:
     """Return how many examples one thread works through before the clock says `until`."""
-    (first, second, _), kernel = workload.widths, workload.kernel
-    x = tensor(dtype, chunk, first, SIDE, SIDE).requires_grad_()
-    weight = tensor(dtype, second, first, kernel, kernel).requires_grad_()
-    gradient = tensor(dtype, chunk, second, SIDE, SIDE)
+    x = tensor(dtype, chunk, *layer.reads).requires_grad_(layer.grads)
+    weight = tensor(dtype, *layer.weight).requires_grad_()
+    gradient = tensor(dtype, chunk, *layer.gives)
+    wanted = (x, weight) if layer.grads else (weight,)
     done = 0
     while time.perf_counter() < until:
-        torch.autograd.grad(F.conv2d(x, weight, padding=kernel // 2), (x, weight), gradient)
+        torch.autograd.grad(layer.call(x, weight), wanted, gradient)
         done += chunk
     return done
 
 
 def gflops(workload: Workload, dtype: torch.dtype) -> float:
     """Return the best rate over the chunks, GFLOP/s of all cores together."""
-    cores = len(os.sched_getaffinity(0))
+    measured, cores = layer(workload), len(os.sched_getaffinity(0))
     chunks = sorted({min(chunk, workload.batch) for chunk in CHUNKS})
     with ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
 
         def rate(chunk: int, seconds: float) -> float:
             until = time.perf_counter() + seconds
-            work = [pool.submit(examples, workload, chunk, dtype, until) for _ in range(cores)]
-            return sum(one.result() for one in work) * flop(workload) / seconds / 1e9
+            work = [pool.submit(examples, measured, chunk, dtype, until) for _ in range(cores)]
+            return sum(one.result() for one in work) * flop(measured) / seconds / 1e9
 
         for chunk in chunks:
             rate(chunk, SECONDS / 4)  # warms up

@@ -75,7 +75,7 @@ def test_a_finished_paper_can_be_explored(execute, demo):
         "bayesian, product, remove_mean": 2.0,
         "bayesian, hoelder, remove_mean": 9.0,
     }
-    assert found["verdicts"] == {"baseline": "agrees", "dp": "above", "bdp": "below"}
+    assert found["verdicts"] == {"baseline": "reached", "dp": "reached", "bdp": "not reached"}
     assert found["claims"] == [claim.id for claim in PAPER.claims]
 
 

@@ -14,7 +14,7 @@ from fedlab.contrib.algorithm.basic_client import SGDSerialClientTrainer
 from fedlab.contrib.algorithm.basic_server import SyncServerHandler
 from fedlab.core.standalone import StandalonePipeline
 from laps import Laps
-from workload import CLIENTS, Workload
+from workload import Workload
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -22,14 +22,14 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 class Shares:
     """Who holds what, as FedLab asks for it, without the cost of a data loader."""
 
-    def __init__(self, data: work.Mnist) -> None:
-        self.data, self.rows = data, torch.from_numpy(work.split())
+    def __init__(self, workload: Workload, data: work.Data) -> None:
+        self.data, self.rows = data, torch.from_numpy(work.shares(workload, data))
 
     def get_dataloader(self, client: int, batch_size: int) -> Iterator[Batch]:
         """Yield a client's examples once, shuffled, a batch at a time."""
         rows = self.rows[client]
         for batch in rows[torch.randperm(len(rows))].split(batch_size):
-            yield work.pixels(self.data.x_train[batch]), self.data.y_train[batch]
+            yield work.floats(self.data.x_train[batch]), self.data.y_train[batch]
 
 
 class Trainer(SGDSerialClientTrainer):
@@ -73,7 +73,7 @@ class Server(SyncServerHandler):
 class Pipeline(StandalonePipeline):
     """FedLab's loop, which evaluates when it is due."""
 
-    def watch(self, laps: Laps, data: work.Mnist) -> None:
+    def watch(self, laps: Laps, data: work.Data) -> None:
         self.laps, self.data = laps, data
 
     def evaluate(self) -> None:
@@ -85,10 +85,10 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     """Train with torch's own number of threads."""
     logging.getLogger().setLevel(logging.ERROR)
     data, model = work.load(path), work.network(workload)
-    server = Server(model, laps.total, workload.cohort / CLIENTS)
-    trainer = Trainer(model, CLIENTS)
+    server = Server(model, laps.total, workload.cohort / workload.clients)
+    trainer = Trainer(model, workload.clients)
     server.watch(laps)
-    trainer.setup(workload, Shares(data))
+    trainer.setup(workload, Shares(workload, data))
     pipeline = Pipeline(server, trainer)
     pipeline.watch(laps, data)
     start = server.model_parameters.clone()

@@ -1,4 +1,4 @@
-"""Flower: its simulation runtime on Ray, one actor a core, and, in W1, its server-side fixed clipping.
+"""Flower: its simulation runtime on Ray, one actor a core; for noise its server-side fixed clipping.
 
 Flower has no server learning rate. A client that steps at rate r and an update clipped at r·C give what a
 gradient clipped at C and a server rate of r give, noise included, so both are scaled here.
@@ -26,11 +26,10 @@ from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, 
 from flwr.simulation import run_simulation
 from laps import Laps, peak_mib
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
-from workload import CLIENTS, WORKLOADS, Workload
+from workload import WORKLOADS, Workload
 
 client_app = flwr.clientapp.ClientApp()
 load = functools.cache(work.load)  # once an actor
-shares = functools.cache(work.split)
 network = functools.cache(work.network)
 
 
@@ -45,9 +44,9 @@ def fit(workload: Workload, path: Path, arrays: ArrayRecord, rows: np.ndarray) -
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    rows = shares()[int(context.node_config["partition-id"])]
     config = message.content.config_records["config"]
     workload, path = WORKLOADS[str(config["workload"])], Path(str(config["path"]))
+    rows = work.shares(workload, load(path))[int(context.node_config["partition-id"])]
     arrays = fit(workload, path, message.content.array_records["arrays"], rows)
     metrics = {
         "num-examples": len(rows),
@@ -64,10 +63,10 @@ class Watched(FedAvg):
 
     def __init__(self, workload: Workload, laps: Laps) -> None:
         super().__init__(
-            fraction_train=workload.cohort / CLIENTS,
+            fraction_train=workload.cohort / workload.clients,
             fraction_evaluate=0.0,
             min_train_nodes=workload.cohort,  # else the first round is a share of who has registered by then
-            min_available_nodes=CLIENTS,
+            min_available_nodes=workload.clients,
         )
         self.laps, self.rate, self.sent = laps, workload.rate, ArrayRecord()
         self.actors: dict[int, dict[str, float]] = {}  # the last metrics of each process
@@ -132,7 +131,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     ray = {"num_cpus": cores, "include_dashboard": False, "_temp_dir": scratch}
     backend = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": ray}
     try:
-        run_simulation(server_app, client_app, CLIENTS, backend_config=backend)
+        run_simulation(server_app, client_app, workload.clients, backend_config=backend)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return {

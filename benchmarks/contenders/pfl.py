@@ -1,4 +1,4 @@
-"""Apple's pfl-research: its simulated backend, federated averaging and, in W1, its Gaussian mechanism."""
+"""Apple's pfl-research: its simulated backend, federated averaging, and for noise its Gaussian mechanism."""
 
 from __future__ import annotations
 
@@ -30,15 +30,19 @@ from workload import Workload
 CHUNKED = NNEvalHyperParams(local_batch_size=work.EVALUATION_CHUNK)
 
 
-class Network(work.Network):
+class Network(torch.nn.Module):
     """The network with the two methods that pfl asks for; images come as uint8."""
 
+    def __init__(self, workload: Workload) -> None:
+        super().__init__()
+        self.module = work.network(workload)
+
     def loss(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        return F.cross_entropy(self(work.pixels(images)), labels)
+        return F.cross_entropy(self.module(work.floats(images)), labels)
 
     @torch.no_grad()
     def metrics(self, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Weighted]:
-        right = (self(work.pixels(images)).argmax(1) == labels).sum()
+        right = (self.module(work.floats(images)).argmax(1) == labels).sum()
         return {"accuracy": Weighted(float(right), len(labels))}
 
 
@@ -76,7 +80,6 @@ class Evaluate(TrainingProcessCallback):
 def make_model(workload: Workload) -> PyTorchModel:
     """Return the network with work's initial weights, the clients' optimiser and the server's."""
     network = Network(workload)
-    network.load_state_dict(work.network(workload).state_dict())
     server = torch.optim.SGD(network.parameters(), lr=workload.rate)
     return PyTorchModel(network, work.optimizer(workload), server)
 
@@ -90,7 +93,8 @@ def local(workload: Workload) -> NNTrainHyperParams:
 
 def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, Any]:
     """Train; users are drawn without replacement, which pfl's own random sampler does not do."""
-    data, shares, model = work.load(path), work.split(), make_model(workload)
+    data, model = work.load(path), make_model(workload)
+    shares = work.shares(workload, data)
     users = iter([int(client) for round in range(laps.total) for client in work.cohort(workload, round)])
 
     def user(client: int) -> Dataset:

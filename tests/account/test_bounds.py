@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
@@ -158,6 +158,7 @@ def test_divergences_without_replacement_have_all_their_digits_and_are_rounded_u
 
 @settings(deadline=None, max_examples=15)
 @given(rate=powers_of_ten(-4, -0.05), multiplier=st.floats(0.7, 20), order=st.floats(1.1, 10.9))
+@example(rate=1e-4, multiplier=11.0, order=1.125)
 def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_next(
     rate: float, multiplier: float, order: float
 ) -> None:
@@ -170,7 +171,9 @@ def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_n
     exact = math.log1p(np.trapezoid(density * np.expm1(alpha * ratio), x)) / (alpha - 1)
     found = rdp.divergences(rdp.planned(rate, multiplier), "C")[index]
     assert found >= exact - 1e-10
-    assert found <= rdp.divergences(rdp.planned(rate, multiplier), "C")[index + 1]
+    # The log-moment at α is (α − 1) times the divergence: what its slack allows grows towards α = 1.
+    following = rdp.divergences(rdp.planned(rate, multiplier), "C")[index + 1]
+    assert found <= following * (1 + 2 * rdp.SLACK) + 2 * rdp.SLACK / (alpha - 1)
 
 
 @pytest.mark.parametrize("added", [False, True])

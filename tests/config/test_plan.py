@@ -98,6 +98,13 @@ def test_the_noise_of_the_paper_spends_the_published_dp_budgets(clients, epsilon
     assert spent == pytest.approx(epsilon, abs=0.006)
 
 
+@pytest.mark.parametrize(("clients", "rounds"), [(100, 11), (1000, 55), (10000, 423)])
+def test_the_noise_of_global_dp_ends_near_the_published_rounds(clients, rounds):
+    run = load_preset(CONFIG / "paper.yaml").runs["global_dp"][f"median_poisson_n{clients}"]
+    assert run.scheme.horizon(run.cohort, clients, run.rounds) == rounds
+    assert run.scheme.budget.delta == run.account.delta
+
+
 def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas():
     plan = load_preset(CONFIG / "paper.yaml")
     for paper, declared in plan.papers.items():

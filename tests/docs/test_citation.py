@@ -60,7 +60,7 @@ def test_every_published_paper_is_cited_and_a_search_of_ours_is_not():
 )
 def test_all_that_is_known_of_a_paper_is_in_its_reference(kind, where):
     paper = FULL.model_copy(update={"type": kind})
-    (found, _) = valid(citation.citation({"full": paper}))["references"]
+    (found,) = valid(citation.citation({"full": paper}))["references"]
     assert found == where | {
         "type": kind,
         "title": "A full title",

@@ -81,8 +81,8 @@ def test_a_partition_of_another_law_is_not_trained_on(folder, capsys):
 
 
 def test_the_state_of_another_engine_is_kept_for_it(folder, undisturbed, capsys, monkeypatch):
-    if not native.available():
-        pytest.skip(native.why_not())
+    if not native.available("cnn5"):
+        pytest.skip(native.why_not("cnn5"))
     kill = partial(die, SIGKILL)
     live(folder, partial(app.main, TRAIN), partial(at_call, "fedpriv.train.loop", "run_round", 5, kill))
     state = Path("out/resume/state.safetensors").read_bytes()

@@ -10,7 +10,7 @@ from support.fault import Fault
 from fedpriv.models import native
 
 AGAIN = "it is compiled again and never loaded; where it cannot be, torch does its work and says why"
-REPORT = "from fedpriv.models import native; print(native.available())"
+REPORT = "from fedpriv.models import native; print(native.available('cnn5'))"
 
 
 def cut(share):
@@ -35,10 +35,10 @@ FAULTS = [Fault("a torn library", f"a compiled kernel: {what}", AGAIN, tear) for
 
 @pytest.fixture(scope="module")
 def library():
-    """The library of `conv_pool` as the usual compiler makes it."""
-    if not native.available():
-        pytest.skip(native.why_not())
-    return Path(native.library()._name)
+    """The library of `cnn5` as the usual compiler makes it."""
+    if not native.available("cnn5"):
+        pytest.skip(native.why_not("cnn5"))
+    return Path(native.library("cnn5")._name)
 
 
 @pytest.mark.parametrize("fault", [FAULTS[1], FAULTS[3]], ids=str)
@@ -64,5 +64,5 @@ def test_a_torn_library_that_nothing_can_replace_is_not_loaded(fault, library, t
         raise PermissionError("read-only")
 
     monkeypatch.setattr(native, "_compile", compiled)
-    loaded, why = native._built.__wrapped__("conv_pool")
+    loaded, why = native._built.__wrapped__("cnn5")
     assert loaded is None and why == "no kernel could be compiled or loaded: read-only"

@@ -13,6 +13,7 @@ from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import MODELS
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import initial, unflatten
+from fedpriv.models.mlp import Mlp
 from fedpriv.models.resnet50_head import Resnet50Head
 
 CLASSES = 10
@@ -30,6 +31,7 @@ MODEL = {
     "cnn": Cnn(widths=(4, 8, 16)),
     "cnn_tanh": Cnn(widths=(4, 8, 16), activation="tanh"),
     "cnn_3x3": Cnn(widths=(16, 16, 5), kernel=3, activation="tanh"),
+    "mlp": Mlp(widths=(6, 5)),
     "resnet50_head": Resnet50Head(backbone="random"),
 }
 

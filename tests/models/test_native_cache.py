@@ -11,7 +11,7 @@ import pytest
 
 from fedpriv.models import native
 
-REPORT = "from fedpriv.models import native; print(native.available(), native.why_not())"
+REPORT = "from fedpriv.models import native; print(native.available('cnn5'), native.why_not('cnn5'))"
 
 
 def start(code: str, **environment: str) -> subprocess.Popen[str]:
@@ -30,8 +30,8 @@ def said(process: subprocess.Popen[str]) -> str:
 @pytest.fixture
 def compiler(tmp_path):
     """Return a compiler that writes a line to `calls` each time it is asked to compile."""
-    if not native.available():
-        pytest.skip(native.why_not())
+    if not native.available("cnn5"):
+        pytest.skip(native.why_not("cnn5"))
     script = tmp_path / "counting-cc"
     script.write_text(f'#!/bin/sh\necho >> "{tmp_path}/calls"\nexec {os.environ.get("CC") or "cc"} "$@"\n')
     script.chmod(0o755)
@@ -55,13 +55,13 @@ def test_a_cache_that_cannot_be_written_is_named_as_the_reason(compiler, tmp_pat
 
 def test_the_environment_switches_the_kernels_off(monkeypatch):
     monkeypatch.setenv("FEDPRIV_NATIVE", "0")
-    assert not native.available()
-    assert native.why_not() == "switched off by FEDPRIV_NATIVE=0"
+    assert not native.available("cnn5")
+    assert native.why_not("cnn5") == "switched off by FEDPRIV_NATIVE=0"
     with pytest.raises(RuntimeError, match="FEDPRIV_NATIVE=0"):
-        native.library()
+        native.library("cnn5")
 
 
-@pytest.mark.parametrize("name", ["conv_pool", "small_net"])
+@pytest.mark.parametrize("name", ["cnn5", "small_net"])
 def test_a_library_is_known_by_all_that_its_source_includes(name):
     source = native._source(f"{name}.c")
     assert b'#include "' not in source
@@ -84,7 +84,7 @@ def test_the_second_process_does_not_compile(compiler, tmp_path):
 
 def test_another_processor_gets_a_library_of_its_own(compiler, tmp_path):
     environment = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)}
-    other = "from fedpriv.models import native; native._cpu = lambda: 'another'; print(native.available())"
+    other = f"from fedpriv.models import native; native._cpu = lambda: 'another'; {REPORT.split('; ')[1]}"
     assert said(start(REPORT, **environment)) == said(start(other, **environment)) == "True"
     assert len(list((tmp_path / "fedpriv").iterdir())) == 2
 

@@ -52,7 +52,15 @@ EXAMPLES = [
     ),
     (
         {"that": {"rise": ["a", "b"], "measure": "best_drawn"}, "at_least": 0} | RUNS,
-        "least rise in accuracy along a, b ≥ 0 points, of drawn clients at its best round, paired by seed",
+        "every rise in accuracy along a, b ≥ 0 points, of drawn clients at its best round, paired by seed",
+    ),
+    (
+        {"that": {"lead": "a", "over": ["b"]}, "at_least": 0} | RUNS,
+        "accuracy of a − each of b ≥ 0 points, at the last round, paired by seed",
+    ),
+    (
+        {"that": {"accuracy": "a"}, "equals": {"accuracy": "b"}, "margin": 0.02} | RUNS,
+        "accuracy of a = accuracy of b ± 2 points, at the last round, paired by seed",
     ),
     (
         {"that": {"times_smaller": "a", "than": "b"}, "at_least": 32} | RUNS,
@@ -112,8 +120,14 @@ DP = {"that": {"accuracy": "dp"}, "at_least": 0.5} | TABLE
 @pytest.mark.parametrize(
     ("check", "words"),
     [
-        (DP | {"at_most": 0.6}, "found at_least, at_most, allowed: one of at_least, at_most"),
-        (DP | {"at_least": None}, "found nothing, allowed: one of at_least, at_most"),
+        (DP | {"at_most": 0.6}, "found at_least, at_most, allowed: one of at_least, at_most, equals"),
+        (DP | {"at_least": None}, "found nothing, allowed: one of at_least, at_most, equals"),
+        (DP | {"at_least": None, "equals": 0.5}, "found equals, allowed: equals with a margin"),
+        (DP | {"margin": 0.5}, "found margin, allowed: equals with a margin"),
+        (
+            DP | {"at_least": None, "equals": 0.5, "margin": 0.1, "times": 2},
+            "found equals, times, allowed: times with at_least or at_most",
+        ),
         (DP | RUNS, "found tables, cases, allowed: one of tables, cases"),
         (DP | {"tables": []}, "found nothing, allowed: one of tables, cases"),
         (DP | {"at_least": "published"}, "found published, allowed: a number"),
@@ -168,12 +182,13 @@ def test_at_most_is_the_mirror_image_of_at_least(by_seed, plus):
     one, other = (pd.Series(values) for values in zip(*by_seed, strict=True))
     above, below = (margins(check, one, other, plus) for check in OF_ACCURACY)
     assert np.allclose(above, -below)
-    assert margins(OF_ACCURACY[0], one, other, 0.0).equals(margins(OF_ACCURACY[1], other, one, 0.0))
+    swapped = margins(OF_ACCURACY[0], one, other, 0.0), margins(OF_ACCURACY[1], other, one, 0.0)
+    assert (swapped[0] == swapped[1]).all()
 
 
 @given(st.floats(0.1, 100), st.floats(0.1, 100))
 def test_so_many_times_is_judged_by_the_ratio_on_the_side_on_which_the_difference_is(one, other):
     above, below = (margins(check, pd.Series([one]), pd.Series([other]), 0.0)[0] for check in OF_RATIO)
-    assert above <= 1 and below <= 1
+    assert above == pytest.approx(-below)
     if abs(one - 3 * other) > 1e-9:
         assert (above > 0) == (one > 3 * other) == (below < 0)

@@ -7,83 +7,172 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_claims import claim
 
-from fedpriv.report.claims.judge import VERDICTS, judge, verdict
+from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge, verdict
 from fedpriv.report.claims.margins import Outcome
 from fedpriv.report.claims.write import claims_table, write
+from fedpriv.report.claims.yardstick import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, standing
 
-HOLDS, LEANS, FAILS = np.array([0.1, 0.1]), np.array([1.0, -0.9]), np.array([-0.1, -0.1])
+ABOVE, ACROSS, BELOW = np.array([0.1, 0.11]), np.array([1.0, -0.9]), np.array([-0.1, -0.11])
+STAND_IN = Outcome("a cell", None, "not judged, digits in place of mnist", NOT_JUDGED)
 CHECK = {"that": {"accuracy": "dp"}, "at_least": {"published": "dp"}, "plus": -0.005, "tables": ["table1"]}
+LARGEST = {"that": {"gain": "dp", "over": "bdp"}, "at_least": {"gain": "dp", "over": "bdp"}}
 
 
-def judged(*margins, unsound="", **check):
-    outcomes = [Outcome("a cell", one, "a number") for one in margins]
-    return judge(claim(CHECK | check, unsound), outcomes)["verdict"]
+def judged(*cells, unsound="", **check):
+    outcomes = [
+        one
+        if isinstance(one, Outcome)
+        else Outcome("a cell", one, "a number", "" if one is not None else "not run")
+        for one in cells
+    ]
+    return judge(claim(CHECK | check, unsound), outcomes)
 
 
 @pytest.mark.parametrize(
-    "margins, expected",
+    "cells, expected",
     [
-        ((HOLDS, HOLDS), "reproduced"),
-        ((HOLDS, LEANS), "partly"),
-        ((HOLDS, FAILS), "partly"),
-        ((LEANS, FAILS), "partly"),
-        ((HOLDS, None), "partly"),
-        ((FAILS, FAILS), "not reproduced"),
-        ((FAILS, None), "not reproduced"),
+        ((ABOVE, ABOVE), "reproduced"),
+        ((ABOVE, ACROSS), "reproduced"),
+        ((ABOVE, None), "reproduced"),
+        ((ABOVE, STAND_IN), "reproduced"),
+        ((ABOVE, BELOW), "partly"),
+        ((BELOW, BELOW), "not reproduced"),
+        ((BELOW, ACROSS, None), "not reproduced"),
+        ((ACROSS, None), "undecided"),
+        ((ACROSS, STAND_IN), "undecided"),
+        ((STAND_IN, None), "not judged (stand-in)"),
         ((None, None), "not run"),
-        ((np.array([np.nan, 0.1]), FAILS), "not reproduced"),
     ],
 )
-def test_a_claim_about_all_cells_is_reproduced_where_all_were_run_and_hold(margins, expected):
-    assert judged(*margins) == expected
+def test_a_verdict_is_that_of_the_cells_that_decide(cells, expected):
+    assert judged(*cells)["verdict"] == expected
 
 
 @pytest.mark.parametrize(
-    "margins, expected",
+    "cells, expected",
     [
-        ((HOLDS, FAILS), "reproduced"),
-        ((HOLDS, None), "reproduced"),
-        ((LEANS, FAILS), "partly"),
-        ((FAILS, FAILS), "not reproduced"),
+        ((ABOVE, BELOW), "reproduced"),
+        ((ABOVE, None), "reproduced"),
+        ((ACROSS, BELOW), "undecided"),
+        ((BELOW, BELOW), "not reproduced"),
     ],
 )
-def test_a_claim_about_some_cell_is_reproduced_where_one_holds(margins, expected):
-    assert judged(*margins, needs="some") == expected
+def test_a_claim_about_some_cell_is_reproduced_where_one_holds(cells, expected):
+    assert judged(*cells, needs="some")["verdict"] == expected
 
 
-def test_one_seed_can_at_best_lean():
-    assert judged(np.array([0.5])) == "partly"
+@pytest.mark.parametrize(
+    "cells, expected",
+    [
+        ((ABOVE, ABOVE), "reproduced"),
+        ((ABOVE, None), "undecided"),
+        ((ABOVE, ACROSS), "undecided"),
+        ((ABOVE, BELOW), "not reproduced"),
+        ((BELOW, None), "not reproduced"),
+    ],
+)
+def test_what_is_the_largest_is_so_only_against_all_others(cells, expected):
+    assert judged(*cells, **LARGEST, clients=[100], elsewhere=["table1"])["verdict"] == expected
 
 
-def test_an_unsound_claim_that_holds_is_unsound_and_one_that_fails_is_not_reproduced():
-    assert judged(HOLDS, unsound="it is false") == "unsound"
-    assert judged(FAILS, unsound="it is false") == "not reproduced"
+@pytest.mark.parametrize("margin", [0.5, -0.5, 0.0, np.inf])
+def test_one_seed_decides_nothing_and_is_called_one_seed(margin):
+    found = judged(np.array([margin]), None)
+    assert found["verdict"] == "undecided (one seed)" and found["outcome"] == "undecided"
+    assert found["decided"] == 0 and "a number (undecided: one seed)" in found["measured"]
 
 
-def test_the_reason_is_given_whatever_the_numbers_say():
-    line = judge(claim(CHECK, "it is false"), [Outcome("a cell", FAILS, "a number")])
-    assert line["reason"] == "it is false"
+def test_how_many_cells_decide_is_told_apart_from_the_outcome():
+    found = judged(ABOVE, ACROSS, None, STAND_IN)
+    assert found["verdict"] == "reproduced" and (found["decided"], found["cells"]) == (1, 4)
+    assert [found[name] for name in COUNTS.values()] == [1, 0, 1, 1, 1]
 
 
-counts = st.fixed_dictionaries({name: st.integers(0, 4) for name in ("hold", "lean", "fail")})
+def test_an_outcome_and_whether_it_is_sound_are_two_things():
+    true, false = (judged(one, unsound="it does not follow") for one in (ABOVE, BELOW))
+    assert true["verdict"] == "reproduced, interpretation unsound"
+    assert (true["outcome"], true["soundness"]) == ("reproduced", "interpretation unsound")
+    assert (false["verdict"], false["soundness"]) == ("not reproduced", "")
+    assert true["reason"] == false["reason"] == "it does not follow"
 
 
-@given(counts, st.integers(0, 3), st.sampled_from(["every", "some"]))
-def test_every_count_of_cells_has_a_verdict_and_a_better_cell_never_makes_it_worse(found, missing, needs):
-    order = ["not run", "not reproduced", "partly", "reproduced"]
-    cells = sum(found.values()) + missing
-    before = verdict(found, cells, needs)
-    assert before in VERDICTS
+margins = st.lists(st.floats(-1, 1), min_size=1, max_size=5).map(np.array)
+NEGATED = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECIDED}
+
+
+@given(margins)
+def test_what_decides_a_comparison_decides_its_negation_the_other_way_round(found):
+    assert standing(-found) == NEGATED[standing(found)]
+
+
+@given(margins, st.floats(0, 1))
+def test_a_lower_threshold_never_makes_a_comparison_worse(found, lower):
+    order = [FAILS, UNDECIDED, HOLDS]
+    assert order.index(standing(found + lower)) >= order.index(standing(found))
+
+
+def equal(apart, margin):
+    return standing(np.column_stack([apart + margin, margin - apart]))
+
+
+@given(margins, st.floats(1e-3, 1), st.floats(0, 1))
+def test_an_equality_does_not_depend_on_the_order_and_is_never_worse_with_a_larger_margin(
+    apart, margin, more
+):
+    order = [FAILS, UNDECIDED, HOLDS]
+    assert equal(apart, margin) == equal(-apart, margin)
+    assert order.index(equal(apart, margin + more)) >= order.index(equal(apart, margin))
+
+
+@given(st.lists(margins.filter(lambda one: len(one) == 3), min_size=1, max_size=4))
+def test_several_comparisons_hold_if_every_one_does_and_fail_if_any_does(several):
+    found = {standing(one) for one in several}
+    together = standing(np.column_stack(several))
+    assert (together == HOLDS) == (found == {HOLDS}) and (together == FAILS) == (FAILS in found)
+
+
+@given(st.floats(-1, 1))
+def test_an_interval_on_the_threshold_decides_nothing(width):
+    assert standing(np.array([-width, width])) == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "found, expected",
+    [
+        ([np.inf, np.inf], HOLDS),
+        ([-np.inf, -np.inf], FAILS),
+        ([np.inf, 0.1], UNDECIDED),
+        ([np.inf, -np.inf], UNDECIDED),
+        ([np.nan, 0.1], UNDECIDED),
+    ],
+)
+def test_infinite_margins_decide_only_where_all_agree(found, expected):
+    assert standing(np.array(found)) == expected
+
+
+counts = st.fixed_dictionaries({name: st.integers(0, 4) for name in COUNTS.values()})
+CHECKS = {
+    "every": CHECK,
+    "some": CHECK | {"needs": "some"},
+    "one statement": CHECK | LARGEST | {"clients": [100], "elsewhere": ["table1"]},
+}
+ORDER = ["not run", "not judged (stand-in)", "not reproduced", "undecided", "partly", "reproduced"]
+
+
+@given(counts, st.sampled_from([*CHECKS]))
+def test_every_count_of_cells_has_a_verdict_and_a_better_cell_never_makes_it_worse(found, kind):
+    check = claim(CHECKS[kind]).check
+    before = verdict(found, check)
+    assert before in OUTCOMES
     if found["fail"]:
         better = found | {"fail": found["fail"] - 1, "hold": found["hold"] + 1}
-        assert order.index(verdict(better, cells, needs)) >= order.index(before)
+        assert ORDER.index(verdict(better, check)) >= ORDER.index(before)
 
 
-@given(counts, st.integers(0, 3))
-def test_a_claim_about_every_cell_is_reproduced_only_if_each_was_run_and_holds(found, missing):
-    cells = sum(found.values()) + missing
-    every = cells > 0 and found["hold"] == cells
-    assert (verdict(found, cells, "every") == "reproduced") == every
+@given(counts, st.sampled_from([*CHECKS]))
+def test_nothing_is_reproduced_or_not_where_nothing_is_decided(found, kind):
+    nothing = found | {"hold": 0, "fail": 0}
+    assert verdict(nothing, claim(CHECKS[kind]).check) in ("undecided", "not judged (stand-in)", "not run")
 
 
 def test_claims_are_written_with_their_numbers_test_and_verdict(runs, declared, tmp_path):
@@ -97,11 +186,12 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(runs, declared, 
         tmp_path / "claims",
     )
     lines = pd.read_csv(written[0])
-    assert list(lines["verdict"]) == ["unsound", "partly"]
-    assert lines["measured"].iloc[0] == "Table I, N = 100: 45.1 ± 0.1 % against 45 %"
+    assert list(lines["verdict"]) == ["reproduced, interpretation unsound", "reproduced"]
+    assert lines["measured"].iloc[0] == "Table I, N = 100: 45.1 ± 0.1 % against 45 % (holds)"
     text = written[1].read_text()
+    assert "1 of 1" in text and "1 of 2" in text
     assert "it is false" in text and "≥ published accuracy of dp − 0.5 points" in text
-    assert all(f"- {name}: {meaning}." in text for name, meaning in VERDICTS.items())
+    assert all(f"- {name}: {meaning}." in text for name, meaning in {**OUTCOMES, **SOUNDNESS}.items())
 
 
 def test_a_paper_without_claims_has_an_empty_page(frame):

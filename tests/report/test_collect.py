@@ -33,6 +33,14 @@ def test_the_frame_has_the_columns_and_types_that_it_promises(runs):
     assert dict(load(runs).dtypes.astype(str)) == SCHEMA
 
 
+def test_the_share_of_the_largest_class_is_as_it_was_told_and_unknown_of_older_runs(directories, tmp_path):
+    path = directories[0] / "summary.json"
+    told = summary.load(path)
+    summary.save(path, told | {"data": told["data"] | {"majority": 0.3}})
+    found = load(collect(directories[:2], tmp_path / "runs.parquet")).groupby("seed")["majority"].first()
+    assert found[0] == 0.3 and np.isnan(found[1])
+
+
 def test_the_order_of_the_folders_does_not_matter_but_for_the_order_of_rows(directories, tmp_path):
     there, back = (load(collect(order, tmp_path / "x.parquet")) for order in (directories, directories[::-1]))
     key = ["run", "seed", "round", "accountant", "composition", "sensitivity"]

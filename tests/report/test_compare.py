@@ -10,7 +10,9 @@ from fedpriv.cli.output import finite
 from fedpriv.errors import BadInput
 from fedpriv.report import tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.claims.compare import compare, facts, published_and_reproduced
+from fedpriv.report.claims.compare import compare, facts, published_and_reproduced, verdict
+from fedpriv.report.collect import load
+from fedpriv.report.tables.accuracy import accuracy_table
 
 
 @pytest.fixture
@@ -32,20 +34,39 @@ def paper(runs, declared, tmp_path):
 def test_every_published_accuracy_gets_a_verdict(paper):
     found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
     assert found == {
-        (100, "baseline"): "agrees",
-        (100, "dp"): "agrees",
-        (100, "bdp"): "above",
+        (100, "baseline"): "reached",
+        (100, "dp"): "reached",
+        (100, "bdp"): "reached",
         (1000, "baseline"): "not run",
         (1000, "dp"): "not run",
         (1000, "bdp"): "not run",
     }
 
 
+def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached(paper):
+    for line in published_and_reproduced(paper).to_dict("records"):
+        found = line | {"seeds": 3, "status": "ok", "value": 0.5, "low": 0.4, "high": 0.6}
+        words = [verdict(found | {"published": one}) for one in (0.3, 0.404, 0.406, 0.604, 0.606)]
+        assert words == ["reached", "reached", "undecided", "undecided", "not reached"]
+        alone = found | {"seeds": 1, "low": float("nan"), "high": float("nan")}
+        assert verdict(alone) == "undecided (one seed)"
+        assert verdict(found | {"stand_in_for": "mnist"}) == "not judged (stand-in)"
+        assert verdict(found | {"status": "not run"}) == "not run"
+
+
+def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, tmp_path):
+    table = accuracy_table(load(runs).assign(stand_in_for="mnist"), declared, "table1")
+    (tmp_path / "tables").mkdir()
+    table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)
+    verdicts = set(published_and_reproduced(tmp_path)["verdict"])
+    assert verdicts == {"not judged (stand-in)", "not run"}
+
+
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):
     tables.write(joint_runs, joint, paper / "tables/table4")
     found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
-    assert found[100, "dp"] == "agrees" and found["Photographs", "baseline"] == "agrees"
-    assert found["Photographs", "dp"] == "below" and found["Digits", "bdp"] == "not run"
+    assert found[100, "dp"] == "reached" and found["Photographs", "baseline"] == "reached"
+    assert found["Photographs", "dp"] == "not reached" and found["Digits", "bdp"] == "not run"
     assert ("Photographs", "dpsgd") not in found
     out = io.StringIO()
     Console(file=out, width=200).print(compare(paper))
@@ -55,7 +76,7 @@ def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, jo
 def test_numbers_and_claims_are_printed(paper):
     out = io.StringIO()
     Console(file=out, width=200).print(compare(paper))
-    assert "97.1 ± 0.2" in out.getvalue() and "agrees" in out.getvalue()
+    assert "97.1 ± 0.2" in out.getvalue() and "reached" in out.getvalue()
     assert "So it is." in out.getvalue() and "reproduced" in out.getvalue()
 
 
@@ -95,7 +116,7 @@ def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
     tables.write(runs, declared.model_copy(update={"rows": tuple(rows)}), paper / "tables/table1")
     found = published_and_reproduced(paper)
     assert list(map(str, found["row"].unique())) == list(LABELS)
-    assert set(found["verdict"]) <= {"agrees", "above"}
+    assert set(found["verdict"]) == {"reached"}
     out = io.StringIO()
     Console(file=out, width=200).print(compare(paper))
     assert all(f"│ {label} " in out.getvalue() for label in LABELS)

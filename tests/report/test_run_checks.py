@@ -7,6 +7,7 @@ from support.made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.paper.spends import SpendSelector
+from fedpriv.report.claims.yardstick import standing
 from fedpriv.report.collect import collect, load
 
 SEQUENTIAL, PARALLEL = (
@@ -86,16 +87,31 @@ def test_every_case_may_ask_for_a_number_of_its_own(frame):
 
 
 @pytest.mark.parametrize(
-    "runs, margin", [(["slow", "joint", "client"], 0.02), (["slow", "plain", "client"], -0.1)]
+    "runs, steps", [(["slow", "joint", "client"], [0.28, 0.02]), (["slow", "plain", "client"], [0.4, -0.1])]
 )
-def test_along_a_list_the_least_step_decides(frame, runs, margin):
+def test_along_a_list_every_step_is_a_comparison(frame, runs, steps):
     check = {"that": {"rise": ["first", "second", "third"]}, "at_least": 0}
     case = dict(zip(("first", "second", "third"), runs, strict=True))
     outcome = outcome_of(frame, check, **case)
-    assert outcome.margins == pytest.approx([margin, margin])
+    assert outcome.margins == pytest.approx(np.array([steps, steps]))
     assert outcome.measured.startswith("50.0 ± 0.6, ") and outcome.measured.endswith(" %")
     tolerant = outcome_of(frame, check | {"at_least": -0.1}, **case)
-    assert tolerant.margins == pytest.approx([margin + 0.1] * 2)
+    assert tolerant.margins == pytest.approx(np.array([steps, steps]) + 0.1)
+
+
+def test_one_run_is_compared_with_each_of_a_list(frame):
+    check = {"that": {"lead": "best", "over": ["first", "second"]}, "at_least": 0}
+    outcome = outcome_of(frame, check, best="client", first="joint", second="plain")
+    assert outcome.margins == pytest.approx(np.array([[0.02, -0.1]] * 2))
+    assert outcome.measured == "80.0 ± 0.6 against 78.1 ± 0.6, 90.1 ± 0.6 %"
+
+
+@pytest.mark.parametrize("margin, expected", [(0.05, "holds"), (0.01, "fails"), (0.02, "undecided")])
+def test_an_equality_is_of_what_is_less_apart_than_its_margin(frame, margin, expected):
+    check = {"that": {"accuracy": "of"}, "equals": {"accuracy": "over"}, "margin": margin}
+    outcome = outcome_of(frame, check, of="joint", over="client")
+    assert outcome.margins == pytest.approx(np.array([[margin - 0.02, margin + 0.02]] * 2))
+    assert standing(outcome.margins) == expected
 
 
 def test_a_list_may_rise_only_as_released_code_reads_it(frame):
@@ -129,6 +145,13 @@ def test_growth_compares_what_was_spent_after_the_first_round(frame):
     assert exactly.margins == pytest.approx([0, 0])
 
 
+def test_a_delta_is_that_of_the_ledger_and_may_be_held_against_a_number(frame):
+    check = {"that": {"delta": "moments C", "of": "run"}, "at_most": "limit"}
+    for limit, margin in ((1e-2, 9e-3), (1e-4, -9e-4)):
+        found = outcome_of(frame, check, run="client", limit=limit)
+        assert found.margins == pytest.approx([margin] * 2) and found.measured == "10⁻³"
+
+
 def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(frame):
     fast, slow = ({"growth": "parallel moments C", "of": name} for name in ("fast", "slow"))
     outcome = outcome_of(frame, {"that": fast, "at_least": slow}, fast="larger", slow="joint")
@@ -140,12 +163,12 @@ def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(frame):
 def test_a_larger_epsilon_is_so_many_times_the_other(frame):
     check = {"that": {"epsilon": "bits rdp"}, "at_least": {"epsilon": "sum rdp bits"}}
     outcome = outcome_of(frame, check | {"times": 50}, run="bits")
-    assert outcome.margins == pytest.approx([1 - 50 * 7400 / 6.7e5] * 2)
+    assert outcome.margins == pytest.approx([np.log(6.7e5 / (50 * 7400))] * 2)
     assert outcome.measured == "7400 (sum rdp, all bits) against 6.70 · 10⁵ (upload rdp, all bits)"
     endless = frame.assign(epsilon=frame["epsilon"].where(frame["accounting"] != "upload", np.inf))
-    assert outcome_of(endless, check | {"times": 1}, run="bits").margins == pytest.approx([1, 1])
+    assert np.isposinf(outcome_of(endless, check | {"times": 1}, run="bits").margins).all()
     same = check | {"at_least": {"epsilon": "bit exact"}, "times": 1}
-    assert np.isneginf(outcome_of(endless, same, run="bits").margins).all()
+    assert standing(outcome_of(endless, same, run="bits").margins) == "undecided"
 
 
 @pytest.mark.parametrize("within, ratio, margin", [(0.02, 1.0, 0.0), (0.02, 1.1, 0.1), (0.1, 1.25, 0.25)])
@@ -191,6 +214,44 @@ def test_a_misspelt_run_is_named_before_anything_is_read(name):
         wrong = claim(check | {"cases": [{"label": "here"} | runs | {key: "jiont"}]}).check
         with pytest.raises(BadInput, match=r"claims\.it: runs: found jiont, allowed: plain, client"):
             wrong.validate_names("claims.it", {}, RUNS)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_accuracies_on_data_that_stand_in_are_never_judged_and_accounts_always_are(frame, name):
+    check, runs = CHECKS[name]
+    outcome = outcome_of(frame.assign(stand_in_for="mnist"), check, **runs)
+    if name in ("growth", "epsilon", "bytes"):
+        assert outcome.margins == pytest.approx(outcome_of(frame, check, **runs).margins)
+        assert not outcome.instead
+    else:
+        assert (outcome.margins, outcome.instead) == (None, "not judged (stand-in)")
+        assert outcome.measured == "not judged, digits in place of mnist"
+
+
+def test_a_random_network_stands_in_for_nothing(frame):
+    config = frame["config"].iloc[0].replace('"activation": "tanh"', '"backbone": "random"')
+    assert not outcome_of(frame.assign(config=config), gain(), of="plain", over="client").instead
+
+
+@pytest.mark.parametrize(
+    "check, case, learned",
+    [
+        (gain(), {"of": "joint", "over": "client"}, False),
+        (gain(), {"of": "client", "over": "plain"}, True),  # one of them is enough
+        (
+            {"that": {"accuracy": "of"}, "at_most": 0.2},
+            {"of": "slow"},
+            True,
+        ),  # that it is so is what is asked
+        ({"that": {"rise": ["low", "high"]}, "at_least": 0}, {"low": "slow", "high": "joint"}, False),
+        ({"that": {"rounds": "of", "over": "over"}, "at_most": 2}, {"of": "slow", "over": "client"}, False),
+        (FASTER, {"run": "joint"}, True),
+    ],
+)
+def test_where_nothing_was_learned_a_comparison_of_accuracies_is_undecided(frame, check, case, learned):
+    outcome = outcome_of(frame.assign(majority=0.85), check, **case)
+    assert outcome.instead == ("" if learned else "undecided")
+    assert ("nothing learned" in outcome.measured) == (not learned)
 
 
 @pytest.mark.parametrize("name", CHECKS)

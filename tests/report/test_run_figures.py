@@ -134,6 +134,21 @@ def test_curves_may_be_of_drawn_clients(frame):
     assert "the mean over all clients' own weights" in words_of(frame, drawn)
 
 
+def test_norms_are_of_updates_and_of_the_noise_on_their_mean(tmp_path):
+    facts = {"norm_median": 0.7, "noise_std": 0.9}  # 1,000 numbers, a cohort of 30
+    made = [write_run(tmp_path, "dp", seed, scheme="client_dp", facts=facts) for seed in range(3)]
+    made.append(write_run(tmp_path, "none", 0, scheme="none"))
+    said = {"title": "Norms", "quantity": "norms", "panels": {"": "Clients"}}
+    declared = RoundsFigure.model_validate(said | {"lines": {"dp": "private", "none": "not", "gone": "gone"}})
+    frame = load(collect(made, tmp_path / "runs.parquet"))
+    (axes,) = draw(frame, declared).axes
+    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    assert set(lines) == {"private, updates", "private, noise", "not, updates"}
+    assert lines["private, updates"] == pytest.approx(0.7)
+    assert lines["private, noise"] == pytest.approx(0.9 * 1000**0.5 / 30)
+    assert axes.get_yscale() == "log" and "Not run in this preset: Clients: gone" in words_of(frame, declared)
+
+
 def test_every_epsilon_of_bits_has_a_line_of_its_own(frame):
     spends = ["bit exact", "bit rdp", "bit theorem", "bits rdp"]
     said = {"title": "Every ε", "quantity": "epsilon", "run": "tenth", "panels": {"": "γ = 0.1"}}

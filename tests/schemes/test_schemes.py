@@ -252,6 +252,7 @@ def test_a_key_that_came_later_changes_no_identity_until_it_is_used():
     for scheme, key, value in (
         (SCHEME["client_dp"], "denominator", "present"),
         (SCHEME["joint"], "top_up", 0.0),
+        (SCHEME["global_dp"], "clipping", "released"),
     ):
         assert key not in scheme.model_dump(mode="json")
         assert scheme.model_copy(update={key: value}).model_dump(mode="json")[key] == value

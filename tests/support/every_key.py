@@ -13,13 +13,11 @@ from fedpriv.frozen import Frozen
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
 from fedpriv.partition import PARTITIONS
-from fedpriv.schemes.global_dp import Budget, GlobalDP
 
 CONFIG = Path(__file__).parents[2] / "config"
 UNUSED = [  # no shipped file has them
     DeclaredRun(uses=("x",), over={"n": ("1",)}),
     Part(uses=("x",)),
-    GlobalDP(clip=1.0, noise_multiplier=1.0, budget=Budget(epsilon=1.0, delta=0.1)),
     PARTITIONS["quantity"](clients=4, alpha=1.0),
     PARTITIONS["natural"](clients=4),
 ]

@@ -125,7 +125,7 @@ WIDE = {
 RUNS = {
     "small": {
         "n100_none": {"scheme": "none", "final": 0.97, "stand_in_for": "mnist"},
-        "n100_dp": {"scheme": "client_dp", "final": 0.9, "stand_in_for": "mnist"},
+        "n100_dp": {"scheme": "client_dp", "final": 0.9},
         "burst": {"scheme": "client_dp", "final": 0.1, "config": {"server": {"learning_rate": 99.0}}},
     },
     "wide": {

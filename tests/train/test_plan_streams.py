@@ -55,7 +55,8 @@ def keys(preset, names):
                 a_client = a_client - ({"batches"} if seed else set())
                 panel = sample_positions(population, followed, streams.numpy("panel"))
                 yield from (streams._key(stream, 0, 0) for stream in once)
-                for round in range(1, run.rounds + 1):
+                rounds = run.scheme.horizon(run.cohort, population, run.rounds)
+                for round in range(1, rounds + 1):
                     cohort = run.cohort.draw(population, streams.numpy("cohort", round))
                     members = np.union1d(cohort, panel).tolist()
                     yield from (streams._key(stream, round, 0) for stream in a_round)

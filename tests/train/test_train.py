@@ -185,6 +185,12 @@ def test_a_summary_says_which_code_and_libraries_it_comes_from(files, tmp_path):
     assert environment["libraries"]["numpy"] == np.__version__
 
 
+def test_a_summary_says_how_accurate_it_is_to_guess_the_largest_class(files, tmp_path):
+    told = summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["data"]
+    labels = arrays.load(files).y_test.tolist()
+    assert told["majority"] == max(map(labels.count, labels)) / len(labels)
+
+
 def test_a_run_directory_has_one_process_at_a_time(files, tmp_path):
     with (
         checkpoint.exclusive(tmp_path / "run/resume/state.safetensors"),

@@ -135,8 +135,11 @@ def of_clients(
     std: np.ndarray,
     released: np.ndarray | None = None,
 ) -> View:
-    """Return a view of clients, each of whom a release has once at most; by default every round is one."""
-    law = trace["sampling_law"].iloc[0]
+    """Return a view of clients, each of whom a release has once at most; by default every round is one.
+
+    Noise on what nothing bounds hides nothing, however far apart the sampled clients were.
+    """
+    law, bound = trace["sampling_law"].iloc[0], trace["clip_l2"].to_numpy(dtype=np.float64)
     once = np.ones(len(trace), dtype=np.int64)
     rounds = zip(
         trace["population"].tolist(),
@@ -161,8 +164,8 @@ def of_clients(
         counts=counts,
         samples=Samples(
             sampling_rate=trace["sampling_rate"].to_numpy(dtype=np.float64),
-            noise_std=effective_noise(trace, std),
-            bound=trace["clip_l2"].to_numpy(dtype=np.float64),
+            noise_std=np.where(np.isinf(bound), 0.0, effective_noise(trace, std)),
+            bound=bound,
             largest={name: most for name, (_, most) in DISTANCES.items()},
             distances={name: distances[name][:, None, None] for name in DISTANCES if name in distances},
             panels={name: distances[f"panel_{name}"] for name in DISTANCES if f"panel_{name}" in distances},

@@ -1,5 +1,6 @@
 """One ε with everything that gives it meaning."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,6 +65,8 @@ class Spend:
         }
         words = [f"{name} {value}" for name, value in details.items() if value]
         words.append(f"{self.kind}, not a guarantee" if self.kind == "estimate" else self.kind)
+        if math.isinf(self.epsilon):
+            words[-1] = "nothing, for some release is without a bound, or without noise"
         words.append(f"attacker accuracy {self.attacker_accuracy:.6g}")
         if not self.assumptions_met:
             words.append("sampling mismatch" if self.sampling_law == "fixed" else "assumptions not met")

@@ -103,8 +103,14 @@ def check_trace(trace: pd.DataFrame) -> None:
         raise BadInput("trace: flips: found nothing with noisy_bits above 0, allowed: coordinate or tensor")
     if len(set(trace["noise_shares"] > 0)) > 1:
         raise BadInput("trace: noise_shares: found 0 in some rounds, allowed: in all rounds or in none")
-    for level in ("", "instance_"):
-        _check_noise(trace, f"{level}noise_std", f"{level}noise_multiplier", f"{level}clip_l2")
+    # On a sum of which nothing bounds a part, any noise is nothing: its multiplier is 0, whatever its std.
+    _check_noise(trace.loc[~nothing_bounded(trace)], "noise_std", "noise_multiplier", "clip_l2")
+    _check_noise(trace, "instance_noise_std", "instance_noise_multiplier", "instance_clip_l2")
+
+
+def nothing_bounded(trace: pd.DataFrame) -> pd.Series:
+    """Return in which rounds there was noise on a sum of which nothing bounds a client's part."""
+    return (trace["noise_std"] > 0) & (trace["noise_multiplier"] == 0) & np.isinf(trace["clip_l2"])
 
 
 def _numbers(trace: pd.DataFrame, name: str, words: str) -> np.ndarray:

@@ -255,11 +255,20 @@ def planners(accountant: str) -> Sequence[str]:
 
 
 @app.command()
-def doctor(resources: Resources = Path("resources"), as_json: AsJson = False) -> None:
+def doctor(
+    resources: Resources = Path("resources"),
+    time: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CONFIG", help="A preset, or a folder of them: measure how long it trains here."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Look at this machine: what works, what to do about the rest; exit code 1 if nothing can work."""
     from fedpriv.doctor import diagnose
 
-    findings = diagnose(resources)
+    findings = diagnose(resources, time)
     width = max(len(finding.name) for finding in findings)
     text = [f"{finding.name:<{width}}  {finding.state:<7}  {finding.text}" for finding in findings]
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}

@@ -33,8 +33,9 @@ CHOICES: dict[str, tuple[dict[str, Any], str]] = {
     "that": (QUANTITIES, ""),
     "at_least": (QUANTITIES, ""),
     "at_most": (QUANTITIES, ""),
+    "equals": (QUANTITIES, ""),
 }
-UNDER = {"at_least": "that", "at_most": "that"}  # the key under which the kinds are described
+UNDER = dict.fromkeys(("at_least", "at_most", "equals"), "that")  # where the kinds are described
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 HEAD = """\

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fedpriv.doctor import datasets, disk, hardware, kaggle, mirrors, slurm, software
+from fedpriv.doctor import datasets, disk, hardware, kaggle, mirrors, slurm, software, times
 from fedpriv.doctor.finding import Finding
 
 
-def diagnose(resources: Path, results: Path = Path("results")) -> list[Finding]:
+def diagnose(resources: Path, timed: Path | None = None, results: Path = Path("results")) -> list[Finding]:
     """Return what a run depends on and how it stands; the folders are where data and results lie.
 
-    Nothing is written and nothing is downloaded: mirrors are asked for the names of files, and nobody else
-    for anything.
+    `timed` is a preset, or a folder of presets: how long each trains here is measured, about a second for
+    every kind of work. Nothing is written and nothing is downloaded: mirrors are asked for the names of
+    files, and nobody else for anything.
     """
     return [
         software.python(),
@@ -21,11 +22,19 @@ def diagnose(resources: Path, results: Path = Path("results")) -> list[Finding]:
         software.snakemake(),
         hardware.torch(),
         hardware.cores(),
-        *(hardware.engine(name) for name in ("conv_pool", "small_net")),
+        *(hardware.engine(name) for name in ("cnn3", "cnn5", "head", "small_net")),
         hardware.memory(),
         slurm.slurm(),
         disk.disk(resources, results),
         *mirrors.findings(),
         kaggle.kaggle(resources),
         *datasets.findings(resources),
+        *(() if timed is None else estimates(timed)),
     ]
+
+
+def estimates(timed: Path) -> list[Finding]:
+    """Return how long the presets at `timed` take on this machine, as busy as it is now."""
+    from fedpriv.doctor import rates
+
+    return times.findings(times.presets(timed), rates.Stopwatch(), rates.where())

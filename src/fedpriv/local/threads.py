@@ -35,6 +35,7 @@ from fedpriv.models import native
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
 from fedpriv.models.native import small_net
+from fedpriv.models.native.gradients import GradientEngine, Gradients
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
 
@@ -46,13 +47,17 @@ class CpuBackend:
         keep_buffers()
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
-        self.net = task.model.small_net(task.classes) if small_net.available() else None
-        # The engine in C knows float32 alone, and is faster in it than torch is in bfloat16.
-        self.dtype = torch.float32 if self.net else getattr(torch, speed.dtype)
-        kernels = ("small_net",) if self.net else filter(native.available, task.model.kernels)
+        net, steps = task.model.gradient_engine(task.classes), task.model.small_net(task.classes)
+        known = net and net.available() and task.inputs.dtype == net.dtype
+        self.gradients = net if known else None
+        self.small_net = steps if steps and small_net.available() else None  # for local steps
+        units = [self.gradients.unit] if self.gradients else []
+        units += ["small_net"] if self.small_net else []
+        # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.
+        self.dtype = torch.float32 if units else getattr(torch, speed.dtype)
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
+        names = [f"{unit} {native.version(unit)}" for unit in units]
         dtype = str(self.dtype).removeprefix("torch.")
-        names = (f"{kernel} {native.version(kernel)}" for kernel in kernels)
         self.name = ", ".join((library, *names, dtype, f"{self.chunk} examples a pass"))
         workers = speed.threads or cores()
         self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
@@ -82,10 +87,12 @@ class CpuBackend:
         params = {name: leaf.detach() for name, leaf in self._leaves(self.task.effective(flat)).items()}
 
         def one(chunk: torch.Tensor) -> torch.Tensor:
-            if self.net:
-                return small_net.logits(self.net, chunk, flat)
+            if self.small_net:
+                return small_net.logits(self.small_net, chunk, flat)
+            if self.gradients:
+                return self.gradients.logits(chunk, flat)
             with torch.no_grad():
-                return self.task.model.apply(params, as_floats(chunk), native=True).float()
+                return self.task.model.apply(params, as_floats(chunk)).float()
 
         return torch.cat(list(self.pool.map(one, inputs.split(EVALUATION_CHUNK))))
 
@@ -100,27 +107,37 @@ class CpuBackend:
         return leaves
 
     def _add_gradient(
-        self, flat: torch.Tensor, rows: torch.Tensor, out: torch.Tensor, denominator: float, sign: float
+        self,
+        engine: GradientEngine | None,
+        flat: torch.Tensor,
+        rows: torch.Tensor,
+        out: torch.Tensor,
+        denominator: float,
+        sign: float,
     ) -> tuple[float, torch.Tensor]:
-        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`.
+        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`; by an `engine` in C if given.
 
         Return Σ losses / denominator and the running statistics that this batch has `[r]`.
         """
+        if engine:
+            found = engine.gradient(self.task.inputs, self.task.labels, rows.long(), flat)
+            out.add_(found.total, alpha=sign / denominator)
+            return found.loss / denominator, flat.new_zeros(0)
         leaves = self._leaves(flat)
         views = unflatten(out, self.task.shapes)
-        total, found = 0.0, {}
+        total, statistics = 0.0, {}
         for chunk in rows.split(len(rows) if self.task.model.normalises else self.chunk):
             x = as_floats(self.task.inputs[chunk])
             weight = torch.full((len(chunk),), 1 / max(len(chunk), 1))
-            logits, found = self.task.model.learn(leaves, x, weight, native=True)
+            logits, statistics = self.task.model.learn(leaves, x, weight)
             loss = F.cross_entropy(logits.float(), self.task.labels[chunk], reduction="sum") / denominator
-            learned = [name for name in leaves if name not in found]
+            learned = [name for name in leaves if name not in statistics]
             gradients = torch.autograd.grad(loss, [leaves[name] for name in learned])
             for name, gradient in zip(learned, gradients, strict=True):
                 views[name].add_(gradient, alpha=sign)
             total += float(loss.detach())
-        statistics = [found[name].float() for name in self.task.shapes if name in found]
-        return total, torch.cat([flat.new_zeros(0), *statistics])
+        learned = [statistics[name].float() for name in self.task.shapes if name in statistics]
+        return total, torch.cat([flat.new_zeros(0), *learned])
 
     def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
         """Return the gradient of every example `[n, d]`, float32, and the sum of the losses.
@@ -147,26 +164,39 @@ class CpuBackend:
     ) -> tuple[Gradient, float]:
         """Return one private gradient at `flat` and the loss on its batch; the first examples are sampled."""
         rows = torch.from_numpy(client.one_batch(private_gradient.batch_size))
-        total = torch.zeros_like(flat)
-        # Only examples whose gradient is needed by itself are worked on one by one.
+        if self.gradients:
+            clip_l2 = private_gradient.example_clip_l2 or 0.0
+            held = self.task.inputs, self.task.labels, rows.long()
+            found = self.gradients.gradient(*held, flat, clip_l2, private_gradient.samples)
+        else:
+            found = self._gradients(private_gradient, flat, rows)
+        mean, sampled = (one / private_gradient.batch_size for one in (found.total, found.sampled))
+        assert client.noise is not None
+        share = found.clipped / max(len(rows), 1)
+        gradient = privatise(private_gradient, mean, sampled, len(rows), share, client.noise)
+        return gradient, found.loss / private_gradient.batch_size
+
+    def _gradients(
+        self, private_gradient: PrivateGradient, flat: torch.Tensor, rows: torch.Tensor
+    ) -> Gradients:
+        """Return the gradients at `rows`, clipped one by one if asked for, as the engine in C does.
+
+        Only examples whose gradient is needed by itself are worked on one by one.
+        """
         alone = rows if private_gradient.example_clip_l2 else rows[: private_gradient.samples]
-        sampled, clipped, loss = flat.new_zeros(0, len(flat)), 0.0, 0.0
+        total, sampled = torch.zeros_like(flat), flat.new_zeros(0, len(flat))
+        clipped, loss = 0, 0.0
         for chunk in alone.split(max(self.chunk, private_gradient.samples)) if len(alone) else ():
             found, chunk_loss = self._per_example(flat, chunk)
             if private_gradient.example_clip_l2:
                 bounded, facts = clip(found, private_gradient.example_clip_l2)
-                found, clipped = bounded.updates, clipped + facts["share_clipped"] * len(chunk)
-            found = found / private_gradient.batch_size
+                found, clipped = bounded.updates, clipped + round(facts["share_clipped"] * len(chunk))
             sampled = sampled if len(sampled) else found[: private_gradient.samples]
             total += found.sum(0)
-            loss += chunk_loss / private_gradient.batch_size
+            loss += chunk_loss
         if len(alone) < len(rows):
-            loss += self._add_gradient(
-                flat, rows[len(alone) :], total, private_gradient.batch_size, sign=1.0
-            )[0]
-        assert client.noise is not None
-        share = clipped / max(len(rows), 1)
-        return privatise(private_gradient, total, sampled, len(rows), share, client.noise), loss
+            loss += self._add_gradient(None, flat, rows[len(alone) :], total, 1.0, sign=1.0)[0]
+        return Gradients(total, sampled, loss, clipped)
 
     def _fedsgd(
         self,
@@ -183,7 +213,8 @@ class CpuBackend:
             clean.copy_(-gradient.clean)
             return loss, [gradient]
         rows = torch.from_numpy(client.one_batch(work.batch_size))
-        return self._add_gradient(flat, rows, update, work.batch_size or len(rows), sign=-1.0)[0], []
+        denominator = work.batch_size or max(len(rows), 1)
+        return self._add_gradient(self.gradients, flat, rows, update, denominator, sign=-1.0)[0], []
 
     def _fedavg(
         self,
@@ -202,7 +233,7 @@ class CpuBackend:
         else:
             plan = client.mini_batches(work)
             uniforms = client.uniforms(len(plan), len(flat))
-            steps = self._native_steps if self.net and work.optimizer == "adam" else self._steps
+            steps = self._native_steps if self.small_net and work.optimizer == "adam" else self._steps
             loss = steps(work, flat, kept, plan, uniforms) if plan else 0.0
         last = None if uniforms is None else uniforms[-1]
         update.copy_(self.task.upload(kept.weights, last, flat, send_weights))
@@ -228,11 +259,13 @@ class CpuBackend:
     ) -> float:
         """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
         weights, loss, running = kept.weights, 0.0, self.task.running
+        # Where a gradient is zero Winograd's algorithm leaves rounding, and Adam would make steps of it.
+        engine = None if work.optimizer == "adam" else self.gradients
         for step, batch in enumerate(plan):
             used = self.task.effective(weights, None if uniforms is None else uniforms[step])
             gradient, before = torch.zeros_like(flat), weights[running]
             here = torch.from_numpy(batch)
-            loss, found = self._add_gradient(used, here, gradient, len(here), sign=1.0)
+            loss, found = self._add_gradient(engine, used, here, gradient, len(here), sign=1.0)
             optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
             update_running_statistics(self.task, weights, before, found)
         return loss
@@ -246,13 +279,13 @@ class CpuBackend:
         uniforms: torch.Tensor | None,
     ) -> float:
         """As `_steps`, in one call of the engine in C."""
-        assert self.net is not None
+        assert self.small_net is not None
         memory = kept.memory
         before = int(memory.steps)
         memory.steps += len(plan)
         adam = small_net.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
         return small_net.train(
-            self.net,
+            self.small_net,
             self.task.inputs,
             self.task.labels,
             torch.from_numpy(np.concatenate(plan).astype(np.int64)),

@@ -11,18 +11,22 @@ if TYPE_CHECKING:
 
 
 class Bounded(NamedTuple):
-    """Stacked updates `[clients, d]`, each of norm at most `l2` but for noise that the client added."""
+    """Stacked updates `[clients, d]`, each of norm at most `l2` but for noise that the client added.
+
+    Where smaller ones were scaled up, `least` is the norm that they have now, and that noise is scaled to.
+    """
 
     updates: torch.Tensor
     l2: float
+    least: float = 0.0
 
     def sensitivity(self, relation: Relation) -> float:
         """Return how far the sum can move, in L2, between neighbours under `relation`."""
         return self.l2 if relation == "add_remove" else 2 * self.l2
 
 
-def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
-    """Scale every row down to norm at most `l2`; rows inside the ball are untouched.
+def with_norms(updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Return the rows, their norms in float64, and how many of them were no numbers.
 
     A row that is not finite counts as zero: it would otherwise pass every comparison and reach the model.
     """
@@ -34,12 +38,37 @@ def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
     if not finite.all():
         updates = updates.where(finite[:, None], 0.0)
         norms = norms.where(finite, 0.0)
+    return updates, norms, int((~finite).sum())
+
+
+def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
+    """Scale every row down to norm at most `l2`; rows inside the ball are untouched.
+
+    A row that is not finite becomes zero.
+    """
+    import torch
+
+    updates, norms, not_finite = with_norms(updates)
     over = norms > l2
     # The tiny shrink keeps the float32 product inside the ball; clamping means no division by zero.
     scale = torch.where(over, l2 / norms.clamp(min=l2) * (1 - 1e-6), 1.0)
     facts = {
         "clip_l2": l2,
         "share_clipped": float(over.float().mean()) if len(norms) else 0.0,
-        "not_finite": int((~finite).sum()),
+        "not_finite": not_finite,
     }
     return Bounded(updates * scale.to(updates.dtype)[:, None], l2), facts
+
+
+def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:
+    """Scale every row up to norm at least `least`; larger ones pass, so that nothing bounds a row.
+
+    Geyer et al.'s released code, where the cap is on the wrong side. Rows of zeros stay; a row that is not
+    finite becomes one.
+    """
+    import torch
+
+    updates, norms, not_finite = with_norms(updates)
+    scale = torch.where((norms > 0) & (norms < least), least / norms, 1.0)
+    raised = updates * scale.to(updates.dtype)[:, None]
+    return Bounded(raised, float("inf"), least), {"clip_l2": float("inf"), "not_finite": not_finite}

@@ -24,11 +24,16 @@ def gaussian_mean(
 ) -> tuple[torch.Tensor, Facts]:
     """Return (Σ rows + N(0, (noise_multiplier · sensitivity)² I)) / expected; add/remove sensitivity.
 
+    Where rows were scaled up to a norm, the noise is scaled to that, whatever the sensitivity is: the facts
+    then hold the multiplier that is left, 0 where nothing bounds the rows.
+
     `expected` is the public size of a cohort, `noise` where the normals come from. A mean over those
     `present` reveals how many they are; over nobody it is divided by `expected` as well.
     """
     total = bounded.updates.sum(0)
-    noise_std = noise_multiplier * bounded.sensitivity("add_remove")
-    facts = {"noise_multiplier": noise_multiplier, "noise_std": noise_std, "denominator": denominator}
+    sensitivity = bounded.sensitivity("add_remove")
+    noise_std = noise_multiplier * (bounded.least or sensitivity)
+    left = noise_std / sensitivity if bounded.least else noise_multiplier
+    facts = {"noise_multiplier": left, "noise_std": noise_std, "denominator": denominator}
     size = expected if denominator == "expected" else len(bounded.updates) or expected
     return (total + noise_std * noise.like(total)) / size, facts

@@ -4,6 +4,13 @@ from fedpriv.models.base import Model
 from fedpriv.models.bnn import Bnn
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.convnet2 import ConvNet2
+from fedpriv.models.mlp import Mlp
 from fedpriv.models.resnet50_head import Resnet50Head
 
-MODELS: dict[str, type[Model]] = {"bnn": Bnn, "cnn": Cnn, "convnet2": ConvNet2, "resnet50_head": Resnet50Head}
+MODELS: dict[str, type[Model]] = {
+    "bnn": Bnn,
+    "cnn": Cnn,
+    "convnet2": ConvNet2,
+    "mlp": Mlp,
+    "resnet50_head": Resnet50Head,
+}

@@ -10,6 +10,7 @@ from fedpriv.frozen import Frozen
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.models.native.gradients import GradientEngine
     from fedpriv.models.native.small_net import Net
 
 Params = dict[str, "torch.Tensor"]
@@ -36,11 +37,6 @@ class Model(Frozen):
         return False
 
     @property
-    def kernels(self) -> tuple[str, ...]:
-        """Return the native units that a pass of torch may call."""
-        return ()
-
-    @property
     def features(self) -> str:
         """Return the name of the frozen network whose features are read; empty: images are."""
         return ""
@@ -53,26 +49,26 @@ class Model(Frozen):
         """Return what happens to the parameter of that name."""
         return "protected"
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]` of images `[n, 1, 28, 28]` or features `[n, f]`.
 
         They have the dtype of `params`.
-
-        `native` allows our own CPU kernels.
         """
         raise NotImplementedError
 
-    def learn(
-        self, params: Params, x: torch.Tensor, weight: torch.Tensor, native: bool = False
-    ) -> tuple[torch.Tensor, Params]:
+    def learn(self, params: Params, x: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, Params]:
         """Return the logits in training, and the statistics of this batch by the name of their parameter.
 
         `weight` `[n]` is each example's part in a mean over the batch: 1/n, and 0 for padding.
         """
-        return self.apply(params, x, native), {}
+        return self.apply(params, x), {}
+
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
+        """Return this model as an engine of gradients in C knows it; None: none does."""
+        return None
 
     def small_net(self, classes: int) -> Net | None:
-        """Return this model as our native engine knows it; None: it does not."""
+        """Return this model as the engine of local steps in C knows it; None: it does not."""
         return None
 
     def size(self, classes: int) -> int:
@@ -91,11 +87,9 @@ class Normalised(Model):
         """Return the logits; with `weight` by the statistics of the batch, which are put into `found`."""
         raise NotImplementedError
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         return self.forward(params, x, None, {})
 
-    def learn(
-        self, params: Params, x: torch.Tensor, weight: torch.Tensor, native: bool = False
-    ) -> tuple[torch.Tensor, Params]:
+    def learn(self, params: Params, x: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, Params]:
         statistics: Params = {}
         return self.forward(params, x, weight, statistics), statistics

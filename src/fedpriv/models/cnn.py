@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from fedpriv.frozen import Thousands
-from fedpriv.models import native as kernels
 from fedpriv.models.base import Model, Params
 
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.models.native.gradients import GradientEngine
     from fedpriv.models.native.small_net import Net
 
 
@@ -49,9 +49,10 @@ class Cnn(Model):
             reads = (units, 1, 1)
         return shapes
 
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        return ("conv_pool",) if self.kernel == 5 else ()
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
+        from fedpriv.models.native import cnn
+
+        return cnn.engine((*self.widths, classes), self.kernel, self.activation)
 
     def small_net(self, classes: int) -> Net | None:
         from fedpriv.models.native.small_net import Net
@@ -59,23 +60,15 @@ class Cnn(Model):
         known = self.kernel == 3 and self.activation == "tanh" and len(self.widths) == 3
         return Net(self.widths[2], classes) if known and self.widths[:2] == (16, 16) else None
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         from torch.nn import functional as F
 
         activate = {"relu": F.relu, "tanh": F.tanh}[self.activation]
         dtype = params["conv1.weight"].dtype
         # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
         padding = self.kernel // 2
-        if native and self.kernels and kernels.available():
-            from fedpriv.models.native.conv_pool import ConvPool
-
-            weight, bias = params["conv1.weight"].float(), params["conv1.bias"].float()
-            rectify = self.activation == "relu"
-            x = ConvPool.apply(x, weight, bias, dtype, rectify)
-            x = x if rectify else activate(x)
-        else:
-            x = F.conv2d(x.to(dtype), params["conv1.weight"], params["conv1.bias"], padding=padding)
-            x = activate(F.max_pool2d(x, 2))
+        x = F.conv2d(x.to(dtype), params["conv1.weight"], params["conv1.bias"], padding=padding)
+        x = activate(F.max_pool2d(x, 2))
         x = F.conv2d(x, params["conv2.weight"], params["conv2.bias"], padding=padding)
         x = activate(F.max_pool2d(x, 2))
         layers = len(self.widths) - 1

@@ -13,6 +13,8 @@ from fedpriv.models.base import Model, Params
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.models.native.gradients import GradientEngine
+
 WIDTH = 2048  # of a ResNet-50's pooled features
 
 
@@ -30,6 +32,11 @@ class Resnet50Head(Model):
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         return {"head.weight": (classes, WIDTH), "head.bias": (classes,)}
 
-    def apply(self, params: Params, x: torch.Tensor, native: bool = False) -> torch.Tensor:
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
+        from fedpriv.models.native import head
+
+        return head.engine(WIDTH, classes)
+
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]
         return x.to(weight.dtype) @ weight.T + params["head.bias"]

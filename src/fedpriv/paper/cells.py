@@ -59,6 +59,7 @@ class Cell(NamedTuple):
     run: str
     within: tuple[EpsilonBudget, ...] = ()
     published: float | None = None  # accuracy; None: no such number in the paper
+    published_round: int | None = None
 
     @property
     def budgets(self) -> list[tuple[SpendSelector, float]]:
@@ -80,11 +81,12 @@ class Budget(Frozen):
 
 
 class Published(Frozen):
-    """What the paper prints for one cell: an accuracy, and the (ε, δ) it cost if that is its own."""
+    """What the paper prints for one cell: an accuracy, the (ε, δ) it cost if that is its own, and when."""
 
     accuracy: Fraction
     epsilon: Positive | None = None
     delta: Delta | None = None
+    round: Count | None = None
 
 
 PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
@@ -149,6 +151,7 @@ class AccuracyTable(TableSpec):
     heading: str = "Clients"  # of what tells rows apart
     columns: dict[str, Column] = Field(min_length=1)
     rows: tuple[Row, ...] = Field(min_length=1)
+    searched: Count | None = None  # candidates among which private data chose what the private runs share
 
     @model_validator(mode="after")
     def _complete(self) -> "AccuracyTable":
@@ -167,7 +170,8 @@ class AccuracyTable(TableSpec):
                 allowed = f"exactly the spends of the columns, {', '.join(units) or 'none'}"
                 raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
             for name, column in self.columns.items():
-                found = row.published[name].model_dump(exclude_none=True) if name in row.published else {}
+                printed = row.published.get(name)
+                found = printed.model_dump(exclude={"round"}, exclude_none=True) if printed else {}
                 wanted = ["accuracy", "epsilon", "delta"] if column.spend else ["accuracy"]
                 if list(found) != wanted and (found or column.spend):
                     raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
@@ -192,7 +196,8 @@ class AccuracyTable(TableSpec):
             EpsilonBudget(unit, spend, budgets[unit].epsilon, budgets[unit].delta)
             for unit, spend in self.columns[name].by_unit().items()
         )
-        return Cell(row.runs.get(name, row.run), within, printed and printed.accuracy)
+        run = row.runs.get(name, row.run)
+        return Cell(run, within, printed and printed.accuracy, printed and printed.round)
 
     def runs(self) -> Iterator[str]:
         for row in self.rows:

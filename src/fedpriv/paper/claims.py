@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
 
 class Check(Frozen):
-    """That one number is at least, or at most, another, in every case.
+    """That one number is at least, or at most, another, or equals it within a margin, in every case.
 
     A case is a row of `tables`, where names are those of columns; or one of `cases`, with a label, a run for
     every name of a run and a number for every name of a number.
@@ -34,6 +34,8 @@ class Check(Frozen):
     that: Compared
     at_least: Compared | None = None
     at_most: Compared | None = None  # instead of at_least
+    equals: Compared | None = None  # instead of at_least, within the margin
+    margin: Positive | None = None  # of an equality: what is less apart counts as equal
     times: Positive | None = None  # so many times the other number; judged by the ratio
     plus: Real | str = 0.0  # so much more than the other number
     needs: Literal["every", "some"] = "every"  # of the cases
@@ -46,9 +48,19 @@ class Check(Frozen):
     @property
     def other(self) -> Quantity:
         """Return the number that `that` is compared with."""
-        found = self.at_least or self.at_most
+        found = self.at_least or self.at_most or self.equals
         assert found is not None
         return found
+
+    @property
+    def of_accuracies(self) -> bool:
+        """Return whether anything but accounts is compared."""
+        return self.that.of_accuracies or self.other.of_accuracies
+
+    @property
+    def conjunction(self) -> bool:
+        """Return whether the cases are one statement: what is the largest is larger than every other."""
+        return bool(self.elsewhere)
 
     def names(self, *kinds: str) -> list[str]:
         """Return the names that must be of one of `kinds`."""
@@ -61,10 +73,14 @@ class Check(Frozen):
 
     @model_validator(mode="after")
     def _complete(self) -> "Check":
-        for keys in (("at_least", "at_most"), ("tables", "cases")):
+        for keys in (("at_least", "at_most", "equals"), ("tables", "cases")):
             given = [key for key in keys if getattr(self, key)]
             if len(given) != 1:
                 raise choice_error("check", given, f"one of {', '.join(keys)}")
+        if bool(self.equals) != bool(self.margin):
+            raise choice_error("check", ["equals" if self.equals else "margin"], "equals with a margin")
+        if self.equals and self.times is not None:
+            raise choice_error("check", ["equals", "times"], "times with at_least or at_most")
         if self.tables and self.numbers():
             raise choice_error("check", self.numbers(), "a number; only `cases` have names for them")
         only = [key for key in ("clients", "labels", "elsewhere") if getattr(self, key)]
@@ -139,8 +155,8 @@ def cited(table: AccuracyTable, row: Row) -> str:
 class Claim(Frozen):
     """What is claimed, in our words, where, and how it is checked.
 
-    `unsound` says why the statement is false although its numbers may hold: the verdict is then `unsound`
-    instead of `reproduced`.
+    `unsound` says why the statement does not follow although its numbers may hold: what was observed and what
+    is made of it are two things, and the verdict says both.
     """
 
     id: str

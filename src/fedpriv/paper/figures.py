@@ -12,6 +12,9 @@ from fedpriv.frozen import NUMBER, Fraction, Frozen, Positive, Real, alone, choi
 from fedpriv.paper.cells import Rendered
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
+Norm = Literal["", "update", "noise"]
+NORMS: dict[str, Norm] = {"updates": "update", "noise": "noise"}  # label -> what is drawn of a run
+
 
 class Curve(NamedTuple):
     """What is drawn of a run, under the name that readers know it by."""
@@ -19,6 +22,7 @@ class Curve(NamedTuple):
     run: str
     label: str
     spend: SpendSelector | None = None
+    norm: Norm = ""
 
     @property
     def counted(self) -> SpendSelector:
@@ -107,7 +111,8 @@ class RoundsFigure(LinesFigure):
     """
 
     kind: Literal["rounds"] = "rounds"
-    quantity: Literal["accuracy", "drawn_accuracy", "epsilon", "growth"] = "accuracy"  # growth: of ε over ε₁
+    # growth: of ε over ε₁; norms: the median of a cohort's updates, and that of the noise on their mean
+    quantity: Literal["accuracy", "drawn_accuracy", "epsilon", "growth", "norms"] = "accuracy"
     panels: dict[str, Titled] = Field(min_length=1)  # what stands for {panel} -> what is drawn there
     lines: dict[str, str] = Field({"": ""}, min_length=1)  # what stands for {line} -> what readers know it by
     spends: Spends = {}  # label -> which ε is drawn; a list: each under its own words
@@ -129,8 +134,18 @@ class RoundsFigure(LinesFigure):
 
     def parts(self) -> list[Part]:
         return [
-            Part(panel.title, self.curves(self.spends, key), panel.published, list(self.ends(key, panel)))
+            Part(panel.title, self.drawn(key), panel.published, list(self.ends(key, panel)))
             for key, panel in self.panels.items()
+        ]
+
+    def drawn(self, key: str) -> list[Curve]:
+        """Return the curves of a panel."""
+        if self.quantity != "norms":
+            return self.curves(self.spends, key)
+        return [
+            Curve(self.named(line, key), ", ".join(filter(None, (label, what))), norm=norm)
+            for line, label in self.lines.items()
+            for what, norm in NORMS.items()
         ]
 
     def ends(self, key: str, panel: Panel) -> Iterator[tuple[Curve, float]]:

@@ -27,6 +27,7 @@ class Quantity(Frozen):
     words: ClassVar[str]
     unit: ClassVar[str] = ""  # of a number that it is compared with
     when: ClassVar[str] = ""  # it is read
+    of_accuracies: ClassVar[bool] = False  # not of accounts alone: other data have other ones
 
     @classmethod
     def name(cls) -> str:
@@ -42,6 +43,10 @@ class Quantity(Frozen):
     def runs(self, cells: Mapping[str, Cell]) -> list[str]:
         """Return the runs without which it cannot be read, where names stand for `cells`."""
         return [cells[name].run for name in self.names(COLUMN, PRIVATE)]
+
+    def compared(self, cells: Mapping[str, Cell]) -> list[Cell]:
+        """Return the accuracies that were measured for it."""
+        return [cells[name] for name in self.names(COLUMN)] if self.of_accuracies else []
 
     def spends(self, cells: Mapping[str, Cell]) -> list[tuple[str, SpendSelector]]:
         """Return the ε, each with its run, without which it cannot be read."""
@@ -66,6 +71,7 @@ class Quantity(Frozen):
 class Accuracy(Quantity):
     """The accuracy of a column within its budgets, or of a run."""
 
+    of_accuracies = True
     words, unit = "accuracy of {0.accuracy}", "%"
     accuracy: Name
     measure: Measure = "last"  # where there is no budget
@@ -74,6 +80,7 @@ class Accuracy(Quantity):
 class AccuracyWithin(Quantity):
     """The accuracy at the last evaluated round before `spend` first exceeds a number."""
 
+    of_accuracies = True
     words, unit = "accuracy{0.whose} within ε = {0.accuracy_within:g} ({0.spend})", "%"
     accuracy_within: Positive
     spend: SpendInWords
@@ -83,6 +90,7 @@ class AccuracyWithin(Quantity):
 class Published(Quantity):
     """The published accuracy of a column."""
 
+    of_accuracies = True
     words, unit = "published accuracy of {0.published}", "%"
     published: Annotated[str, PRINTED]
 
@@ -90,6 +98,7 @@ class Published(Quantity):
 class Gain(Quantity):
     """How much more accurate one is than another."""
 
+    of_accuracies = True
     words, unit = "accuracy of {0.gain} − {0.over}", "points"
     gain: Name
     over: Name
@@ -98,16 +107,32 @@ class Gain(Quantity):
 class Share(Quantity):
     """So much of the gain of `of` over `over`; where that is none, more than any other gain."""
 
+    of_accuracies = True
     words = "{0.share:g} times that of {0.of} − {0.over}"
     share: Real
     of: Name
     over: Name
 
 
-class Rise(Quantity):
-    """The least gain in accuracy along a list, from one to the next."""
+class Lead(Quantity):
+    """How much more accurate one is than each of a list: one comparison with each."""
 
-    words, unit = "least rise in accuracy along {0.along}", "points"
+    of_accuracies = True
+    words, unit = "accuracy of {0.lead} − each of {0.others}", "points"
+    lead: Name
+    over: Annotated[tuple[str, ...], COLUMN, Field(min_length=1)]
+    measure: Measure = "last"  # where there is no budget
+
+    @property
+    def others(self) -> str:
+        return ", ".join(self.over)
+
+
+class Rise(Quantity):
+    """The gain in accuracy along a list: one comparison from each to the next."""
+
+    of_accuracies = True
+    words, unit = "every rise in accuracy along {0.along}", "points"
     rise: Annotated[tuple[str, ...], COLUMN, Field(min_length=2)]
     measure: Measure = "last"  # where there is no budget
 
@@ -121,6 +146,14 @@ class Epsilon(Quantity):
 
     words, when = "ε ({0.epsilon}){0.whose}", "at the last round"
     epsilon: SpendInWords
+    of: PrivateName = RUN  # by default the one private run
+
+
+class DeltaOf(Quantity):
+    """The δ at which an ε is counted."""
+
+    words = "δ of ε ({0.delta}){0.whose}"
+    delta: SpendInWords
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -143,6 +176,7 @@ class TimesSmaller(Quantity):
 class Rounds(Quantity):
     """After how many times as many rounds as `over` a run has the accuracy that `over` has at its end."""
 
+    of_accuracies = True
     words = "rounds of {0.rounds} / rounds of {0.over}, to the final accuracy of {0.over} less {0.within:g},"
     rounds: Name
     over: Name
@@ -162,8 +196,10 @@ QUANTITIES: dict[str, type[Quantity]] = {
     "published": Published,
     "gain": Gain,
     "share": Share,
+    "lead": Lead,
     "rise": Rise,
     "epsilon": Epsilon,
+    "delta": DeltaOf,
     "growth": Growth,
     "times_smaller": TimesSmaller,
     "rounds": Rounds,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from fedpriv.frozen import Frozen, Positive, alone, choice_error
+from fedpriv.frozen import Count, Delta, Frozen, Positive, Share, alone, choice_error
 from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.spends import SpendInWords
 
@@ -87,6 +87,38 @@ class RunsTable(TableSpec):
 
     def runs(self) -> Iterator[str]:
         yield from filter(None, [self.reference, *(line.run for line in self.lines)])
+
+
+class Account(Frozen):
+    """Releases of a sum to which one client adds at most 1, with Gaussian noise."""
+
+    sampling_rate: Share
+    noise_multiplier: Positive
+    releases: Count = 1  # in a round
+
+
+class Counted(Frozen):
+    """A way of doing it: what its accountant counts, and what is released."""
+
+    label: str
+    delta: Delta
+    counted: Account
+    done: Account
+    why: str = ""  # they are not the same
+
+
+class AccountsTable(TableSpec):
+    """What is counted beside what is done, by arithmetic alone: no run is needed."""
+
+    kind: Literal["accounts"] = "accounts"
+    epsilon: Positive  # the budget
+    rounds: Count  # after which ε is compared
+    accountant: Literal["moments", "rdp", "pld"] = "moments"
+    lines: tuple[Counted, ...] = Field(min_length=1)
+    notes: tuple[str, ...] = ()
+
+    def runs(self) -> Iterator[str]:
+        yield from ()
 
 
 def self_contained(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:

@@ -1,6 +1,7 @@
 """Put every run of a paper into one frame: what each round did, beside what it cost."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ SCHEMA = {
     "test_examples": "int64",
     "repetition": "float64",
     "evaluated_on": "category",
+    "majority": "float64",  # the share of the largest class there: what is no better has learned nothing
     "rounds_wanted": "int64",
     "diverged": "int64",  # the round after which weights were no longer finite; 0: never
     "parameters": "int64",
@@ -105,6 +107,7 @@ def facts(path: Path) -> dict[str, Any]:
             "train_examples": data["train"],
             "test_examples": data["test"],
             "repetition": data["repetition"],
+            "majority": data.get("majority", math.nan),
             "rounds_wanted": told["rounds_wanted"],
             "diverged": told.get("diverged") or 0,
             "hardware": environment["hardware"],

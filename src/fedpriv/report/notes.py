@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.trace_check import nothing_bounded
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
 
@@ -18,6 +19,10 @@ SIZE = (
 DISTANCE = (
     "An estimate is of the denominator that was used: remove_sum of a public number, remove_mean of those "
     "present."
+)
+PRIVATE_BOUND = (
+    "The bound of the sum was taken from private data (the median of the clients' norms) without noise: an ε "
+    "that leaves out what it reveals is no guarantee."
 )
 MISMATCH = "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."
 SEQUENTIAL = (
@@ -31,6 +36,10 @@ MEAN_CLIPPED = (
 TENSOR = (
     "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
     "tensor."
+)
+SEARCHED = (
+    "Hyper-parameters were chosen among {} candidates by their accuracy on private data; the search was not "
+    "charged for in any ε here: see docs/accounting.md, tuning is not free."
 )
 # What each word of an accounting means.
 ACCOUNTINGS = {
@@ -60,15 +69,19 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 def stand_ins(frame: pd.DataFrame) -> str:
     """Return what a title must add where other data stand in for the paper's."""
-    found = [
-        f"{name} in place of {wanted}" for name, wanted in unique(frame, ("data", "stand_in_for")) if wanted
-    ]
+    found = replaced(frame)
     return f" [{', '.join(found)}]" if found else ""
+
+
+def replaced(frame: pd.DataFrame) -> list[str]:
+    """Return which data stand in for those of the paper."""
+    told = unique(frame, ("data", "stand_in_for"))
+    return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
-    parts = (data, dealt, models, seeds, ended, settings, instances, responses, noises, evaluations)
+    parts = (data, models, seeds, ended, settings, unbounded, instances, responses, noises, evaluations)
     parts += (secured, accounting, machines)
     notes = [note for part in parts for note in part(frame)]
     names = sorted(set(missing))
@@ -91,15 +104,6 @@ def data(frame: pd.DataFrame) -> list[str]:
             f"Data: {name}{stands}; {train:,} training examples, accuracy on {test:,} {split} examples.{how}"
         )
     return notes
-
-
-def dealt(frame: pd.DataFrame) -> Iterator[str]:
-    """Say where copies of one photograph may be at many clients."""
-    told = {run: json.loads(config) for run, config in unique(frame, ("run", "config"))}
-    single = [run for run, config in told.items() if config.get("partition", {}).get("deal") == "copies"]
-    if single:
-        some = "" if len(single) == len(told) else f" in {len(single)} of {len(told)} runs"
-        yield f"Copies of a photograph are dealt one by one{some}, so that those of one are at many clients."
 
 
 def models(frame: pd.DataFrame) -> Iterator[str]:
@@ -166,9 +170,24 @@ def settings(frame: pd.DataFrame) -> Iterator[str]:
         often = first["repetition"]
         repeated = f"an example is at {often:.3g} clients" if often > 1 else "no example is repeated"
         drawn = f"{first['cohort_law']} sampling, rate {first['sampling_rate']:g}"
-        return f": {drawn}{noise}; {first['rounds_wanted']:,} rounds; {repeated}."
+        wanted = f"{first['rounds_wanted']:,} rounds"
+        done = some.loc[some["diverged"] == 0].groupby(["run", "seed"], observed=True)["round"].max()
+        if len(stopped := done[done < first["rounds_wanted"]]):
+            wanted += f" at most, of which a budget allowed {several(stopped)}"
+        return f": {drawn}{noise}; {wanted}; {repeated}."
 
     return by_population(frame, ("cohort_law", "sampling_rate", "repetition", "rounds_wanted"), said)
+
+
+def unbounded(frame: pd.DataFrame) -> Iterator[str]:
+    """Say in which runs there is noise on a sum of which nothing bounds a client's part."""
+    bare = frame.loc[nothing_bounded(frame)]
+    if runs := sorted(set(bare["run"])):
+        yield (
+            f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping as released: small "
+            f"updates are scaled up, large ones pass), and noise of std {several(bare['noise_std'])} on it "
+            "hides nobody: no ε holds."
+        )
 
 
 def instances(frame: pd.DataFrame) -> Iterator[str]:
@@ -251,13 +270,13 @@ def accounting(frame: pd.DataFrame) -> list[str]:
     notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
     unmet = counted.loc[~counted["assumptions_met"]]
     examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
-    poisson = ~examples & (unmet["sampling_law"] == "poisson") & ~unmet["clip_private"]
-    guarantees = unmet["kind"] == "guarantee"
-    apart = ~examples & ~guarantees & unmet["sampling_law"].isin(["poisson", "full"]) & ~unmet["clip_private"]
+    law, guarantees, private = unmet["sampling_law"], unmet["kind"] == "guarantee", unmet["clip_private"] == 1
+    poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
     reasons = {
-        MISMATCH: ~examples & ~bits & ~poisson & ~apart,
-        SIZE: poisson & guarantees,
-        DISTANCE: apart,
+        PRIVATE_BOUND: private,
+        MISMATCH: ~examples & ~bits & ~poisson,
+        SIZE: poisson & ~private & guarantees,
+        DISTANCE: poisson & ~private & ~guarantees,
         TENSOR: bits,
         SEQUENTIAL: unmet["accounting"] == "sequential",
         MEAN_CLIPPED: examples & ~unmet["per_example_clip"],

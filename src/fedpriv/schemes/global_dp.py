@@ -1,7 +1,8 @@
 """Geyer et al. / SecretFlow: client-level DP that stops before the budget is exceeded.
 
 DEVIATION: Geyer's released code scales *small* updates up to the median and lets large ones pass; here
-every update ends with norm at most S. It also clips each layer by itself; here the whole update is clipped.
+every update ends with norm at most S, and what the code does is the reading `clipping: released`, which has
+no ε. The code clips each layer by itself; here, in either reading, the update is scaled as a whole.
 DEVIATION: the released code stops after the round that crossed the bound; here that round is not run.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedpriv.frozen import Delta, Frozen, Positive, unless
-from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.clipping import Bounded, clip, raise_to
 from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import DISTANCES, Facts, Unit
@@ -35,13 +36,16 @@ class GlobalDP(Scheme):
     m is the expected number of clients or, with `denominator: present`, that of those who came.
 
     With `clip: median` the bound S is a private statistic used without noise: the stated ε then ignores
-    what S itself reveals (the trace marks it `clip_private`).
+    what S itself reveals (the trace marks it `clip_private`). With `clipping: released` updates smaller than
+    S are scaled up to it and larger ones pass: nothing is bounded, and the noise σS hides nothing (the trace
+    has the bound ∞). The rounds of the budget are still counted as if S were a bound, as the code does.
     """
 
     name: Literal["global_dp"] = "global_dp"
     unit: ClassVar[Unit] = "client"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip: Literal["median"] | Positive
+    clipping: Literal["bounded", "released"] = unless("bounded")  # released: inverted, without any ε
     noise_multiplier: Positive
     denominator: Denominator = unless("expected")
     budget: Budget
@@ -66,12 +70,13 @@ class GlobalDP(Scheme):
     def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
         import torch
 
+        scale = raise_to if self.clipping == "released" else clip
         if self.clip != "median":
-            return clip(updates, self.clip)
+            return scale(updates, self.clip)
         norms = torch.linalg.vector_norm(updates, dim=1, dtype=torch.float64)
         # An empty or all-zero round has no median; any positive bound keeps the noise defined.
         median = float(norms.median()) if len(norms) else 0.0
-        bounded, facts = clip(updates, median if 0 < median < float("inf") else 1.0)
+        bounded, facts = scale(updates, median if 0 < median < float("inf") else 1.0)
         return bounded, facts | {"clip_private": True}
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:

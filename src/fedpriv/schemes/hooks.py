@@ -60,6 +60,7 @@ class Hooks(Frozen):
         if noisy:
             return by_scheme, {"noise_clipped": True}
         l2 = min(self.clip_upload.l2(by_scheme.updates.shape[1]), by_scheme.l2)
+        l2 = max(l2, by_scheme.least)  # to which the scheme has scaled up what the hook had clipped
         return by_scheme._replace(l2=l2), {"clip_l2": l2}
 
     def on_upload(self, sent: Bounded, context: RoundContext) -> tuple[Bounded, Facts]:
@@ -68,7 +69,7 @@ class Hooks(Frozen):
             return sent, {}
         noisy = sent.updates + self.upload_noise_std * context.noise("upload_hook").like(sent.updates)
         facts = {"upload_l2": sent.l2, "upload_noise_std": self.upload_noise_std, "noise_in_sum": True}
-        return Bounded(noisy, sent.l2), facts
+        return sent._replace(updates=noisy), facts
 
     def before_broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return what the server sends instead of `weights` `[p]`."""

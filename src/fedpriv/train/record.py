@@ -48,6 +48,7 @@ def summarise(
             "test": len(data.y_test),
             "repetition": len(clients.indices) / len(data.y_train),
             "note": data.note,
+            "majority": float(np.bincount(data.y_test).max() / len(data.y_test)),
         },
         "evaluated_on": "validation" if run.validation else "test",
         "seconds": sum(row["seconds"] for row in state.rows),

@@ -1,5 +1,6 @@
 """Tables say what was measured, beside what was published, and what it rests on."""
 
+import numpy as np
 from support.made_runs import write_run
 
 from fedpriv.report import numbers, render
@@ -96,6 +97,28 @@ def test_a_sampling_mismatch_is_said(tmp_path, declared):
     assert "Sampling mismatch" in notes and "one seed has no interval" in notes
 
 
+def test_a_bound_taken_from_private_data_is_said_and_is_no_mismatch_of_sampling(tmp_path, declared):
+    facts = {"clip_private": True}
+    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", assumptions_met=False, facts=facts)
+    notes = "\n".join(table_of(load(collect([run], tmp_path / "runs.parquet")), declared).notes)
+    assert "was taken from private data" in notes and "Sampling mismatch" not in notes
+
+
+def test_noise_on_what_nothing_bounds_is_said_to_hide_nobody(tmp_path, declared):
+    facts = {"clip_l2": np.inf, "noise_multiplier": 0.0, "noise_std": 1.5}
+    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", facts=facts)
+    notes = "\n".join(table_of(load(collect([run], tmp_path / "runs.parquet")), declared).notes)
+    assert "Nothing bounds what a client adds to the sum in n100_dp" in notes and "std 1.5" in notes
+
+
+def test_a_published_round_stands_under_the_one_that_was_read(frame, declared):
+    (row, _), column = declared.rows, ("Read at round", "DP")
+    printed = row.published["dp"].model_copy(update={"round": 11})
+    dated = row.model_copy(update={"published": row.published | {"dp": printed}})
+    found = table_of(frame, declared.model_copy(update={"rows": (dated,)})).display
+    assert found[column].tolist() == ["10", "11"]
+
+
 def test_every_reproduced_epsilon_of_the_csv_comes_with_its_meaning(frame, declared):
     tidy = table_of(frame, declared).tidy
     epsilons = tidy[(tidy["quantity"] == "epsilon") & (tidy["source"] == "reproduced")]
@@ -107,3 +130,10 @@ def test_the_csv_holds_every_published_number(frame, declared):
     tidy = table_of(frame, declared).tidy
     published = tidy[tidy["source"] == "published"]
     assert len(published) == len(declared.rows) * (1 + 2 * 3)
+
+
+def test_a_table_whose_settings_were_searched_says_that_nobody_paid(frame, declared):
+    notes = KINDS["accuracy"](frame, declared.model_copy(update={"searched": 5}), "table1").notes
+    (said,) = [note for note in notes if "tuning is not free" in note]
+    assert "among 5 candidates" in said and "not charged for" in said
+    assert not any("candidates" in note for note in KINDS["accuracy"](frame, declared, "table1").notes)

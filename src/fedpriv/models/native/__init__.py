@@ -125,12 +125,12 @@ def _state(name: str) -> tuple[ctypes.CDLL | None, str]:
         return _built(name)
 
 
-def available(name: str = "conv_pool") -> bool:
+def available(name: str) -> bool:
     """Say whether the kernels of `name`.c can be called; the first call may compile them, a few seconds."""
     return _state(name)[0] is not None
 
 
-def why_not(name: str = "conv_pool") -> str:
+def why_not(name: str) -> str:
     """Return one line on why these kernels are not available; empty when they are."""
     return _state(name)[1]
 
@@ -140,7 +140,7 @@ def version(name: str) -> str:
     return _digest(_source(f"{name}.c"))[:8]
 
 
-def library(name: str = "conv_pool") -> ctypes.CDLL:
+def library(name: str) -> ctypes.CDLL:
     """Return the loaded library; raises RuntimeError with the reason when it is not available."""
     loaded, reason = _state(name)
     if loaded is None:

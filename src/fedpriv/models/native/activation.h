@@ -1,4 +1,4 @@
-/* What the small network applies after each of its sums but the last: tanh, and its slope. */
+/* What a network applies after each of its sums but the last: tanh or ReLU, and its slope. */
 #ifndef ACTIVATION_H
 #define ACTIVATION_H
 #include "vectors.h"
@@ -19,8 +19,14 @@ static inline Floats hyperbolic_tangent(Floats x) {
     return y * above / below;
 }
 
-static inline Floats activation(Floats x) { return hyperbolic_tangent(x); }
+enum { TANH, RELU };
+
+static inline Floats activation(int kind, Floats x) {
+    return kind == RELU ? choose(x < 0, broadcast(0), x) : hyperbolic_tangent(x);
+}
 
 /* The slope as a function of the activation's value: arguments are not kept until the way back. */
-static inline Floats activation_slope(Floats value) { return 1 - value * value; }
+static inline Floats activation_slope(int kind, Floats value) {
+    return kind == RELU ? choose(value <= 0, broadcast(0), broadcast(1)) : 1 - value * value;
+}
 #endif

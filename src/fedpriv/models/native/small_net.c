@@ -196,7 +196,7 @@ int small_net_train(const Net *net, const uint8_t *images, const int64_t *labels
         effective_weights(net, &layout, weights, uniforms ? uniforms + s * uniforms_stride : NULL,
                           memory.effective);
         forward(net, &layout, weights, images, rows, sizes[s], 1, &memory);
-        *loss = cross_entropy(net, labels, rows, sizes[s], memory.logits);
+        *loss = mean_cross_entropy(net, labels, rows, sizes[s], memory.logits);
         dense_layers_backward(net, &layout, sizes[s], &memory);
         convolutions_backward(net, &layout, sizes[s], &memory);
         adam_step(net, &layout, adam, steps_before + s + 1, start, memory.gradient, weights, first_moment,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 
 from fedpriv.models import native
+from fedpriv.models.native.tensors import check, check_range
 
 CLASSES = 64
 
@@ -94,27 +94,14 @@ def available() -> bool:
     return native.available("small_net")
 
 
-def _check(net: Net, tensors: Mapping[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype]]) -> None:
-    """Raise ValueError for anything that C would misread: it sees addresses, not tensors."""
+def _check(net: Net) -> None:
+    """Raise ValueError for a network that C does not know."""
     if net.hidden < 1:
         raise ValueError(f"hidden: found {net.hidden}, allowed is 1 or more")
     if not 1 <= net.classes <= CLASSES:
         raise ValueError(f"classes: found {net.classes}, allowed are 1 to {CLASSES}")
     if net.norm and not net.binary:
         raise ValueError("norm: found True, allowed is False, because the network is not binary")
-    for name, (tensor, shape, dtype) in tensors.items():
-        right = tensor.shape == shape and tensor.dtype == dtype and tensor.device.type == "cpu"
-        if not right or not tensor.is_contiguous() or tensor.requires_grad:
-            found = f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"
-            found += "" if tensor.is_contiguous() else ", not contiguous"
-            found += ", requires_grad" if tensor.requires_grad else ""
-            raise ValueError(f"{name}: found {found}, allowed is {shape} {dtype} on cpu, contiguous")
-
-
-def _check_range(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
-    if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
-        found = f"{int(numbers.min())} to {int(numbers.max())}"
-        raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
 
 
 def _struct(net: Net) -> _Net:
@@ -169,10 +156,11 @@ def train(
         tensors["start"] = (start, d, torch.float32)
     if uniforms is not None:
         tensors["uniforms"] = (uniforms, (steps, net.size), torch.float32)
-    _check(net, tensors)
-    _check_range("sizes", sizes, 1, len(rows))
-    _check_range("rows", rows, 0, n - 1)
-    _check_range("labels", labels[rows], 0, net.classes - 1)
+    _check(net)
+    check(tensors)
+    check_range("sizes", sizes, 1, len(rows))
+    check_range("rows", rows, 0, n - 1)
+    check_range("labels", labels[rows], 0, net.classes - 1)
     if steps == 0 or int(sizes.sum()) != len(rows):
         raise ValueError(f"sizes: found {steps} with sum {int(sizes.sum())}, allowed is the sum {len(rows)}")
     if steps_before < 0:
@@ -209,7 +197,8 @@ def logits(net: Net, images: torch.Tensor, weights: torch.Tensor) -> torch.Tenso
         "images": (images, (len(images), 28, 28), torch.uint8),
         "weights": (weights, (net.size,), torch.float32),
     }
-    _check(net, tensors)
+    _check(net)
+    check(tensors)
     found = torch.empty(len(images), net.classes)
     if _kernels().logits(_struct(net), images.data_ptr(), len(images), weights.data_ptr(), found.data_ptr()):
         raise MemoryError("the small network found too little memory for its logits")

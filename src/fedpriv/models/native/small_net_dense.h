@@ -2,6 +2,7 @@
 #ifndef SMALL_NET_DENSE_H
 #define SMALL_NET_DENSE_H
 #include "activation.h"
+#include "loss.h"
 #include "small_net_memory.h"
 
 static const float EPSILON = 1e-5f, MOMENTUM = 0.1f;
@@ -64,7 +65,7 @@ static void dense_layers(const Net *net, const Layout *layout, float *weights, i
     int64_t lanes = whole_vectors(n);
     transpose_features((const float (*)[FEATURES])memory->features, n, memory->features_by_example);
     mix_rows(effective + layout->weight[2], FEATURES, 1, net->hidden, memory->features_by_example, FEATURES,
-             lanes, memory->hidden_sums);
+             lanes, memory->hidden_sums, 0);
     if (by_batch) normalise_dense(layout, weights, effective, n, 2, memory->hidden_sums, &memory->affine[2]);
     for (int64_t unit = 0; unit < net->hidden; unit++) {
         const Affine *affine = &memory->affine[2];
@@ -72,14 +73,14 @@ static void dense_layers(const Net *net, const Layout *layout, float *weights, i
         float *slopes = memory->hidden_gradient + unit * lanes;
         for (int64_t i = 0; i < lanes; i += LANES) {
             Floats centred = load(sums + i) - affine->centre[unit];
-            Floats value = activation(centred * affine->scale[unit] + affine->shift[unit]);
-            store(slopes + i, activation_slope(value));
+            Floats value = activation(TANH, centred * affine->scale[unit] + affine->shift[unit]);
+            store(slopes + i, activation_slope(TANH, value));
             store(values + i, net->binary ? sign(value) : value);
         }
         for (int64_t i = n; i < lanes; i++) values[i] = 0;
     }
     mix_rows(effective + layout->weight[3], net->hidden, 1, net->classes, memory->hidden, net->hidden, lanes,
-             memory->logits_sums);
+             memory->logits_sums, 0);
     if (by_batch) normalise_dense(layout, weights, effective, n, 3, memory->logits_sums, &memory->affine[3]);
     for (int64_t unit = 0; unit < net->classes; unit++) {
         const Affine *affine = &memory->affine[3];
@@ -90,21 +91,12 @@ static void dense_layers(const Net *net, const Layout *layout, float *weights, i
     }
 }
 
+
 /* Return the mean cross-entropy and turn logits into its gradient, in place. */
-static double cross_entropy(const Net *net, const int64_t *labels, const int64_t *rows, int64_t n,
-                            float *logits) {
-    double loss = 0;
-    int64_t lanes = whole_vectors(n), end = net->classes * lanes;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t label = labels[rows[i]] * lanes + i;
-        float largest = logits[i], sum = 0;
-        for (int64_t k = i; k < end; k += lanes) largest = logits[k] > largest ? logits[k] : largest;
-        float below = logits[label] - largest;
-        for (int64_t k = i; k < end; k += lanes) sum += logits[k] = expf(logits[k] - largest);
-        for (int64_t k = i; k < end; k += lanes)
-            logits[k] = (logits[k] / sum - (float)(k == label)) / (float)n;
-        loss += logf(sum) - below;
-    }
+static double mean_cross_entropy(const Net *net, const int64_t *labels, const int64_t *rows, int64_t n,
+                                 float *logits) {
+    double loss = cross_entropy(net->classes, labels, rows, n, logits);
+    for (int64_t k = 0; k < net->classes * whole_vectors(n); k++) logits[k] /= (float)n;
     return loss / (double)n;
 }
 
@@ -145,12 +137,13 @@ static void dense_layers_backward(const Net *net, const Layout *layout, int64_t 
                   net->hidden);
     /* Activations have served: their gradient takes their place, and then multiplies the slopes. */
     mix_rows(effective + layout->weight[3], 1, net->hidden, net->hidden, memory->logits, net->classes, lanes,
-             memory->hidden);
+             memory->hidden, 0);
     for (int64_t k = 0; k < net->hidden * lanes; k += LANES)
         store(hidden + k, load(hidden + k) * load(memory->hidden + k));
     affine_backward(net, layout, n, 2, memory->hidden_sums, &memory->affine[2], hidden, flat);
     mix_rows(hidden, 1, lanes, n, effective + layout->weight[2], net->hidden, FEATURES,
-             *memory->features_gradient);
-    mix_rows(hidden, lanes, 1, net->hidden, *memory->features, n, FEATURES, flat + layout->weight[2]);
+             *memory->features_gradient, 0);
+    mix_rows(hidden, lanes, 1, net->hidden, *memory->features, n, FEATURES, flat + layout->weight[2],
+             0);
 }
 #endif

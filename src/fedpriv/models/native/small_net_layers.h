@@ -73,7 +73,7 @@ static inline void pool(const Floats sums[4], const Affine *affine, int block, F
 
 /* Not while pooling: short loops keep more of their steps in flight. */
 static void activate_all(float *values, int count) {
-    for (int k = 0; k < count; k += LANES) store(values + k, activation(load(values + k)));
+    for (int k = 0; k < count; k += LANES) store(values + k, activation(TANH, load(values + k)));
 }
 
 /* Convolve, map, pool and activate; weight [16][3][3] */
@@ -151,7 +151,7 @@ static void plane_backward(const Plane plane, float values[WINDOWS][CHANNELS]) {
         for (int x = 0; x < 14; x++)
             for (int block = 0; block < CHANNELS; block += LANES) {
                 Floats value = load(&values[y * 14 + x][block]), g = load(&plane[y + 1][x + 1][block]);
-                store(&values[y * 14 + x][block], g * activation_slope(value));
+                store(&values[y * 14 + x][block], g * activation_slope(TANH, value));
             }
 }
 
@@ -179,7 +179,7 @@ static void second_pool_backward(const float *features, const float *gradient, c
     float slopes[FEATURES];
     for (int k = 0; k < FEATURES; k += LANES) {
         Floats value = load(features + k);
-        store(slopes + k, load(gradient + k) * activation_slope(value));
+        store(slopes + k, load(gradient + k) * activation_slope(TANH, value));
     }
     for (int block = 0; block < CHANNELS; block += LANES) {
         Floats sum = broadcast(0), product = broadcast(0), middle = load(centre + block);

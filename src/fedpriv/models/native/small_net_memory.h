@@ -1,9 +1,8 @@
 /* Where the small network's numbers are: in the flat vector of its weights, and in memory during a call. */
 #ifndef SMALL_NET_MEMORY_H
 #define SMALL_NET_MEMORY_H
-#include <stdlib.h>
-
 #include "dense.h"
+#include "pieces.h"
 #include "signs.h"
 #include "winograd.h"
 
@@ -72,16 +71,6 @@ typedef struct {
     Plane *plane, *plane_gradient; /* the first keeps its frame of zeros */
     void *allocation;              /* all of the above lie in it */
 } Memory;
-
-/* Return how many lanes n examples take: rows with an example in each lane come in whole vectors. */
-static inline int64_t whole_vectors(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
-
-/* Return the next piece of a block; with a null block only count. */
-static void *next_piece(char *block, size_t *used, size_t bytes) {
-    void *piece = block ? block + *used : NULL;
-    *used += (bytes + 63) / 64 * 64;
-    return piece;
-}
 
 /* Allocate all for mini-batches of at most n examples; `allocation` is NULL where memory is short. */
 static void allocate(Memory *memory, const Net *net, const Layout *layout, int64_t n, int training) {

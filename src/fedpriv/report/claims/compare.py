@@ -5,7 +5,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,23 +12,33 @@ from rich.text import Text
 
 from fedpriv.errors import BadInput
 from fedpriv.report import numbers
+from fedpriv.report.claims import judge
+from fedpriv.report.claims.judge import NOT_REPRODUCED, PARTLY, REPRODUCED
+from fedpriv.report.claims.yardstick import (
+    FAILS,
+    HOLDS,
+    LAST_DIGIT,
+    NOT_JUDGED,
+    ONE_SEED,
+    UNDECIDED,
+    decided,
+)
 from fedpriv.report.numbers import Interval
 from fedpriv.report.tables.long import STATISTIC
 from fedpriv.report.texts import from_csv
 from fedpriv.terminal import visible
 
-LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
+REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
 COLOURS = {
-    "reproduced": "green",
-    "agrees": "green",
-    "above": "green",
-    "partly": "yellow",
-    "unsound": "magenta",
-    "below": "red",
-    "not reproduced": "red",
+    REPRODUCED: "green",
+    "reached": "green",
+    PARTLY: "yellow",
+    NOT_REPRODUCED: "red",
+    "not reached": "red",
 }
-COUNTS = ("cells", "run", "hold", "lean", "fail")  # of a claim
+COUNTS = ("cells", "decided", *judge.COUNTS.values())  # of a claim
 ACCURACY = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
+CLAIMS = ("Claim", "Place", "Decided", "Verdict")
 
 
 def papers(directory: Path) -> list[Path]:
@@ -71,15 +80,18 @@ def compared(paper: Path) -> Iterator[Table]:
         for *line, verdict in lines:
             shown.add_row(*map(told, line), coloured(verdict))
         yield shown
-    shown = Table("Claim", "Place", "Verdict", title=told(f"{paper.name}: claims", "table.title"))
+    shown = Table(*CLAIMS, title=told(f"{paper.name}: claims", "table.title"))
     for claim in claims(paper).to_dict("records"):
-        shown.add_row(told(claim["claim"]), told(claim["place"]), coloured(claim["verdict"]))
+        coverage = f"{claim['decided']} of {claim['cells']}"
+        line = (*map(told, (claim["claim"], claim["place"], coverage)), coloured(claim["verdict"]))
+        shown.add_row(*line)
     yield shown
 
 
 def claims(paper: Path) -> pd.DataFrame:
     """Return the judged claims of a paper, a line each; what is not said is the empty string."""
-    return read(paper / "claims.csv", ["claim", "place", "verdict"], dict.fromkeys(COUNTS, "int64"))
+    columns = ["claim", "place", "verdict", "outcome", "soundness", *COUNTS]
+    return read(paper / "claims.csv", columns, dict.fromkeys(COUNTS, "int64"))
 
 
 def accuracies(paper: Path) -> list[Sequence[str]]:
@@ -102,20 +114,21 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
         return pd.DataFrame()
     key, found = ["table", "row", "column"], pd.concat(tables)
     published = found.loc[found["source"] == "published", [*key, "value"]]
-    ours = found.loc[found["source"] == "reproduced", [*key, "value", "low", "high", "seeds", "status"]]
+    ours = found.loc[found["source"] == "reproduced"].reindex(
+        columns=[*key, *STATISTIC, "status", "stand_in_for"], fill_value=""
+    )
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
     both = both.fillna({"seeds": 0}).assign(row=[counted(row) for row in both["row"]])
     return both.assign(verdict=[verdict(line) for line in both.to_dict("records")])
 
 
 def verdict(line: Mapping[Hashable, Any]) -> str:
-    """Say where the reproduced accuracy stands: it agrees if its interval, rounded, holds the other."""
-    if line["status"] != "ok":
-        return line["status"]
-    low, high = (line["value"] if np.isnan(line[end]) else line[end] for end in ("low", "high"))
-    if line["published"] > high + LAST_DIGIT:
-        return "below"
-    return "above" if line["published"] < low - LAST_DIGIT else "agrees"
+    """Say whether the published accuracy is reached, up to its last digit, as a claim that it is would be."""
+    if line["status"] != "ok" or line["stand_in_for"]:
+        return line["status"] if line["status"] != "ok" else NOT_JUDGED
+    found = Interval(*(line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
+    alone = f" ({ONE_SEED})" if found.n == 1 else ""
+    return REACHED[decided(found, line["published"] - LAST_DIGIT)] + alone
 
 
 def counted(row: str) -> int | str:
@@ -146,5 +159,5 @@ def told(text: str, style: str = "") -> Text:
 
 
 def coloured(verdict: str) -> Text:
-    """Return a verdict in its colour."""
-    return told(verdict, COLOURS.get(verdict, "dim"))
+    """Return a verdict in the colour of its outcome."""
+    return told(verdict, COLOURS.get(verdict.partition(",")[0], "dim"))

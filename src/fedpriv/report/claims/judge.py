@@ -1,66 +1,85 @@
-"""Which way every case of a claim stands, and the verdict that follows.
-
-A cell *holds* if the whole 95 % interval over seeds of its margins is at or above zero, *leans* if only the
-mean is, and *fails* otherwise.
-"""
+"""What every case of a claim decides, and the verdict that follows: an outcome, and whether it is sound."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from fedpriv.paper.claims import Claim
+from fedpriv.paper.claims import Check, Claim
 from fedpriv.report.claims.margins import Outcome
 from fedpriv.report.claims.words import sentence
-from fedpriv.report.numbers import interval
-
-VERDICTS = {
-    "reproduced": "every cell that the claim is about was run and holds (a claim about some cell: one holds)",
-    "partly": "some cells hold or lean but not all hold, or not all were run",
-    "not reproduced": "no cell that was run holds or leans",
-    "unsound": "every cell holds numerically, but the statement is false; the reason is given",
-    "not run": "no cell was run",
-}
-STANDING = (
-    "A cell holds if the whole 95 % Student-t interval over seeds of what is tested is on the claimed side, "
-    "leans if only the mean is, fails otherwise."
+from fedpriv.report.claims.yardstick import (
+    FAILS,
+    HOLDS,
+    NOT_JUDGED,
+    NOT_RUN,
+    ONE_SEED,
+    UNDECIDED,
+    standing,
 )
-ROUNDING = 1e-12  # of float arithmetic: an equality holds
 
-
-def standing(margins: np.ndarray) -> str:
-    """Return whether a cell holds, leans or fails; with one seed it can at best lean."""
-    found = interval(margins)
-    if found.low >= -ROUNDING:
-        return "hold"
-    return "lean" if found.mean >= -ROUNDING else "fail"
+PARTLY, REPRODUCED, NOT_REPRODUCED = "partly", "reproduced", "not reproduced"
+UNSOUND = "interpretation unsound"
+OUTCOMES = {
+    REPRODUCED: "every cell that decides holds, and at least one does (a claim about some cell: one holds)",
+    PARTLY: "some cells hold and some fail",
+    NOT_REPRODUCED: "every cell that decides fails, and at least one does (what is one statement: one fails)",
+    UNDECIDED: "cells were run, and none decides",
+    NOT_JUDGED: "accuracies on data that stand in for the paper's decide nothing about the paper",
+    NOT_RUN: "no cell was run",
+}
+SOUNDNESS = {UNSOUND: "what was observed is true, what is made of it does not follow; the reason is given"}
+COUNTS = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided", NOT_JUDGED: "not_judged", NOT_RUN: "not_run"}
 
 
 def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the line of one claim: counts of its cells and the verdict that follows from them."""
-    found = [standing(outcome.margins) for outcome in outcomes if outcome.margins is not None]
-    counts = {standing: found.count(standing) for standing in ("hold", "lean", "fail")}
-    numbers = verdict(counts, len(outcomes), claim.check.needs)
-    false = bool(claim.unsound) and numbers == "reproduced"
+    """Return the line of one claim: what its cells decide, how many do, and the verdict that follows."""
+    found = [stands(outcome) for outcome in outcomes]
+    counts = {name: found.count(standing) for standing, name in COUNTS.items()}
+    outcome = verdict(counts, claim.check)
+    unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
+    alone = outcome == UNDECIDED and one_seed(outcomes)
     return {
         "id": claim.id,
         "place": claim.place,
         "claim": claim.text,
-        "verdict": "unsound" if false else numbers,
-        "numbers": numbers,
-        "measured": "; ".join(f"{outcome.cell}: {outcome.measured}" for outcome in outcomes),
+        "verdict": outcome + (f", {UNSOUND}" if unsound else "") + (f" ({ONE_SEED})" if alone else ""),
+        "outcome": outcome,
+        "soundness": UNSOUND if unsound else "",
+        "measured": "; ".join(map(told, outcomes)),
         "test": sentence(claim.check),
         "reason": claim.unsound,
         "cells": len(outcomes),
-        "run": len(found),
+        "decided": counts["hold"] + counts["fail"],
     } | counts
 
 
-def verdict(counts: Mapping[str, int], cells: int, needs: str) -> str:
-    """Return what the cells say, as `VERDICTS` defines it."""
-    run = sum(counts.values())
-    if not run:
-        return "not run"
-    if counts["hold"] == cells or (needs == "some" and counts["hold"]):
-        return "reproduced"
-    return "partly" if counts["hold"] or counts["lean"] else "not reproduced"
+def stands(outcome: Outcome) -> str:
+    """Return what one case decides, or what stands instead."""
+    if outcome.instead or outcome.margins is None:
+        return outcome.instead or NOT_RUN
+    return standing(outcome.margins)
+
+
+def one_seed(outcomes: Sequence[Outcome]) -> bool:
+    """Return whether every case that was run has one seed only."""
+    seeds = {len(outcome.margins) for outcome in outcomes if outcome.margins is not None}
+    return seeds == {1}
+
+
+def told(outcome: Outcome) -> str:
+    """Return what was measured in one case, and what that decides."""
+    if outcome.margins is None:
+        return f"{outcome.cell}: {outcome.measured}"
+    why = f": {ONE_SEED}" if len(outcome.margins) == 1 else ""
+    return f"{outcome.cell}: {outcome.measured} ({stands(outcome)}{why})"
+
+
+def verdict(counts: Mapping[str, int], check: Check) -> str:
+    """Return what the cells say, as `OUTCOMES` defines it."""
+    hold, fail, undecided = (counts[name] for name in ("hold", "fail", "undecided"))
+    if check.needs == "some" and (hold or undecided):
+        return REPRODUCED if hold else UNDECIDED
+    if check.conjunction and (fail or 0 < hold < sum(counts.values())):
+        return NOT_REPRODUCED if fail else UNDECIDED
+    if hold or fail:
+        return PARTLY if hold and fail else REPRODUCED if hold else NOT_REPRODUCED
+    return UNDECIDED if undecided else NOT_JUDGED if counts["not_judged"] else NOT_RUN

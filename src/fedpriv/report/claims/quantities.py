@@ -21,11 +21,12 @@ from fedpriv.report.reading import (
     growth,
     numbers_sent,
     reading,
+    spent,
     within,
 )
 
 Cells = Mapping[str, Cell]  # what names stand for in a case
-Values = pd.Series | float  # by seed, or the same for all of them
+Values = pd.Series | pd.DataFrame | float  # by seed, a column a comparison; or the same for all of them
 
 
 class Read(NamedTuple):
@@ -49,7 +50,15 @@ def accuracy(frame: pd.DataFrame, cells: Cells, quantity: declared.Accuracy) -> 
 def rise(frame: pd.DataFrame, cells: Cells, quantity: declared.Rise) -> Read:
     found = [accuracy_of(frame, cells[name], quantity.measure) for name in quantity.rise]
     steps = pd.concat([after - before for before, after in pairwise(found)], axis=1)
-    return Read(steps.min(axis="columns", skipna=False), f"{', '.join(map(words.percent, found))} %")
+    return Read(steps, f"{', '.join(map(words.percent, found))} %")
+
+
+def lead(frame: pd.DataFrame, cells: Cells, quantity: declared.Lead) -> Read:
+    first, *others = (
+        accuracy_of(frame, cells[name], quantity.measure) for name in (quantity.lead, *quantity.over)
+    )
+    told = f"{words.percent(first)} against {', '.join(map(words.percent, others))} %"
+    return Read(pd.concat([first - one for one in others], axis=1), told)
 
 
 def gain(frame: pd.DataFrame, cells: Cells, quantity: declared.Gain) -> Read:
@@ -78,6 +87,11 @@ def accuracy_within(frame: pd.DataFrame, cells: Cells, quantity: declared.Accura
 def epsilon(frame: pd.DataFrame, cells: Cells, quantity: declared.Epsilon) -> Read:
     found = epsilon_at(frame, cells[quantity.of].run, quantity.epsilon)
     return Read(found, words.epsilon(found))
+
+
+def delta(frame: pd.DataFrame, cells: Cells, quantity: declared.DeltaOf) -> Read:
+    found = spent(frame, cells[quantity.of].run, quantity.delta).groupby("seed")["delta"].first()
+    return Read(found, words.delta(float(found.iloc[0])))
 
 
 def grown(frame: pd.DataFrame, cells: Cells, quantity: declared.Growth) -> Read:
@@ -110,12 +124,14 @@ def reached(frame: pd.DataFrame, run: str, target: pd.Series) -> pd.Series:
 
 READ: dict[str, Callable[[pd.DataFrame, Cells, Any], Read]] = {
     "accuracy": accuracy,
+    "lead": lead,
     "rise": rise,
     "gain": gain,
     "share": share,
     "published": published,
     "accuracy_within": accuracy_within,
     "epsilon": epsilon,
+    "delta": delta,
     "growth": grown,
     "times_smaller": times_smaller,
     "rounds": rounds,

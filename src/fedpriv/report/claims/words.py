@@ -2,10 +2,10 @@
 
 from typing import TypeVar
 
-import pandas as pd
+import numpy as np
 
 from fedpriv.paper.claims import Check
-from fedpriv.paper.quantities import COLUMN, PRIVATE, Accuracy, Number, Rise
+from fedpriv.paper.quantities import COLUMN, PRIVATE, Accuracy, Lead, Number, Rise
 from fedpriv.paper.spends import MEASURES
 from fedpriv.report.claims.quantities import Read
 from fedpriv.report.numbers import percent
@@ -34,7 +34,7 @@ def measured(check: Check, that: Read, other: Read) -> str:
         return NUMBERS.get(names[0], "{0}").format(that.text)
     first, second = in_order(check, that.text, other.text)
     if names == ("accuracy", "accuracy"):
-        return f"{first} against {second}, gain {percent(pd.Series(that.values - other.values))} points"
+        return f"{first} against {second}, gain {percent(np.ravel(that.values - other.values))} points"
     if names == ("growth", "growth") or (names == ("epsilon", "epsilon") and check.times is not None):
         of_first, of_second = in_order(check, check.that.epsilons[0], check.other.epsilons[0])
         return f"{first} ({of_first}) against {second} ({of_second})"
@@ -44,7 +44,8 @@ def measured(check: Check, that: Read, other: Read) -> str:
 def sentence(check: Check) -> str:
     """Return what is tested."""
     that, other = check.that, check.other
-    words = [str(that), *here(check), "≥" if check.at_least else "≤"]
+    sign = "≥" if check.at_least else "≤" if check.at_most else "="
+    words = [str(that), *here(check), sign]
     if isinstance(other, Number):
         words.append(" or ".join(amount(value, that.unit) for value in values(check, other.number)))
     else:
@@ -56,6 +57,8 @@ def sentence(check: Check) -> str:
             f"{'+' if value > 0 else '−'} {amount(abs(value), unit)}" for value in values(check, check.plus)
         )
         words.append(" or ".join(signed))
+    if check.margin is not None:
+        words.append(f"± {amount(check.margin, that.unit and 'points')}")
     paired = that.unit == "points" or other.names(COLUMN, PRIVATE)
     return ", ".join(filter(None, (" ".join(words), when(check), "paired by seed" if paired else "")))
 
@@ -70,7 +73,7 @@ def here(check: Check) -> list[str]:
 
 def when(check: Check) -> str:
     """Return at which round numbers are read; in a table its budgets decide that for accuracies."""
-    if isinstance(check.that, Accuracy | Rise):
+    if isinstance(check.that, Accuracy | Lead | Rise):
         return MEASURES[check.that.measure] if check.cases else ""
     return check.that.when
 

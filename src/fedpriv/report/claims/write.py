@@ -11,26 +11,16 @@ from fedpriv.paper.cells import TableSpec, with_cells
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.kinds import TABLES
 from fedpriv.report import render
-from fedpriv.report.claims.judge import STANDING, VERDICTS, judge
+from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge
 from fedpriv.report.claims.margins import outcomes
+from fedpriv.report.claims.yardstick import STANDING
 from fedpriv.report.collect import load
 from fedpriv.report.notes import footnotes, stand_ins
 
-WIDTHS = r"lp{0.34\linewidth}p{0.18\linewidth}lllll"  # of the columns in LaTeX
+WIDTHS = r"lp{0.3\linewidth}p{0.16\linewidth}p{0.12\linewidth}llll"  # of the columns in LaTeX
 COLUMNS = [
-    "id",
-    "place",
-    "claim",
-    "verdict",
-    "numbers",
-    "measured",
-    "test",
-    "reason",
-    "cells",
-    "run",
-    "hold",
-    "lean",
-    "fail",
+    *("id", "place", "claim", "verdict", "outcome", "soundness", "measured", "test", "reason"),
+    *("cells", "decided", *COUNTS.values()),
 ]
 
 
@@ -52,15 +42,15 @@ def claims_table(
     display = pd.DataFrame(
         {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}
         | {("", name.capitalize()): tidy[name] for name in ("claim", "place", "verdict")}
-        | {("Cells", "in all"): tidy["cells"].astype(str)}
-        | {("Cells", name): tidy[name].astype(str) for name in ("hold", "lean", "fail")}
+        | {("Cells", "decided"): [f"{line['decided']} of {line['cells']}" for line in lines]}
+        | {("Cells", name): tidy[name].astype(str) for name in ("hold", "fail", "undecided")}
     )
     details = [
         f"Tested: {line['test']}. Measured: {line['measured']}."
         + (f" Unsound: {line['reason']}" if line["reason"] else "")
         for line in lines
     ]
-    meanings = [f"{verdict}: {meaning}." for verdict, meaning in VERDICTS.items()]
+    meanings = [f"{verdict}: {meaning}." for verdict, meaning in {**OUTCOMES, **SOUNDNESS}.items()]
     notes = [*meanings, STANDING, *footnotes(frame)]
     return render.Table(
         "claims", "Claims and verdicts" + stand_ins(frame), tidy, display, notes, details, WIDTHS

@@ -9,9 +9,9 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from fedpriv.paper.figures import Curve, Part, RoundsFigure
+from fedpriv.paper.figures import NORMS, Curve, Part, RoundsFigure
 from fedpriv.report.numbers import delta, interval
-from fedpriv.report.reading import accuracies, growth, present, spent
+from fedpriv.report.reading import accuracies, growth, norms, present, spent
 from fedpriv.report.texts import for_figure
 
 AXES = {
@@ -19,7 +19,9 @@ AXES = {
     "drawn_accuracy": "Accuracy of\ndrawn clients (%)",
     "epsilon": "ε",
     "growth": "εₜ − ε₁",
+    "norms": "Norm",
 }
+PERCENT = ("accuracy", "drawn_accuracy")
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))  # of the ways of counting a run, by colour
 # Where all lines are of one run: who counts, in the order of the colours and markers of the style; and how
 # markers are filled. Those filled alike measure against the same sensitivity, so they may be compared.
@@ -40,16 +42,16 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: RoundsFigure, part: Part) ->
             if declared.quantity == "epsilon" and curve.counted.kind == "estimate":
                 label += " (estimate)"
             style = look(declared, number) | {"label": for_figure(label), "markevery": (start, every)}
-            band(axes, seeds, extremes=bool(curve.spend), **style)
+            band(axes, seeds, extremes=declared.quantity not in PERCENT, **style)
     if not axes.has_data():
         return
     axes.set(xlabel="Round", ylabel=AXES[declared.quantity], xlim=(0, 1.02 * axes.dataLim.xmax))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
-    if declared.spends:
-        logarithmic(axes)
-    else:
+    if declared.quantity in PERCENT:
         axes.set_ylim(0, 102)
-    across(axes, part, 1 if declared.spends else 100)
+    else:
+        logarithmic(axes)
+    across(axes, part, 100 if declared.quantity in PERCENT else 1)
     down(axes, frame, part)
 
 
@@ -57,6 +59,8 @@ def read(frame: pd.DataFrame, curve: Curve, quantity: str) -> pd.DataFrame:
     """Return a quantity, accuracies in percent: a row a round, a column a seed."""
     if not present(frame, curve.run):
         return pd.DataFrame()
+    if curve.norm:
+        return norms(frame, curve.run, curve.norm)
     if curve.spend is None:
         found = accuracies(frame, curve.run, drawn=quantity == "drawn_accuracy")
         return 100 * found.pivot(index="round", columns="seed", values="test_accuracy")
@@ -74,9 +78,10 @@ def look(declared: RoundsFigure, number: int) -> dict[str, Any]:
     """
     cycle = list(rcParams["axes.prop_cycle"])
     ways = list(declared.spends.values())
-    line, way = divmod(number, max(1, len(ways)))
+    count = len(NORMS) if declared.quantity == "norms" else max(1, len(ways))
+    line, way = divmod(number, count)
     if declared.quantity != "epsilon" or len(declared.lines) > 1:
-        return cycle[line] | ({"linestyle": DASHES[way % len(DASHES)]} if len(ways) > 1 else {})
+        return cycle[line] | ({"linestyle": DASHES[way % len(DASHES)]} if count > 1 else {})
     spend = ways[way]
     place = [(spend.composition or spend.accountant) in words.split() for words in COUNTED].index(True)
     against = spend.distance or spend.sensitivity
@@ -162,10 +167,12 @@ def apart(heights: Sequence[float], gap: float) -> list[float]:
 
 def caption(declared: RoundsFigure) -> str:
     """Return what the lines, bands and marks mean."""
-    bands = "from the least to the greatest" if declared.spends else "95 % intervals"
+    bands = "95 % intervals" if declared.quantity in PERCENT else "from the least to the greatest"
     said = [f"Lines: means over seeds; bands: {bands}; two seeds are drawn themselves, thin."]
     if declared.quantity == "growth":
         said.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
+    if declared.quantity == "norms":
+        said.append("Updates: their median norm, before they are bounded. Noise: std·√d, on their mean.")
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
         said.append("Solid: a guarantee; dashed: an estimate. Markers filled alike: the same sensitivity.")
     if any(panel.published for panel in declared.panels.values()):

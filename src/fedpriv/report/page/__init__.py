@@ -16,7 +16,8 @@ from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import titled
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.report.claims import compare
-from fedpriv.report.claims.judge import STANDING, VERDICTS
+from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
+from fedpriv.report.claims.yardstick import STANDING
 from fedpriv.report.collect import load
 from fedpriv.report.figures import caption
 from fedpriv.report.figures.notes import described, notes
@@ -54,7 +55,8 @@ def write(declared: Mapping[str, Any], out: Path) -> Path:
         machines=distinct(f"{one['hardware']}, {one['engine']}" for one in machines),
         code=distinct(one["code"] for one in machines),
         data=distinct(note for paper in papers.values() for note in paper["data"]),
-        verdicts=VERDICTS,
+        outcomes=OUTCOMES,
+        soundness=SOUNDNESS,
         standing=STANDING,
         headings=compare.ACCURACY,
     )
@@ -70,7 +72,8 @@ def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {
         **declared,
         "claims": [claim | {"measured": claim["measured"].split("; ")} for claim in claims],
-        "counts": Counter(claim["verdict"] for claim in claims),
+        "counts": Counter(claim["outcome"] for claim in claims),
+        "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.accuracies(folder),
         "tables": [table(name, spec, folder) for name, spec in declared["tables"].items()],
         "figures": [figure(name, spec, folder, frame) for name, spec in declared["figures"].items()],

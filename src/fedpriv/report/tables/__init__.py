@@ -10,6 +10,7 @@ from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
 from fedpriv.report.collect import load
+from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.readings import readings_table
 from fedpriv.report.tables.runs import runs_table
@@ -20,6 +21,7 @@ KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
     "spends": spends_table,
     "runs": runs_table,
     "readings": readings_table,
+    "accounts": accounts_table,
 }
 
 

@@ -7,14 +7,14 @@ import pandas as pd
 from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
-from fedpriv.report.notes import accountings, footnotes, stand_ins
+from fedpriv.report.notes import SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.reading import present
 from fedpriv.report.render import Table
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
 
 KEY = ["table", "row", "column", "source", "quantity"]
-COLUMNS = [*KEY, *STATISTIC, "status", "run", "clients", *SPEND_COLUMNS, *MEANING]
+COLUMNS = [*KEY, *STATISTIC, "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 
@@ -58,8 +58,10 @@ def headings(declared: AccuracyTable) -> dict[tuple[str, ...], tuple[str, str]]:
     for level, delta in deltas(declared).items():
         whose = level.capitalize() or "Privacy"
         heading = f"{whose} ε at δ = {numbers.delta(delta)}" if delta else f"{whose} (ε, δ)"
-        found |= {("epsilon", name, level): (heading, column.label) for name, column in columns}
-    rounds = {("round", name, ""): column for name, column in columns if column.by_unit()}
+        counted = {name: column.label for name, column in columns if level in column.by_unit()}
+        found |= {("epsilon", name, level): (heading, label) for name, label in counted.items()}
+    dated = {name for row in declared.rows for name, one in row.published.items() if one.round}
+    rounds = {("round", name, ""): one for name, one in columns if one.by_unit() or name in dated}
     return found | {key: ("Read at round", column.label) for key, column in rounds.items()}
 
 
@@ -79,7 +81,7 @@ def text(declared: AccuracyTable, number: Number) -> str:
     if number["quantity"] == "accuracy":
         return numbers.percent(found) if measured else f"{100 * found:.{digits(declared)}f}"
     if number["quantity"] == "round":
-        return numbers.rounds(found)
+        return numbers.rounds(found) if measured else f"{found}"
     epsilon = numbers.epsilon(found) if measured else f"{found:g}"
     in_heading = number["delta"] == deltas(declared)[number["level"]]
     return (
@@ -156,7 +158,8 @@ def run_notes(frame: pd.DataFrame, declared: AccuracyTable) -> list[str]:
     """Return the notes about the runs of a table."""
     spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
     missing = (run for run in declared.runs() if not present(frame, run))
-    return [*accountings(spends), *footnotes(runs_of(frame, declared), missing)]
+    searched = [SEARCHED.format(declared.searched)] if declared.searched else []
+    return [*accountings(spends), *searched, *footnotes(runs_of(frame, declared), missing)]
 
 
 def runs_of(frame: pd.DataFrame, declared: AccuracyTable) -> pd.DataFrame:

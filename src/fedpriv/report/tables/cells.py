@@ -42,6 +42,8 @@ def published(row: Row, cell: Cell) -> Iterator[Number]:
     key = {"source": "published", "clients": row.clients}
     within = [words(budget) for budget in cell.within]
     yield key | shared(within) | {"quantity": "accuracy", "value": cell.published}
+    if cell.published_round:
+        yield key | shared(within) | {"quantity": "round", "value": cell.published_round}
     for budget, meant in zip(cell.within, within, strict=True):
         known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
         yield known | {"quantity": "epsilon", "value": budget.epsilon}
@@ -50,14 +52,15 @@ def published(row: Row, cell: Cell) -> Iterator[Number]:
 
 def reproduced(frame: pd.DataFrame, cell: Cell) -> Iterator[Number]:
     """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
-    key = {"source": "reproduced", "run": cell.run}
+    key: Number = {"source": "reproduced", "run": cell.run}
     ledgers = [spent(frame, cell.run, budget.spend) for budget in cell.within]
     within = [words(budget) | meaning(rows) for budget, rows in zip(cell.within, ledgers, strict=True)]
     if not present(frame, cell.run):
         yield key | shared(within) | {"quantity": "accuracy", "status": "not run"}
         return
     read = reading(frame, cell)
-    key["clients"] = frame.loc[frame["run"] == cell.run, "population"].iloc[0]
+    first = frame.loc[frame["run"] == cell.run].iloc[0]
+    key |= {"clients": first["population"], "stand_in_for": first["stand_in_for"]}
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"

@@ -1,0 +1,39 @@
+"""Dense layers on the pixels, without biases: 784-600-100-10.
+
+The network of Geyer et al.'s released code, whose work SecretFlow's document on global DP implements.
+
+DEVIATION: the released code draws first weights from a truncated normal of standard deviation 1/√fan-in; here
+they have the variance 2/fan-in of every other model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from fedpriv.frozen import Thousands
+from fedpriv.models.base import Model, Params
+
+if TYPE_CHECKING:
+    import torch
+
+PIXELS = 28 * 28
+
+
+class Mlp(Model):
+    """Dense layers with ReLU between them, and no biases; `widths` are the units of the hidden ones."""
+
+    name: Literal["mlp"] = "mlp"
+    widths: tuple[Thousands, ...] = Field(default=(600, 100), min_length=1, max_length=16)
+
+    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+        units = (PIXELS, *self.widths, classes)
+        return {f"dense{layer}.weight": (units[layer], units[layer - 1]) for layer in range(1, len(units))}
+
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
+        first, *rest = params.values()
+        x = x.to(first.dtype).flatten(1) @ first.T
+        for weight in rest:
+            x = x.relu() @ weight.T
+        return x

@@ -1,0 +1,3 @@
+/* Gradients and logits of the CNN with 5x5 convolutions. */
+#define KERNEL 5
+#include "cnn.h"

@@ -1,0 +1,89 @@
+"""The linear head in C computes what PyTorch computes in float64, for each example and for all."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from fedpriv.models import native
+from fedpriv.models.native import head
+
+pytestmark = pytest.mark.skipif(not native.available("head"), reason=native.why_not("head"))
+
+
+def example(features: int, classes: int, n: int, seed: int):
+    generator = torch.Generator().manual_seed(seed)
+    inputs = (torch.randn(n, features, generator=generator) / features**0.5).half()
+    labels = torch.randint(0, classes, (n,), generator=generator)
+    return inputs, labels, torch.randn((features + 1) * classes, generator=generator)
+
+
+def gradients(features: int, classes: int, inputs, labels, weights):
+    """Return the gradient of every example `[n, d]` and the sum of the losses, float64."""
+    x = torch.cat([inputs.double(), torch.ones(len(inputs), 1)], dim=1)
+    matrix = torch.cat([weights[:-classes].view(classes, features), weights[-classes:, None]], dim=1).double()
+    logits = x @ matrix.T
+    errors = logits.softmax(1) - F.one_hot(labels, classes)
+    products = errors[:, :, None] * x[:, None]
+    rows = torch.cat([products[:, :, :-1].flatten(1), products[:, :, -1]], dim=1)
+    return rows, float(F.cross_entropy(logits, labels, reduction="sum")), logits
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    features=st.integers(1, 70),
+    classes=st.integers(1, 12),
+    n=st.integers(1, 20),
+    seed=st.integers(0, 10**6),
+    part=st.sampled_from([None, 0.1, 0.9, 3.0]),
+)
+def test_gradients_equal_those_of_pytorch_in_float64(features, classes, n, seed, part):
+    inputs, labels, weights = example(features, classes, n, seed)
+    true, loss, logits = gradients(features, classes, inputs, labels, weights)
+    norms = true.norm(dim=1)
+    clip = 0.0 if part is None else max(part * float(norms.median()), 1e-3)
+    bounded = true if part is None else true * (clip / norms.clamp(min=clip))[:, None]
+    engine = head.engine(features, classes)
+    found = engine.gradient(inputs, labels, torch.arange(n), weights, clip, 7)
+    scale = float(norms.sum()) + 1e-3
+    assert float((found.total - bounded.sum(0)).norm()) < 1e-5 * scale
+    assert float((found.sampled - bounded[:7]).norm()) < 1e-5 * scale
+    assert found.sampled.shape == (min(n, 7), len(weights))
+    assert part is None or float(found.sampled.double().norm(dim=1).max()) <= clip
+    assert found.clipped == (0 if part is None else pytest.approx(int((norms > clip).sum()), abs=0))
+    assert found.loss == pytest.approx(loss, rel=1e-5, abs=1e-5)
+    assert torch.allclose(engine.logits(inputs, weights).double(), logits, atol=1e-5)
+
+
+def test_every_number_of_half_precision_is_read_as_it_is():
+    every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(torch.float16)
+    finite = every[every.isfinite()]
+    weights = torch.tensor([1.0, 0.0])
+    found = head.engine(1, 1).logits(finite[:, None].contiguous(), weights)
+    assert torch.equal(found[:, 0], finite.float())
+
+
+def test_an_example_has_the_same_bits_in_any_company():
+    inputs, labels, weights = example(2048, 5, 30, 0)
+    engine = head.engine(2048, 5)
+    together = engine.gradient(inputs, labels, torch.arange(30), weights, 0.1, 30)
+    for row in (0, 6, 29):
+        alone = engine.gradient(inputs, labels, torch.tensor([row]), weights, 0.1, 1)
+        assert torch.equal(alone.sampled[0], together.sampled[row])
+
+
+def test_no_examples_have_the_gradient_zero():
+    inputs, labels, weights = example(3, 2, 4, 0)
+    found = head.engine(3, 2).gradient(inputs, labels, torch.arange(0), weights, samples=2)
+    assert not found.total.any() and found.sampled.shape == (0, 8) and found.loss == 0
+
+
+def test_features_of_another_precision_are_refused():
+    inputs, labels, weights = example(3, 2, 4, 0)
+    with pytest.raises(ValueError, match=r"^inputs: found .*, allowed "):
+        head.engine(3, 2).gradient(inputs.float(), labels, torch.arange(4), weights)
+    with pytest.raises(ValueError, match=r"^features and classes: found "):
+        head.engine(0, 2)
