@@ -7,11 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.backends import every_backend
 from torch.nn import functional as F
 
 from fedpriv.errors import BadInput
 from fedpriv.local.client import Client, Task
-from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.distances import leave_one_out
@@ -59,7 +59,7 @@ def projected(vector, l2):
     return vector * min(1.0, l2 / float(vector.norm()))
 
 
-@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+@every_backend
 @pytest.mark.parametrize("example", [None, C, 100.0])
 @pytest.mark.parametrize("clip_l2", [0.3, C, 100.0])
 def test_a_backend_computes_the_private_gradient_of_a_plain_loop(task, backend, example, clip_l2):
@@ -131,7 +131,7 @@ def test_clipped_per_example_gradients_are_those_of_opacus(task):
     assert float(flat.norm()) > 0.1
 
 
-@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+@every_backend
 @pytest.mark.parametrize("example", [None, C])
 def test_sampling_no_distances_changes_no_gradient(task, backend, example):
     def clean(samples):
@@ -147,7 +147,7 @@ def test_sampling_no_distances_changes_no_gradient(task, backend, example):
     assert torch.allclose(without.losses, sampled.losses, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+@every_backend
 def test_fedavg_takes_as_many_private_steps_as_it_is_told(task, backend):
     how = PrivateGradient(B, C, None, noise_multiplier=0.5, samples=3)
     work = FedAvg(steps=4, batch_size=B, learning_rate=0.1)

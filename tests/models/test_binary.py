@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from support.backends import every_backend
 from torch.nn import functional as F
 
 from fedpriv.config.run import Run
@@ -13,8 +14,6 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.client import Client, ClientState, Task, batches
 from fedpriv.local.optimiser import initial_optimizer_state
-from fedpriv.local.stacks import GpuBackend
-from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, Speed
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.models.bnn import Bnn
@@ -117,7 +116,7 @@ def by_hand(here, flat, client, work=WORK):
     return used(-1), aux
 
 
-@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+@every_backend
 @pytest.mark.parametrize("model", NETS.values(), ids=NETS)
 def test_a_backend_trains_persistent_binary_clients_as_a_loop_in_float64_does(model, backend):
     here, stochastic = task(model), model.sign == "stochastic"

@@ -1,13 +1,12 @@
 """FederatedScope's network: both backends against torch's own layers."""
 
 import numpy as np
-import pytest
 import torch
+from support.backends import every_backend
 from torch import nn
 from torch.nn import functional as F
 
 from fedpriv.local.client import Client, Task, batches
-from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, Speed
 from fedpriv.models.convnet2 import ConvNet2
@@ -69,7 +68,7 @@ def by_hand(here, flat, client):
     return torch.cat([(named[name].detach() - start[name]).flatten() for name in here.shapes])
 
 
-@pytest.mark.parametrize("backend", [CpuBackend, GpuBackend])
+@every_backend
 def test_a_backend_trains_it_as_torchs_layers_do(backend):
     here = task()
     flat = initial(here.shapes, np.random.default_rng(0))

@@ -5,6 +5,7 @@ Clients of unequal size are padded; a padding example has weight zero, so it add
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -43,6 +44,11 @@ class GpuBackend:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         dtype = str(self.dtype).removeprefix("torch.")
         dtype += " without TF32" if self.dtype == torch.float32 else ""
+        if self.device.type == "cuda":
+            # Sums in one order: the same GPU finds the same bits, but where torch knows no way and warns.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when a device is first used
+            torch.use_deterministic_algorithms(True, warn_only=True)
+            dtype += ", deterministic algorithms"
         self.name = f"torch {torch.__version__} {self.device.type}, {dtype}, {self.stack} clients a launch"
 
     def close(self) -> None:

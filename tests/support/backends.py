@@ -1,0 +1,50 @@
+"""Every backend of local work that there is, for tests of what all of them do.
+
+FEDPRIV_TEST_DEVICE names the device of the stacked one: `cuda` tries it where a GPU is, else it is the CPU.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from fedpriv.local.client import ClientResults, Task
+from fedpriv.local.stacks import GpuBackend
+from fedpriv.local.threads import CpuBackend
+from fedpriv.local.work import Speed
+
+DEVICE = torch.device(os.environ.get("FEDPRIV_TEST_DEVICE", "cpu"))
+
+
+def without_kernels(task: Task, speed: Speed) -> CpuBackend:
+    """Return the threads as they are where nothing can be compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDPRIV_NATIVE", "0")
+        return CpuBackend(task, speed)
+
+
+class Stacked(GpuBackend):
+    """The stacks on DEVICE, which take from and give to the CPU."""
+
+    def __init__(self, task: Task, speed: Speed):
+        super().__init__(replace(task, inputs=task.inputs.to(DEVICE), labels=task.labels.to(DEVICE)), speed)
+
+    def train_clients(self, work: Any, flat: torch.Tensor, *others: Any, **more: Any) -> ClientResults:
+        found = super().train_clients(work, flat.to(DEVICE), *others, **more)
+        here = {name: part.cpu() for name, part in found._asdict().items() if isinstance(part, torch.Tensor)}
+        return found._replace(**here)
+
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        return super().logits(flat.to(DEVICE), inputs.to(DEVICE)).cpu()
+
+
+BACKENDS = {"threads": CpuBackend, "without_kernels": without_kernels, "stacks": Stacked}
+
+
+def every_backend(test: Any) -> Any:
+    """Run a test with each of them as `backend`."""
+    return pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)(test)
