@@ -43,6 +43,10 @@ EXAMPLES = [
         "ε (moments, sensitivity C) of dp ≤ 1, at the last round",
     ),
     (
+        {"that": {"delta": "moments C", "of": "run"}, "at_most": 0.1} | RUN,
+        "δ of ε (moments, sensitivity C) ≤ 0.1",
+    ),
+    (
         {"that": {"published": "bdp"}, "at_least": {"accuracy_within": 1, "spend": "moments C"}} | TABLE,
         "published accuracy of bdp ≥ accuracy within ε = 1 (moments, sensitivity C), paired by seed",
     ),
