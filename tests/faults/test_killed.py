@@ -11,6 +11,7 @@ from support.fault import Fault, at_call, at_removal, at_rename, die, die_writin
 from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
+from fedpriv.models import native
 
 AGAIN = "the next start ends with the same bits"
 
@@ -25,7 +26,8 @@ def in_writing(when: str, size: int) -> Fault:
 
 a_round = partial(at_call, "fedpriv.train.loop", "run_round")
 measuring = partial(at_call, "fedpriv.train.round", "record_client_distances")
-working = partial(at_call, "fedpriv.local.threads", "as_floats")
+engine = "fedpriv.models.native.gradients", "check_range"
+working = partial(at_call, *(engine if native.available("cnn5") else ("fedpriv.local.threads", "as_floats")))
 TRAINING = [
     by(SIGKILL, "train: in the first round, before there is a state", a_round, 1),
     by(SIGKILL, "train: one round after the state was saved", a_round, 4),
