@@ -20,9 +20,8 @@ class Workload(NamedTuple):
     arrays: str  # the file that its data are in, without .npz
     copies: int  # of each original image among the training examples; a client holds all of one
     classes: int
-    model: Literal[
-        "cnn", "bnn", "head"
-    ]  # bnn: weights and activations are signs; head: one layer on features
+    # bnn: weights and activations are signs; head: one layer on features
+    model: Literal["cnn", "bnn", "head"]
     widths: tuple[int, ...]  # of the network: channels, channels, dense units if any
     kernel: int  # pixels in a row of a convolution
     activation: Literal["relu", "tanh"]
@@ -37,9 +36,8 @@ class Workload(NamedTuple):
     clip: float | None  # norm bound of an update; None: no clipping and no noise
     example_clip: float | None  # norm bound of the gradient of one example; None: not clipped
     noise: float  # its std, in units of the bound: on the sum, or with `poisson` on what every client sends
-    distances: (
-        int  # of clients sampled in every round, on the clock; with `poisson` of every client's examples
-    )
+    # Of clients sampled in every round, on the clock; with `poisson` of every client's examples.
+    distances: int
     norms: tuple[float, float]  # where the norms of the updates of the warm-up, once clipped, have to lie
     warm_up: int  # rounds before the clock starts
     rounds: int  # on the clock, unless told otherwise
@@ -143,9 +141,15 @@ W5 = W4._replace(
     norms=(0.0, 2.0),
 )
 W5_DPSGD = W5._replace(
-    name="w5-dpsgd", run="iid_n100_joint_dpsgd", rate=0.15, clip=1.0, example_clip=10.0, noise=7.03,
-    distances=0, norms=(0.0, 1.0),
-)  # fmt: skip
+    name="w5-dpsgd",
+    run="iid_n100_joint_dpsgd",
+    rate=0.15,
+    clip=1.0,
+    example_clip=10.0,
+    noise=7.03,
+    distances=0,
+    norms=(0.0, 1.0),
+)
 # Table III at N = 1,000: 11 copies of each of 31 photographs a client, and a linear head on their features.
 W6 = W4._replace(
     name="w6",

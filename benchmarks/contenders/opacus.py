@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import work
 from laps import Laps
@@ -89,12 +88,4 @@ def race(
     return plain.race(workload, path, laps, dtype, local_update) | {"library": f"opacus {version('opacus')}"}
 
 
-def update(
-    workload: Workload,
-    path: Path,
-    weights: torch.Tensor,
-    rows: np.ndarray,
-    dtype: str,
-    local_update: plain.LocalUpdate = by_hooks,
-) -> torch.Tensor:
-    return plain.update(workload, path, weights, rows, dtype, local_update)
+update = partial(plain.update, local_update=by_hooks)

@@ -61,7 +61,7 @@ def test_the_environment_switches_the_kernels_off(monkeypatch):
         native.library("cnn5")
 
 
-@pytest.mark.parametrize("name", ["cnn5", "small_net"])
+@pytest.mark.parametrize("name", native.UNITS)
 def test_a_library_is_known_by_all_that_its_source_includes(name):
     source = native._source(f"{name}.c")
     assert b'#include "' not in source

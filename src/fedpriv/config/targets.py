@@ -85,7 +85,7 @@ def trainings(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
 
 
 def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
-    """Return the δ at which each run of a batch is accounted."""
+    """Return how each run of a batch is accounted: at which δ, and at which other σ."""
     return [plan.planned[batch.paper][name].run.account.model_dump() for name in batch.runs]
 
 

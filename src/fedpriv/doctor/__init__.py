@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fedpriv.doctor import datasets, disk, hardware, kaggle, mirrors, slurm, software, times
 from fedpriv.doctor.finding import Finding
+from fedpriv.models import native
 
 
 def diagnose(resources: Path, timed: Path | None = None, results: Path = Path("results")) -> list[Finding]:
@@ -22,7 +23,7 @@ def diagnose(resources: Path, timed: Path | None = None, results: Path = Path("r
         software.snakemake(),
         hardware.torch(),
         hardware.cores(),
-        *(hardware.engine(name) for name in ("cnn3", "cnn5", "head", "small_net")),
+        *map(hardware.engine, native.UNITS),
         hardware.memory(),
         slurm.slurm(),
         disk.disk(resources, results),

@@ -7,7 +7,7 @@ number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -49,9 +49,9 @@ class CpuBackend:
         self.task, self.chunk = task, speed.chunk
         net, steps = task.model.gradient_engine(task.classes), task.model.small_net(task.classes)
         known = net and net.available() and task.inputs.dtype == net.dtype
-        self.gradients = net if known else None
+        self.engine = net if known else None  # for gradients
         self.small_net = steps if steps and small_net.available() else None  # for local steps
-        units = [self.gradients.unit] if self.gradients else []
+        units = [self.engine.unit] if self.engine else []
         units += ["small_net"] if self.small_net else []
         # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.
         self.dtype = torch.float32 if units else getattr(torch, speed.dtype)
@@ -84,17 +84,17 @@ class CpuBackend:
         return collect_results(updates, losses, clean, [gradients for _, gradients in found if gradients])
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        return torch.cat(list(self.pool.map(self._forward(flat), inputs.split(EVALUATION_CHUNK))))
+
+    def _forward(self, flat: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Return what computes the logits of a chunk of inputs at `flat` `[d]`."""
+        if net := self.small_net:
+            return lambda chunk: small_net.logits(net, chunk, flat)
+        if engine := self.engine:
+            return lambda chunk: engine.logits(chunk, flat)
+        # Detached, they leave no graph behind.
         params = {name: leaf.detach() for name, leaf in self._leaves(self.task.effective(flat)).items()}
-
-        def one(chunk: torch.Tensor) -> torch.Tensor:
-            if self.small_net:
-                return small_net.logits(self.small_net, chunk, flat)
-            if self.gradients:
-                return self.gradients.logits(chunk, flat)
-            with torch.no_grad():
-                return self.task.model.apply(params, as_floats(chunk)).float()
-
-        return torch.cat(list(self.pool.map(one, inputs.split(EVALUATION_CHUNK))))
+        return lambda chunk: self.task.model.apply(params, as_floats(chunk)).float()
 
     def _leaves(self, flat: torch.Tensor) -> Params:
         """Return the weights as autograd leaves in the arithmetic's dtype, channels-last."""
@@ -164,12 +164,7 @@ class CpuBackend:
     ) -> tuple[Gradient, float]:
         """Return one private gradient at `flat` and the loss on its batch; the first examples are sampled."""
         rows = torch.from_numpy(client.one_batch(private_gradient.batch_size))
-        if self.gradients:
-            clip_l2 = private_gradient.example_clip_l2 or 0.0
-            held = self.task.inputs, self.task.labels, rows.long()
-            found = self.gradients.gradient(*held, flat, clip_l2, private_gradient.samples)
-        else:
-            found = self._gradients(private_gradient, flat, rows)
+        found = self._gradients(private_gradient, flat, rows)
         mean, sampled = (one / private_gradient.batch_size for one in (found.total, found.sampled))
         assert client.noise is not None
         share = found.clipped / max(len(rows), 1)
@@ -179,10 +174,12 @@ class CpuBackend:
     def _gradients(
         self, private_gradient: PrivateGradient, flat: torch.Tensor, rows: torch.Tensor
     ) -> Gradients:
-        """Return the gradients at `rows`, clipped one by one if asked for, as the engine in C does.
-
-        Only examples whose gradient is needed by itself are worked on one by one.
-        """
+        """Return the gradients at `rows`, clipped one by one if asked for; the first examples are sampled."""
+        if self.engine:
+            held = self.task.inputs, self.task.labels, rows.long()
+            clip_l2 = private_gradient.example_clip_l2 or 0.0
+            return self.engine.gradient(*held, flat, clip_l2, private_gradient.samples)
+        # Only examples whose gradient is needed by itself are worked on one by one.
         alone = rows if private_gradient.example_clip_l2 else rows[: private_gradient.samples]
         total, sampled = torch.zeros_like(flat), flat.new_zeros(0, len(flat))
         clipped, loss = 0, 0.0
@@ -214,7 +211,7 @@ class CpuBackend:
             return loss, [gradient]
         rows = torch.from_numpy(client.one_batch(work.batch_size))
         denominator = work.batch_size or max(len(rows), 1)
-        return self._add_gradient(self.gradients, flat, rows, update, denominator, sign=-1.0)[0], []
+        return self._add_gradient(self.engine, flat, rows, update, denominator, sign=-1.0)[0], []
 
     def _fedavg(
         self,
@@ -260,7 +257,7 @@ class CpuBackend:
         """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
         weights, loss, running = kept.weights, 0.0, self.task.running
         # Where a gradient is zero Winograd's algorithm leaves rounding, and Adam would make steps of it.
-        engine = None if work.optimizer == "adam" else self.gradients
+        engine = None if work.optimizer == "adam" else self.engine
         for step, batch in enumerate(plan):
             used = self.task.effective(weights, None if uniforms is None else uniforms[step])
             gradient, before = torch.zeros_like(flat), weights[running]

@@ -158,6 +158,12 @@ def outcome(
     )
 
 
+def far(distance: pd.Series) -> float:
+    """Return the mean distance over seeds of a reading, infinite where there is none."""
+    mean = interval(distance).mean
+    return math.inf if math.isnan(mean) else mean
+
+
 def compared_at(frame: pd.DataFrame, run: str, read: pd.DataFrame, wanted: float) -> pd.Series:
     """Return by seed the round at which the ε that is compared is read."""
     evaluated = accuracies(frame, run)

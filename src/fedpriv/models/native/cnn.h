@@ -3,6 +3,7 @@
  *
  * Nothing is static and sums have a fixed order: any number of threads may call; equal input, equal bits.
  */
+#include "clip.h"
 #include "cnn_dense.h"
 #include "cnn_layers.h"
 
@@ -45,22 +46,15 @@ static void clear_own(const Net *net, const Layout *layout, Memory *memory) {
     memset(memory->correlations, 0, sizeof(Floats) * (size_t)(ELEMENTS * filters));
 }
 
-/* Return how much of each example's gradient counts: what brings its norm down to `clip`, 1 where it is below
- * or where `clip` is 0, and 0 where it is not finite. */
+/* Return how much of each example's gradient counts; none of what is in further lanes. */
 static Floats shares(const Net *net, const Layout *layout, double clip, int64_t n, Memory *memory,
                      int64_t *clipped) {
     double square[LANES] = {0};
     Floats share = broadcast(0);
     add_squares(memory->own, layout->weight[2], square);
     add_dense_squares(net, layout, memory, square);
-    for (int64_t lane = 0; lane < n; lane++) {
-        double norm = sqrt(square[lane]);
-        /* Shrunk by more than what rounding may have taken from the norm. */
-        int over = clip > 0 && norm * (1 + 1e-6) > clip;
-        share[lane] = (float)(over ? clip / norm * (1 - 2e-6) : 1);
-        if (!isfinite(norm)) share[lane] = (float)(clip <= 0);
-        *clipped += over && isfinite(norm);
-    }
+    for (int64_t lane = 0; lane < n; lane++)
+        share[lane] = share_within(sqrt(square[lane]), clip, clipped);
     return share;
 }
 

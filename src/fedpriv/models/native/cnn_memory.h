@@ -5,7 +5,6 @@
 #ifndef CNN_MEMORY_H
 #define CNN_MEMORY_H
 #include "dense.h"
-#include "pieces.h"
 
 enum {
     PIXELS = 784,
@@ -53,7 +52,7 @@ typedef struct {
     /* Of the examples in the lanes */
     Floats *image;              /* [IMAGE_SIDE][IMAGE_SIDE], the frame stays zero */
     Floats *first;              /* [channels][SIDE][SIDE] after the activation, the frame stays zero */
-    Floats *first_gradient;     /* the same */
+    Floats *first_gradient;     /* the same, but its frame is whatever reached it */
     /* What a dense layer reads, [terms]; the last are the logits */
     Floats *values[MOST_LAYERS], *gradients[MOST_LAYERS];
     Bytes *codes[2];            /* [channels][windows], where the maximum of a pool was: 2 * row + column */

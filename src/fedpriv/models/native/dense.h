@@ -1,38 +1,10 @@
 /* Products of small matrices, rows one after the other. */
 #ifndef DENSE_H
 #define DENSE_H
-#include "vectors.h"
-
-static inline int64_t minimum(int64_t a, int64_t b) { return a < b ? a : b; }
+#include "pieces.h"
 
 /* Tiles may hang over the end: rows beyond the last are computed as the last once more, and stored as it. */
 enum { ROWS = LANES == 16 ? 4 : 2 };
-
-/* c[i][j] = sum over k of a[i][k] b[j][k], k in whole vectors */
-static void multiply_rows(const float *a, int64_t rows_a, const float *b, int64_t rows_b, int64_t length,
-                          float *c, int64_t stride) {
-    for (int64_t i = 0; i < rows_a; i += ROWS)
-        for (int64_t j = 0; j < rows_b; j += ROWS) {
-            Floats sums[ROWS][ROWS];
-            const float *x[ROWS], *y[ROWS];
-            UNROLL for (int r = 0; r < ROWS; r++) {
-                x[r] = a + minimum(i + r, rows_a - 1) * length;
-                y[r] = b + minimum(j + r, rows_b - 1) * length;
-                UNROLL for (int s = 0; s < ROWS; s++) sums[r][s] = broadcast(0);
-            }
-            for (int64_t k = 0; k < length; k += LANES) {
-                Floats right[ROWS];
-                UNROLL for (int s = 0; s < ROWS; s++) right[s] = in_register(load(y[s] + k));
-                UNROLL for (int r = 0; r < ROWS; r++) {
-                    Floats left = load(x[r] + k);
-                    UNROLL for (int s = 0; s < ROWS; s++) sums[r][s] += left * right[s];
-                }
-            }
-            for (int r = 0; r < ROWS && i + r < rows_a; r++)
-                for (int s = 0; s < ROWS && j + s < rows_b; s++)
-                    c[(i + r) * stride + j + s] = sum_of_lanes(sums[r][s]);
-        }
-}
 
 /* One tile of `mix_rows`, `width` vectors wide; inlined, so that `width` is a constant. */
 #define SPECIALISED static inline __attribute__((always_inline))

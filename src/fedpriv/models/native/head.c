@@ -5,7 +5,7 @@
  *
  * Nothing is static and sums have a fixed order: any number of threads may call; equal input, equal bits.
  */
-#include "dense.h"
+#include "clip.h"
 #include "loss.h"
 
 enum { GROUP = 4, CLASSES = LANES == 16 ? 5 : 2 };
@@ -87,13 +87,10 @@ static int64_t clip_group(const Net *net, const float *features, int64_t n, doub
         }
         for (int64_t unit = 0; unit < net->classes; unit++)
             given += (double)gradient[unit * LANES + g] * gradient[unit * LANES + g];
-        double norm = sqrt(read * given);
-        /* Shrunk by more than what rounding may have taken from the norm. */
-        int over = norm * (1 + 1e-6) > clip;
-        clipped += over && isfinite(norm);
+        float share = share_within(sqrt(read * given), clip, &clipped);
         for (int64_t unit = 0; unit < net->classes; unit++) {
             float *one = gradient + unit * LANES + g;
-            *one = isfinite(norm) ? *one * (float)(over ? clip / norm * (1 - 2e-6) : 1) : 0;
+            *one = share == 0 ? 0 : *one * share; /* what is not finite times zero is not zero */
         }
     }
     return clipped;

@@ -5,6 +5,8 @@
 
 #include "vectors.h"
 
+static inline int64_t minimum(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Return how many lanes n numbers take in whole vectors. */
 static inline int64_t whole_vectors(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 

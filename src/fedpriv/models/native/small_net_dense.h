@@ -127,6 +127,32 @@ static void affine_backward(const Net *net, const Layout *layout, int64_t n, int
     }
 }
 
+/* c[i][j] = sum over k of a[i][k] b[j][k], k in whole vectors */
+static void multiply_rows(const float *a, int64_t rows_a, const float *b, int64_t rows_b, int64_t length,
+                          float *c, int64_t stride) {
+    for (int64_t i = 0; i < rows_a; i += ROWS)
+        for (int64_t j = 0; j < rows_b; j += ROWS) {
+            Floats sums[ROWS][ROWS];
+            const float *x[ROWS], *y[ROWS];
+            UNROLL for (int r = 0; r < ROWS; r++) {
+                x[r] = a + minimum(i + r, rows_a - 1) * length;
+                y[r] = b + minimum(j + r, rows_b - 1) * length;
+                UNROLL for (int s = 0; s < ROWS; s++) sums[r][s] = broadcast(0);
+            }
+            for (int64_t k = 0; k < length; k += LANES) {
+                Floats right[ROWS];
+                UNROLL for (int s = 0; s < ROWS; s++) right[s] = in_register(load(y[s] + k));
+                UNROLL for (int r = 0; r < ROWS; r++) {
+                    Floats left = load(x[r] + k);
+                    UNROLL for (int s = 0; s < ROWS; s++) sums[r][s] += left * right[s];
+                }
+            }
+            for (int r = 0; r < ROWS && i + r < rows_a; r++)
+                for (int s = 0; s < ROWS && j + s < rows_b; s++)
+                    c[(i + r) * stride + j + s] = sum_of_lanes(sums[r][s]);
+        }
+}
+
 /* From the gradient of logits write that of the dense layers' weights, and that of the features. */
 static void dense_layers_backward(const Net *net, const Layout *layout, int64_t n, Memory *memory) {
     const float *effective = memory->effective;

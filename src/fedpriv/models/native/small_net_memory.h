@@ -2,7 +2,6 @@
 #ifndef SMALL_NET_MEMORY_H
 #define SMALL_NET_MEMORY_H
 #include "dense.h"
-#include "pieces.h"
 #include "signs.h"
 #include "winograd.h"
 

@@ -1,5 +1,6 @@
 """Accuracy within the published ε against σ: two points a reading, of DP and BDP, and what was published."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from fedpriv.paper.figures import Part
 from fedpriv.paper.readings import PairsFigure
 from fedpriv.report.figures.rounds import across
 from fedpriv.report.numbers import interval
-from fedpriv.report.readings import Outcome, Reading, of_run, outcome, readings, targets
+from fedpriv.report.readings import Outcome, Reading, far, of_run, outcome, readings, targets
 
 SIDE, SPREAD = 0.1, 0.07  # how far DP and BDP of a σ stand from it, and their points from each other, at most
 
@@ -37,10 +38,8 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: PairsFigure, part: Part) -> 
             said = f"{label}{', everybody in every round' if everybody else ''}"
             heights = [pair_of(found[one])[way] for one in chosen]
             axes.plot(places(chosen, side), heights, **style, label=said)
-    distances = {one: interval(result.distance).mean for one, result in found.items()}
-    distances = {one: distance for one, distance in distances.items() if not np.isnan(distance)}
-    if distances:
-        near = min(distances, key=distances.__getitem__)
+    near = min(found, key=lambda one: far(found[one].distance))
+    if far(found[near].distance) < math.inf:
         ends = near.noise_multiplier - SIDE, near.noise_multiplier + SIDE
         axes.plot(ends, pair_of(found[near]), "k-", linewidth=1.0, marker="", zorder=4, label="the nearest")
     axes.set(xlabel="σ", ylabel="Accuracy (%)", ylim=(0, 102))

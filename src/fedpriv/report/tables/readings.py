@@ -12,7 +12,7 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers
 from fedpriv.report.notes import footnotes, stand_ins
 from fedpriv.report.reading import at_end, epsilon_at, fact, present, spent
-from fedpriv.report.readings import Counting, Outcome, Reading, of_run, outcome, readings, targets
+from fedpriv.report.readings import Counting, Outcome, Reading, far, of_run, outcome, readings, targets
 from fedpriv.report.render import Table
 from fedpriv.report.settings import config_of, flattened
 from fedpriv.report.tables.columns import Show
@@ -133,8 +133,7 @@ def hundredths(values: Iterable[float]) -> str:
 def distance_of(found: Sequence[Number]) -> float:
     """Return the mean distance of a reading to what was published, infinite where there is none."""
     meant = [one for one in found if one.get("quantity") == "distance" and one["column"] == "BDP"]
-    mean = numbers.interval(meant[0]["sample"] if meant else []).mean
-    return math.inf if math.isnan(mean) else mean
+    return far(meant[0]["sample"]) if meant else math.inf
 
 
 def settings_of(frame: pd.DataFrame, declared: ReadingsTable, one: Reading) -> dict[str, Any]:
