@@ -57,7 +57,7 @@ check: $(INSTALLED) ## formatting, lint, types, layers, the workflow's lint, lin
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
 	$(BIN)/python -m pytest --quiet tests/docs/test_links.py
-	@find Snakefile workflow src tests -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
+	@find Snakefile workflow src tests examples -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 300 {print $$2 ": " $$1 " lines, allowed: 300"; long = 1} END {exit long}'
 
 docs: $(INSTALLED) ## write what is generated: pages of docs/, schemas of config/, CITATION.cff, codecheck.yml

@@ -129,6 +129,9 @@ def run(
     run: Annotated[str, typer.Option(help="A run of the paper.")],
     out: Annotated[Path, typer.Option(file_okay=False, help="The run directory to write.")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    papers: Annotated[
+        list[Path] | None, typer.Option(help="A folder of papers, beside the preset's own; repeatable.")
+    ] = None,
     resources: Resources = Path("resources"),
     device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
     threads: Annotated[
@@ -144,7 +147,8 @@ def run(
     from fedpriv.files import summary
 
     faster = {"device": device, "threads": threads, "dtype": dtype}
-    done = train_run(config, paper, run, seed, out, resources, faster, None if again else reference)
+    kept = None if again else reference
+    done = train_run(config, paper, run, seed, out, resources, faster, kept, papers or ())
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     print_result(summary, [f"{out}: {done}, {end} after {summary['rounds']} rounds"], as_json)
