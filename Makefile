@@ -13,7 +13,7 @@ FOLLOW := $(BIN)/python -m fedpriv.cli.follow
 CONFIG := $(if $(AGAIN),--config again=true)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs clean
+.PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -49,7 +49,7 @@ slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in G
 	sh tests/workflow/slurm/install.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slurm
 
-check: $(INSTALLED) ## formatting, lint, types, layers, the workflow's lint, links, the length of files
+check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint, the pages and their links, the length of files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
@@ -62,6 +62,10 @@ check: $(INSTALLED) ## formatting, lint, types, layers, the workflow's lint, lin
 
 docs: $(INSTALLED) ## write what is generated: pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
+
+site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, in build/site
+	@NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mkdocs build
+	@echo "The pages: build/site/index.html"
 
 clean: ## remove the demo's results and what the tools left behind
 	rm -rf results/demo .snakemake .pytest_cache .ruff_cache .hypothesis
