@@ -47,6 +47,7 @@ rule photographs:
     wildcard_constraints:
         dataset="|".join(PHOTOGRAPHS),
     localrule: True
+    priority: 1000  # as features
     message:
         "» looking at the photographs of {wildcards.dataset}"
     script:
