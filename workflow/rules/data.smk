@@ -46,8 +46,8 @@ rule photographs:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
         dataset="|".join(PHOTOGRAPHS),
-    localrule: True
     priority: 1000  # as features
+    localrule: True
     message:
         "» looking at the photographs of {wildcards.dataset}"
     script:

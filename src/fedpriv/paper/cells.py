@@ -4,7 +4,7 @@ A cell answers three questions: which run is read, within which ε, and what acc
 knows the runs that it reads, so that a misspelt run is an error before anything is computed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
@@ -32,6 +32,10 @@ class Rendered(Frozen):
     def runs(self) -> Iterator[str]:
         """Return the names of the runs that it reads."""
         raise NotImplementedError
+
+    def reads(self, there: Iterable[str]) -> Iterator[str]:
+        """Return the names of the runs that it reads where these are `there`."""
+        return self.runs()
 
 
 class TableSpec(Rendered):
