@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 from fedpriv.models.base import Model, Params
@@ -9,16 +10,14 @@ from fedpriv.models.base import Model, Params
 if TYPE_CHECKING:
     import torch
 
-PIXELS = 28 * 28
-
 
 class Softmax(Model):
     """Multinomial logistic regression."""
 
     name: Literal["softmax"] = "softmax"
 
-    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
-        return {"weight": (PIXELS, classes), "bias": (classes,)}
+    def shapes(self, classes: int, example: tuple[int, ...] = (1, 28, 28)) -> dict[str, tuple[int, ...]]:
+        return {"weight": (math.prod(example), classes), "bias": (classes,)}
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight, bias = params["weight"], params["bias"]
