@@ -49,6 +49,12 @@ def test_the_unit_of_central_training_is_the_example_and_its_account_that_of_any
     assert {one.unit for one in spends(ledger(TRACE.assign(unit="instance"), 1e-5))} == {"instance"}
 
 
+def test_instances_whose_noise_clients_add_are_not_taken_for_central_training() -> None:
+    trace = TRACE.assign(unit="instance", instance_noise_multiplier=1.0)
+    with pytest.raises(BadInput, match=r"^trace: local_steps: found 0, allowed: "):
+        ledger(trace, 1e-5)
+
+
 def test_noise_may_be_given_over_the_bound_or_beside_it() -> None:
     beside = TRACE.drop(columns="noise_multiplier").assign(noise_std=0.3, clip_l2=0.2)
     bound = TRACE.assign(clip_l2=7.0)

@@ -98,8 +98,9 @@ def check_trace(trace: pd.DataFrame) -> None:
 
 
 def central(trace: pd.DataFrame) -> bool:
-    """Return whether whoever adds the noise holds the instances: no client takes local steps."""
-    return trace["unit"].iloc[0] == "instance" and bool((trace["local_steps"] == 0).all())
+    """Return whether whoever adds the noise holds the instances: no client takes steps, nor adds any."""
+    alone = (trace["local_steps"] == 0) & (trace["instance_noise_multiplier"] == 0)
+    return trace["unit"].iloc[0] == "instance" and bool(alone.all())
 
 
 def nothing_bounded(trace: pd.DataFrame) -> pd.Series:

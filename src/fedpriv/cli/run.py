@@ -39,9 +39,8 @@ def train_run(
 
     Where it is kept below `reference` it is taken from there; without a reference it is trained even where
     `out` holds what was taken from there. Data and partition are kept under `resources`; what is there of
-    them is used. `papers` are folders of papers beside the preset's.
-    `faster` overrides keys of the preset's `speed`, where it is not None. Raises BadInput when
-    `out` holds a finished run of another config.
+    them is used. `faster` overrides keys of the preset's `speed`, where it is not None; `papers` are folders
+    of papers beside the preset's. Raises BadInput when `out` holds a finished run of another config.
     """
     plan = load_preset(config, papers)
     run = select_run(plan, paper, name)
