@@ -8,6 +8,7 @@ from typing import Any
 from fedpriv.config.plan import load_preset
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
+from fedpriv.data.own import Npz, Torchvision
 from fedpriv.docs.keys import sections
 from fedpriv.frozen import Frozen
 from fedpriv.paper.paper import Paper
@@ -20,6 +21,8 @@ UNUSED = [  # no shipped file has them
     Part(uses=("x",)),
     PARTITIONS["quantity"](clients=4, alpha=1.0),
     PARTITIONS["natural"](clients=4),
+    Npz(npz="mine.npz", sha256="0" * 64),
+    Torchvision(torchvision="CIFAR10"),
 ]
 
 

@@ -12,6 +12,7 @@ from pydantic import SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.config.memory import too_large
+from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
 from fedpriv.frozen import (
     Below1,
@@ -76,7 +77,7 @@ class Accounting(Frozen):
 class Run(Frozen):
     """One training run: everything that changes its result."""
 
-    dataset: str
+    dataset: Named
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
     model: Annotated[SerializeAsAny[Model], chosen_from(MODELS)]
     scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]
@@ -130,11 +131,17 @@ class Run(Frozen):
             return f"model.bn: found local, allowed: {allowed}"
         return ""
 
+    @property
+    def data(self) -> str:
+        """Return what names the data: the dataset, or the content of a file of one's own."""
+        return self.dataset if isinstance(self.dataset, str) else self.dataset.name
+
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""
         return self.model_dump(mode="json", exclude={"account"})
 
     def identity(self, name: str, seed: int) -> str:
-        """Return the hash that a resumed state must match."""
-        text = json.dumps([RESULTS_VERSION, name, seed, self.training()], sort_keys=True)
+        """Return the hash that a resumed state must match; of a file of data it knows what, not where."""
+        told = self.training() | {"dataset": self.data}
+        text = json.dumps([RESULTS_VERSION, name, seed, told], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

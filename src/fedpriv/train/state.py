@@ -12,7 +12,6 @@ import torch
 from fedpriv.config.run import Run
 from fedpriv.local.client import ClientState, Task
 from fedpriv.local.optimiser import initial_optimizer_state
-from fedpriv.models.flat import initial
 from fedpriv.streams import Streams
 
 
@@ -37,7 +36,7 @@ class RoundState:
 
 def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
     """Return the state before the first round; persistent clients start from the server's weights."""
-    flat = initial(task.shapes, streams.numpy("init")).to(task.inputs.device)
+    flat = run.model.initial(task.classes, task.example, streams.numpy("init")).to(task.inputs.device)
     state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
     if run.local.keeps_clients:
         weights = flat.repeat(clients, 1)
