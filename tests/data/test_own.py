@@ -186,11 +186,9 @@ def test_a_run_on_data_of_ones_own_is_trained_and_says_so(tmp_path, monkeypatch)
     ],
 )
 def test_a_model_that_cannot_read_the_examples_is_one_line(shape, model, said):
-    task = Task(
-        parse(Run.model_validate, RUN | {"model": model}, "").model, 3, torch.zeros(2, *shape), torch.zeros(2)
-    )
+    read = parse(Run.model_validate, RUN | {"model": model}, "").model
     with pytest.raises(BadInput, match=said):
-        _ = task.layout
+        Task(read, 3, torch.zeros(2, *shape), torch.zeros(2))
 
 
 @every_backend

@@ -11,6 +11,7 @@ from fedpriv.config.run import Run
 from fedpriv.data.own import Npz, Torchvision
 from fedpriv.docs.keys import sections
 from fedpriv.frozen import Frozen
+from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
 from fedpriv.partition import PARTITIONS
@@ -23,6 +24,7 @@ UNUSED = [  # no shipped file has them
     PARTITIONS["natural"](clients=4),
     Npz(npz="mine.npz", sha256="0" * 64),
     Torchvision(torchvision="CIFAR10"),
+    MODELS["module"](module="mine:Net"),
 ]
 
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import SerializeAsAny, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.config.memory import too_large
@@ -31,6 +31,7 @@ from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
 from fedpriv.models.base import Model
+from fedpriv.models.module import by_its_own_key
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
@@ -79,7 +80,7 @@ class Run(Frozen):
 
     dataset: Named
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
-    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS)]
+    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS), BeforeValidator(by_its_own_key)]
     scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]
     cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()

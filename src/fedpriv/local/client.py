@@ -33,6 +33,10 @@ class Task:
     inputs: torch.Tensor
     labels: torch.Tensor
 
+    def __post_init__(self) -> None:
+        """Raise BadInput where the model cannot read the inputs, before any work on them."""
+        _ = self.shapes
+
     @property
     def example(self) -> Example:
         """Return the shape of what the model reads of one example."""

@@ -45,6 +45,11 @@ class Model(Frozen):
         """Return the name of the frozen network whose features are read; empty: images are."""
         return ""
 
+    @property
+    def code(self) -> str:
+        """Return what names code that is not ours, with its digest; empty: there is none."""
+        return ""
+
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones.
 
