@@ -88,7 +88,7 @@ def test_the_page_of_a_paper_without_results_says_that_there_are_none(tmp_path):
 
 
 def test_the_page_on_schemes_shows_one_that_works(example):
-    bounded, facts = example("add-a-scheme.md").ClipOnly(clip_l2=0.3).bound(torch.eye(2))
+    bounded, facts = example("add-a-scheme.md").ClipOnly(clip_l2=0.3).bound(torch.eye(2), None)
     assert bounded.updates.norm(dim=1).tolist() == pytest.approx([0.3, 0.3])
     assert facts["share_clipped"] == 1.0
 

@@ -32,6 +32,7 @@ NUMBERS: dict[str, Range] = {
     "clip_l2": BOUND,
     "noise_multiplier": SIZE,
     "noise_std": SIZE,
+    "count_noise_multiplier": BOUND,
     "local_steps": COUNT,
     "rate_sequential": (lambda value: 0 <= value <= 1, "0 to 1"),
     "rate_parallel": (lambda value: 0 <= value <= 1, "0 to 1"),

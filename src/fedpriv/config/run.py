@@ -24,6 +24,7 @@ from fedpriv.frozen import (
     Millions,
     Positive,
     ThousandsOrZero,
+    choice_error,
     chosen_from,
     unless,
 )
@@ -41,12 +42,27 @@ RESULTS_VERSION = 2
 
 
 class Server(Frozen):
-    """The server's step: w += rate(t) · v, v = momentum · v + step."""
+    """The server's step: w += rate(t) · v, of any scheme.
 
+    v = momentum · v + step or, with `optimizer: adam`, m / (√s + τ), where m and s are moving averages of the
+    step and its square (FedAdam of Reddi et al. 2021). Either is computed from what was released, at no cost.
+    """
+
+    optimizer: Literal["sgd", "adam"] = unless("sgd")
     learning_rate: Positive = 1.0
-    momentum: Below1 = 0.0
+    momentum: Below1 = 0.0  # of sgd
+    adam_betas: tuple[Below1, Below1] = unless((0.9, 0.99))
+    adam_tau: Positive = unless(1e-3)  # τ: where moments are smaller, the step counts as it is
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
+
+    @model_validator(mode="after")
+    def _momentum_is_of_sgd(self) -> "Server":
+        if self.momentum and self.optimizer != "sgd":
+            raise choice_error(
+                "momentum", [self.momentum], "0 with optimizer adam, whose betas are adam_betas"
+            )
+        return self
 
 
 class Probe(Frozen):

@@ -1,5 +1,6 @@
 """The schemes by name; to add one, write its file and its line here."""
 
+from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import Scheme
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -13,6 +14,7 @@ from fedpriv.schemes.split import Split
 SCHEMES: dict[str, type[Scheme]] = {
     "none": NoPrivacy,
     "client_dp": ClientDP,
+    "adaptive_dp": AdaptiveDP,
     "global_dp": GlobalDP,
     "instance": Instance,
     "joint": Joint,
