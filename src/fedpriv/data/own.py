@@ -59,7 +59,7 @@ class Npz(Frozen):
         missing = [name for name in SPLITS if name not in found]
         if missing or set(found) - {*SPLITS, "owner"}:
             raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {ALLOWED}")
-        return own_arrays(str(path), found, f"Data of one's own: {self.label}.")
+        return own_arrays(str(path), found)
 
 
 class Torchvision(Frozen):
@@ -82,7 +82,7 @@ class Torchvision(Frozen):
         from fedpriv.data.from_torchvision import splits
 
         found = splits(self.torchvision, resources / "torchvision")
-        return own_arrays(self.label, found, f"{self.torchvision}, as torchvision brings it.")
+        return own_arrays(self.label, found, "As torchvision brings it.")
 
 
 OWN: dict[str, Callable[[Any], Npz | Torchvision]] = {
@@ -121,7 +121,7 @@ def prepare(own: Npz | Torchvision, resources: Path) -> Path:
     return path if path.exists() else arrays.save(path, own.arrays(resources))
 
 
-def own_arrays(where: str, found: dict[str, np.ndarray], note: str) -> Arrays:
+def own_arrays(where: str, found: dict[str, np.ndarray], note: str = "") -> Arrays:
     """Return arrays as they are trained on; what cannot be is BadInput that names the array of `where`.
 
     Inputs are uint8 or float32, `[n, h, w]`, `[n, c, h, w]` or flat `[n, f]`; labels are whole numbers from
