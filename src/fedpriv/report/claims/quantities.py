@@ -89,6 +89,12 @@ def epsilon(frame: pd.DataFrame, cells: Cells, quantity: declared.Epsilon) -> Re
     return Read(found, words.epsilon(found))
 
 
+def spent_by(frame: pd.DataFrame, cells: Cells, quantity: declared.Spent) -> Read:
+    cell = cells[quantity.spent]
+    found = epsilon_at(frame, cell.run, cell.within[0].spend)
+    return Read(found, words.epsilon(found))
+
+
 def delta(frame: pd.DataFrame, cells: Cells, quantity: declared.DeltaOf) -> Read:
     found = spent(frame, cells[quantity.of].run, quantity.delta).groupby("seed")["delta"].first()
     return Read(found, words.delta(float(found.iloc[0])))
@@ -131,6 +137,7 @@ READ: dict[str, Callable[[pd.DataFrame, Cells, Any], Read]] = {
     "published": published,
     "accuracy_within": accuracy_within,
     "epsilon": epsilon,
+    "spent": spent_by,
     "delta": delta,
     "growth": grown,
     "times_smaller": times_smaller,
