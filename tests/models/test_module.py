@@ -172,14 +172,6 @@ def test_a_network_beside_the_config_is_found_and_its_state_is_not_gone_on_with_
     assert engine.endswith(Module(**GOOD).code)
 
 
-def test_the_example_of_adaptive_clipping_is_the_row_of_the_paper_but_for_its_bound():
-    runs = load_preset(ROOT / "bring_your_own/clipping.yaml").runs["clipping"]
-    published = load_preset(ROOT / "config/paper.yaml").runs["bdp2019"]["noniid_n1000_dp"]
-    assert runs["fixed"].training() == published.training()
-    assert runs["adaptive"].model_copy(update={"scheme": published.scheme}).training() == published.training()
-    assert runs["adaptive"].scheme.noise_multiplier == published.scheme.noise_multiplier
-
-
 def test_the_example_is_trained_on_its_own_data_with_every_example_clipped(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
     from bring_your_own.draw_shapes import drawn

@@ -1,6 +1,7 @@
 """Adaptive clipping: what it follows, what it releases, and that memory is kept and seen."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go
 
+from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet
@@ -18,6 +20,7 @@ from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.hooks import Hooks
 from fedpriv.streams import Streams
 
+ROOT = Path(__file__).parents[2]
 RUNS = RUN | BY_SCHEME["adaptive_dp"]
 
 
@@ -120,3 +123,13 @@ def test_a_number_out_of_range_is_one_line_that_names_it(words):
     with pytest.raises(BadInput, match=f"scheme.{key}: found") as told:
         parse(Run.model_validate, RUNS | {"scheme": RUNS["scheme"] | words}, "here")
     assert "\n" not in str(told.value)
+
+
+def test_the_example_of_table_1_has_a_fixed_bound_and_one_that_follows_at_the_same_noise():
+    runs = load_preset(ROOT / "bring_your_own/clipping.yaml").runs["clipping"]
+    fixed, adaptive = runs["fixed"], runs["adaptive"]
+    assert fixed.model_copy(update={"scheme": adaptive.scheme}) == adaptive
+    assert (fixed.partition.clients, fixed.scheme.noise_multiplier) == (
+        1000,
+        adaptive.scheme.noise_multiplier,
+    )

@@ -17,10 +17,9 @@ def test_another_content_is_another_file_and_all_that_comes_of_it_is_made_again(
     defaults = PAPER["defaults"] | {"dataset": {"npz": "mine.npz"}}
     config = write_config(tmp_path, PAPER | {"defaults": defaults})
     first = write(tmp_path / "mine.npz", seed=0)
-    jobs = planned(*config, cwd=tmp_path)
-    assert jobs["own"] == 1 and jobs["train"] == 4 and not {"fetch", "decode"} & set(jobs)
     snakemake("--cores", "1", f"resources/{first}.npz", *config, cwd=tmp_path)
     assert len(arrays.load(tmp_path / f"resources/{first}.npz").y_train) == 200
-    assert "own" not in planned(*config, cwd=tmp_path)
+    jobs = planned(*config, cwd=tmp_path)
+    assert jobs["train"] == 4 and not {"own", "fetch", "decode"} & set(jobs)
     assert write(tmp_path / "mine.npz", seed=1) != first
-    assert planned(*config, cwd=tmp_path) == jobs
+    assert planned(*config, cwd=tmp_path) == jobs | {"own": 1}

@@ -46,7 +46,10 @@ def loaded(path: str) -> Callable[..., Any]:
 
 def code(path: str) -> str:
     """Return an import path with a digest of the file that it leads to."""
-    source = inspect.getsourcefile(inspect.unwrap(loaded(path)))
+    try:
+        source = inspect.getsourcefile(inspect.unwrap(loaded(path)))
+    except TypeError:  # neither a class nor a function
+        source = None
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8] if source else "without source"
     return f"{path} {digest}"
 
