@@ -10,7 +10,8 @@ from dp_accounting.rdp import RdpAccountant
 from support.made_run import BY_SCHEME, RUN, go
 
 from fedpriv.account.client_views import with_count
-from fedpriv.account.ledger import account, ledger
+from fedpriv.account.ledgers import ledger
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.account.view import DISTANCES
 from fedpriv.files import parquet, summary
