@@ -41,14 +41,14 @@ def by_the_library(accountant, rate, rounds, multipliers):
 
 @pytest.mark.parametrize("scale", [1, 2])
 def test_the_ledger_of_a_count_and_a_sum_is_the_librarys_of_both(counted, scale):
-    found = ledger(counted, {}, DELTAS)
+    found = ledger(counted, DELTAS)
     expected = by_the_library(RdpAccountant(), 0.3, 20, (SUM / scale, COUNT / scale))
     assert last(found, "rdp", "C" if scale == 1 else "2C") == pytest.approx(expected, rel=1e-9)
 
 
 def test_pld_agrees_with_the_librarys_of_the_gaussian_that_both_are(counted):
     expected = by_the_library(PLDAccountant(), 0.3, 20, ((SUM**-2 + COUNT**-2) ** -0.5,))
-    assert last(ledger(counted, {}, DELTAS), "pld") == pytest.approx(expected, rel=2e-3)
+    assert last(ledger(counted, DELTAS), "pld") == pytest.approx(expected, rel=2e-3)
 
 
 def test_a_run_with_adaptive_clipping_costs_what_one_with_a_fixed_bound_does_and_the_library_says_so(
@@ -71,7 +71,7 @@ def test_a_run_with_adaptive_clipping_costs_what_one_with_a_fixed_bound_does_and
 
 
 def test_a_count_without_noise_reveals_everything(counted):
-    found = ledger(counted.assign(count_noise_multiplier=0.0), {}, DELTAS)
+    found = ledger(counted.assign(count_noise_multiplier=0.0), DELTAS)
     assert np.isinf([last(found, "moments"), last(found, "rdp")]).all()
 
 
@@ -105,12 +105,12 @@ def test_distances_have_the_count_as_a_coordinate(counted):
 
 def test_clients_at_the_bound_cost_by_the_estimate_what_they_cost_by_moments(counted):
     furthest = {name: np.full((20, 30), most * BOUND) for name, (_, most) in DISTANCES.items()}
-    found = ledger(counted, furthest, DELTAS)
+    found = ledger(counted, DELTAS, furthest)
     estimate = found.query(
         "accountant == 'bayesian' and composition == 'product' and right_term == 'both_left'"
     )
     worst = estimate[(estimate["distance"] == "remove_sum") & (estimate["round"] == 20)]["epsilon"].iloc[0]
-    guarantee = ledger(counted, {}, Deltas(0.99e-3, 1e-3))
+    guarantee = ledger(counted, Deltas(0.99e-3, 1e-3))
     assert worst == pytest.approx(last(guarantee, "moments"), rel=1e-6)
 
 
