@@ -2,7 +2,7 @@
 from fedpriv.data import of_images, of_photographs
 from fedpriv.data.features import FEATURES_VERSION
 
-features = plan.features()
+features, own_data = plan.features(), plan.own_data()
 
 
 rule fetch:
@@ -36,6 +36,20 @@ rule decode:
         "» decoding {wildcards.dataset}"
     script:
         "../scripts/decode.py"
+
+
+rule own:
+    output:
+        # Named after the content, so that another content is another file.
+        "resources/{arrays}.npz",
+    log:
+        "logs/own/{arrays}.log",
+    wildcard_constraints:
+        arrays="|".join(own_data) or "none",
+    message:
+        "» reading {wildcards.arrays}"
+    script:
+        "../scripts/own.py"
 
 
 rule photographs:

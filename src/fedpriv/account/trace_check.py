@@ -30,6 +30,7 @@ NUMBERS: dict[str, Range] = {
     "noise_multiplier": SIZE,
     "clip_l2": BOUND,
     "noise_std": SIZE,
+    "count_noise_multiplier": BOUND,
     "local_steps": COUNT,
     "rate_sequential": (lambda value: 0 <= value <= 1, "0 to 1"),
     "rate_parallel": (lambda value: 0 <= value <= 1, "0 to 1"),

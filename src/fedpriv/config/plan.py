@@ -12,6 +12,7 @@ from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
+from fedpriv.data.own import Npz, Torchvision
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import parse
 from fedpriv.models import MODELS
@@ -51,7 +52,12 @@ class Plan(NamedTuple):
         return len(names) - names.index(run) - 1 if run in names else 0
 
     def datasets(self) -> list[str]:
-        return sorted({run.dataset for run in self.all_runs()})
+        return sorted({run.data for run in self.all_runs()})
+
+    def own_data(self) -> dict[str, Npz | Torchvision]:
+        """Return data that a run has of its own, by the name of their arrays."""
+        found = (run.dataset for run in self.all_runs())
+        return {one.name: one for one in found if not isinstance(one, str)}
 
     def partitions(self) -> dict[str, Run]:
         """Return one run of each partition, by id: runs with equal data, law and hold-out share its files."""
@@ -59,7 +65,8 @@ class Plan(NamedTuple):
 
     def features(self) -> dict[str, Run]:
         """Return one run of each file of features, by `arrays_id`."""
-        return {arrays_id(run): run for run in self.all_runs() if run.model.reads == "features"}
+        wanted = {arrays_id(run): run for run in self.all_runs() if run.model.reads == "features"}
+        return {name: run for name, run in wanted.items() if isinstance(run.dataset, str)}
 
     def labels(self, paper: str, name: str) -> dict[str, Any]:
         """Return what a run's summary says beside its results."""
@@ -71,7 +78,12 @@ class Plan(NamedTuple):
 
 
 def check_dataset(run: Run, where: str) -> None:
-    """Raise BadInput for a dataset that is not known, or that does not give what the model reads."""
+    """Raise BadInput for a dataset that is not known, or that does not give what the model reads.
+
+    What data of one's own are is known when they are read.
+    """
+    if not isinstance(run.dataset, str):
+        return
     require_known(where, [run.dataset], DATASETS)
     if DATASETS[run.dataset].gives != run.model.reads:
         datasets = [name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads]
@@ -84,10 +96,11 @@ def check_dataset(run: Run, where: str) -> None:
 
 def check_owners(run: Run, where: str) -> None:
     """Raise BadInput for a law that deals by writer, of data whose writers nobody knows."""
-    if run.partition.by_owner and not DATASETS[run.dataset].writers:
+    known = DATASETS.get(run.data)
+    if run.partition.by_owner and known and not known.writers:
         dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
         raise BadInput(
-            f"{where}: found {getattr(run.partition, 'law', '')} with {run.dataset}, allowed: that law with "
+            f"{where}: found {getattr(run.partition, 'law', '')} with {run.data}, allowed: that law with "
             f"{dealt}; with that dataset a law that does not ask who wrote what"
         )
 
@@ -113,7 +126,7 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
         run = parse(Run.model_validate, merged, f"{where}: {paper.paper}.runs.{name}")
         check_dataset(run, f"{where}: {paper.paper}.runs.{name}.dataset")
         check_owners(run, f"{where}: {paper.paper}.runs.{name}.partition.law")
-        planned[name] = Planned(run, wanted if wanted != run.dataset else None)
+        planned[name] = Planned(run, wanted if isinstance(wanted, str) and wanted != run.dataset else None)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
         raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")

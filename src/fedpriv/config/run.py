@@ -8,10 +8,11 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import SerializeAsAny, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.config.memory import too_large
+from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
 from fedpriv.frozen import (
     Below1,
@@ -23,6 +24,7 @@ from fedpriv.frozen import (
     Millions,
     Positive,
     ThousandsOrZero,
+    choice_error,
     chosen_from,
     unless,
 )
@@ -30,6 +32,7 @@ from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
 from fedpriv.models.base import Model
+from fedpriv.models.module import by_its_own_key
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
@@ -39,12 +42,27 @@ RESULTS_VERSION = 2
 
 
 class Server(Frozen):
-    """The server's step: w += rate(t) · v, v = momentum · v + step."""
+    """The server's step: w += rate(t) · v, of any scheme.
 
+    v = momentum · v + step or, with `optimizer: adam`, m / (√s + τ), where m and s are moving averages of the
+    step and its square (FedAdam of Reddi et al. 2021). Either is computed from what was released, at no cost.
+    """
+
+    optimizer: Literal["sgd", "adam"] = unless("sgd")
     learning_rate: Positive = 1.0
-    momentum: Below1 = 0.0
+    momentum: Below1 = 0.0  # of sgd
+    adam_betas: tuple[Below1, Below1] = unless((0.9, 0.99))
+    adam_tau: Positive = unless(1e-3)  # τ: where moments are smaller, the step counts as it is
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
+
+    @model_validator(mode="after")
+    def _momentum_is_of_sgd(self) -> "Server":
+        if self.momentum and self.optimizer != "sgd":
+            raise choice_error(
+                "momentum", [self.momentum], "0 with optimizer adam, whose betas are adam_betas"
+            )
+        return self
 
 
 class Probe(Frozen):
@@ -76,9 +94,9 @@ class Accounting(Frozen):
 class Run(Frozen):
     """One training run: everything that changes its result."""
 
-    dataset: str
+    dataset: Named
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
-    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS)]
+    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS), BeforeValidator(by_its_own_key)]
     scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]
     cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
@@ -130,11 +148,17 @@ class Run(Frozen):
             return f"model.bn: found local, allowed: {allowed}"
         return ""
 
+    @property
+    def data(self) -> str:
+        """Return what names the data: the dataset, or the content of a file of one's own."""
+        return self.dataset if isinstance(self.dataset, str) else self.dataset.name
+
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""
         return self.model_dump(mode="json", exclude={"account"})
 
     def identity(self, name: str, seed: int) -> str:
-        """Return the hash that a resumed state must match."""
-        text = json.dumps([RESULTS_VERSION, name, seed, self.training()], sort_keys=True)
+        """Return the hash that a resumed state must match; of a file of data it knows what, not where."""
+        told = self.training() | {"dataset": self.data}
+        text = json.dumps([RESULTS_VERSION, name, seed, told], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -7,7 +7,7 @@ makes arrays of them, once for each backbone and way to augment.
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedpriv.data import arrays, manifest, source
+from fedpriv.data import arrays, manifest, own, source
 from fedpriv.data.aptos import APTOS
 from fedpriv.data.dataset import Dataset
 from fedpriv.data.digits import DIGITS
@@ -70,12 +70,14 @@ def decode(name: str, resources: Path) -> Path:
     return arrays.save(resources / f"{name}.npz", of_images()[name].decode(resources / name / "raw"))
 
 
-def prepare(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
+def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path:
     """Return what is made of a dataset alone, making it if it is not there yet.
 
-    That is resources/<name>.npz of images, and the manifest of photographs.
+    That is resources/<name>.npz of images and of data of one's own, and the manifest of photographs.
     """
-    wanted = named(name)
+    if not isinstance(dataset, str):
+        return own.prepare(dataset, resources)
+    name, wanted = dataset, named(dataset)
     if isinstance(wanted, Dataset):
         path = resources / f"{name}.npz"
         if not path.exists():

@@ -5,6 +5,7 @@ from fedpriv.models.bnn import Bnn
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.convnet2 import ConvNet2
 from fedpriv.models.mlp import Mlp
+from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
 from fedpriv.registry import Registry
 
@@ -16,6 +17,7 @@ MODELS: Registry[type[Model]] = Registry(
         "cnn": Cnn,
         "convnet2": ConvNet2,
         "mlp": Mlp,
+        "module": Module,
         "resnet50_head": Resnet50Head,
     },
 )

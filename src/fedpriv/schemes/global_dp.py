@@ -67,7 +67,7 @@ class GlobalDP(Scheme):
             accountant=self.budget.accountant,
         )
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         import torch
 
         scale = raise_to if self.clipping == "released" else clip

@@ -41,7 +41,7 @@ class NbAFL(Scheme):
     scaling: Literal["document", "paper", "repository"] = "document"
     clip: Literal["element", "norm"] = "element"
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         if self.clip == "norm":
             return clip(updates, self.weight_clip)
         return Bounded(updates, math.inf), {}

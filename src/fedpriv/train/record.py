@@ -43,7 +43,7 @@ def summarise(
         "test_accuracy": None if state.diverged else state.rows[-1]["test_accuracy"],
         "data": labels.get("data", {})
         | {
-            "name": run.dataset,
+            "name": run.dataset if isinstance(run.dataset, str) else run.dataset.label,
             "train": len(data.y_train),
             "test": len(data.y_test),
             "repetition": len(clients.indices) / len(data.y_train),
