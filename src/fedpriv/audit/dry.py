@@ -53,7 +53,7 @@ def global_dp(plan: Plan, delta: float) -> Scheme:
 
 
 def released(plan: Plan, delta: float) -> Scheme:
-    """Return what the released code does, whose clipping bounds nothing, under the account of bounded sums."""
+    """Return what the released code does: its clipping bounds nothing, and it counts as if it did."""
     return global_dp(plan, delta).model_copy(update={"clipping": "released"})
 
 
@@ -69,7 +69,9 @@ class Transcripts(NamedTuple):
 
     inside: np.ndarray  # scores [n]
     outside: np.ndarray  # scores [m]
-    powers: np.ndarray  # [runs, T], sums of squares of `EMPTY` numbers that are noise alone, of the stated std
+    powers: (
+        np.ndarray
+    )  # [runs, T], sums of squares of `EMPTY` numbers that are noise alone, of the stated std
     together: np.ndarray  # [T, T], sums over directions of products of the noise of two rounds
 
 
@@ -83,9 +85,7 @@ def named(mechanism: str, plan: Plan, delta: float) -> Mechanism:
     return Mechanism(MECHANISMS[mechanism](plan, delta), law, plan)
 
 
-def release(
-    mechanism: Mechanism, round: int, canaries: int, directions: int, streams: Streams
-) -> np.ndarray:
+def release(mechanism: Mechanism, round: int, canaries: int, directions: int, streams: Streams) -> np.ndarray:
     """Return the noisy sum of a round `[directions]` in units of the bound, as the server makes it."""
     import torch
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
+
+UNMET = "unmet"  # what would be a guarantee, if something were so that is not
 
 
 class Finding(NamedTuple):
@@ -14,7 +16,7 @@ class Finding(NamedTuple):
 
     audit: str  # one of `THREATS`
     about: str  # whose ε: of which client, example or bit, and how it is counted
-    kind: str  # of the stated ε: guarantee, estimate, label
+    kind: str  # of the stated ε: guarantee, estimate, label, unmet
     epsilon: float  # stated
     delta: float
     lower_bound: float
@@ -27,7 +29,7 @@ class Finding(NamedTuple):
         """Return whether the stated ε does not hold, at the confidence."""
         if self.broken:
             return True
-        return self.lower_bound > self.epsilon * (1 + ROUNDING) and not math.isinf(self.epsilon)
+        return bool(self.lower_bound > self.epsilon * (1 + ROUNDING)) and not math.isinf(self.epsilon)
 
     @property
     def verdict(self) -> str:
@@ -38,6 +40,10 @@ class Finding(NamedTuple):
     def threat(self) -> str:
         """Return who attacks, and with what, in one sentence."""
         return THREATS[self.audit]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return self._asdict() | {"refuted": self.refuted, "verdict": self.verdict, "threat": self.threat}
 
     def __str__(self) -> str:
         """Return all of it on one line."""
@@ -53,7 +59,7 @@ class Finding(NamedTuple):
 # Audit -> who attacks, and with what.
 THREATS = {
     "dry_run": (
-        "An attacker who sees every noisy sum, knows everything but one client's coins and the noise, and has "
+        "An attacker who sees every noisy sum, knows all but one client's coins and the noise, and has "
         "chosen that client's update."
     ),
     "canaries": (
@@ -61,31 +67,42 @@ THREATS = {
         "are random directions."
     ),
     "followed": (
-        "An attacker who sees every noisy sum and knows every update, and asks whether one real client, whose "
+        "An attacker who sees every noisy sum, knows every update, and asks whether one real client, whose "
         "updates were as far from zero as they were in this run, takes part."
     ),
     "outlier": (
-        "An attacker who sees every noisy sum, and asks whether a client takes part whose updates are always as "
-        "large as the bound lets them be: whoever wants to can send such updates."
+        "An attacker who sees every noisy sum, and asks whether a client takes part whose updates are always "
+        "as large as the bound lets them be: whoever wants to can send such updates."
     ),
-    "bits": "An attacker who sees every upload of a client, and asks which of two opposite values one bit has.",
+    "frequency": (
+        "An attacker who sees every noisy sum and asks about a client drawn at random from those that were "
+        "followed: the estimate may fail for some of them, as long as that is rarer than δ."
+    ),
+    "bits": "An attacker who sees every upload of a client, and asks which of two values one bit has.",
     "uploads": (
         "An attacker who sees every upload of a client, and asks which of two clients it is that differ in "
         "every bit that is flipped."
     ),
-    "tensors": "An attacker who sees one upload, and asks which of two vectors it is, neither the other's opposite.",
+    "tensors": (
+        "An attacker who sees one upload, and asks which of two vectors it is, neither the other's opposite."
+    ),
     "example": (
-        "An attacker who sees every upload of a client, and asks which of two data sets it has that differ in "
-        "one example and drive its weights as far apart as they can go."
+        "An attacker who sees every upload of a client, and asks which of two data sets it has, of which one "
+        "example drives its weights as far apart as it is taken to."
     ),
     "client": "An attacker who sees every upload, and asks which of two clients sends it.",
+    "clear": "An attacker who sees the numbers of an upload that are sent without noise.",
+    "single": (
+        "The server, which receives every upload by itself, and asks whether a client sent what it did, or "
+        "noise alone."
+    ),
     "sum": (
-        "An attacker who sees every sum of noisy uploads and knows the others' gradients, and asks whether one "
+        "An attacker who sees a sum of noisy uploads and knows the others' gradients, and asks whether one "
         "client takes part that sends its noise, too."
     ),
     "unbounded": (
-        "An attacker who sees one noisy sum, and asks whether a client takes part whose update is as large as "
-        "it likes: nothing bounds it."
+        "An attacker who sees one release, and asks whether a client takes part whose update is as large "
+        "as it likes: nothing bounds it."
     ),
     "batches": (
         "An attacker who sees one noisy gradient, and asks whether an example is in its batch that turns the "

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import log_ndtr
 
 
@@ -29,10 +29,15 @@ def epsilon(mu: float, delta: float) -> float:
         return 0.0
     # Beyond this ε the first term alone, Φ(−ε/μ + μ/2), is below exp(−s²/2) with s² = 2 ln(1/δ).
     most = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)) + 1)
-    return float(brentq(lambda one: log_delta(one, mu) - math.log(delta), 0.0, most, xtol=1e-9))
+    found = root_scalar(
+        lambda one: log_delta(one, mu) - math.log(delta), bracket=(0.0, most), method="brentq", xtol=1e-9
+    )
+    return float(found.root)
 
 
-def witness(distances: Sequence[float] | np.ndarray, stds: Sequence[float] | np.ndarray, delta: float) -> float:
+def witness(
+    distances: Sequence[float] | np.ndarray, stds: Sequence[float] | np.ndarray, delta: float
+) -> float:
     """Return ε of one pair of neighbours, exactly: releases of known Gaussian noise, so far apart in each.
 
     Nothing is sampled: whoever has the pair can tell it apart so well, and no smaller ε holds for it. A

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from fedpriv.account.ranges import check
 
 CELLS = 1 << 20  # of the grid on which scores are composed
+LEAST = 1e-11  # tails below it are mostly what the transform is off
 REACH = 12.0  # standard deviations of a score, and of the noise, that the grid covers
 
 
@@ -58,9 +59,8 @@ class Scores(NamedTuple):
         """Return the threshold of which most is expected of so many trials, and its ln P[false alarm]."""
         least = self.inside - 1.7 * np.sqrt(self.inside * (1 - self.inside) / trials) - 5 / trials
         with np.errstate(divide="ignore", invalid="ignore"):
-            bound = np.where(
-                (least > delta) & (self.outside > 1e-11), np.log(least - delta) - np.log(self.outside), -np.inf
-            )
+            bound = np.log(least - delta) - np.log(self.outside)
+        bound[~((least > delta) & (self.outside > LEAST))] = -np.inf
         best = int(np.argmax(bound))
         return float(self.values[best]), float(np.log(self.outside[best]))
 
@@ -93,7 +93,7 @@ def scores(plan: Plan) -> Scores:
     tails = []
     offset = int(np.floor(start / width))
     for shares in (((1.0, 0.0),), ((1 - q, 0.0), (q, 1.0))):
-        below = sum(share * ndtr(at - mean / z) for share, mean in shares)
+        below = np.sum([share * ndtr(at - mean / z) for share, mean in shares], axis=0)
         mass = np.diff(below, prepend=0.0)
         mass[-1] += 1 - below[-1]
         folded = np.pad(mass, (0, -len(mass) % CELLS)).reshape(-1, CELLS).sum(axis=0)
