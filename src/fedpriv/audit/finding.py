@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
 
 UNMET = "unmet"  # what would be a guarantee, if something were so that is not
+
+
+class Counted(Protocol):
+    """What tells one ε of a ledger from another."""
+
+    @property
+    def accounting(self) -> str: ...
+    @property
+    def accountant(self) -> str: ...
+    @property
+    def composition(self) -> str: ...
+    @property
+    def distance(self) -> str: ...
+    @property
+    def sensitivity(self) -> str: ...
+
+
+def how_counted(spend: Counted) -> str:
+    """Return how an ε is counted, in the words of the ledger."""
+    words = (spend.accounting, spend.accountant, spend.composition, spend.distance, spend.sensitivity)
+    return " ".join(filter(None, words))
 
 
 class Finding(NamedTuple):

@@ -49,7 +49,7 @@ def epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
     rough = float(moments.best(rounds @ costs, delta)[0])
     reach = max(high - low for low, high in (loss.reach(rate, float(one)) for one in multipliers))
     width = max(rough / CELLS, 2 * reach / loss.MOST_CELLS)
-    return max(
+    found = max(
         loss.epsilon(
             [
                 (loss.Loss(rate, float(one), width, added), int(times))
@@ -59,6 +59,7 @@ def epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
         )
         for added in (False, True)
     )
+    return float(found)
 
 
 def losses(rate: float, moved: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:

@@ -11,9 +11,10 @@ import numpy as np
 
 from fedpriv.account.ledger import LEDGER
 from fedpriv.account.spend import Spend
-from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
+from fedpriv.account.trace_check import with_defaults
 from fedpriv.account.view import View
 from fedpriv.account.views import views
+from fedpriv.audit.finding import how_counted
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
 from fedpriv.streams import Streams
@@ -58,21 +59,20 @@ class Known(NamedTuple):
 
 def words(spend: Spend) -> str:
     """Return whose ε it is and how it was counted."""
-    counted = (spend.accounting, spend.accountant, spend.composition, spend.distance, spend.sensitivity)
-    return f"{spend.unit} ({' '.join(filter(None, counted))})"
+    return f"{spend.unit} ({how_counted(spend)})"
 
 
 def known(directory: Path, until: int | None = None) -> Known:
-    """Return what is known of an accounted run directory, up to the round `until`.
+    """Return what is known of an accounted run directory, with its distances if there are any, up to `until`.
 
-    Raises BadInput naming what is missing or corrupt, or the round that there is not.
+    What was accounted has been checked. Raises BadInput naming what is missing or corrupt, or the round that
+    there is not.
     """
     trace = with_defaults(parquet.load(directory / "trace.parquet", allowed="the trace that a run wrote"))
-    distances = npz.everything(directory / "distances.npz", "the distances that a run wrote")
+    measured = directory / "distances.npz"
+    distances = npz.everything(measured, "the distances that a run wrote") if measured.exists() else {}
     ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
     told = summary.load(directory / "summary.json")
-    check_trace(trace)
-    check_distances(distances, trace)
     last = len(trace) if until is None else until
     if not 1 <= last <= len(trace):
         raise BadInput(f"--round: found {last}, allowed: 1 to {len(trace)}, the rounds of {directory}")

@@ -72,6 +72,7 @@ def finished(directory: Path, run: str, until: int | None, delta: float | None, 
     """Audit a run directory, or a kept run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audited, broken_guarantees
     from fedpriv.cli.account import account_run
+    from fedpriv.files import parquet
     from fedpriv.keep.archive import read
     from fedpriv.keep.index import NAME
     from fedpriv.keep.unpack import unpack
@@ -86,7 +87,8 @@ def finished(directory: Path, run: str, until: int | None, delta: float | None, 
             raise BadInput(
                 f"--run: found {run} with {directory}, allowed: with the folder of a paper's kept runs"
             )
-        if delta is not None or not (directory / "ledger.parquet").exists():
+        ledger = directory / "ledger.parquet"
+        if delta is not None or not ledger.exists() or parquet.stale(ledger):
             account_run(directory, delta)
         findings = audited(directory, until)
     took = time.perf_counter() - started

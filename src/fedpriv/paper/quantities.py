@@ -149,6 +149,16 @@ class Epsilon(Quantity):
     of: PrivateName = RUN  # by default the one private run
 
 
+class LowerBound(Quantity):
+    """The lower bound of an audit under an ε, at the last round."""
+
+    of_accuracies = True  # of distances, which other data have other ones of
+    words, when = "lower bound of {0.lower_bound} under ε ({0.under}){0.whose}", "at the last round"
+    lower_bound: str  # an audit
+    under: SpendInWords
+    of: PrivateName = RUN  # by default the one private run
+
+
 class DeltaOf(Quantity):
     """The δ at which an ε is counted."""
 
@@ -199,6 +209,7 @@ QUANTITIES: dict[str, type[Quantity]] = {
     "lead": Lead,
     "rise": Rise,
     "epsilon": Epsilon,
+    "lower_bound": LowerBound,
     "delta": DeltaOf,
     "growth": Growth,
     "times_smaller": TimesSmaller,
