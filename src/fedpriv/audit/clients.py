@@ -8,9 +8,10 @@ import numpy as np
 
 from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
-from fedpriv.audit import individual
+from fedpriv.audit import bounds, individual
 from fedpriv.audit.finding import UNMET, Finding
 from fedpriv.audit.known import Known, words
+from fedpriv.audit.likelihood import Plan, score, scores
 
 DRAWS = 20_000  # of a client and a transcript
 
@@ -60,6 +61,27 @@ def frequency(known: Known) -> Iterator[Finding]:
     for one in stated:
         found = individual.quantile_low(drawn, one.delta, 0.95)
         yield finding("frequency", one, found, f"no run, {DRAWS:,} transcripts", 0.95)
+
+
+def canaries(known: Known) -> Iterator[Finding]:
+    """Yield what the canaries of a run show: the Gaussian reading at a threshold that is fixed beforehand.
+
+    Sound where the trade-off is near that of a Gaussian, as that of many rounds is.
+    """
+    shown, coins = (known.distances.get(f"canary_{name}") for name in ("seen", "included"))
+    view = known.view("client")
+    if view is None or shown is None or coins is None:
+        return
+    plan = Plan(rate_of(view), float(known.trace["noise_multiplier"].min()), len(known.trace))
+    law = scores(plan)
+    middle = float(law.values[int((law.outside > 1 - law.inside).sum())])
+    found, there = score(plan, shown).sum(axis=0), coins[0] > 0
+    if there.all() or not there.any():
+        return
+    cost = f"1 run, {there.sum():,} canaries in it and {(~there).sum():,} outside"
+    for one in (*counted(known, "moments"), *estimates(known)):
+        lower = bounds.gaussian_reading(found[there], found[~there], middle, one.delta)
+        yield finding("canaries", one, lower, cost, 0.95)
 
 
 def seen(known: Known, view: View) -> np.ndarray | None:

@@ -17,6 +17,7 @@ AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "outlier": clients.outlier,
     "followed": clients.followed,
     "frequency": clients.frequency,
+    "canaries": clients.canaries,
     "bits": response.bits,
     "uploads": response.uploads,
     "tensors": response.tensors,
