@@ -2,6 +2,7 @@
 #   make demo PYTHON=python3.12    another interpreter
 #   make laptop CORES=4            fewer cores than there are
 #   make laptop AGAIN=1            train what is kept, too
+#   make laptop SHOW=bdp2019/table2    only that table or figure, and the runs that it reads
 
 PYTHON ?= python3
 CORES ?= all
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 FOLLOW := $(BIN)/python -m fedpriv.cli.follow
-CONFIG := $(if $(AGAIN),--config again=true)
+CONFIG := $(if $(AGAIN)$(SHOW),--config $(if $(AGAIN),again=true) $(if $(SHOW),'show=["$(SHOW)"]'))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs clean
@@ -26,7 +27,7 @@ search: ## the hyper-parameter search behind the papers, on a validation split: 
 readings: ## under which settings that the 2019 paper leaves out its published pairs come out: two hours on a CPU
 demo laptop binary paper search readings: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
-	@echo "The report: results/$@/report.html"
+	@echo "$(if $(SHOW),Shown: results/$@/$(firstword $(subst /, ,$(SHOW))),The report: results/$@/report.html)"
 
 report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make report PRESET=laptop
 	@$(FOLLOW) logs/$(PRESET)/snakemake.log \

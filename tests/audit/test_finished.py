@@ -130,3 +130,8 @@ def test_only_a_guarantee_that_is_refuted_is_an_error():
 def test_a_run_that_is_not_there_is_bad_input_that_names_the_file(tmp_path):
     with pytest.raises(BadInput, match=r"trace\.parquet"):
         finished.audited(tmp_path)
+
+
+def test_means_over_those_present_have_no_exact_loss_here_and_are_not_attacked(make_known):
+    known = make_known(distances=followed(0.2), denominator="present")
+    assert not [*clients.outlier(known), *clients.followed(known), *clients.frequency(known)]

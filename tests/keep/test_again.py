@@ -48,6 +48,18 @@ def test_a_kept_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept, u
     assert "was there already" in fedpriv(*RUN)[1][0]
 
 
+def test_what_one_preset_kept_another_takes_as_its_own(fedpriv, kept, untrained):
+    other = Path("config/other.yaml")
+    other.write_text(Path("config/tiny.yaml").read_text().replace("preset: tiny", "preset: other"))
+    code, (said,), err = fedpriv(RUN[0], other, *RUN[2:])
+    assert (code, err) == (0, []) and said.startswith("out: was kept")
+    assert summary.load(Path("out/summary.json"))["preset"] == "other"
+    taken = Path("results/other/tiny/runs/dp/seed0")
+    shutil.copytree("out", taken)
+    code, (said,), err = fedpriv("keep", "results/other")
+    assert (code, err) == (0, []) and said.endswith("1 runs added, 0 kept before")
+
+
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
     taken = parquet.load(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"])

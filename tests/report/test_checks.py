@@ -43,6 +43,10 @@ EXAMPLES = [
         "ε (moments, sensitivity C) of dp ≤ 1, at the last round",
     ),
     (
+        {"that": {"spent": "bdp"}, "at_most": {"spent": "dp"}, "plus": -6} | TABLE,
+        "ε of bdp ≤ ε of dp − 6, at the last round, as the column counts it, paired by seed",
+    ),
+    (
         {"that": {"delta": "moments C", "of": "run"}, "at_most": 0.1} | RUN,
         "δ of ε (moments, sensitivity C) ≤ 0.1",
     ),

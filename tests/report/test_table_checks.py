@@ -14,6 +14,7 @@ def outcomes_of(frame, declared, **check):
     return outcome
 
 
+SPENT = {"that": {"spent": "baseline"}, "at_most": 8.5}
 LARGEST = {"that": {"gain": "bdp", "over": "dp"}, "at_least": {"gain": "bdp", "over": "dp"}}
 
 
@@ -41,6 +42,12 @@ def test_a_gain_is_paired_by_seed(frame, declared):
 def test_less_epsilon_compares_two_ways_of_counting_the_last_round(frame, declared):
     less = {"that": {"epsilon": "bayesian product remove_mean"}, "at_most": {"epsilon": "moments C"}}
     outcome = outcomes_of(frame, declared, plus=-5, **less)
+    assert outcome.margins == pytest.approx([1.0] * 3)
+    assert outcome.measured == "ε 2.00 against 8.00"
+
+
+def test_what_a_column_spent_is_counted_as_the_column_counts_it(frame, declared):
+    outcome = outcomes_of(frame, declared, that={"spent": "bdp"}, at_most={"spent": "dp"}, plus=-5)
     assert outcome.margins == pytest.approx([1.0] * 3)
     assert outcome.measured == "ε 2.00 against 8.00"
 
@@ -195,6 +202,7 @@ def less(**of):
         (less(), "Photographs: column with a private run: found run", "dp, dpsgd, bdp"),
         (less(of="baseline"), "column with a private run: found baseline", "dp, dpsgd, bdp"),
         (reaches("dpsgd"), "column with a published accuracy: found dpsgd", "baseline, dp, bdp"),
+        (SPENT | {"tables": ["table1"]}, "column read within one ε: found baseline", "dp, bdp"),
         (LARGEST | {"clients": [100], "elsewhere": ["table4"]}, "found 2 rows with", "one, against"),
         (LARGEST | {"elsewhere": ["table5"]}, "elsewhere: found table5", "table1, table4"),
         (

@@ -46,6 +46,7 @@ rule photographs:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
         dataset="|".join(PHOTOGRAPHS),
+    priority: 1000  # as features
     localrule: True
     message:
         "» looking at the photographs of {wildcards.dataset}"

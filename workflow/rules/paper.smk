@@ -1,7 +1,5 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.config.targets import drawn, figures, run_files, tables
-
-papers = plan.papers
+from fedpriv.config.targets import declared, drawn, figures, run_files, tables
 
 
 rule collect:
@@ -18,7 +16,7 @@ rule collect:
 
 
 # All at once: most of one table's time is starting to make it.
-for paper in papers:
+for paper in plan.papers:
 
     rule:
         name:
@@ -34,7 +32,7 @@ for paper in papers:
         resources:
             runtime=30,  # minutes, for a scheduler
         params:
-            declared=papers[paper].model_dump(include={"tables", "claims"}),
+            declared=declared(plan, paper),
         message:
             f"» tables and verdicts of {paper}"
         script:

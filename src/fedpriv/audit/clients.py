@@ -85,7 +85,12 @@ def canaries(known: Known) -> Iterator[Finding]:
 
 
 def seen(known: Known, view: View) -> np.ndarray | None:
-    """Return by how many standard deviations followed clients moved each round `[T, p]`; None: unknown."""
+    """Return by how many standard deviations followed clients moved each round `[T, p]`; None: unknown.
+
+    Of means over those present it is: without a client they have another denominator.
+    """
+    if "remove_sum" not in view.apart:
+        return None
     distances = panel(view)
     if distances is None:
         sampled = view.samples.distances.get("remove_sum")

@@ -31,7 +31,7 @@ def train_one(one: Mapping[str, Any], speed: Speed, reference: Path | None) -> N
     """Train a run, unless it is kept."""
     run, labels, out = Run(**one["run"]), one["labels"], Path(one["out"])
     name, seed = one["name"], one["seed"]
-    if find(reference, labels["preset"], labels["paper"], run.identity(name, seed), out):
+    if find(reference, labels, run.identity(name, seed), out):
         return
     from fedpriv.train.loop import train
 

@@ -51,13 +51,13 @@ def train_run(
     if reference is None:
         unpack.forget(out)
     fresh = outputs.finished(out) is None
-    if fresh and unpack.find(reference, plan.preset.preset, paper, run.identity(name, seed), out):
+    labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
+    if fresh and unpack.find(reference, labels, run.identity(name, seed), out):
         return "was kept"
     if fresh:
         inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)
         if not partition_path.exists():
             inputs.write_partition(run, seed, arrays_path, partition_path)
-    labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
     # The first thing `train` does is to look at `out`: a finished run is left as it is, or refused.
     train(run, name, seed, arrays_path, partition_path, out, speed, labels)
     return "trained" if fresh else "was there already"

@@ -3,7 +3,7 @@
 Torch-free and quick to import: Snakemake re-parses the plan in every job.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,6 +120,14 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
     return planned
 
 
+def shown(papers: Mapping[str, Paper], asked: Sequence[str], where: str) -> dict[str, Paper]:
+    """Return the papers of which tables or figures are `asked` for, with nothing else."""
+    there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
+    require_known(f"{where}: show", asked, there)
+    names = {name: [one.partition("/")[2] for one in asked if one.startswith(f"{name}/")] for name in papers}
+    return {name: papers[name].showing(some) for name, some in names.items() if some}
+
+
 def make_plan(
     config: Mapping[str, Any], papers: Path, where: str = "config", files: Iterable[str] = ()
 ) -> Plan:
@@ -138,6 +146,7 @@ def make_plan(
             if not any(matches(glob, *run) for run in runs):
                 names = ", ".join(f"{paper}/{run}" for paper, run in runs)
                 raise BadInput(f"{where}: {key}: found {plain(glob)}, allowed: a glob of {names}")
+    read = shown(read, preset.show, where) if preset.show else read
     return Plan(preset, read, {name: plan_runs(preset, paper, where) for name, paper in read.items()})
 
 

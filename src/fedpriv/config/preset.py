@@ -16,6 +16,7 @@ class Preset(Frozen):
     seeds: Thousands = 5
     mirrors: tuple[str, ...] = ()
     only: tuple[str, ...] = ("*",)
+    show: tuple[str, ...] = ()  # only these tables and figures, PAPER/NAME, and the runs they read
     stand_ins: dict[str, str] = {}
     patches: dict[str, dict[str, Any]] = {}
     speed: Speed = Speed()

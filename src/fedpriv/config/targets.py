@@ -95,11 +95,17 @@ def run_files(plan: Plan, paper: str) -> list[str]:
     return [file for batch in everything for file in batch.files(*COLLECTED)]
 
 
+def declared(plan: Plan, paper: str) -> dict[str, Any]:
+    """Return the tables of `paper` and its claims, which need all runs, as plain data."""
+    whole = {"tables", "claims"} if not plan.preset.show else {"tables"}
+    return plan.papers[paper].model_dump(include=whole)
+
+
 def tables(plan: Plan, paper: str) -> list[str]:
     """Return the files that the tables of `paper` and its claims are written to."""
-    root = f"results/{plan.preset.preset}/{paper}"
-    written = [f"{root}/tables/{table}.{suffix}" for table in plan.papers[paper].tables for suffix in TABLE]
-    return written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
+    root, whole = f"results/{plan.preset.preset}/{paper}", declared(plan, paper)
+    written = [f"{root}/tables/{table}.{suffix}" for table in whole["tables"] for suffix in TABLE]
+    return written + [f"{root}/claims.{suffix}" for suffix in CLAIMS if "claims" in whole]
 
 
 def figures(plan: Plan, paper: str) -> list[str]:
@@ -110,8 +116,8 @@ def figures(plan: Plan, paper: str) -> list[str]:
 
 def drawn(plan: Plan, paper: str) -> dict[str, Any]:
     """Return the figures of `paper` of which a preset runs something, as plain data."""
-    declared = plan.papers[paper].figures
-    return {name: declared[name].model_dump() for name in built(declared, plan, paper)}
+    there = plan.papers[paper].figures
+    return {name: there[name].model_dump() for name in built(there, plan, paper)}
 
 
 def rendered(plan: Plan) -> list[str]:
@@ -127,15 +133,17 @@ def rendered(plan: Plan) -> list[str]:
     ]
 
 
-def built(declared: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
+def built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
     """Return the names of those tables or figures of which a preset runs something, or that need no run."""
     planned = plan.planned[paper]
-    runs = {name: list(one.runs()) for name, one in declared.items()}
+    runs = {name: list(one.runs()) for name, one in there.items()}
     return [name for name, wanted in runs.items() if not wanted or any(run in planned for run in wanted)]
 
 
 def targets(plan: Plan) -> list[str]:
-    """Return what a preset ends in: its report, which everything else goes into."""
+    """Return what a preset ends in: its report, which everything else goes into, or what alone it shows."""
+    if plan.preset.show:
+        return rendered(plan)
     return [f"results/{plan.preset.preset}/report.html"]
 
 

@@ -13,9 +13,14 @@ def place(reference: Path, preset: str, paper: str) -> Path:
     return reference / preset / paper / NAME
 
 
+def everywhere(reference: Path, paper: str) -> list[Path]:
+    """Return the archives of a paper, of every preset: a run is the same whoever asked for it."""
+    return sorted(reference.glob(f"*/{paper}/{NAME}"))
+
+
 def of_plan(plan: Plan, reference: Path) -> set[str]:
     """Return the identities of what is kept of a preset's papers; nothing where it asks for all again."""
-    archives = (place(reference, plan.preset.preset, paper) for paper in plan.papers)
+    archives = (archive for paper in plan.papers for archive in everywhere(reference, paper))
     return set() if plan.preset.again else set[str]().union(*map(identities, archives))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fedpriv.account.ledger import account
 from fedpriv.account.spend import Deltas
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.targets import Batch, contents, drawn, figures, tables
+from fedpriv.config.targets import Batch, contents, declared, drawn, figures, tables
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.keep.archive import read
@@ -88,7 +88,7 @@ def render(paper: Paper, out: Path) -> None:
     """Collect the accounted runs of a paper and render its tables, verdicts and figures."""
     folder = out / paper.plan.preset.preset / paper.name
     runs = collect(sorted(paper.directories), folder / "runs.parquet")
-    write_tables(runs, paper.plan.papers[paper.name].model_dump(include={"tables", "claims"}), folder)
+    write_tables(runs, declared(paper.plan, paper.name), folder)
     write_figures(runs, {"figures": drawn(paper.plan, paper.name)}, folder)
 
 

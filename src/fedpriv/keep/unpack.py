@@ -1,18 +1,22 @@
 """Kept runs become run directories again: without weights, which nothing after training reads."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fedpriv.files import npz, parquet, summary
 from fedpriv.keep.archive import Kept, read
-from fedpriv.keep.index import place
+from fedpriv.keep.index import everywhere
+from fedpriv.paper.read import merge
 from fedpriv.train.outputs import FILES, WEIGHTS, finished, restore_outputs
 
 
-def find(reference: Path | None, preset: str, paper: str, identity: str, out: Path) -> bool:
+def find(reference: Path | None, labels: Mapping[str, Any], identity: str, out: Path) -> bool:
     """Make `out` the finished run of that identity if it was trained there or is kept below `reference`.
 
-    Returns whether it is that run now; without a reference nothing is looked for. What `out` holds of any
-    finished run is left as it is.
+    It may be kept by any preset of its paper; its summary says the `labels` of the one that asks. Returns
+    whether it is that run now; without a reference nothing is looked for. What `out` holds of any finished
+    run is left as it is.
     """
     if reference is None:
         return False
@@ -20,10 +24,11 @@ def find(reference: Path | None, preset: str, paper: str, identity: str, out: Pa
         return there == identity
     if restore_outputs(out, identity):
         return True
-    kept = read(place(reference, preset, paper), identity)
-    for one in kept:
-        unpack(one, out)
-    return bool(kept)
+    for archive in everywhere(reference, labels["paper"]):
+        for one in read(archive, identity):
+            unpack(one._replace(summary=merge(one.summary, dict(labels))), out)
+            return True
+    return False
 
 
 def unpack(one: Kept, out: Path) -> Path:

@@ -4,7 +4,7 @@ A cell answers three questions: which run is read, within which ε, and what acc
 knows the runs that it reads, so that a misspelt run is an error before anything is computed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
@@ -32,6 +32,10 @@ class Rendered(Frozen):
     def runs(self) -> Iterator[str]:
         """Return the names of the runs that it reads."""
         raise NotImplementedError
+
+    def reads(self, there: Iterable[str]) -> Iterator[str]:
+        """Return the names of the runs that it reads where these are `there`."""
+        return self.runs()
 
 
 class TableSpec(Rendered):
@@ -97,12 +101,15 @@ class Column(Frozen):
 
     label: str
     spend: SpendInWords | None = None  # how the published ε of each cell is counted
+    within: str = ""  # the column whose published ε that is; by default its own
     spends: dict[Unit, SpendInWords] = {}  # by unit, how the row's budgets are counted
 
     @model_validator(mode="after")
     def _units(self) -> "Column":
         if self.spend and self.spends:
             raise choice_error(self.label, ["spend", "spends"], "one of them, or none")
+        if self.within and not self.spend:
+            raise choice_error(self.label, ["within"], "within with spend")
         for unit, spend in self.spends.items():
             if (unit == "instance") != (spend.accounting in ("sequential", "parallel")):
                 of = (
@@ -119,13 +126,13 @@ class Column(Frozen):
 
 
 class Row(Frozen):
-    """One setting: a private run for all columns, or one for each, beside a baseline run if there is one."""
+    """One setting: a private run for all columns but those with their own, and a baseline if there is one."""
 
     clients: Count
     label: str = ""  # by default a row is called by its clients
     baseline: Baseline | None = None
-    run: str = ""  # of all columns
-    runs: dict[str, str] = {}  # of every column
+    run: str = ""  # of all columns that are not in `runs`
+    runs: dict[str, str] = {}  # by column
     published: dict[str, PublishedCell] = {}  # by column; those without a published accuracy are ours
     budgets: dict[Unit, Budget] = {}  # by unit, of all columns
 
@@ -140,8 +147,8 @@ class Row(Frozen):
         return self.label or f"N = {self.clients:,}"
 
     def private_runs(self) -> Mapping[str, str]:
-        """Return the private run of every column; if there is one for all of them, as `RUN` too."""
-        return self.runs or dict.fromkeys((RUN, *self.published), self.run)
+        """Return the private run of every column; if columns share one, that as `RUN` too."""
+        return (dict.fromkeys((RUN, *self.published), self.run) if self.run else {}) | self.runs
 
 
 class AccuracyTable(TableSpec):
@@ -160,10 +167,10 @@ class AccuracyTable(TableSpec):
         units = dict.fromkeys(unit for column in self.columns.values() for unit in column.spends)
         for row in self.rows:
             of = f"of {row.cited}"
-            if bool(row.run) == bool(row.runs):
-                raise choice_error(f"rows.run {of}", filter(None, [row.run, *row.runs]), "run, or runs")
-            if row.runs and set(row.runs) != set(self.columns):
-                raise choice_error(f"rows.runs {of}", row.runs, f"exactly the columns {names}")
+            if not row.run and set(row.runs) != set(self.columns):
+                raise choice_error(f"rows.runs {of}", row.runs, f"run, or exactly the columns {names}")
+            if row.run and not set(row.runs) < set(self.columns):
+                raise choice_error(f"rows.runs {of}", row.runs, f"some of the columns {names}, beside run")
             if not set(row.published) <= set(self.columns):
                 raise choice_error(f"rows.published {of}", row.published, f"some of the columns {names}")
             if set(row.budgets) != set(units):
@@ -172,9 +179,15 @@ class AccuracyTable(TableSpec):
             for name, column in self.columns.items():
                 printed = row.published.get(name)
                 found = printed.model_dump(exclude={"round"}, exclude_none=True) if printed else {}
-                wanted = ["accuracy", "epsilon", "delta"] if column.spend else ["accuracy"]
-                if list(found) != wanted and (found or column.spend):
+                own = column.spend and not column.within
+                wanted = ["accuracy", "epsilon", "delta"] if own else ["accuracy"]
+                if list(found) != wanted and (found or own):
                     raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
+        budgets = [name for name, column in self.columns.items() if column.spend and not column.within]
+        for name, column in self.columns.items():
+            if column.within and column.within not in budgets:
+                allowed = f"a column with an ε of its own, {', '.join(budgets) or 'none'}"
+                raise choice_error(f"columns.{name}.within", [column.within], allowed)
         keys = [row.key for row in self.rows]
         if len(set(keys)) < len(keys):
             raise choice_error("rows.label", map(str, keys), "every label once")
@@ -190,11 +203,11 @@ class AccuracyTable(TableSpec):
         """Return the cell of column `name`."""
         if name == BASELINE and row.baseline:
             return Cell(row.baseline.run, published=row.baseline.accuracy)
-        printed = row.published.get(name)
-        budgets: dict[str, Any] = {**row.budgets, "": printed}
+        column, printed = self.columns[name], row.published.get(name)
+        budgets: dict[str, Any] = {**row.budgets, "": row.published.get(column.within or name)}
         within = tuple(
             EpsilonBudget(unit, spend, budgets[unit].epsilon, budgets[unit].delta)
-            for unit, spend in self.columns[name].by_unit().items()
+            for unit, spend in column.by_unit().items()
         )
         run = row.runs.get(name, row.run)
         return Cell(run, within, printed and printed.accuracy, printed and printed.round)

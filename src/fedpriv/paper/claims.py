@@ -8,7 +8,7 @@ from pydantic import model_validator
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Count, Frozen, Positive, Real, choice_error
 from fedpriv.paper.cells import AccuracyTable, Cell, Row
-from fedpriv.paper.quantities import COLUMN, PRINTED, PRIVATE, Compared, Number, Quantity
+from fedpriv.paper.quantities import COLUMN, COUNTED, PRINTED, PRIVATE, Compared, Number, Quantity
 
 
 class Case(NamedTuple):
@@ -84,8 +84,9 @@ class Check(Frozen):
         if self.tables and self.numbers():
             raise choice_error("check", self.numbers(), "a number; only `cases` have names for them")
         only = [key for key in ("clients", "labels", "elsewhere") if getattr(self, key)]
-        if self.cases and (only or self.names(PRINTED)):
-            raise choice_error("check", [*only, *self.names(PRINTED)], "these of `tables` only")
+        only += self.names(PRINTED, COUNTED)
+        if self.cases and only:
+            raise choice_error("check", only, "these of `tables` only")
         wanted = [*dict.fromkeys(["label", *self.names(COLUMN, PRIVATE)]), *self.numbers()]
         for case in self.cases:
             plain = [key for key, value in case.items() if not isinstance(value, str)]
@@ -129,8 +130,10 @@ class Check(Frozen):
         for name in (*self.tables, *self.elsewhere):
             require_known(f"{where}: column of {name}", self.names(COLUMN), tables[name].labels)
         for table, row in [*self.rows(tables), *every_row(self.elsewhere, tables)]:
-            printed = [name for name in table.labels if table.cell(row, name).published is not None]
-            for kind, allowed in ((PRIVATE, row.private_runs()), (PRINTED, printed)):
+            cells = {name: table.cell(row, name) for name in table.labels}
+            printed = [name for name, cell in cells.items() if cell.published is not None]
+            counted = [name for name, cell in cells.items() if len(cell.within) == 1]
+            for kind, allowed in ((PRIVATE, row.private_runs()), (PRINTED, printed), (COUNTED, counted)):
                 require_known(f"{where}: {cited(table, row)}: {kind}", self.names(kind), allowed)
         for case in self.judged(tables):
             require_known(f"{where}: runs", self.that.runs(case.that) + self.other.runs(case.other), runs)

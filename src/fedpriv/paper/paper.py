@@ -1,5 +1,6 @@
 """One published experiment, as its folder declares it."""
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -72,6 +73,14 @@ class Paper(Frozen):
     def by(self) -> str:
         """Return the authors' names, as they are printed."""
         return ", ".join(map(str, self.authors))
+
+    def showing(self, names: Container[str]) -> "Paper":
+        """Return the paper with these tables and figures alone, the runs that they read, and no claims."""
+        tables = {name: one for name, one in self.tables.items() if name in names}
+        figures = {name: one for name, one in self.figures.items() if name in names}
+        read = [one for shown in (*tables.values(), *figures.values()) for one in shown.reads(self.runs)]
+        runs = {name: run for name, run in self.runs.items() if name in read}
+        return self.model_copy(update={"runs": runs, "tables": tables, "figures": figures, "claims": ()})
 
 
 def load_paper(name: str, folder: Path) -> Paper:

@@ -17,6 +17,7 @@ from fedpriv.paper.spends import Measure, SpendInWords, SpendSelector
 
 # What a name must be, in a table; in a case it is that of a run.
 COLUMN, PRIVATE, PRINTED = "column", "column with a private run", "column with a published accuracy"
+COUNTED = "column read within one ε"
 Name = Annotated[str, COLUMN]
 PrivateName = Annotated[str, PRIVATE]
 
@@ -159,6 +160,13 @@ class LowerBound(Quantity):
     of: PrivateName = RUN  # by default the one private run
 
 
+class Spent(Quantity):
+    """The ε of a column at the last round, counted as the column counts it."""
+
+    words, when = "ε of {0.spent}", "at the last round, as the column counts it"
+    spent: Annotated[str, COLUMN, COUNTED]
+
+
 class DeltaOf(Quantity):
     """The δ at which an ε is counted."""
 
@@ -210,6 +218,7 @@ QUANTITIES: dict[str, type[Quantity]] = {
     "rise": Rise,
     "epsilon": Epsilon,
     "lower_bound": LowerBound,
+    "spent": Spent,
     "delta": DeltaOf,
     "growth": Growth,
     "times_smaller": TimesSmaller,

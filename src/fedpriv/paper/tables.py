@@ -1,6 +1,7 @@
 """What a paper's YAML may declare about tables, beside those of accuracies; torch-free and free of pandas."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, model_validator
@@ -87,6 +88,10 @@ class RunsTable(TableSpec):
 
     def runs(self) -> Iterator[str]:
         yield from filter(None, [self.reference, *(line.run for line in self.lines)])
+
+    def reads(self, there: Iterable[str]) -> Iterator[str]:
+        yield from self.runs()
+        yield from (run for run in there if fnmatchcase(run, self.match))
 
 
 class Account(Frozen):

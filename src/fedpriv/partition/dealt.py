@@ -24,12 +24,10 @@ class Partition(NamedTuple):
 
     def holders(self) -> int:
         """Return how many clients hold the same example, at most; 0 if a client holds one more than once."""
-        examples = int(self.indices.max(initial=0)) + 1
-        clients = np.repeat(np.arange(self.clients, dtype=np.int64), np.diff(self.offsets))
-        held = np.unique(clients * examples + self.indices)
-        if len(held) < len(self.indices):
-            return 0
-        return int(np.bincount(held % examples).max(initial=1))
+        held = np.zeros(int(self.indices.max(initial=0)) + 1, dtype=np.int64)
+        for i in range(self.clients):
+            held[self.client(i)] += 1  # once, however often the client holds it
+        return 0 if held.sum() < len(self.indices) else int(held.max(initial=1))
 
     def client(self, i: int) -> np.ndarray:
         """Return a view of the indices of client `i`."""

@@ -6,14 +6,15 @@ from typing import Any
 
 
 def write_tables(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
-    """Write every table among `declared` (keys tables and claims) to `out`/tables, the verdicts to `out`."""
+    """Write every table among `declared` to `out`/tables; the verdicts to `out`, if it has the key claims."""
     from fedpriv.paper.kinds import TABLES
     from fedpriv.report import tables
     from fedpriv.report.claims import write as claims
 
     for name, table in declared["tables"].items():
         tables.write(runs, TABLES[table["kind"]].model_validate(table), out / "tables" / name)
-    claims.write(runs, declared, out / "claims")
+    if "claims" in declared:
+        claims.write(runs, declared, out / "claims")
 
 
 def write_figures(runs: Path, declared: Mapping[str, Any], out: Path) -> None:

@@ -1,6 +1,8 @@
 """Tables say what was measured, beside what was published, and what it rests on."""
 
 import numpy as np
+import pytest
+from pydantic import ValidationError
 from support.made_runs import write_run
 
 from fedpriv.report import numbers, render
@@ -137,3 +139,46 @@ def test_a_table_whose_settings_were_searched_says_that_nobody_paid(frame, decla
     (said,) = [note for note in notes if "tuning is not free" in note]
     assert "among 5 candidates" in said and "not charged for" in said
     assert not any("candidates" in note for note in KINDS["accuracy"](frame, declared, "table1").notes)
+
+
+def with_tight_clip(declared, **column):
+    """Return the table with a column that has runs of its own, read within what is published for BDP."""
+    data = declared.model_dump()
+    data["columns"]["tight"] = {"label": "tight", "spend": "pld C", "within": "bdp"} | column
+    for row in data["rows"]:
+        row["runs"] = {"tight": row["run"].replace("dp", "tight")}
+    return type(declared).model_validate(data)
+
+
+def test_a_column_without_a_published_epsilon_is_read_within_that_of_another(tmp_path, declared):
+    runs = [
+        write_run(tmp_path, run, seed, scheme=scheme, final=final)
+        for run, scheme, final in (
+            ("n100_none", "none", 0.97),
+            ("n100_dp", "client_dp", 0.9),
+            ("n100_tight", "client_dp", 0.8),
+        )
+        for seed in range(3)
+    ]
+    table = table_of(load(collect(runs, tmp_path / "runs.parquet")), with_tight_clip(declared))
+    ours, theirs, *_ = lines(table)
+    # ε by PLD is 6 after 20 rounds and grows with √round: 4 is spent after round 8.
+    assert ours["Read at round tight"] == "8" and ours["Privacy (ε, δ) tight"] == "(3.79, 10⁻³)"
+    assert theirs["Accuracy (%) tight"] == ""
+    notes = "\n".join(table.notes)
+    assert "exceeds the ε published for BDP" in notes and "Ours, not in the paper: tight." in notes
+    assert "DP and BDP come from one run, and differ in how ε is counted. Every other column" in notes
+
+
+def test_a_column_is_read_within_the_epsilon_of_a_column_that_has_one(declared):
+    with pytest.raises(ValidationError, match=r"columns.tight.within.*baseline.*dp, bdp"):
+        with_tight_clip(declared, within="baseline")
+    with pytest.raises(ValidationError, match="within with spend"):
+        with_tight_clip(declared, spend=None)
+
+
+def test_a_run_of_a_row_is_that_of_the_columns_without_runs_of_their_own(declared):
+    data = declared.model_dump()
+    data["rows"][0]["runs"] = {"dp": "a", "bdp": "b"}
+    with pytest.raises(ValidationError, match="some of the columns dp, bdp, beside run"):
+        type(declared).model_validate(data)

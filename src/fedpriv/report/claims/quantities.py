@@ -105,6 +105,12 @@ def about(one: Finding, quantity: declared.LowerBound) -> bool:
     return one.audit == quantity.lower_bound and f"({how_counted(quantity.under)})" in one.about
 
 
+def spent_by(frame: pd.DataFrame, cells: Cells, quantity: declared.Spent) -> Read:
+    cell = cells[quantity.spent]
+    found = epsilon_at(frame, cell.run, cell.within[0].spend)
+    return Read(found, words.epsilon(found))
+
+
 def delta(frame: pd.DataFrame, cells: Cells, quantity: declared.DeltaOf) -> Read:
     found = spent(frame, cells[quantity.of].run, quantity.delta).groupby("seed")["delta"].first()
     return Read(found, words.delta(float(found.iloc[0])))
@@ -148,6 +154,7 @@ READ: dict[str, Callable[[pd.DataFrame, Cells, Any], Read]] = {
     "accuracy_within": accuracy_within,
     "epsilon": epsilon,
     "lower_bound": lower_bound,
+    "spent": spent_by,
     "delta": delta,
     "growth": grown,
     "times_smaller": times_smaller,

@@ -12,12 +12,14 @@ from fedpriv.report.numbers import percent
 
 T = TypeVar("T")
 # What was measured, by what is compared with what; otherwise the one text, or one text against the other.
-NUMBERS = {"gain": "gain {0} points", "epsilon": "ε {0}"}
+NUMBERS = {"gain": "gain {0} points", "epsilon": "ε {0}", "spent": "ε {0}"}
 PAIRS = {
     ("gain", "gain"): "gain {0} against {1} points",
     ("gain", "share"): "{0} of {1} points",
     ("published", "accuracy_within"): "{1}",
     ("epsilon", "epsilon"): "ε {0} against {1}",
+    ("spent", "spent"): "ε {0} against {1}",
+    ("spent", "epsilon"): "ε {0} against {1}",
 }
 
 

@@ -109,7 +109,9 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     for name, column in declared.columns.items():
         means = {level: stated(lines, name, level, spend) for level, spend in column.by_unit().items()}
         if "" in means:
-            said = f"before ε ({means['']}) exceeds the published budget, and the ε spent by then."
+            other = declared.labels.get(column.within)
+            budget = f"the ε published for {other}" if other else "the published budget"
+            said = f"before ε ({means['']}) exceeds {budget}, and the ε spent by then."
         else:
             both = ", ".join(f"{level} ε ({words})" for level, words in means.items())
             said = f"before any ε exceeds its budget, and the ε spent by then: {both}."
@@ -119,17 +121,26 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
         return [AT_END]
     read = "read at the last evaluated round"
     notes = [f"{'; '.join(labels)}: {read} {said}" for said, labels in found.items()]
-    runs = "Every other column is a run of its own."
-    if all(row.run for row in declared.rows):
-        labels = " and ".join(column.label for column in declared.columns.values())
-        runs = f"{labels} come from one run, and differ in how ε is counted."
     baseline = "Baseline: accuracy at the last round. " if BASELINE in declared.labels else ""
     absent = (
         f"The ledger of {line['run']} holds no ε ({line['spend']})."
         for line in lines
         if line["quantity"] == "epsilon" and line["source"] == "reproduced" and "kind" not in line
     )
-    return [*notes, baseline + runs, *absent]
+    return [*notes, baseline + whose_runs(declared), *absent]
+
+
+def whose_runs(declared: AccuracyTable) -> str:
+    """Return the sentences that say which columns are one run."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, column in declared.columns.items():
+        runs = tuple(declared.cell(row, name).run for row in declared.rows)
+        groups.setdefault(runs, []).append(column.label)
+    shared = [" and ".join(labels) for labels in groups.values() if len(labels) > 1]
+    said = [f"{labels} come from one run, and differ in how ε is counted." for labels in shared]
+    if len(groups) > len(shared):
+        said.append("Every other column is a run of its own.")
+    return " ".join(said)
 
 
 def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:

@@ -1,0 +1,41 @@
+"""One table costs one table: a preset that shows some of what is rendered plans the runs of that alone."""
+
+from pathlib import Path
+
+import pytest
+
+from fedpriv.config import targets
+from fedpriv.config.plan import make_plan
+from fedpriv.errors import BadInput
+from fedpriv.paper.read import read_yaml
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [
+        ("table2_s3", {"iid_n100_none", "iid_n100_dp_s3"}),
+        ("table2_spends", {"iid_n100_none", "iid_n100_dp", "iid_n100_tight"}),
+        ("figure1", {f"{data}_n{n}_instance" for data in ("aptos", "iid", "noniid") for n in (100, 1000)}),
+    ],
+)
+def test_what_alone_is_shown_needs_only_the_runs_that_it_reads(name, runs):
+    config = read_yaml(CONFIG / "laptop.yaml") | {"show": [f"bdp2019/{name}"]}
+    plan = make_plan(config, CONFIG / "papers")
+    assert set(plan.runs) == {"bdp2019"} and set(plan.runs["bdp2019"]) == runs
+    assert plan.papers["bdp2019"].claims == ()
+    assert {Path(file).stem for file in targets.targets(plan)} == {name, "runs"}
+
+
+def test_a_table_of_all_runs_that_match_needs_all_of_them():
+    config = read_yaml(CONFIG / "readings.yaml") | {"show": ["bdp2019_readings/tight_iid"]}
+    plan = make_plan(config, CONFIG / "papers")
+    assert len(plan.runs["bdp2019_readings"]) == 4
+    assert all(name.startswith("tight_iid_") for name in plan.runs["bdp2019_readings"])
+
+
+def test_what_is_not_there_cannot_be_shown():
+    config = read_yaml(CONFIG / "laptop.yaml") | {"show": ["bdp2019/table9"]}
+    with pytest.raises(BadInput, match=r"show: found bdp2019/table9, allowed: bdp2019/table1, "):
+        make_plan(config, CONFIG / "papers")
