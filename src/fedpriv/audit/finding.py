@@ -84,8 +84,8 @@ THREATS = {
         "chosen that client's update."
     ),
     "canaries": (
-        "An attacker who sees every noisy sum of one training run and has put clients into it whose updates "
-        "are random directions."
+        "An attacker who sees every noisy sum of one training run, knows what everybody else sent, and has "
+        "put clients into it whose updates are random directions."
     ),
     "followed": (
         "An attacker who sees every noisy sum, knows every update, and asks whether one real client, whose "

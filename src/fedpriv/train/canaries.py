@@ -30,22 +30,34 @@ def included(run: Run, streams: Streams) -> np.ndarray:
     return streams.numpy("canary_coins").random(run.canaries.clients) < run.canaries.included
 
 
+def coming(run: Run, streams: Streams, round: int) -> torch.Tensor:
+    """Return which canaries come in a round: those that take part and are drawn."""
+    assert run.canaries
+    drawn = run.cohort.draw(run.canaries.clients, streams.numpy("canary_cohort", round))
+    return torch.from_numpy(drawn[included(run, streams)[drawn]])
+
+
 def joined(run: Run, rows: torch.Tensor, streams: Streams, round: int) -> torch.Tensor:
     """Return the rows `[n, p]` and below them those of the canaries that come; without canaries the rows."""
     if not run.canaries:
         return rows
-    drawn = run.cohort.draw(run.canaries.clients, streams.numpy("canary_cohort", round))
-    coming = drawn[included(run, streams)[drawn]]
-    sent = directions(streams, run.canaries.clients, rows.shape[1])[torch.from_numpy(coming)]
+    sent = directions(streams, run.canaries.clients, rows.shape[1])[coming(run, streams, round)]
     return torch.cat([rows, clip_of(run) * sent.to(rows)])
 
 
-def record(run: Run, state: RoundState, mean: torch.Tensor, expected: float, streams: Streams) -> None:
-    """Append what a round's noisy sum shows of every canary, in units of the bound, and who takes part."""
+def record(run: Run, state: RoundState, total: torch.Tensor, others: torch.Tensor, streams: Streams) -> None:
+    """Append what a round's noisy sum `total` `[p]` shows of every canary, and who takes part.
+
+    In units of the bound, to an attacker who knows what everybody else sent: the sum `others` `[p]` of the
+    real clients and that of the other canaries are subtracted, or their gradients, alike in all rounds, would
+    drown it.
+    """
     if not run.canaries:
         return
-    of_all = directions(streams, run.canaries.clients, len(mean)).to(mean)
-    seen = (of_all @ mean) * (expected / clip_of(run))
+    of_all = directions(streams, run.canaries.clients, len(total)).to(total)
+    came = coming(run, streams, state.round + 1)
+    seen = of_all @ ((total - others) / clip_of(run) - of_all[came].sum(0))
+    seen[came] += of_all[came].square().sum(1)  # each is no other of itself
     state.samples.setdefault("canary_seen", []).append(seen.float().cpu().numpy())
     state.samples.setdefault("canary_included", []).append(included(run, streams).astype(np.float32))
 

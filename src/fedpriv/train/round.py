@@ -74,7 +74,7 @@ def run_round(
         run.scheme, run.hooks, sent[0], sent[1], context, private_gradient is not None
     )
     bounded = bounded._replace(updates=bounded.updates[:size])
-    canaries.record(run, state, mean, expected, streams)
+    canaries.record(run, state, mean * expected, bounded.updates.sum(0), streams)
     facts = dict(of_gradients)
     if run.scheme.measures:
         rng = streams.numpy("probe", round)
