@@ -10,7 +10,7 @@ from ipykernel.kernelspec import write_kernel_spec
 from nbclient import NotebookClient
 from support.made_runs import write_run
 
-from fedpriv.account import calibrate
+from fedpriv.account import plans
 from fedpriv.paper.paper import load_paper
 from fedpriv.report import tables
 from fedpriv.report.claims import write as claims
@@ -89,7 +89,7 @@ def test_a_scheme_can_be_added_trained_counted_and_its_row_shown(execute):
         row=f"{ranking}['value'].loc['accuracy_last'].to_dict()",
         noise="[float(noise[chosen].std()) * share, told['noise_std']]",
     )
-    planned = calibrate.epsilon(sampling_rate=0.3, noise_multiplier=1.6, rounds=40, delta=1e-3).epsilon
+    planned = plans.epsilon(sampling_rate=0.3, noise_multiplier=1.6, rounds=40, delta=1e-3).epsilon
     assert found["epsilon"] == pytest.approx({"without": math.inf, "whole": planned, "part": planned})
     assert found["bytes"]["part"] == pytest.approx(found["bytes"]["whole"] / 4, rel=0.02)
     assert found["noise"][0] == pytest.approx(found["noise"][1], rel=0.05)  # standard error 0.4 %

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpriv.account.ledger import ledger
+from fedpriv.account.complete import complete
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas, Spend
-from fedpriv.account.trace_check import with_defaults
 from fedpriv.audit.known import Known
 
 SERVER = {
@@ -21,9 +21,9 @@ def make_known():
     """Return a builder of what is known of a run: the columns of its trace that are not those of SERVER."""
 
     def build(rounds=30, distances=None, scheme=None, delta=1e-3, parameters=5000, **columns):
-        trace = with_defaults(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
+        trace = complete(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
         distances = distances or {}
-        frame = ledger(trace, distances, Deltas(delta, 1e-5))
+        frame = ledger(trace, Deltas(delta, 1e-5), distances)
         last = frame.loc[frame["round"] == rounds, [field.name for field in fields(Spend)]]
         spends = [Spend(**row) for row in last.to_dict("records")]
         return Known(trace, distances, spends, scheme or {}, parameters, "a run")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go, write_noise
 
-from fedpriv.account.ledger import account
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.cli.account import account_run
 from fedpriv.files import parquet

@@ -200,13 +200,13 @@ def test_local_work_that_a_scheme_cannot_protect_is_refused(scheme, local, probl
 
 
 def test_global_dp_stops_before_its_budget_is_exceeded():
-    from fedpriv.account import calibrate
+    from fedpriv.account import plans
 
     scheme = GlobalDP(clip=1.0, noise_multiplier=1.0, budget=BUDGET)
     rounds = scheme.horizon(Poisson(rate=0.3), 100, 300)
 
     def epsilon(count):
-        return calibrate.epsilon(
+        return plans.epsilon(
             sampling_rate=0.3, noise_multiplier=1.0, rounds=count, delta=1e-3, accountant="moments"
         ).epsilon
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from support.made_run import RUN, go, result, write_noise
 
-from fedpriv.account.ledger import account
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.audit.finished import audited
 from fedpriv.config.run import Run

@@ -1,5 +1,5 @@
 # From public sources to arrays: one rule for every file, one for every dataset, one for all features.
-from fedpriv.data import IMAGES, PHOTOGRAPHS
+from fedpriv.data import of_images, of_photographs
 from fedpriv.data.features import FEATURES_VERSION
 
 features = plan.features()
@@ -11,7 +11,7 @@ rule fetch:
     log:
         "logs/fetch/{dataset}/{file}.log",
     wildcard_constraints:
-        dataset="|".join(IMAGES),
+        dataset="|".join(of_images()),
         file=r"[^/]+",
     localrule: True
     message:
@@ -24,14 +24,14 @@ rule decode:
     input:
         lambda wildcards: [
             f"resources/{wildcards.dataset}/raw/{file.name}"
-            for file in IMAGES[wildcards.dataset].files
+            for file in of_images()[wildcards.dataset].files
         ],
     output:
         "resources/{dataset}.npz",
     log:
         "logs/decode/{dataset}.log",
     wildcard_constraints:
-        dataset="|".join(IMAGES),
+        dataset="|".join(of_images()),
     message:
         "» decoding {wildcards.dataset}"
     script:
@@ -45,7 +45,7 @@ rule photographs:
     log:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
-        dataset="|".join(PHOTOGRAPHS),
+        dataset="|".join(of_photographs()),
     priority: 1000  # as features
     localrule: True
     message:

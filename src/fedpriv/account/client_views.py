@@ -35,9 +35,12 @@ def joint(trace: pd.DataFrame) -> bool:
 
 
 def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
-    """Return the clients' views where the server adds the noise; a trace without privacy has one too."""
+    """Return the views where the server adds the noise; a trace without privacy has one too.
+
+    They are of clients, or of the instances that it holds itself: what is drawn and bounded in its sum.
+    """
     multiplier, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
-    unit = "none" if trace["unit"].iloc[0] == "none" else "client"
+    unit = {"none": "none", "instance": "instance"}.get(trace["unit"].iloc[0], "client")
     present = bool((trace["denominator"] == "present").any())
     own_noise = bool(trace["noise_in_sum"].any())
     view = of_clients(trace, distances, unit, "", multiplier, std)._replace(

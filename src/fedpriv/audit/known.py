@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedpriv.account.ledger import LEDGER
+from fedpriv.account.complete import complete
+from fedpriv.account.ledgers import LEDGER
 from fedpriv.account.spend import Spend
-from fedpriv.account.trace_check import with_defaults
 from fedpriv.account.view import View
 from fedpriv.account.views import views
 from fedpriv.audit.finding import how_counted
@@ -68,7 +68,7 @@ def known(directory: Path, until: int | None = None) -> Known:
     What was accounted has been checked. Raises BadInput naming what is missing or corrupt, or the round that
     there is not.
     """
-    trace = with_defaults(parquet.load(directory / "trace.parquet", allowed="the trace that a run wrote"))
+    trace = complete(parquet.load(directory / "trace.parquet", allowed="the trace that a run wrote"))
     measured = directory / "distances.npz"
     distances = npz.everything(measured, "the distances that a run wrote") if measured.exists() else {}
     ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")

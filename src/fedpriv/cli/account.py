@@ -1,10 +1,10 @@
 """What a finished run has spent: its last round, by every accountant."""
 
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 
-from fedpriv.account.ledger import account
+from fedpriv.account.ledgers import spends
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas, Spend
 from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
@@ -33,10 +33,7 @@ def account_run(
                 f"{name}: found {value:g}, allowed: {counted[name]:g}, at which {there} counts; "
                 "or remove that file"
             )
-    frame = parquet.load(account(directory, wanted))
-    last = frame[frame["round"] == frame["round"].max()]
-    columns = [field.name for field in fields(Spend)]
-    return [Spend(**row) for row in last[columns].to_dict("records")]
+    return spends(parquet.load(account(directory, wanted)))
 
 
 def counted_at(directory: Path) -> dict[str, float]:

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if given != words:
             raise
-        message, code = explain(error)
+        message, code = explain(error, words[0] if words else "")
         aside(f"fedpriv: {message}")
     if code == INTERRUPTED:  # as typer says of Ctrl-C
         aside(f"fedpriv {words[0]}: interrupted; the same command {AGAIN.get(words[0], 'starts anew')}")
@@ -73,10 +73,13 @@ def check_words(words: Sequence[str]) -> None:
             raise BadInput(f"{name}: found an empty word, allowed: a value")
 
 
-def explain(error: Exception) -> tuple[str, int]:
+def explain(error: Exception, verb: str = "") -> tuple[str, int]:
     """Return the message and the exit code of what ended a verb."""
     if isinstance(error, BadInput):
         return str(error), 2
+    if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
+        extra = "train" if verb in ("fetch", "run") else "report"
+        return f"{verb}: found no package {error.name}, allowed: pip install 'fedpriv[{extra}]'", 1
     if isinstance(error, typer.TyperException):
         return error.format_message() + found(error), error.exit_code
     return f"{type(error).__name__}: {error} (--debug for the traceback)", 1
@@ -115,6 +118,9 @@ def run(
     run: Annotated[str, typer.Option(help="A run of the paper.")],
     out: Annotated[Path, typer.Option(file_okay=False, help="The run directory to write.")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    papers: Annotated[
+        list[Path] | None, typer.Option(help="A folder of papers, beside the preset's own; repeatable.")
+    ] = None,
     resources: Resources = Path("resources"),
     device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
     threads: Annotated[
@@ -130,7 +136,8 @@ def run(
     from fedpriv.files import summary
 
     faster = {"device": device, "threads": threads, "dtype": dtype}
-    done = train_run(config, paper, run, seed, out, resources, faster, None if again else reference)
+    kept = None if again else reference
+    done = train_run(config, paper, run, seed, out, resources, faster, kept, papers or ())
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     print_result(summary, [f"{out}: {done}, {end} after {summary['rounds']} rounds"], as_json)
@@ -165,10 +172,10 @@ def epsilon(
     as_json: AsJson = False,
 ) -> None:
     """Say what ε a plan costs."""
-    from fedpriv.account import calibrate
+    from fedpriv.account import plans
 
     spends = {
-        name: calibrate.epsilon(
+        name: plans.epsilon(
             sampling_rate=q, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta, accountant=name
         )
         for name in planners(accountant)
@@ -189,13 +196,13 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Find the least noise that keeps a plan within ε."""
-    from fedpriv.account import calibrate
+    from fedpriv.account import plans
 
     facts, text = {}, []
     for name in planners(accountant):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
-        multiplier = calibrate.noise_multiplier(epsilon=epsilon, **plan)
-        spend = calibrate.epsilon(noise_multiplier=multiplier, **plan)
+        multiplier = plans.calibrate(epsilon=epsilon, **plan)
+        spend = plans.epsilon(noise_multiplier=multiplier, **plan)
         facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
         enough = SIX_DIGITS.create_decimal(multiplier)
         text.append(f"noise multiplier {float(enough):.6g}: {spend}")
@@ -238,7 +245,7 @@ for verb in (audit.audit, kept.keep, kept.rerender, kept.show):
 
 def planners(accountant: str) -> Sequence[str]:
     """Return the accountants asked for."""
-    from fedpriv.account.calibrate import PLANNERS
+    from fedpriv.account.plans import PLANNERS
 
     return tuple(PLANNERS) if accountant == "all" else (accountant,)
 

@@ -15,7 +15,7 @@ from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import parse
 from fedpriv.models import MODELS
-from fedpriv.paper.paper import Paper, load_paper
+from fedpriv.paper.paper import Paper, folder_of, load_paper
 from fedpriv.paper.read import merge, read_yaml
 
 
@@ -129,9 +129,15 @@ def shown(papers: Mapping[str, Paper], asked: Sequence[str], where: str) -> dict
 
 
 def make_plan(
-    config: Mapping[str, Any], papers: Path, where: str = "config", files: Iterable[str] = ()
+    config: Mapping[str, Any],
+    papers: Path,
+    where: str = "config",
+    files: Iterable[str] = (),
+    more: Iterable[Path] = (),
 ) -> Plan:
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
+
+    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages.
 
     Where somebody else has read it from `files`, our own reader may still refuse them: of a key that stands
     twice Snakemake takes the last.
@@ -139,7 +145,12 @@ def make_plan(
     for file in files:
         read_yaml(Path(file))
     preset = parse(Preset.model_validate, dict(config), where)
-    read = {name: load_paper(name, papers) for name in preset.papers}
+    asked = [*more, *map(Path, preset.paper_folders)]
+    for folder in asked:
+        if not folder.is_dir():
+            raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
+    folders = [*asked, papers]
+    read = {name: load_paper(name, folder_of(name, folders)) for name in preset.papers}
     runs = [(paper, run) for paper in read for run in read[paper].runs]
     for key, globs in (("only", preset.only), ("patches", preset.patches)):
         for glob in globs:
@@ -150,6 +161,6 @@ def make_plan(
     return Plan(preset, read, {name: plan_runs(preset, paper, where) for name, paper in read.items()})
 
 
-def load_preset(path: Path) -> Plan:
-    """Return the plan of a preset file; its papers are in the folder `papers` beside it."""
-    return make_plan(read_yaml(path), path.parent / "papers", str(path))
+def load_preset(path: Path, more: Iterable[Path] = ()) -> Plan:
+    """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`."""
+    return make_plan(read_yaml(path), path.parent / "papers", str(path), more=more)

@@ -13,6 +13,7 @@ class Preset(Frozen):
 
     preset: Name
     papers: tuple[Name, ...] = Field(min_length=1)
+    paper_folders: tuple[str, ...] = ()  # where papers are beside config/papers, from the current folder
     seeds: Thousands = 5
     mirrors: tuple[str, ...] = ()
     only: tuple[str, ...] = ("*",)

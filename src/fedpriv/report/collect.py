@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.account.ledger import LEDGER
-from fedpriv.account.trace_check import with_defaults
+from fedpriv.account.complete import complete
+from fedpriv.account.ledgers import LEDGER
 from fedpriv.audit.finished import audited
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
@@ -76,7 +76,7 @@ def load(path: Path) -> pd.DataFrame:
 
 def one_run(directory: Path) -> pd.DataFrame:
     """Return the trace of one run beside its ledger; in every row what its summary and audits say."""
-    trace = with_defaults(
+    trace = complete(
         parquet.load(directory / "trace.parquet", [name for name in TRACE if name not in MISSING])
     )
     trace["cohort_law"] = trace["sampling_law"]

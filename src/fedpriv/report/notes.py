@@ -112,8 +112,8 @@ def models(frame: pd.DataFrame) -> Iterator[str]:
     found = {(json.dumps(json.loads(config)["model"]), parameters) for config, parameters in trained}
     for described, parameters in sorted(found):
         model = json.loads(described)
-        options = ", ".join(f"{key} {plain(value)}" for key, value in model.items() if key != "name")
-        yield f"Model: {model['name']}, {options}; {parameters:,} parameters."
+        options = [f"{key} {plain(value)}" for key, value in model.items() if key != "name"]
+        yield f"Model: {', '.join([model['name'], *options])}; {parameters:,} parameters."
 
 
 def plain(value: Any) -> str:

@@ -56,7 +56,7 @@ class GlobalDP(Scheme):
         Counted as if the cohort were drawn by Poisson sampling, a mean over those present at sensitivity 2S;
         with another law, and of such a mean, the ledger says otherwise.
         """
-        from fedpriv.account.calibrate import affordable_rounds
+        from fedpriv.account.plans import affordable_rounds
 
         return affordable_rounds(
             epsilon=self.budget.epsilon,
