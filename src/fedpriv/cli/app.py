@@ -15,7 +15,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import kept
+from fedpriv.cli import audit, kept
+from fedpriv.cli.options import Delta, Rate, Rounds
 from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result, spend_as_dict
 from fedpriv.errors import BadInput, short_repr
 from fedpriv.terminal import aside
@@ -29,19 +30,7 @@ app = typer.Typer(
 )
 
 
-def rate(q: float) -> float:
-    """Return `q`, or BadInput under the name that it has on the command line."""
-    if not 0 < q <= 1:
-        raise BadInput(f"--q: found {q:g}, allowed: above 0 and at most 1")
-    return q
-
-
 Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
-Rate = Annotated[
-    float, typer.Option("--q", help="Chance of a client to be in a round: the sampling rate.", callback=rate)
-]
-Rounds = Annotated[int, typer.Option(help="Rounds of training.")]
-Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
 Accountant = Annotated[
     Literal["moments", "rdp", "pld", "all"], typer.Option(help="How ε is counted; all shows each of them.")
 ]
@@ -250,7 +239,7 @@ def compare(
     print_result(compare.facts(directory), compare.compare(directory), as_json)
 
 
-for verb in (kept.keep, kept.rerender, kept.show):
+for verb in (audit.audit, kept.keep, kept.rerender, kept.show):
     app.command()(verb)
 
 

@@ -23,6 +23,7 @@ from fedpriv.frozen import (
     Frozen,
     Millions,
     Positive,
+    Thousands,
     ThousandsOrZero,
     choice_error,
     chosen_from,
@@ -72,6 +73,16 @@ class Probe(Frozen):
     panel: ThousandsOrZero = 0  # clients followed through every round, whether drawn or not
 
 
+class Canaries(Frozen):
+    """Clients without data whose random updates attack a run: an audit, which needs a run of its own.
+
+    Each takes part with probability `included`, and then comes as often as other clients do.
+    """
+
+    clients: Thousands
+    included: Fraction = 0.5
+
+
 class Evaluation(Frozen):
     """Whose weights are evaluated: the server's, or those of every client, whose accuracies are averaged.
 
@@ -109,11 +120,17 @@ class Run(Frozen):
     validation: CountOrZero = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()
     probe: Probe = Probe()
+    canaries: Canaries | None = unless(None)  # docs/audits.md
     account: Accounting = Accounting()
 
     @model_validator(mode="after")
     def _fits(self) -> "Run":
-        if problem := self.scheme.fits(self.local, self.model) or self._learns() or self._remembers():
+        if (
+            problem := self.scheme.fits(self.local, self.model)
+            or self._learns()
+            or self._remembers()
+            or self._plants()
+        ):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
             )
@@ -152,6 +169,14 @@ class Run(Frozen):
     def data(self) -> str:
         """Return what names the data: the dataset, or the content of a file of one's own."""
         return self.dataset if isinstance(self.dataset, str) else self.dataset.name
+
+    def _plants(self) -> str:
+        """Return why there can be no canaries in it, or the empty string."""
+        if self.canaries and (self.scheme.name != "client_dp" or self.cohort.law != "poisson"):
+            return "canaries: found some, allowed: none, but with scheme client_dp and cohort.law poisson"
+        if self.canaries and getattr(self.scheme, "denominator", "") == "present":
+            return "scheme.denominator: found present, allowed: expected, for canaries are not counted"
+        return ""
 
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""

@@ -150,6 +150,16 @@ class Epsilon(Quantity):
     of: PrivateName = RUN  # by default the one private run
 
 
+class LowerBound(Quantity):
+    """The lower bound of an audit under an ε, at the last round."""
+
+    of_accuracies = True  # of distances, which other data have other ones of
+    words, when = "lower bound of {0.lower_bound} under ε ({0.under}){0.whose}", "at the last round"
+    lower_bound: str  # an audit
+    under: SpendInWords
+    of: PrivateName = RUN  # by default the one private run
+
+
 class Spent(Quantity):
     """The ε of a column at the last round, counted as the column counts it."""
 
@@ -207,6 +217,7 @@ QUANTITIES: dict[str, type[Quantity]] = {
     "lead": Lead,
     "rise": Rise,
     "epsilon": Epsilon,
+    "lower_bound": LowerBound,
     "spent": Spent,
     "delta": DeltaOf,
     "growth": Growth,

@@ -68,7 +68,7 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
     parquet.save(trace(state), out / "trace.parquet")
     arrays = {}
     for name, rows in state.samples.items():
-        if name.startswith("instance_"):
+        if name.startswith(("instance_", "canary_")):
             shape = tuple(np.max([row.shape for row in rows], axis=0))
         else:
             shape = (distance_count(name, probe.panel if name.startswith("panel_") else probe.clients),)

@@ -16,6 +16,7 @@ from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS
+from fedpriv.train import canaries
 from fedpriv.train.clients import receive_broadcast, round_clients
 from fedpriv.train.exchange import exchange
 from fedpriv.train.measure import record_client_distances, record_instance_distances
@@ -70,9 +71,12 @@ def run_round(
     )
     uploads = run.hooks.before_upload(results.updates[:, :protected])
     rows = results.clean[:, :protected] if private_gradient else uploads
+    sent = [canaries.joined(run, some[:size], streams, round) for some in (rows, uploads)]
     mean, bounded, state.memory, exchanged = exchange(
-        run.scheme, run.hooks, rows[:size], uploads[:size], context, private_gradient is not None
+        run.scheme, run.hooks, sent[0], sent[1], context, private_gradient is not None
     )
+    bounded = bounded._replace(updates=bounded.updates[:size])
+    canaries.record(run, state, mean * expected, bounded.updates, streams)
     facts = dict(of_gradients)
     if run.scheme.measures:
         rng = streams.numpy("probe", round)
