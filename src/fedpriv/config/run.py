@@ -41,9 +41,9 @@ RESULTS_VERSION = 2
 class Server(Frozen):
     """The server's step: w += rate(t) · v, v = momentum · v + step."""
 
-    learning_rate: Positive = 1.0
-    momentum: Below1 = 0.0
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    learning_rate: Positive = 1.0  # of the first round
+    momentum: Below1 = 0.0  # share of the last step's velocity that is kept
+    schedule: Literal["constant", "linear", "cosine"] = "constant"  # of the learning rate over the rounds
     final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
 
 
@@ -60,7 +60,7 @@ class Evaluation(Frozen):
     Clients' weights are theirs after they have received the round's broadcast.
     """
 
-    models: Literal["server", "clients"] = "server"
+    models: Literal["server", "clients"] = "server"  # whose weights
     stride: Count = 1  # before the last round only every so-manieth test example is looked at
     drawn: Millions = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
 
@@ -69,29 +69,31 @@ class Accounting(Frozen):
     """What is accounted from the trace; changing it never retrains."""
 
     delta: Delta = 1e-5  # of clients
-    instance_delta: Delta = 1e-5
+    instance_delta: Delta = 1e-5  # of instances
     recount: tuple[Positive, ...] = unless(())  # other σ at the same noise σC, where no update is clipped
 
 
 class Run(Frozen):
     """One training run: everything that changes its result."""
 
-    dataset: str
+    dataset: str  # by its name, as `fedpriv list` shows them
+    # who holds which examples
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
-    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS)]
-    scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]
-    cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]
+    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS)]  # what is trained
+    scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]  # the privacy scheme, or `none`
+    cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]  # who takes part in a round
+    # what a client does in a round
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
-    server: Server = Server()
-    rounds: Millions = 300
+    server: Server = Server()  # how the server uses what arrives
+    rounds: Millions = 300  # of training; a scheme with a budget may stop before
     evaluate_every: Count = 1  # rounds; the last round is always evaluated
-    evaluation: Evaluation = Evaluation()
-    hooks: Hooks = Hooks()
+    evaluation: Evaluation = Evaluation()  # whose accuracy is measured, and on how many examples
+    hooks: Hooks = Hooks()  # clipping and noise beside the scheme's own
     secure_noise: bool = False  # noise, coins and draws of the operating system: never the same twice
     validation: CountOrZero = 0  # training examples set aside and used instead of the test split
-    photos: Photos = Photos()
-    probe: Probe = Probe()
-    account: Accounting = Accounting()
+    photos: Photos = Photos()  # how photographs become features
+    probe: Probe = Probe()  # which distances are sampled
+    account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
 
     @model_validator(mode="after")
     def _fits(self) -> "Run":

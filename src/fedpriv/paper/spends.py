@@ -38,10 +38,11 @@ OF_NOISE = ("moments", "rdp", "pld")
 class SpendSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
-    accountant: Accountant
-    composition: Composition | Empty = ""
-    distance: Distance | Empty = ""
-    right_term: RightTerm | Empty = ""
+    accountant: Accountant  # who counts
+    composition: Composition | Empty = ""  # of rounds; of bayesian only
+    distance: Distance | Empty = ""  # what bayesian measures; of bayesian only
+    right_term: RightTerm | Empty = ""  # of bayesian only; both_left unless said
+    # of the sum to one client or example, or what of an upload is counted; C unless said
     sensitivity: Sensitivity | Empty = ""
     accounting: Accounting | Empty = ""  # empty: of noise that the server adds
 
