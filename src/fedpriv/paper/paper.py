@@ -13,7 +13,7 @@ from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.parts import Part, runs_of
-from fedpriv.paper.read import papers_in, read_folder
+from fedpriv.paper.read import papers_in, read_files
 from fedpriv.paper.readings import with_names, with_tables
 from fedpriv.paper.tables import self_contained
 
@@ -92,8 +92,9 @@ def load_paper(name: str, folder: Path) -> Paper:
     if not (path / "paper.yaml").exists():
         there = ", ".join(papers_in(folder)) or "none"
         raise BadInput(f"papers: found {plain(name)}, allowed: {there} (the folders in {folder})")
-    content = read_folder(path)
-    content |= {"runs": runs_of(content, str(path))}
+    files = read_files(path)
+    content = {key: one.value for key, one in files.items()}
+    content |= {"runs": runs_of(content, str(path / files["runs"].file) if "runs" in files else str(path))}
     paper = parse(Paper.model_validate, content, str(path))
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")
