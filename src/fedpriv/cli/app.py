@@ -15,18 +15,50 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import kept
-from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result, spend_as_dict
+from fedpriv.cli import kept, look
+from fedpriv.cli.output import (
+    CONFIGS,
+    REFERENCE,
+    RESOURCES,
+    AsJson,
+    Configs,
+    Reference,
+    Resources,
+    print_result,
+    spend_as_dict,
+)
+from fedpriv.cli.spends import spend_table
 from fedpriv.errors import BadInput, short_repr
 from fedpriv.terminal import aside
 
 app = typer.Typer(
-    help="Experiments on private federated learning. Snakemake builds whole papers; this program serves "
-    "single steps. Exit codes: 0 done, 1 failed, 2 bad input. With --debug an error shows its traceback.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def version(asked: bool) -> None:
+    """Print which fedpriv this is, and whose runs it takes for its own."""
+    if asked:
+        from fedpriv import __version__
+        from fedpriv.config.run import RESULTS_VERSION
+
+        print_result({}, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], as_json=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=version, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Experiments on private federated learning.
+
+    Snakemake builds whole papers; this program serves single steps. Exit codes: 0 done, 1 failed, 2 bad
+    input. With --debug an error shows its traceback.
+    """
 
 
 def rate(q: float) -> float:
@@ -36,7 +68,6 @@ def rate(q: float) -> float:
     return q
 
 
-Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
 Rate = Annotated[
     float, typer.Option("--q", help="Chance of a client to be in a round: the sampling rate.", callback=rate)
 ]
@@ -52,6 +83,7 @@ ASSUMED = (
 )
 
 
+PAPERS = {"moments": "DP of bdp2019"}  # accountant -> the column of a paper that it counts
 INTERRUPTED = 130
 # What an interrupted verb does with what it had done before.
 AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
@@ -105,7 +137,7 @@ def found(error: typer.TyperException) -> str:
 def fetch(
     datasets: Annotated[list[str], typer.Argument(metavar="DATASET...")],
     mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
-    resources: Resources = Path("resources"),
+    resources: Resources = RESOURCES,
     as_json: AsJson = False,
 ) -> None:
     """Download the raw files of datasets and check their hashes; find photographs and look at every one."""
@@ -126,7 +158,7 @@ def run(
     run: Annotated[str, typer.Option(help="A run of the paper.")],
     out: Annotated[Path, typer.Option(file_okay=False, help="The run directory to write.")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
-    resources: Resources = Path("resources"),
+    resources: Resources = RESOURCES,
     device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
     threads: Annotated[
         int | None, typer.Option(min=0, help="Worker threads on a CPU; 0: one a core.")
@@ -154,16 +186,19 @@ def account(
     instance_delta: Annotated[
         float | None, typer.Option(help="δ of instances; the run's own if not given.")
     ] = None,
+    configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Count what a finished run has spent, by every accountant, and write its ledger."""
-    from fedpriv.cli.account import account_run
+    """Count what a finished run has spent, by every accountant, and write its ledger.
+
+    What a column of the run's paper uses is marked, where the paper is declared.
+    """
+    from fedpriv.cli.account import account_run, used_by
 
     spends = account_run(directory, delta, instance_delta)
-    text = list(map(str, spends))
-    if any(spend.kind == "estimate" for spend in spends):
-        text.append("What an estimate is, and why it is no guarantee: docs/accounting.md")
-    print_result({"spends": [spend_as_dict(spend) for spend in spends]}, text, as_json)
+    used = used_by(directory, spends, configs)
+    facts = [spend_as_dict(spend) | {"used_by": one} for spend, one in zip(spends, used, strict=True)]
+    print_result({"spends": facts}, spend_table(spends, marks=list(map(", ".join, used))), as_json)
 
 
 @app.command()
@@ -185,9 +220,10 @@ def epsilon(
         for name in planners(accountant)
     }
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    print_result(
-        facts if accountant == "all" else facts[accountant], [*map(str, spends.values()), ASSUMED], as_json
+    shown = spend_table(
+        list(spends.values()), marks=[PAPERS.get(name, "") for name in spends], notes=[ASSUMED]
     )
+    print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
 
 
 @app.command()
@@ -202,15 +238,18 @@ def calibrate(
     """Find the least noise that keeps a plan within ε."""
     from fedpriv.account import calibrate
 
-    facts, text = {}, []
+    facts, spends, multipliers = {}, [], []
     for name in planners(accountant):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
         multiplier = calibrate.noise_multiplier(epsilon=epsilon, **plan)
         spend = calibrate.epsilon(noise_multiplier=multiplier, **plan)
         facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
-        enough = SIX_DIGITS.create_decimal(multiplier)
-        text.append(f"noise multiplier {float(enough):.6g}: {spend}")
-    print_result(facts if accountant == "all" else facts[accountant], [*text, ASSUMED], as_json)
+        spends.append(spend)
+        multipliers.append(f"{float(SIX_DIGITS.create_decimal(multiplier)):.6g}")
+    shown = spend_table(
+        spends, {"noise multiplier": multipliers}, [PAPERS.get(name, "") for name in facts], [ASSUMED]
+    )
+    print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
 
 
 @app.command("rr-epsilon")
@@ -218,16 +257,20 @@ def rr_epsilon(
     gamma: Annotated[float, typer.Option(help="A bit is kept with probability 1/2 + γ.")],
     rounds: Rounds,
     delta: Delta,
-    dimension: Annotated[int | None, typer.Option(help="Bits that a client sends a round.")] = None,
+    dimension: Annotated[
+        int, typer.Option(help="Bits that a client sends a round; by default those of the paper's network.")
+    ] = 81_958,
     clients: Annotated[int, typer.Option(help="Under the sum that the central readings see.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Say what ε randomised response costs, under each reading of what a client sends."""
-    from fedpriv.account.randomized_response import READINGS, epsilons
+    from fedpriv.account.randomized_response import PRINTED, READINGS, epsilons
 
     spends = epsilons(gamma, rounds, delta, dimension, clients)
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    print_result(facts, [f"{READINGS[name]}: {spend}" for name, spend in spends.items()], as_json)
+    readings = {"reading": [READINGS[name] for name in spends]}
+    marks = ["DPFL-BNN" if name == PRINTED else "" for name in spends]
+    print_result(facts, spend_table(list(spends.values()), readings, marks), as_json)
 
 
 @app.command()
@@ -243,8 +286,9 @@ def compare(
     print_result(compare.facts(directory), compare.compare(directory), as_json)
 
 
-for verb in (kept.keep, kept.rerender, kept.show):
+for verb in (kept.keep, kept.rerender, look.show):
     app.command()(verb)
+app.command("list")(look.listed)
 
 
 def planners(accountant: str) -> Sequence[str]:
@@ -256,7 +300,7 @@ def planners(accountant: str) -> Sequence[str]:
 
 @app.command()
 def doctor(
-    resources: Resources = Path("resources"),
+    resources: Resources = RESOURCES,
     time: Annotated[
         Path | None,
         typer.Option(
