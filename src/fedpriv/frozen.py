@@ -22,6 +22,13 @@ from fedpriv.errors import BadInput, plain, short_repr
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
 
+# What readers know something by; a number in YAML is the text of its digits.
+Label = Annotated[
+    str,
+    Field(coerce_numbers_to_str=True),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}]}),
+]
+
 
 def _number(value: Any) -> Any:
     """Refuse yes and no, which Python counts with."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from fedpriv.frozen import Count, Delta, Fraction, Frozen, Positive, alone, choice_error
+from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, alone, choice_error
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
@@ -129,7 +129,7 @@ class Row(Frozen):
     """One setting: a private run for all columns but those with their own, and a baseline if there is one."""
 
     clients: Count  # of the row's runs
-    label: str = ""  # by default a row is called by its clients
+    label: Label = ""  # by default a row is called by its clients
     baseline: Baseline | None = None  # the row's run without privacy
     run: str = ""  # of all columns that are not in `runs`
     runs: dict[str, str] = {}  # by column
@@ -188,9 +188,9 @@ class AccuracyTable(TableSpec):
             if column.within and column.within not in budgets:
                 allowed = f"a column with an ε of its own, {', '.join(budgets) or 'none'}"
                 raise choice_error(f"columns.{name}.within", [column.within], allowed)
-        keys = [row.key for row in self.rows]
+        keys = [str(row.key) for row in self.rows]  # as a CSV has them
         if len(set(keys)) < len(keys):
-            raise choice_error("rows.label", map(str, keys), "every label once")
+            raise choice_error("rows.label", keys, "every label once")
         return self
 
     @property

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from pydantic import model_validator
 
 from fedpriv.errors import BadInput, require_known
-from fedpriv.frozen import Count, Frozen, Positive, Real, choice_error
+from fedpriv.frozen import Count, Frozen, Label, Positive, Real, choice_error
 from fedpriv.paper.cells import AccuracyTable, Cell, Row
 from fedpriv.paper.quantities import COLUMN, COUNTED, PRINTED, PRIVATE, Compared, Number, Quantity
 
@@ -41,7 +41,7 @@ class Check(Frozen):
     needs: Literal["every", "some"] = "every"  # of the cases
     tables: tuple[str, ...] = ()  # tables of accuracies, of which every row is a case
     clients: tuple[Count, ...] = ()  # the rows with so many published clients; all by default
-    labels: tuple[str, ...] = ()  # the rows so labelled; all by default
+    labels: tuple[Label, ...] = ()  # the rows so labelled; all by default
     elsewhere: tuple[str, ...] = ()  # the tables in whose other rows the other number is read
     # each with a label and what names stand for, instead of `tables`
     cases: tuple[dict[str, Real | str], ...] = ()

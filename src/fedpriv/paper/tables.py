@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from fedpriv.frozen import Count, Delta, Frozen, Positive, Share, alone, choice_error
+from fedpriv.frozen import Count, Delta, Frozen, Label, Positive, Share, alone, choice_error
 from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.spends import SpendInWords
 
@@ -26,7 +26,7 @@ class Line(Frozen):
     """A run under the name that readers know it by."""
 
     run: str  # by its name
-    label: str  # what readers know it by
+    label: Label  # what readers know it by
 
 
 # What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
@@ -105,7 +105,7 @@ class Account(Frozen):
 class Counted(Frozen):
     """A way of doing it: what its accountant counts, and what is released."""
 
-    label: str  # of the line
+    label: Label  # of the line
     delta: Delta  # at which ε is counted
     counted: Account  # what the accountant is told
     done: Account  # what is released
