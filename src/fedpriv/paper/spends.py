@@ -9,7 +9,7 @@ from fedpriv.frozen import Frozen, choice_error
 Accountant = Literal["moments", "rdp", "pld", "bayesian", "rdp_tight", "exact", "theorem"]
 Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean", "pairwise"]
-RightTerm = Literal["both_left", "as_printed"]
+RightTerm = Literal["both_left", "literal"]
 Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
 Accounting = Literal["sequential", "parallel", "sum", "sized", "upload", "drawn"]
 Empty = Literal[""]
@@ -85,7 +85,7 @@ class SpendSelector(Frozen):
     def __str__(self) -> str:
         counted = f"{self.accounting} {self.accountant}".strip()
         if self.accountant == "bayesian":
-            literal = ", right term as printed" if self.right_term == "as_printed" else ""
+            literal = ", literal right term" if self.right_term == "literal" else ""
             return f"{counted}, {self.composition}, {self.distance}{literal}"
         return f"{counted}, {SENSITIVITIES[self.sensitivity]}"
 
