@@ -14,7 +14,7 @@ FOLLOW := $(BIN)/python -m fedpriv.cli.follow
 CONFIG := $(if $(AGAIN)$(SHOW),--config $(if $(AGAIN),again=true) $(if $(SHOW),'show=["$(SHOW)"]'))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs clean
+.PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -50,7 +50,7 @@ slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in G
 	sh tests/workflow/slurm/install.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slurm
 
-check: $(INSTALLED) ## formatting, lint, types, layers, the workflow's lint, links, the length of files
+check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint, the pages and their links, the length of files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
@@ -58,11 +58,15 @@ check: $(INSTALLED) ## formatting, lint, types, layers, the workflow's lint, lin
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
 	$(BIN)/python -m pytest --quiet tests/docs/test_links.py
-	@find Snakefile workflow src tests -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
+	@find Snakefile workflow src tests examples -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 300 {print $$2 ": " $$1 " lines, allowed: 300"; long = 1} END {exit long}'
 
 docs: $(INSTALLED) ## write what is generated: pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
+
+site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, in build/site
+	@NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mkdocs build
+	@echo "The pages: build/site/index.html"
 
 clean: ## remove the demo's results and what the tools left behind
 	rm -rf results/demo .snakemake .pytest_cache .ruff_cache .hypothesis

@@ -17,8 +17,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     """The manifest of a dataset of twelve tiny photographs, four for testing, known by the name `tiny`."""
-    for known in (data.DATASETS, data.PHOTOGRAPHS):
-        monkeypatch.setitem(known, "tiny", TINY)
+    monkeypatch.setitem(data.DATASETS, "tiny", TINY)
     lay(tmp_path / "resources/tiny/raw")
     path = tmp_path / "resources/tiny/images.json"
     manifest.write(TINY, [], path)

@@ -1,4 +1,3 @@
-import tomllib
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -8,10 +7,10 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from support.extras import EXTRAS, PROJECT, needed_by
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-WANTED = [Requirement(text) for text in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"])]
+WANTED = [*needed_by(*EXTRAS).values()]
 LINES = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
 PINNED = {canonicalize_name(Requirement(line).name): Requirement(line) for line in LINES}
 

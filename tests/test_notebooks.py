@@ -9,7 +9,7 @@ import pytest
 from ipykernel.kernelspec import write_kernel_spec
 from nbclient import NotebookClient
 
-from fedpriv.account import calibrate
+from fedpriv.account import plans
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -49,7 +49,7 @@ def test_a_finished_paper_can_be_explored_and_its_outputs_are_what_it_gives(exec
     )
     for way, accountant in (("moments, sensitivity C", "moments"), ("pld, sensitivity C", "pld")):
         plan = {"sampling_rate": 0.3, "noise_multiplier": 7.6, "rounds": 300, "delta": 1e-3}
-        assert found["spent"][way] == pytest.approx(calibrate.epsilon(**plan, accountant=accountant).epsilon)
+        assert found["spent"][way] == pytest.approx(plans.epsilon(**plan, accountant=accountant).epsilon)
     assert found["spent"]["bayesian, product, remove_mean"] > 0
     assert found["accuracies"] > 10 and len(found["claims"]) > 10
     kept = nbformat.read(ROOT / "notebooks/explore_a_paper.ipynb", as_version=4)
@@ -74,7 +74,7 @@ def test_a_scheme_can_be_added_trained_counted_and_its_row_shown(execute):
         row=f"{ranking}['value'].loc['accuracy_last'].to_dict()",
         noise="[float(noise[chosen].std()) * share, told['noise_std']]",
     )
-    planned = calibrate.epsilon(sampling_rate=0.3, noise_multiplier=1.6, rounds=40, delta=1e-3).epsilon
+    planned = plans.epsilon(sampling_rate=0.3, noise_multiplier=1.6, rounds=40, delta=1e-3).epsilon
     assert found["epsilon"] == pytest.approx({"without": math.inf, "whole": planned, "part": planned})
     assert found["bytes"]["part"] == pytest.approx(found["bytes"]["whole"] / 4, rel=0.02)
     assert found["noise"][0] == pytest.approx(found["noise"][1], rel=0.05)  # standard error 0.4 %

@@ -1,7 +1,6 @@
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,10 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from support.extras import EXTRAS, PROJECT, needed_by
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-NEEDED = [Requirement(text) for text in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"])]
+NEEDED = [*needed_by(*EXTRAS).values()]
 
 
 def pinned():
@@ -26,12 +25,22 @@ def test_every_dependency_is_pinned_to_a_version_that_it_allows(needed):
     assert Version(pinned()[canonicalize_name(needed.name)]) in needed.specifier
 
 
+def test_without_extras_there_is_neither_torch_nor_snakemake():
+    assert not {"torch", "torchvision", "snakemake"} & set(needed_by())
+    assert "torch" in needed_by("train") and "snakemake" not in needed_by("train")
+    assert "snakemake" in needed_by("workflow") and "torch" not in needed_by("workflow")
+
+
+def test_dev_keeps_everything():
+    assert set(needed_by("dev")) == {one.name for one in NEEDED}
+
+
 def test_conda_users_get_the_same_python_and_the_same_pinned_packages():
     wanted = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     python, pip = wanted[0], wanted[-1]["pip"]
     assert python == f"python{PROJECT['requires-python']}"
     assert pip == ["-c constraints.txt", "-e .[dev]"]
-    assert "dev" in PROJECT["optional-dependencies"]
+    assert "dev" in EXTRAS
 
 
 def test_make_help_names_every_target():
@@ -46,7 +55,7 @@ def test_make_help_names_every_target():
     [
         ("fedpriv.config.plan", ["torch", "pandas", "matplotlib", "scipy.stats", "dp_accounting"]),
         ("fedpriv.data", ["torch"]),
-        ("fedpriv.account.ledger", ["torch"]),
+        ("fedpriv.account", ["torch", "scipy.stats", "scipy.signal", "scipy.optimize", "dp_accounting"]),
         ("fedpriv.report.collect", ["torch"]),
         ("fedpriv.keep.index", ["torch", "pandas", "pyarrow", "dp_accounting"]),
         ("fedpriv.report.tables", ["torch"]),

@@ -39,6 +39,13 @@ COLUMNS = {
     "clip_private": Column("bool", "whether the bound was taken from private data", False),
     "noise_multiplier": Column("float64", "std of the server's noise over the bound", 0.0),
     "noise_std": Column("float64", "std of the server's noise on the sum", 0.0),
+    "count_noise_multiplier": Column(
+        "float64",
+        "std of the noise on the count of clients within the bound, over what a client moves it by; "
+        "∞: nobody counted",
+        math.inf,
+        later=True,
+    ),
     "local_steps": Column("int64", "noisy gradients that a client computed", 0, later=True),
     "rate_sequential": Column(
         "float64", "sampling rate of an example among those of all clients", 0.0, later=True

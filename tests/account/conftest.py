@@ -37,6 +37,7 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "holders": 1,
                 "noise_multiplier": multiplier,
                 "noise_std": multiplier * clip if multiplier else 0.0,
+                "count_noise_multiplier": np.inf,
                 "local_steps": 0,
                 "rate_sequential": 0.0,
                 "rate_parallel": 0.0,

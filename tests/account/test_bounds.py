@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from fedpriv.account import loss, moments, pld, rdp, without_replacement
-from fedpriv.account.calibrate import PLANNERS
+from fedpriv.account.plans import PLANNERS
 
 each_accountant = pytest.mark.parametrize("accountant", PLANNERS)
 mpmath = pytest.importorskip("mpmath")  # comes with torch

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import randomized_response as rr
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.response_views import response_views
 from fedpriv.account.spend import Deltas
 from fedpriv.account.views import views
@@ -52,7 +52,7 @@ def make_bits(make_trace) -> Callable[..., pd.DataFrame]:
 
 def at_end(trace: pd.DataFrame) -> dict[tuple[str, str, str], float]:
     """Return ε after the last round by accounting, sensitivity and accountant."""
-    frame = ledger(trace, {}, DELTAS)
+    frame = ledger(trace, DELTAS)
     last = frame[frame["round"] == frame["round"].max()]
     return last.set_index(["accounting", "sensitivity", "accountant"])["epsilon"].to_dict()
 
@@ -65,7 +65,7 @@ def test_a_ledger_holds_the_known_epsilon_of_every_reading(make_bits, gamma: flo
 
 
 def test_after_every_round_a_ledger_is_what_one_calculation_gives(make_bits) -> None:
-    frame = ledger(make_bits(7), {}, DELTAS)
+    frame = ledger(make_bits(7), DELTAS)
     key = ["round", "accounting", "sensitivity", "accountant"]
     found = frame.set_index(key)["epsilon"]
     for rounds in (1, 4, 7):
@@ -75,13 +75,13 @@ def test_after_every_round_a_ledger_is_what_one_calculation_gives(make_bits) -> 
 
 
 def test_epsilon_never_falls_from_round_to_round(make_bits) -> None:
-    frame = ledger(make_bits(30, 0.3), {}, DELTAS)
+    frame = ledger(make_bits(30, 0.3), DELTAS)
     steps = frame.groupby(["accounting", "sensitivity", "accountant"])["epsilon"].diff().dropna()
     assert (steps >= -1e-9).all()
 
 
 def test_one_bit_is_not_called_a_client_and_neighbours_are_replaced(make_bits) -> None:
-    frame = ledger(make_bits(), {}, DELTAS)
+    frame = ledger(make_bits(), DELTAS)
     units = set(zip(frame["sensitivity"], frame["unit"], strict=True))
     assert units == {("bit", "one bit of a client"), ("bits", "all bits of a client"), ("all", "client")}
     assert set(frame["relation"]) == {"replace_one"} and set(frame["sampling_law"]) == {"full"}
@@ -121,9 +121,9 @@ def test_a_client_that_sends_bits_alone_is_its_bits(make_bits) -> None:
 
 
 def test_one_bit_under_one_coin_a_tensor_is_hidden_from_nobody_who_sees_another(make_bits) -> None:
-    frame = ledger(make_bits(flips="tensor"), {}, DELTAS)
+    frame = ledger(make_bits(flips="tensor"), DELTAS)
     assert not frame.loc[frame["sensitivity"] == "bit", "assumptions_met"].any()
-    assert ledger(make_bits(), {}, DELTAS)["assumptions_met"].all()
+    assert ledger(make_bits(), DELTAS)["assumptions_met"].all()
 
 
 def test_a_sum_hides_as_the_smallest_cohort_does(make_bits) -> None:
@@ -145,4 +145,4 @@ def test_a_sum_hides_as_the_smallest_cohort_does(make_bits) -> None:
 )
 def test_bits_that_make_no_sense_are_named(make_bits, facts: dict, named: str) -> None:
     with pytest.raises(BadInput, match=named):
-        ledger(make_bits(2, **facts), {}, DELTAS)
+        ledger(make_bits(2, **facts), DELTAS)

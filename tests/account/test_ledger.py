@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import ACCOUNTANTS
-from fedpriv.account.ledger import LEDGER, account, ledger
+from fedpriv.account.ledgers import LEDGER, ledger
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas, attacker_accuracy
 from fedpriv.account.views import DISTANCES
 from fedpriv.errors import BadInput
@@ -50,12 +51,12 @@ def save(directory: Path, trace: pd.DataFrame, distances: dict[str, np.ndarray])
 
 
 def test_a_ledger_has_exactly_its_columns_and_types(make_trace) -> None:
-    frame = ledger(make_trace(rounds=5), sampled(5), DELTAS)
+    frame = ledger(make_trace(rounds=5), DELTAS, sampled(5))
     assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == LEDGER
 
 
 def test_every_accountant_writes_every_round_of_every_way_of_counting_once(make_trace) -> None:
-    frame = ledger(make_trace(rounds=5), sampled(5), DELTAS)
+    frame = ledger(make_trace(rounds=5), DELTAS, sampled(5))
     ways = ["accounting", "accountant", "composition", "distance", "right_term", "sensitivity"]
     assert set(frame["accountant"]) == set(ACCOUNTANTS)
     assert (frame.groupby(ways)["round"].apply(list).map(lambda rounds: rounds == [1, 2, 3, 4, 5])).all()
@@ -63,14 +64,14 @@ def test_every_accountant_writes_every_round_of_every_way_of_counting_once(make_
 
 
 def test_epsilon_never_falls_from_round_to_round(make_trace) -> None:
-    frame = ledger(make_trace(rounds=25, rate=0.02), sampled(25), DELTAS)
+    frame = ledger(make_trace(rounds=25, rate=0.02), DELTAS, sampled(25))
     ways = ["accounting", "accountant", "composition", "distance", "right_term", "sensitivity"]
     assert (frame.groupby(ways)["epsilon"].diff().dropna() >= -1e-12).all()
     assert (frame["epsilon"] > 0).all()
 
 
 def test_only_the_bayesian_epsilon_is_an_estimate(make_trace) -> None:
-    frame = ledger(make_trace(rounds=3), sampled(3), DELTAS)
+    frame = ledger(make_trace(rounds=3), DELTAS, sampled(3))
     assert set(zip(frame["accountant"] == "bayesian", frame["kind"], strict=True)) == {
         (True, "estimate"),
         (False, "guarantee"),
@@ -78,18 +79,18 @@ def test_only_the_bayesian_epsilon_is_an_estimate(make_trace) -> None:
 
 
 def test_the_attackers_accuracy_stands_beside_every_epsilon(make_trace) -> None:
-    frame = ledger(make_trace(rounds=3), sampled(3), DELTAS)
+    frame = ledger(make_trace(rounds=3), DELTAS, sampled(3))
     np.testing.assert_array_equal(frame["attacker_accuracy"], attacker_accuracy(frame["epsilon"].to_numpy()))
 
 
 def test_the_relation_of_a_dp_epsilon_follows_its_sensitivity(make_trace) -> None:
-    frame = ledger(make_trace(rounds=3), {}, DELTAS)
+    frame = ledger(make_trace(rounds=3), DELTAS)
     found = set(zip(frame["sensitivity"], frame["relation"], strict=True))
     assert found == {("C", "add_remove"), ("2C", "replace_one")}
 
 
 def test_fixed_cohorts_meet_the_assumptions_of_rdp_alone(make_trace) -> None:
-    frame = ledger(make_trace(rounds=3, law="fixed"), sampled(3), DELTAS)
+    frame = ledger(make_trace(rounds=3, law="fixed"), DELTAS, sampled(3))
     assert set(zip(frame["accountant"], frame["assumptions_met"], strict=True)) == {
         ("moments", False),
         ("rdp", True),
@@ -100,13 +101,13 @@ def test_fixed_cohorts_meet_the_assumptions_of_rdp_alone(make_trace) -> None:
 def test_a_clip_bound_taken_from_private_data_voids_every_row_from_then_on(make_trace) -> None:
     trace = make_trace(rounds=4)
     trace.loc[2, "clip_private"] = True
-    met = ledger(trace, sampled(4), DELTAS).groupby("round")["assumptions_met"]
+    met = ledger(trace, DELTAS, sampled(4)).groupby("round")["assumptions_met"]
     assert met.any().tolist() == [True, True, False, False]
 
 
 def test_clients_and_instances_each_have_their_delta_and_their_accountings(make_instances) -> None:
     trace = make_instances(rounds=3, joint=True)
-    frame = ledger(trace, of_instances(3, 10) | {"remove_sum": np.full((3, 8), 0.1)}, DELTAS)
+    frame = ledger(trace, DELTAS, of_instances(3, 10) | {"remove_sum": np.full((3, 8), 0.1)})
     found = frame[["unit", "accounting", "delta", "sampling_law"]].drop_duplicates().to_numpy().tolist()
     assert found == [
         ["client", "sum", 1e-5, "full"],
@@ -122,10 +123,10 @@ def test_clients_and_instances_each_have_their_delta_and_their_accountings(make_
 
 def test_split_noise_has_rows_of_the_server_and_of_instances(make_instances) -> None:
     trace = make_instances(rounds=3, unit="both", server_multiplier=2.0)
-    frame = ledger(trace, sampled(3) | of_instances(3, 10), DELTAS)
+    frame = ledger(trace, DELTAS, sampled(3) | of_instances(3, 10))
     rows = set(zip(frame["unit"], frame["accounting"], strict=True))
     assert rows == {("client", ""), ("instance", "sequential"), ("instance", "parallel")}
-    alone = ledger(make_instances(rounds=3), of_instances(3, 10), DELTAS)
+    alone = ledger(make_instances(rounds=3), DELTAS, of_instances(3, 10))
     instances = frame[frame["unit"] == "instance"].reset_index(drop=True)
     pd.testing.assert_frame_equal(instances, alone)
 
@@ -133,7 +134,7 @@ def test_split_noise_has_rows_of_the_server_and_of_instances(make_instances) -> 
 def test_which_rows_of_instances_meet_their_assumptions(make_instances) -> None:
     for per_example, met in ((True, {"C", "2C", ""}), (False, {"2C", ""})):
         trace = make_instances(rounds=3, per_example=per_example)
-        frame = ledger(trace, of_instances(3, 10), DELTAS)
+        frame = ledger(trace, DELTAS, of_instances(3, 10))
         assert not frame.loc[frame["accounting"] == "sequential", "assumptions_met"].any()
         parallel = frame[(frame["accounting"] == "parallel") & frame["assumptions_met"]]
         assert set(parallel["sensitivity"]) == met
@@ -141,33 +142,33 @@ def test_which_rows_of_instances_meet_their_assumptions(make_instances) -> None:
 
 def test_without_noise_epsilon_is_infinite_and_the_ledger_is_written_all_the_same(make_trace) -> None:
     trace = make_trace(rounds=3, multiplier=0.0, clip=np.inf)
-    frame = ledger(trace, sampled(3), DELTAS)
+    frame = ledger(trace, DELTAS, sampled(3))
     assert np.isinf(frame["epsilon"]).all()
     assert (frame["attacker_accuracy"] == 1).all()
 
 
 def test_without_distances_the_ledger_has_no_bayesian_rows(make_trace) -> None:
-    assert "bayesian" not in set(ledger(make_trace(rounds=3), {}, DELTAS)["accountant"])
+    assert "bayesian" not in set(ledger(make_trace(rounds=3), DELTAS)["accountant"])
 
 
 def test_accounting_a_directory_writes_the_ledger_of_its_files(make_trace, tmp_path: Path) -> None:
     trace, distances = make_trace(rounds=4), sampled(4)
     written = account(save(tmp_path, trace, distances), DELTAS)
     assert written == tmp_path / "ledger.parquet"
-    pd.testing.assert_frame_equal(pd.read_parquet(written), ledger(trace, distances, DELTAS))
+    pd.testing.assert_frame_equal(pd.read_parquet(written), ledger(trace, DELTAS, distances))
 
 
 def test_a_trace_from_before_there_was_noise_on_clients_can_be_accounted(make_trace, tmp_path: Path) -> None:
     trace = make_trace(rounds=4)
     older = trace.drop(columns=list(MISSING), errors="ignore")
     written = account(save(tmp_path, older, {}), DELTAS)
-    pd.testing.assert_frame_equal(pd.read_parquet(written), ledger(trace, {}, DELTAS))
+    pd.testing.assert_frame_equal(pd.read_parquet(written), ledger(trace, DELTAS))
 
 
 def test_accounting_needs_no_torch(make_trace, tmp_path: Path) -> None:
     save(tmp_path, make_trace(rounds=3), sampled(3))
     program = (
-        "import sys; from pathlib import Path; from fedpriv.account.ledger import account; "
+        "import sys; from pathlib import Path; from fedpriv.account.runs import account; "
         "from fedpriv.account.spend import Deltas; "
         "account(Path(sys.argv[1]), Deltas(1e-5, 1e-5)); sys.exit('torch' in sys.modules)"
     )
@@ -209,7 +210,7 @@ def test_a_column_that_makes_no_sense_is_named(make_trace, column: str, value: o
     trace.loc[1, column] = value
     trace[column] = trace[column].infer_objects()
     with pytest.raises(BadInput, match=rf"trace: {column}: found .*, allowed: "):
-        ledger(trace, {}, DELTAS)
+        ledger(trace, DELTAS)
 
 
 @pytest.mark.parametrize(
@@ -230,17 +231,17 @@ def test_a_column_about_instances_that_makes_no_sense_is_named(
     trace = make_instances(rounds=3, joint=True).astype({column: "float64"})
     trace.loc[1, column] = value
     with pytest.raises(BadInput, match=rf"trace: {column}: found .*, allowed: "):
-        ledger(trace, {}, DELTAS)
+        ledger(trace, DELTAS)
 
 
 def test_a_missing_column_is_named(make_trace) -> None:
     with pytest.raises(BadInput, match="trace: found no column clip_l2"):
-        ledger(make_trace().drop(columns="clip_l2"), {}, DELTAS)
+        ledger(make_trace().drop(columns="clip_l2"), DELTAS)
 
 
 def test_an_empty_trace_is_refused(make_trace) -> None:
     with pytest.raises(BadInput, match="trace: round: found 0 rows"):
-        ledger(make_trace(rounds=0), {}, DELTAS)
+        ledger(make_trace(rounds=0), DELTAS)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_an_empty_trace_is_refused(make_trace) -> None:
 )
 def test_distances_that_make_no_sense_are_named(make_trace, value: np.ndarray) -> None:
     with pytest.raises(BadInput, match=r"distances: panel_pairwise: found .*, allowed: "):
-        ledger(make_trace(rounds=3), {"panel_pairwise": value}, DELTAS)
+        ledger(make_trace(rounds=3), DELTAS, {"panel_pairwise": value})
 
 
 @pytest.mark.parametrize("shape", [(3, 1, 10), (3, 2, 10, 8), (3, 1, 9, 8), (2, 1, 10, 8)])
@@ -256,11 +257,11 @@ def test_distances_of_instances_must_fit_rounds_steps_and_cohorts(
     make_instances, shape: tuple[int, ...]
 ) -> None:
     with pytest.raises(BadInput, match=r"distances: instance_pairwise: found shape .*, allowed: \(3, 1, 10"):
-        ledger(make_instances(rounds=3), {"instance_pairwise": np.zeros(shape)}, DELTAS)
+        ledger(make_instances(rounds=3), DELTAS, {"instance_pairwise": np.zeros(shape)})
 
 
 @pytest.mark.parametrize("name", ["delta", "instance_delta"])
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, np.nan])
 def test_a_delta_out_of_range_is_named(make_trace, name: str, delta: float) -> None:
     with pytest.raises(BadInput, match=rf"^{name}: found .*, allowed: above 0 and below 1$"):
-        ledger(make_trace(rounds=3), {}, DELTAS._replace(**{name: delta}))
+        ledger(make_trace(rounds=3), DELTAS._replace(**{name: delta}))

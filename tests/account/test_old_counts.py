@@ -6,7 +6,7 @@ from support.one_number import trace_of
 from support.small_federation import Federation, Outcomes, delta_of_rounds
 
 from fedpriv.account import bayesian, moments, pld
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.moments import LAMBDAS, log_moment
 from fedpriv.account.spend import Deltas
 from fedpriv.account.views import of_sum
@@ -78,11 +78,11 @@ def test_a_sum_whose_noise_tells_how_many_came_costs_more_than_poisson_sampling(
     ]
     assert composed_delta(*mixed, rounds, stated) > 10 * 1e-5
     assert composed_delta(*mixed, rounds, 1.5) > 1e-5  # the exact ε is above
-    frame = ledger(trace, {}, DELTAS)
+    frame = ledger(trace, DELTAS)
     assert not frame.loc[frame["accounting"] == "sum", "assumptions_met"].any()
     certified = met(frame, accounting="sized")
     assert composed_delta(*mixed, rounds, certified) <= 1e-5
-    topped_up = met(ledger(trace.assign(topped_up=True, noise_shares=80), {}, DELTAS), accounting="sum")
+    topped_up = met(ledger(trace.assign(topped_up=True, noise_shares=80), DELTAS), accounting="sum")
     assert topped_up < certified / 3
 
 
@@ -97,7 +97,7 @@ def test_a_hook_that_clips_noisy_uploads_does_not_make_the_gradient_beneath_smal
     hooks = Hooks.model_validate({"clip_upload": {"bound": 0.01}})
     local, rng = FedSGD(batch_size=3), np.random.default_rng(0)
     traces = [trace_of(scheme, hook, Full(), 4, 3, rng, local) for hook in (hooks, Hooks())]
-    clipped, whole = (ledger(trace, {}, DELTAS) for trace in traces)
+    clipped, whole = (ledger(trace, DELTAS) for trace in traces)
     assert met(clipped, accounting="upload") == met(whole, accounting="upload") > 3
     assert np.isnan(met(clipped, accounting="sum")) and met(whole, accounting="sum") > 1
 
@@ -112,8 +112,8 @@ def test_a_mean_over_those_present_costs_more_than_a_sum_over_a_public_number() 
 
 def test_an_example_at_several_clients_costs_what_all_of_them_release(make_instances) -> None:
     trace = make_instances(rounds=1, clients=10, multiplier=2.0)
-    once, twice, unknown = (ledger(trace.assign(holders=r), {}, DELTAS) for r in (1, 2, 0))
-    again = ledger(make_instances(rounds=2, clients=10, multiplier=2.0), {}, DELTAS)
+    once, twice, unknown = (ledger(trace.assign(holders=r), DELTAS) for r in (1, 2, 0))
+    again = ledger(make_instances(rounds=2, clients=10, multiplier=2.0), DELTAS)
     assert met(once, accounting="parallel") < met(twice, accounting="parallel")
     assert met(twice, accounting="parallel") == pytest.approx(met(again, accounting="parallel"))
     assert np.isnan(met(unknown, accounting="parallel"))
@@ -148,7 +148,7 @@ def test_delta_pays_for_more_clients_than_noise_was_topped_up_for(make_trace, fa
     trace = joint_trace(make_trace, 0.353, 1000, 30, 100).assign(topped_up=True, noise_shares=shares)
     (view,) = of_sum(trace, {})
     assert 0 < view.residual <= failure
-    frame = ledger(trace, {}, Deltas(1e-5, 1e-5))
+    frame = ledger(trace, Deltas(1e-5, 1e-5))
     rows = frame[(frame["accounting"] == "sum") & (frame["accountant"] == "moments")]
     if failure > 1e-5:
         assert not rows["assumptions_met"].any()
@@ -162,7 +162,7 @@ def test_the_coins_of_who_is_seen_to_take_part_are_counted_exactly(make_trace) -
     trace = make_trace(2, 0.3, 0.0).assign(
         unit="none", clip_l2=np.inf, upload_l2=1.0, upload_noise_std=2.0, noise_in_sum=True
     )
-    frame = ledger(trace, {}, Deltas(1e-3, 1e-3))
+    frame = ledger(trace, Deltas(1e-3, 1e-3))
     drawn, always = (
         met(frame, accounting="drawn", sensitivity="C"),
         met(frame, accounting="upload", sensitivity="C"),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import moments, recount
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.errors import BadInput
 
@@ -31,7 +31,7 @@ def distances() -> dict[str, np.ndarray]:
 
 
 def counted(trace, distances, sigmas=SIGMAS):
-    return ledger(trace, distances, Deltas(1e-3, 1e-5, sigmas))
+    return ledger(trace, Deltas(1e-3, 1e-5, sigmas), distances)
 
 
 def rows(frame, **values):
@@ -45,7 +45,7 @@ def test_a_run_that_clips_nothing_is_counted_as_the_run_with_that_sigma_and_clip
     trace, distances, sigma
 ):
     clip = NOISE / sigma
-    other = ledger(trace.assign(clip_l2=clip, noise_multiplier=sigma), distances, Deltas(1e-3, 1e-5))
+    other = ledger(trace.assign(clip_l2=clip, noise_multiplier=sigma), Deltas(1e-3, 1e-5), distances)
     other = other[other["round"] % 2 == 0]
     found = rows(counted(trace, distances), sensitivity=f"C = {clip:g}")
     dp, bayesian = rows(found, accountant="moments"), rows(found, composition="product")
@@ -122,7 +122,7 @@ def test_of_a_mean_of_those_present_the_distance_to_the_others_is_counted(trace,
 def test_what_is_counted_again_leaves_the_rest_of_the_ledger_as_it_was_and_is_of_evaluated_rounds(
     trace, distances
 ):
-    plain, more = ledger(trace, distances, Deltas(1e-3, 1e-5)), counted(trace, distances)
+    plain, more = ledger(trace, Deltas(1e-3, 1e-5), distances), counted(trace, distances)
     again = more["sensitivity"].str.startswith("C = ")
     pd.testing.assert_frame_equal(more[~again].reset_index(drop=True), plain)
     assert set(more[again]["round"]) == {2, 4, 6, 8, 10, 12}

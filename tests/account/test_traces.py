@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.account.trace_check import FLAGS, NUMBERS, WORDS
 from fedpriv.errors import BadInput
@@ -35,7 +35,7 @@ def accounted(trace: pd.DataFrame) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            epsilon = ledger(trace, {}, DELTAS)["epsilon"]
+            epsilon = ledger(trace, DELTAS)["epsilon"]
         except BadInput as error:
             line = str(error)
         else:
@@ -93,30 +93,30 @@ def test_whatever_stands_in_a_column_is_accounted_for_or_refused(made, kind: str
 )
 def test_what_cannot_have_happened_is_named(make_trace, facts: dict[str, object], line: str) -> None:
     with pytest.raises(BadInput, match=rf"^trace: {line}"):
-        ledger(make_trace(2).assign(**facts), {}, DELTAS)
+        ledger(make_trace(2).assign(**facts), DELTAS)
 
 
 @pytest.mark.parametrize("rate", [1e-9, 1e-12, 1e-100, 5e-324])
 def test_the_smallest_rates_are_accounted_for_and_never_cost_more(make_trace, rate: float) -> None:
-    found = ledger(make_trace(3, rate).assign(cohort_size=0), {}, DELTAS)
-    usual = ledger(make_trace(3, 1e-6).assign(cohort_size=0), {}, DELTAS)
+    found = ledger(make_trace(3, rate).assign(cohort_size=0), DELTAS)
+    usual = ledger(make_trace(3, 1e-6).assign(cohort_size=0), DELTAS)
     assert (found["epsilon"] <= usual["epsilon"]).all()
 
 
 @pytest.mark.parametrize("std", [0.0, 2.0])
 def test_a_bound_of_zero_beneath_an_uploads_noise_promises_nothing(make_trace, std: float) -> None:
-    frame = ledger(make_trace(2).assign(upload_l2=[0.0, 1.0], upload_noise_std=[std, 2.0]), {}, DELTAS)
+    frame = ledger(make_trace(2).assign(upload_l2=[0.0, 1.0], upload_noise_std=[std, 2.0]), DELTAS)
     assert np.isinf(frame.loc[frame["accounting"] == "upload", "epsilon"]).all()
 
 
 @pytest.mark.parametrize("dtype", ["<U3", "complex128", "bool"])
 def test_distances_that_are_no_numbers_are_named(make_trace, dtype: str) -> None:
     with pytest.raises(BadInput, match=r"distances: pairwise: found an array of .*, allowed: numbers"):
-        ledger(make_trace(2), {"pairwise": np.zeros((2, 3)).astype(dtype)}, DELTAS)
+        ledger(make_trace(2), DELTAS, {"pairwise": np.zeros((2, 3)).astype(dtype)})
 
 
 def test_the_largest_distances_cost_everything_in_silence(make_trace) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        frame = ledger(make_trace(2), {"remove_sum": np.full((2, 5), 1e308)}, DELTAS)
+        frame = ledger(make_trace(2), DELTAS, {"remove_sum": np.full((2, 5), 1e308)})
     assert np.isinf(frame.loc[frame["accountant"] == "bayesian", "epsilon"]).all()

@@ -6,7 +6,7 @@ import pytest
 
 from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.events import Mechanism
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.account.views import of_server, of_uploads, views
 
@@ -67,7 +67,7 @@ def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace) -> None:
 
 
 def test_without_a_bound_beneath_it_noise_hides_nothing(make_trace) -> None:
-    frame = ledger(noisy(make_trace(rounds=3).assign(unit="none"), upload_l2=np.inf), {}, DELTAS)
+    frame = ledger(noisy(make_trace(rounds=3).assign(unit="none"), upload_l2=np.inf), DELTAS)
     assert set(frame["accounting"]) == {"upload", "drawn"} and np.isinf(frame["epsilon"]).all()
 
 

@@ -15,7 +15,7 @@ from support.random_settings import BATCH, EXAMPLES, SERVER, Setting, book, draw
 from support.small_federation import Federation, Outcomes, delta_of_rounds, given
 
 from fedpriv.account import ACCOUNTANTS, pld
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.mechanisms.sampling import Fixed, Full
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -196,7 +196,7 @@ def test_no_guarantee_of_any_ledger_is_below_what_neighbours_cost(monkeypatch: p
     wrong, looked_at = [], set()
     for number in range(SETTINGS):
         some = {name: one for name, one in ACCOUNTANTS.items() if name != "pld" or number % 4 == 0}
-        monkeypatch.setattr("fedpriv.account.ledger.ACCOUNTANTS", some)
+        monkeypatch.setattr("fedpriv.account.ledgers.ACCOUNTANTS", some)
         found, what = violations(draw(number, rng), rng)
         wrong += found
         looked_at |= what
@@ -235,7 +235,7 @@ def test_no_guarantee_of_randomised_response_is_below_what_a_bit_costs() -> None
         gamma = float(rng.choice([0.02, 0.1, 0.25, 0.4]))
         law = Full() if rng.random() < 0.5 else Fixed(size=int(rng.integers(1, clients + 1)))
         trace = trace_of(DpflBnn(gamma=gamma), Hooks(), law, clients, rounds, rng)
-        frame = promised(ledger(trace, {}, Deltas(delta, delta)))
+        frame = promised(ledger(trace, Deltas(delta, delta)))
         for row in frame.itertuples():
             others = int(trace["cohort_size"].iloc[0]) - 1 if row.accounting == "sum" else 0
             for company in (np.zeros(others), np.ones(others), np.arange(others) % 2):

@@ -44,7 +44,7 @@ def test_saved_arrays_are_loaded_as_they_were(tmp_path):
         ({"y_test": make().y_test.astype(np.int32)}, "y_test of int32"),
         ({"classes": 2}, "labels 0..2 in y_train, not 0..1"),
         ({"x_test": make().x_test[:0], "y_test": make().y_test[:0]}, "an empty test split"),
-        ({"x_test": copied().x_test}, r"x_test of \[2, 5\] beside x_train of \[20, 28, 28\]"),
+        ({"x_test": copied().x_test}, r"x_test of float16 \[2, 5\] beside x_train of uint8 \[20, 28, 28\]"),
         ({"group": make().group[:-1]}, r"group of int64 \[19\], not int64 \[20\]"),
         ({"group": make().group[::-1].copy()}, "groups that are not 0, 1"),
         ({"group": make().group // 3}, "groups that are not 0, 1, ... with equally many"),

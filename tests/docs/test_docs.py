@@ -14,6 +14,7 @@ from fedpriv.account import rdp
 from fedpriv.account.events import planned
 from fedpriv.account.view import ADD_OR_REMOVE, View, distinct
 from fedpriv.config.run import Run
+from fedpriv.data.own import Npz
 from fedpriv.docs import deviations, keys, papers
 from fedpriv.paper.paper import load_paper
 from fedpriv.schemes import SCHEMES
@@ -25,10 +26,10 @@ PAGES = docs.pages(ROOT)
 
 @pytest.fixture
 def example(tmp_path, monkeypatch):
-    """Return a function that imports the one Python example of a page."""
+    """Return a function that imports the one Python example of a page that begins so."""
 
-    def load(page):
-        (code,) = re.findall(r"```python\n(\"\"\".+?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    def load(page, begins=r"\"\"\""):
+        (code,) = re.findall(rf"```python\n({begins}.+?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
         (tmp_path / "example.py").write_text(code)
         spec = importlib.util.spec_from_file_location("example", tmp_path / "example.py")
         module = importlib.util.module_from_spec(spec)
@@ -112,8 +113,19 @@ def test_the_page_of_a_paper_without_results_says_that_there_are_none(tmp_path):
     assert "No results of it are kept in git yet." in page and "|" not in page
 
 
+def test_the_page_on_datasets_writes_a_file_in_ten_lines_and_the_page_on_models_reads_it(
+    example, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    example("add-a-dataset.md", "import numpy")
+    found = Npz(npz="mine.npz").arrays(tmp_path)
+    assert found.x_train.shape == (1000, 3, 32, 32) and len(set(found.owner)) == 50
+    net = example("add-a-model.md", "import torch").Net(classes=3, width=64)
+    assert net(torch.from_numpy(found.x_test[:4] / np.float32(255))).shape == (4, found.classes)
+
+
 def test_the_page_on_schemes_shows_one_that_works(example):
-    bounded, facts = example("add-a-scheme.md").ClipOnly(clip_l2=0.3).bound(torch.eye(2))
+    bounded, facts = example("add-a-scheme.md").ClipOnly(clip_l2=0.3).bound(torch.eye(2), None)
     assert bounded.updates.norm(dim=1).tolist() == pytest.approx([0.3, 0.3])
     assert facts["share_clipped"] == 1.0
 

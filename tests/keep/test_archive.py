@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.files import npz, parquet
 from fedpriv.keep import archive
@@ -40,7 +40,7 @@ def test_what_is_kept_has_the_bits_and_the_epsilons_of_the_run(run, tmp_path_fac
     assert archive.same(run, kept) and kept.summary == run.summary
     pd.testing.assert_frame_equal(kept.trace, run.trace, check_exact=True)
     deltas = Deltas(1e-3, 1e-5)
-    wanted, found = (ledger(one.trace, one.distances, deltas) for one in (run, kept))
+    wanted, found = (ledger(one.trace, deltas, one.distances) for one in (run, kept))
     pd.testing.assert_frame_equal(found, wanted, check_exact=True)
 
 

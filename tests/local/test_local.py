@@ -14,6 +14,7 @@ from fedpriv.models import MODELS
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import initial, unflatten
 from fedpriv.models.mlp import Mlp
+from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
 
 CLASSES = 10
@@ -33,6 +34,7 @@ MODEL = {
     "cnn_3x3": Cnn(widths=(16, 16, 5), kernel=3, activation="tanh"),
     "mlp": Mlp(widths=(6, 5)),
     "resnet50_head": Resnet50Head(backbone="random"),
+    "module": Module(module="support.own_nets:Good"),
 }
 
 

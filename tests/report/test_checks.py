@@ -84,6 +84,15 @@ EXAMPLES = [
         "paired by seed",
     ),
     (
+        {
+            "that": {"epsilon": "bayesian product remove_sum"},
+            "at_least": {"lower_bound": "outlier", "under": "bayesian product remove_sum"},
+        }
+        | RUN,
+        "ε (bayesian, product, remove_sum) ≥ lower bound of outlier under ε (bayesian, product, remove_sum), "
+        "at the last round, paired by seed",
+    ),
+    (
         {"that": {"growth": "parallel rdp", "of": "a"}, "at_least": {"growth": "parallel rdp", "of": "b"}}
         | RUNS,
         "growth of ε (parallel rdp, sensitivity C) of a ≥ growth of ε (parallel rdp, sensitivity C) of b, "

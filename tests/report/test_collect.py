@@ -138,7 +138,7 @@ def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directo
 @pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
 def test_a_ledger_of_another_trace_is_refused(name, directories, tmp_path):
     run = directories[3]
-    npz.save(run / "distances.npz", {"remove_sum": np.zeros((2, 3))})
+    npz.save(run / "distances.npz", {"remove_sum": np.zeros((ROUNDS, 3))})
     parquet.save(pd.read_parquet(run / "trace.parquet"), run / "trace.parquet")
     sources = [run / "trace.parquet", run / "distances.npz"]
     parquet.save(pd.read_parquet(run / "ledger.parquet"), run / "ledger.parquet", sources)

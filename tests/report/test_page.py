@@ -136,7 +136,7 @@ def test_a_figure_of_which_the_preset_runs_nothing_is_left_out(text, results):
 def test_the_workflow_asks_for_no_figure_of_which_a_preset_runs_nothing():
     plan = load_preset(Path(__file__).parents[2] / "config/demo.yaml")
     drawn = {Path(file).stem for file in rendered(plan) if "dpfl_bnn2023/figures/" in file}
-    assert drawn == {"figure2", "figure3_signs", "figure3_code"}
+    assert drawn == {"audits", "figure2", "figure3_signs", "figure3_code"}
     assert drawn == set(contents(plan)["papers"]["dpfl_bnn2023"]["figures"])
 
 

@@ -22,7 +22,7 @@ from PIL import Image
 from support.photos import TINY, lay, table
 
 from fedpriv import partition
-from fedpriv.account.ledger import account
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.cli import app
 from fedpriv.config import plan

@@ -26,7 +26,7 @@ def scheme(**changes):
 
 
 def sent(which, rows):
-    return which.release(which.bound(rows)[0], rows, now())
+    return which.release(which.bound(rows, now())[0], rows, now())
 
 
 @pytest.mark.parametrize("clip", ["element", "norm"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go, write_noise
 
-from fedpriv.account.ledger import account
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.cli.account import account_run
 from fedpriv.files import parquet
@@ -35,7 +35,7 @@ RELEASED = GlobalDP(clip="median", clipping="released", noise_multiplier=2.0, bu
 
 
 def test_small_updates_are_scaled_up_to_the_median_and_large_ones_pass():
-    bounded, facts = RELEASED.bound(torch.diag(torch.arange(1.0, 6.0)))
+    bounded, facts = RELEASED.bound(torch.diag(torch.arange(1.0, 6.0)), NOW)
     assert bounded.updates.norm(dim=1).tolist() == pytest.approx([3, 3, 3, 4, 5], rel=1e-5)
     assert bounded.l2 == math.inf and bounded.least == 3
     assert facts["clip_l2"] == math.inf and facts["clip_private"]
@@ -59,7 +59,7 @@ def test_zeros_stay_and_what_is_not_finite_becomes_zeros():
 
 
 def test_its_noise_is_scaled_to_s_and_is_no_multiple_of_what_a_client_adds():
-    bounded, _ = RELEASED.bound(torch.full((3, 40_000), 0.01))  # of norm 2
+    bounded, _ = RELEASED.bound(torch.full((3, 40_000), 0.01), NOW)  # of norm 2
     step, facts = RELEASED.combine(bounded._replace(updates=torch.zeros(3, 40_000)), NOW)
     assert facts["noise_std"] == pytest.approx(4.0) and facts["noise_multiplier"] == 0
     assert float(step.std()) == pytest.approx(4.0, rel=0.02)
@@ -70,7 +70,7 @@ def test_behind_a_hook_that_clips_uploads_an_update_is_of_the_larger_of_both_nor
     hooks = Hooks(clip_upload=Clip(bound=0.5))
     scheme = RELEASED.model_copy(update={"clip": s})
     rows = hooks.before_upload(torch.full((3, 40), 1.0))
-    _, bounded, facts = exchange(scheme, hooks, rows, rows, NOW, noisy=False)
+    _, bounded, _, facts = exchange(scheme, hooks, rows, rows, NOW, noisy=False)
     assert (bounded.updates.norm(dim=1) <= l2 * (1 + 1e-6)).all()
     assert facts["clip_l2"] == bounded.l2 == l2
     assert facts["noise_std"] == pytest.approx(2 * s) == pytest.approx(facts["noise_multiplier"] * l2)

@@ -12,6 +12,7 @@ from fedpriv.frozen import parse
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.sampling import Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES
+from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -27,6 +28,7 @@ BUDGET = {"epsilon": 8.0, "delta": 1e-3}
 SCHEME = {
     "none": NoPrivacy(),
     "client_dp": ClientDP(clip_l2=0.7, noise_multiplier=2.0),
+    "adaptive_dp": AdaptiveDP(clip_l2=0.7, noise_multiplier=2.0),
     "global_dp": GlobalDP(clip="median", noise_multiplier=2.0, budget=BUDGET),
     "instance": Instance(clip_l2=0.7, noise_multiplier=2.0),
     "joint": Joint(clip_l2=0.7, noise_multiplier=2.0),
@@ -40,7 +42,17 @@ BOUNDED_BY_CLIENTS = ("instance", "joint", "split", "dpfl_bnn")
 
 def now(round=1, expected=30.0, clients=8, tensors=(40,)):
     sizes = torch.full((clients,), 50).numpy()
-    return RoundContext(round, 10, 100, expected, sizes, 50, tensors, Streams(0, "test"))
+    return RoundContext(
+        round,
+        10,
+        100,
+        expected,
+        sizes,
+        50,
+        tensors,
+        Streams(0, "test"),
+        memory=SCHEME["adaptive_dp"].memory(40),
+    )
 
 
 def updates(clients=8, d=40, scale=1.0, seed=0):
@@ -54,7 +66,7 @@ def test_every_scheme_is_covered_here():
 @pytest.mark.parametrize("scheme", [SCHEME[name] for name in SCHEME if name not in BOUNDED_BY_CLIENTS])
 @pytest.mark.parametrize("scale", [0.0, 1e-30, 1e-3, 1.0, 1e10, 1e30])
 def test_every_bounded_row_is_inside_its_stated_bound(scheme, scale):
-    bounded, _ = scheme.bound(updates(scale=scale))
+    bounded, _ = scheme.bound(updates(scale=scale), now())
     assert (bounded.updates.double().norm(dim=1) <= bounded.l2).all()
 
 
@@ -78,14 +90,14 @@ def test_clipping_keeps_the_direction():
 def test_an_update_that_is_not_finite_never_reaches_the_sum(scheme, poison):
     rows = updates()
     rows[3, 5] = poison
-    bounded, facts = scheme.bound(rows)
+    bounded, facts = scheme.bound(rows, now())
     assert bounded.updates.isfinite().all()
     assert facts["not_finite"] == 1
 
 
 def test_the_median_scheme_clips_the_larger_half_down_and_lets_the_smaller_half_be():
     rows = torch.diag(torch.arange(1.0, 6.0))
-    bounded, facts = SCHEME["global_dp"].bound(rows)
+    bounded, facts = SCHEME["global_dp"].bound(rows, now())
     assert bounded.updates.norm(dim=1).tolist() == pytest.approx([1, 2, 3, 3, 3], rel=1e-5)
     assert facts["clip_private"]
 
@@ -98,7 +110,7 @@ def test_replacing_one_moves_the_sum_twice_as_far_as_removing_one():
 
 def test_noise_std_equals_sensitivity_times_multiplier():
     scheme = SCHEME["client_dp"]
-    bounded, _ = scheme.bound(torch.zeros(3, 200_000))
+    bounded, _ = scheme.bound(torch.zeros(3, 200_000), now())
     step, facts = scheme.combine(bounded, now(expected=1.0))
     assert facts["noise_std"] == pytest.approx(1.4)
     assert float(step.std()) == pytest.approx(1.4, rel=0.01)  # standard error 0.16 %
@@ -107,7 +119,7 @@ def test_noise_std_equals_sensitivity_times_multiplier():
 @pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
 def test_the_denominator_is_public(scheme):
     rows = updates(clients=3)
-    bounded, _ = scheme.bound(rows)
+    bounded, _ = scheme.bound(rows, now())
     once, _ = scheme.combine(bounded, now())
     again, _ = scheme.combine(bounded, now(expected=60.0))
     assert torch.allclose(once, 2 * again)
@@ -115,7 +127,7 @@ def test_the_denominator_is_public(scheme):
 
 @pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
 def test_an_empty_cohort_gives_a_finite_step(scheme):
-    bounded, _ = scheme.bound(torch.zeros(0, 5))
+    bounded, _ = scheme.bound(torch.zeros(0, 5), now())
     sent, _ = scheme.release(bounded, bounded.updates, now(clients=0))
     step, _ = scheme.combine(sent, now(clients=0))
     assert step.shape == (5,)
@@ -125,7 +137,7 @@ def test_an_empty_cohort_gives_a_finite_step(scheme):
 @pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
 def test_a_round_is_a_function_of_its_streams(scheme):
     def step(round):
-        return scheme.combine(scheme.bound(updates())[0], now(round))[0]
+        return scheme.combine(scheme.bound(updates(), now())[0], now(round))[0]
 
     assert torch.equal(step(4), step(4))
     noisy = scheme.name in ("client_dp", "global_dp", "split")
@@ -136,7 +148,7 @@ def test_the_server_of_instance_and_joint_only_averages_what_arrives():
     uploads = updates()
     for name in ("instance", "joint"):
         scheme = SCHEME[name]
-        sent, _ = scheme.release(scheme.bound(clip(updates(), 0.7)[0].updates)[0], uploads, now())
+        sent, _ = scheme.release(scheme.bound(clip(updates(), 0.7)[0].updates, now())[0], uploads, now())
         step, _ = scheme.combine(sent, now(expected=10.0))
         assert torch.allclose(step, uploads.sum(0) / 10)
 
@@ -144,14 +156,14 @@ def test_the_server_of_instance_and_joint_only_averages_what_arrives():
 @pytest.mark.parametrize(("clients", "shares"), [(0, 1), (1, 1), (2, 1), (30, 29)])
 def test_joint_counts_the_noise_of_the_other_clients(clients, shares):
     scheme = SCHEME["joint"]
-    bounded, _ = scheme.bound(updates(clients=clients))
+    bounded, _ = scheme.bound(updates(clients=clients), now())
     assert scheme.combine(bounded, now())[1]["noise_shares"] == shares
 
 
 def test_split_adds_the_servers_noise_to_noisy_uploads():
     scheme = SCHEME["split"]
     uploads = torch.ones(3, 200_000)
-    sent, _ = scheme.release(scheme.bound(torch.zeros(3, 200_000))[0], uploads, now())
+    sent, _ = scheme.release(scheme.bound(torch.zeros(3, 200_000), now())[0], uploads, now())
     step, facts = scheme.combine(sent, now(expected=1.0))
     assert facts["noise_std"] == pytest.approx(2.1)
     assert (float(step.mean()), float(step.std())) == pytest.approx((3.0, 2.1), rel=0.01)
@@ -161,7 +173,7 @@ def test_a_server_that_clips_noisy_uploads_is_left_with_noise():
     clean, noise = torch.zeros(5, 10_000), 2.0 * updates(clients=5, d=10_000)
     clean[:, 0] = 0.7
     scheme = SCHEME["split"].model_copy(update={"clip_uploads": True})
-    sent, facts = scheme.release(scheme.bound(clean)[0], clean + noise, now())
+    sent, facts = scheme.release(scheme.bound(clean, now())[0], clean + noise, now())
     assert facts["share_clipped"] == 1.0
     assert (sent.updates.norm(dim=1) <= 0.7).all()
     # Each upload had norm 2 · √10,000: a share of 0.7/200 of the gradient is left.
@@ -200,13 +212,13 @@ def test_local_work_that_a_scheme_cannot_protect_is_refused(scheme, local, probl
 
 
 def test_global_dp_stops_before_its_budget_is_exceeded():
-    from fedpriv.account import calibrate
+    from fedpriv.account import plans
 
     scheme = GlobalDP(clip=1.0, noise_multiplier=1.0, budget=BUDGET)
     rounds = scheme.horizon(Poisson(rate=0.3), 100, 300)
 
     def epsilon(count):
-        return calibrate.epsilon(
+        return plans.epsilon(
             sampling_rate=0.3, noise_multiplier=1.0, rounds=count, delta=1e-3, accountant="moments"
         ).epsilon
 

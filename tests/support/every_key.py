@@ -8,11 +8,14 @@ from typing import Any
 from fedpriv.config.plan import load_preset
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
+from fedpriv.data.own import Npz, Torchvision
 from fedpriv.docs.keys import sections
 from fedpriv.frozen import Frozen
+from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
 from fedpriv.partition import PARTITIONS
+from fedpriv.schemes import SCHEMES
 
 CONFIG = Path(__file__).parents[2] / "config"
 UNUSED = [  # no shipped file has them
@@ -20,6 +23,10 @@ UNUSED = [  # no shipped file has them
     Part(uses=("x",)),
     PARTITIONS["quantity"](clients=4, alpha=1.0),
     PARTITIONS["natural"](clients=4),
+    SCHEMES["adaptive_dp"](clip_l2=1.0, noise_multiplier=1.0),
+    Npz(npz="mine.npz", sha256="0" * 64),
+    Torchvision(torchvision="CIFAR10"),
+    MODELS["module"](module="mine:Net"),
 ]
 
 

@@ -65,6 +65,9 @@ WEIGHTS = {
 BY_SCHEME = {  # what makes of RUN one run of each scheme
     "none": {"scheme": "none"},
     "client_dp": {},
+    "adaptive_dp": {
+        "scheme": {"name": "adaptive_dp", "clip_l2": 0.5, "noise_multiplier": 1.0, "count_share": 0.1}
+    },
     "global_dp": {
         "scheme": {
             "name": "global_dp",

@@ -30,6 +30,7 @@ def trace_of(
     gradient = scheme.gradient(local)
     expected = law.expected(population)
     sizes = np.full(population, examples)
+    memory = scheme.memory(1)
     for number in range(1, rounds + 1):
         size = len(law.draw(population, rng))
         context = RoundContext(
@@ -43,11 +44,12 @@ def trace_of(
             Streams(0, "one number"),
             law,
             gradient.noise_std if gradient else 0.0,
+            memory,
         )
         sent = torch.from_numpy(rng.choice([-1.0, 1.0], (size, 1)))
         uploads = hooks.before_upload(sent)
         clean = sent if gradient else uploads
-        _, _, facts = exchange(scheme, hooks, clean, uploads, context, gradient is not None)
+        _, _, memory, facts = exchange(scheme, hooks, clean, uploads, context, gradient is not None)
         rows.append(
             UNUSED
             | NO_FACTS

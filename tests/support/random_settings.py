@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.local.work import FedAvg, FedSGD
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
@@ -123,4 +123,4 @@ def book(setting: Setting, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.D
         EXAMPLES,
         setting.holders,
     )
-    return trace, ledger(trace, {}, Deltas(setting.delta, setting.delta))
+    return trace, ledger(trace, Deltas(setting.delta, setting.delta))

@@ -51,7 +51,8 @@ def snakemake(*arguments, cwd=ROOT, check=True):
     done = subprocess.run(
         [*map(str, command), *arguments],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
     )

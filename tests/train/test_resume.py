@@ -16,6 +16,7 @@ from fedpriv.local.work import Speed
 from fedpriv.models import native
 from fedpriv.train import checkpoint, inputs, loop, outputs
 
+WITH_MEMORY = BY_SCHEME | {"adam": {"server": {"optimizer": "adam", "learning_rate": 0.01}}}
 SMALL_NET = BINARY["model"] | {"widths": [16, 16, 4]}
 
 
@@ -71,11 +72,11 @@ class Laid:
         return there.copy_(tensor)
 
 
-@pytest.mark.parametrize("scheme", BY_SCHEME)
+@pytest.mark.parametrize("scheme", WITH_MEMORY)
 def test_a_run_of_any_scheme_goes_on_to_the_same_bits_wherever_its_state_lies(
     scheme, files, tmp_path, killed, monkeypatch
 ):
-    run = RUN | BY_SCHEME[scheme]
+    run = RUN | WITH_MEMORY[scheme]
     undisturbed = result(go(run, files, tmp_path / "undisturbed"))
     saved = killed(3, run, files, tmp_path / "killed")
     for offset in range(0, 64, 4):

@@ -13,7 +13,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
 from fedpriv.trace import TRACE
 from fedpriv.train import checkpoint, inputs, outputs
-from fedpriv.train.round import learning_rate
+from fedpriv.train.server import learning_rate
 
 
 def test_the_trace_has_its_columns_and_a_row_a_round(files, tmp_path):

@@ -1,8 +1,8 @@
 # From public sources to arrays: one rule for every file, one for every dataset, one for all features.
-from fedpriv.data import IMAGES, PHOTOGRAPHS
+from fedpriv.data import of_images, of_photographs
 from fedpriv.data.features import FEATURES_VERSION
 
-features = plan.features()
+features, own_data = plan.features(), plan.own_data()
 
 
 rule fetch:
@@ -11,7 +11,7 @@ rule fetch:
     log:
         "logs/fetch/{dataset}/{file}.log",
     wildcard_constraints:
-        dataset="|".join(IMAGES),
+        dataset="|".join(of_images()),
         file=r"[^/]+",
     localrule: True
     message:
@@ -24,18 +24,32 @@ rule decode:
     input:
         lambda wildcards: [
             f"resources/{wildcards.dataset}/raw/{file.name}"
-            for file in IMAGES[wildcards.dataset].files
+            for file in of_images()[wildcards.dataset].files
         ],
     output:
         "resources/{dataset}.npz",
     log:
         "logs/decode/{dataset}.log",
     wildcard_constraints:
-        dataset="|".join(IMAGES),
+        dataset="|".join(of_images()),
     message:
         "» decoding {wildcards.dataset}"
     script:
         "../scripts/decode.py"
+
+
+rule own:
+    output:
+        # Named after the content, so that another content is another file.
+        "resources/{arrays}.npz",
+    log:
+        "logs/own/{arrays}.log",
+    wildcard_constraints:
+        arrays="|".join(own_data) or "none",
+    message:
+        "» reading {wildcards.arrays}"
+    script:
+        "../scripts/own.py"
 
 
 rule photographs:
@@ -45,7 +59,7 @@ rule photographs:
     log:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
-        dataset="|".join(PHOTOGRAPHS),
+        dataset="|".join(of_photographs()),
     priority: 1000  # as features
     localrule: True
     message:

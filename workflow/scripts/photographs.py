@@ -4,8 +4,8 @@
 import sys
 from pathlib import Path
 
-from fedpriv.data import PHOTOGRAPHS, manifest, source
+from fedpriv.data import manifest, of_photographs, source
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
 mirrors = source.mirrors(snakemake.config.get("mirrors", []))
-manifest.write(PHOTOGRAPHS[snakemake.wildcards.dataset], mirrors, Path(snakemake.output[0]))
+manifest.write(of_photographs()[snakemake.wildcards.dataset], mirrors, Path(snakemake.output[0]))

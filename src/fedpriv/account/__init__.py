@@ -1,22 +1,28 @@
 """From traces to ε. Nothing in here trains and nothing in here needs torch.
 
-`ACCOUNTANTS` are the accountants by name; to add one, write its file and its line here.
+What is public:
+
+- `ledger`: ε after every round of a trace, by every accountant; `spends`: what it says of the last round.
+- `epsilon`, `calibrate`, `affordable_rounds`: before a run, what a plan costs, the noise and the rounds that
+  an ε allows.
+- `Spend`: one ε with everything that gives it meaning; `Deltas`: δ by the unit that it is for.
+- `ACCOUNTANTS`: the accountants by name.
 """
 
-from __future__ import annotations
+from fedpriv.account.accountants import ACCOUNTANTS, Accountant
+from fedpriv.account.ledgers import LEDGER, ledger, spends
+from fedpriv.account.plans import affordable_rounds, calibrate, epsilon
+from fedpriv.account.spend import Deltas, Spend
 
-from collections.abc import Callable
-
-from fedpriv.account import bayesian, moments, pld, rdp
-from fedpriv.account.spend import Curve
-from fedpriv.account.view import View
-
-# (view of a trace, δ) -> ε after every round, one curve for each way of counting.
-Accountant = Callable[[View, float], list[Curve]]
-
-ACCOUNTANTS: dict[str, Accountant] = {
-    "moments": moments.curves,
-    "rdp": rdp.curves,
-    "pld": pld.curves,
-    "bayesian": bayesian.curves,
-}
+__all__ = [
+    "ACCOUNTANTS",
+    "LEDGER",
+    "Accountant",
+    "Deltas",
+    "Spend",
+    "affordable_rounds",
+    "calibrate",
+    "epsilon",
+    "ledger",
+    "spends",
+]

@@ -35,9 +35,13 @@ def joint(trace: pd.DataFrame) -> bool:
 
 
 def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
-    """Return the clients' views where the server adds the noise; a trace without privacy has one too."""
+    """Return the views where the server adds the noise; a trace without privacy has one too.
+
+    They are of clients, or of the instances that it holds itself: what is drawn and bounded in its sum.
+    """
+    trace, distances = with_count(trace, distances)
     multiplier, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
-    unit = "none" if trace["unit"].iloc[0] == "none" else "client"
+    unit = {"none": "none", "instance": "instance"}.get(trace["unit"].iloc[0], "client")
     present = bool((trace["denominator"] == "present").any())
     own_noise = bool(trace["noise_in_sum"].any())
     view = of_clients(trace, distances, unit, "", multiplier, std)._replace(
@@ -47,6 +51,31 @@ def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[
         apart=OF_MEANS if present else OF_SUMS,
     )
     return with_size(view, trace, multiplier, std, seen=present or own_noise)
+
+
+def with_count(
+    trace: pd.DataFrame, distances: Mapping[str, np.ndarray]
+) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
+    """Return trace and distances with the noisy count of clients within the bound as one more coordinate.
+
+    Scaled until its noise is that of the others it is a coordinate of the sum like them, and what is released
+    is one Gaussian: 1/z² of the sum and of the count add up. By that coordinate a client is apart from nobody
+    by std / (multiplier of the count), and from somebody else by twice as much at most.
+    """
+    of_count = trace["count_noise_multiplier"].to_numpy(dtype=np.float64)
+    if np.isinf(of_count).all():
+        return trace, distances
+    of_sum, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
+    with np.errstate(divide="ignore", over="ignore"):
+        multiplier = (of_sum**-2.0 + of_count**-2.0) ** -0.5 * (1 - 1e-15)  # never rounded up
+        bound, step = (np.where(std > 0, std / one, np.inf) for one in (multiplier, of_count))
+    apart = {
+        prefix + name: np.hypot(distances[prefix + name], (most * step)[:, None])
+        for name, (_, most) in DISTANCES.items()
+        for prefix in ("", "panel_")
+        if prefix + name in distances
+    }
+    return trace.assign(noise_multiplier=multiplier, clip_l2=bound), {**distances, **apart}
 
 
 def of_sum(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:

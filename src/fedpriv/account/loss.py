@@ -15,7 +15,6 @@ from typing import cast
 
 import numpy as np
 from scipy.fft import next_fast_len
-from scipy.signal import lfilter
 from scipy.special import log_ndtr
 
 # Standard deviations of the noise beyond which an outcome counts as revealing everything: e^-50 of them.
@@ -103,6 +102,8 @@ def epsilon(run: Sequence[tuple[Loss, int]], delta: float) -> float:
 
 def _least(mass: np.ndarray, lowest: float, width: float, escaped: float, delta: float) -> float:
     """Return the least ε ≥ 0 at which the hockey-stick divergence of `mass` on a grid is at most δ."""
+    from scipy.signal import lfilter  # takes longest to import
+
     from_top = mass[::-1]
     upper = escaped + np.cumsum(from_top) - from_top
     # The same mass under the neighbour, in units of e^-loss where it is held against.

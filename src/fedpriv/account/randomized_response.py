@@ -13,8 +13,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import fminbound, root_scalar
-from scipy.stats import binom
 
 from fedpriv.account import secure_sum
 from fedpriv.account.ranges import check
@@ -141,6 +139,7 @@ def rdp_epsilons(
     this bound is the least. The conversion is ρ + ln(1/δ)/(α−1) (Mironov 2017); `tight` takes that of
     Canonne, Kamath, Steinke 2020.
     """
+    from scipy.optimize import fminbound
 
     def converted(log_offset: float | np.ndarray, divergence: np.ndarray, times: float) -> np.ndarray:
         order = 1 + np.exp(log_offset)
@@ -173,6 +172,9 @@ def exact_epsilon(gamma: float, bits: int, delta: float) -> float:
     The loss is a function of the number of kept bits, which is binomial. dp-accounting's loss distributions
     are not used here: 0.6.0 ignores the number of compositions of randomised response.
     """
+    from scipy.optimize import root_scalar
+    from scipy.stats import binom
+
     p = 0.5 + gamma
     # Beyond 40 standard deviations there is less mass than a float64 can hold.
     reach = 40 * math.sqrt(bits * p * (1 - p)) + 40
@@ -203,6 +205,8 @@ def theorem_epsilon(gamma: float, rounds: int, delta: float, printed: bool = Fal
 
     `printed` takes the theorem at its word, with 1/δ for ln(1/δ) in the second equation: absurdly small.
     """
+    from scipy.optimize import root_scalar
+
     if gamma == 0:
         return 0.0
     log_inverse = -math.log(delta)

@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 from numbers import Real
 
-from fedpriv.errors import BadInput
-from fedpriv.frozen import short_repr
+from fedpriv.errors import BadInput, short_repr
 
 Range = tuple[Callable[[float], bool], str]
 

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import binom
 
 # In units of √N/2, the largest standard deviation there can be.
 REACH = 30.0
@@ -53,6 +52,8 @@ def _log_gains(order: np.ndarray, loss: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=8)
 def _outcomes(pure: float, clients: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return log-probabilities and losses of a sum, under the neighbour's bit and under the client's."""
+    from scipy.stats import binom
+
     keep = 1 / (1 + np.exp(-pure))
     mean, reach = clients * keep, REACH * np.sqrt(clients) / 2
     low, high = max(0, int(mean - reach)), min(clients, int(mean + reach) + 1)

@@ -9,9 +9,7 @@ from pandas.api.types import is_float_dtype, is_integer_dtype
 
 from fedpriv.account.ranges import RATE, Range
 from fedpriv.account.view import DISTANCES
-from fedpriv.errors import BadInput
-from fedpriv.frozen import short_repr
-from fedpriv.trace import MISSING
+from fedpriv.errors import BadInput, short_repr
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
 MOST, MOST_RELEASES = 1e12, 1e15
@@ -29,9 +27,10 @@ NUMBERS: dict[str, Range] = {
     "population": POSITIVE,
     "cohort_size": COUNT,
     "sampling_rate": RATE,
-    "clip_l2": BOUND,
     "noise_multiplier": SIZE,
+    "clip_l2": BOUND,
     "noise_std": SIZE,
+    "count_noise_multiplier": BOUND,
     "local_steps": COUNT,
     "rate_sequential": (lambda value: 0 <= value <= 1, "0 to 1"),
     "rate_parallel": (lambda value: 0 <= value <= 1, "0 to 1"),
@@ -59,23 +58,14 @@ FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise
 CONSTANT = ("gamma", "noisy_bits")
 
 
-def with_defaults(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return a trace of any age with the columns of today's; what it never measured is NaN.
-
-    Where an older one does not say whether clients' own noise is in the sum, it is wherever it may be.
-    """
-    old = "noise_in_sum" not in trace
-    trace = trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
-    if old and "unit" in trace:
-        trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
-    return trace
-
-
 def check_trace(trace: pd.DataFrame) -> None:
     """Raise BadInput naming the first column of a trace that cannot be what happened."""
-    for name in ("round", *FLAGS, *NUMBERS, *WORDS):
+    for name in ("round", *WORDS, *FLAGS, *NUMBERS):
         if name not in trace:
-            raise BadInput(f"trace: found no column {name}, allowed: the columns that a run writes")
+            raise BadInput(
+                f"trace: found no column {name}, allowed: the columns that a run writes, or those of a "
+                "plain trace (docs/accounting-alone.md)"
+            )
     if (
         not np.array_equal(_numbers(trace, "round", "1, 2, 3, ..."), np.arange(1, len(trace) + 1))
         or trace.empty
@@ -89,7 +79,7 @@ def check_trace(trace: pd.DataFrame) -> None:
         if trace[name].dtype != np.bool_:
             found = next((one for one in trace[name] if not isinstance(one, bool)), trace[name].dtype)
             raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
-    instances = trace["unit"].iloc[0] in ("instance", "both")
+    instances = trace["unit"].iloc[0] in ("instance", "both") and not central(trace)
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
         for value in np.unique(_numbers(trace, name, words)).tolist():
             if not allowed(value):
@@ -106,6 +96,12 @@ def check_trace(trace: pd.DataFrame) -> None:
     # On a sum of which nothing bounds a part, any noise is nothing: its multiplier is 0, whatever its std.
     _check_noise(trace.loc[~nothing_bounded(trace)], "noise_std", "noise_multiplier", "clip_l2")
     _check_noise(trace, "instance_noise_std", "instance_noise_multiplier", "instance_clip_l2")
+
+
+def central(trace: pd.DataFrame) -> bool:
+    """Return whether whoever adds the noise holds the instances: no client takes steps, nor adds any."""
+    alone = (trace["local_steps"] == 0) & (trace["instance_noise_multiplier"] == 0)
+    return trace["unit"].iloc[0] == "instance" and bool(alone.all())
 
 
 def nothing_bounded(trace: pd.DataFrame) -> pd.Series:

@@ -1,9 +1,10 @@
 """What accountants read: a trace, as each of those sees it from whom somebody is to be protected.
 
 Federated Learning with Bayesian Differential Privacy, section V. A trace has one view of its clients where
-the server adds noise, two where clients' own noise is counted towards them (`joint`: the sum of uploads, or
-single uploads), one more where clients add noise to what they send, and two of its instances where there is
-noise in local training (sequential, parallel). Randomised response has readings of its own (`flips`).
+the server adds noise (of its instances, where it holds them itself), two where clients' own noise is counted
+towards them (`joint`: the sum of uploads, or single uploads), one more where clients add noise to what they
+send, and two of its instances where there is noise in local training (sequential, parallel). Randomised
+response has readings of its own (`flips`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from fedpriv.account.client_views import joint, of_server, of_sum, of_uploads
 from fedpriv.account.events import Mechanism
 from fedpriv.account.response_views import responds
+from fedpriv.account.trace_check import central
 from fedpriv.account.view import ADD_OR_REMOVE, DISTANCES, Samples, View, distinct, effective_noise
 
 if TYPE_CHECKING:
@@ -30,10 +32,10 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
     if joint(trace):
         found += [*of_sum(trace, distances), *of_uploads(trace, distances)]
     elif not responds(trace):
-        protected = unit != "instance" and not (unit == "none" and noisy)
+        protected = central(trace) or (unit != "instance" and not (unit == "none" and noisy))
         found += of_server(trace, distances) if protected else []
         found += of_uploads(trace, {}) if noisy else []  # how far apart uploads are was not measured
-    if unit in ("instance", "both"):
+    if unit in ("instance", "both") and not central(trace):
         found += [of_instances(trace, distances, "sequential"), of_instances(trace, distances, "parallel")]
     return found
 

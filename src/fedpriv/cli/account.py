@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 
-from fedpriv.account.ledger import account
+from fedpriv.account.ledgers import spends
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas, Spend
 from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
@@ -37,10 +37,7 @@ def account_run(
                 f"{name}: found {value:g}, allowed: {counted[name]:g}, at which {there} counts; "
                 "or remove that file"
             )
-    frame = parquet.load(account(directory, wanted))
-    last = frame[frame["round"] == frame["round"].max()]
-    columns = [field.name for field in fields(Spend)]
-    return [Spend(**row) for row in last[columns].to_dict("records")]
+    return spends(parquet.load(account(directory, wanted)))
 
 
 def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[list[str]]:

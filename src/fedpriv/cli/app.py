@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import calculators, kept, look
+from fedpriv.cli import audit, calculators, kept, look
 from fedpriv.cli.output import (
     CONFIGS,
     REFERENCE,
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if given != words:
             raise
-        message, code = explain(error)
+        message, code = explain(error, words[0] if words else "")
         aside(f"fedpriv: {message}")
     if code == INTERRUPTED:  # as typer says of Ctrl-C
         aside(f"fedpriv {words[0]}: interrupted; the same command {AGAIN.get(words[0], 'starts anew')}")
@@ -90,10 +90,13 @@ def check_words(words: Sequence[str]) -> None:
             raise BadInput(f"{name}: found an empty word, allowed: a value")
 
 
-def explain(error: Exception) -> tuple[str, int]:
+def explain(error: Exception, verb: str = "") -> tuple[str, int]:
     """Return the message and the exit code of what ended a verb."""
     if isinstance(error, BadInput):
         return str(error), 2
+    if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
+        extra = "train" if verb in ("fetch", "run") else "report"
+        return f"{verb}: found no package {error.name}, allowed: pip install 'fedpriv[{extra}]'", 1
     if isinstance(error, typer.TyperException):
         return error.format_message() + found(error), error.exit_code
     return f"{type(error).__name__}: {error} (--debug for the traceback)", 1
@@ -132,6 +135,9 @@ def run(
     run: Annotated[str, typer.Option(help="A run of the paper.")],
     out: Annotated[Path, typer.Option(file_okay=False, help="The run directory to write.")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    papers: Annotated[
+        list[Path] | None, typer.Option(help="A folder of papers, beside the preset's own; repeatable.")
+    ] = None,
     resources: Resources = RESOURCES,
     device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
     threads: Annotated[
@@ -147,7 +153,8 @@ def run(
     from fedpriv.files import summary
 
     faster = {"device": device, "threads": threads, "dtype": dtype}
-    done = train_run(config, paper, run, seed, out, resources, faster, None if again else reference)
+    kept = None if again else reference
+    done = train_run(config, paper, run, seed, out, resources, faster, kept, papers or ())
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     print_result(summary, [f"{out}: {done}, {end} after {summary['rounds']} rounds"], as_json)
@@ -188,7 +195,8 @@ def compare(
     print_result(compare.facts(directory), compare.compare(directory), as_json)
 
 
-for verb in (kept.keep, kept.rerender, look.show, calculators.epsilon, calculators.calibrate):
+VERBS = (audit.audit, kept.keep, kept.rerender, look.show, calculators.epsilon, calculators.calibrate)
+for verb in VERBS:
     app.command()(verb)
 app.command("list")(look.listed)
 app.command("rr-epsilon")(calculators.rr_epsilon)

@@ -40,7 +40,7 @@ def train_one(one: Mapping[str, Any], speed: Speed, reference: Path | None) -> N
 
 def account_each(directories: Sequence[Path], deltas: Sequence[Mapping[str, Any]]) -> None:
     """Write the ledger of each run directory, counted as its config says."""
-    from fedpriv.account.ledger import account
+    from fedpriv.account.runs import account
     from fedpriv.account.spend import Deltas
 
     in_turn(

@@ -8,23 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from fedpriv.cli.options import Delta, Rate, Rounds
 from fedpriv.cli.output import AsJson, print_result, spend_as_dict
 from fedpriv.cli.spends import spend_table
-from fedpriv.errors import BadInput
 
-
-def rate(q: float) -> float:
-    """Return `q`, or BadInput under the name that it has on the command line."""
-    if not 0 < q <= 1:
-        raise BadInput(f"--q: found {q:g}, allowed: above 0 and at most 1")
-    return q
-
-
-Rate = Annotated[
-    float, typer.Option("--q", help="Chance of a client to be in a round: the sampling rate.", callback=rate)
-]
-Rounds = Annotated[int, typer.Option(help="Rounds of training.")]
-Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
 Accountant = Annotated[
     Literal["moments", "rdp", "pld", "all"], typer.Option(help="How ε is counted; all shows each of them.")
 ]
@@ -47,10 +34,10 @@ def epsilon(
     as_json: AsJson = False,
 ) -> None:
     """Say what ε a plan costs."""
-    from fedpriv.account import calibrate
+    from fedpriv.account import plans
 
     spends = {
-        name: calibrate.epsilon(
+        name: plans.epsilon(
             sampling_rate=q, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta, accountant=name
         )
         for name in planners(accountant)
@@ -71,13 +58,13 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Find the least noise that keeps a plan within ε."""
-    from fedpriv.account import calibrate
+    from fedpriv.account import plans
 
     facts, spends, multipliers = {}, [], []
     for name in planners(accountant):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
-        multiplier = calibrate.noise_multiplier(epsilon=epsilon, **plan)
-        spend = calibrate.epsilon(noise_multiplier=multiplier, **plan)
+        multiplier = plans.calibrate(epsilon=epsilon, **plan)
+        spend = plans.epsilon(noise_multiplier=multiplier, **plan)
         facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
         spends.append(spend)
         multipliers.append(f"{float(SIX_DIGITS.create_decimal(multiplier)):.6g}")
@@ -109,6 +96,6 @@ def rr_epsilon(
 
 def planners(accountant: str) -> Sequence[str]:
     """Return the accountants asked for."""
-    from fedpriv.account.calibrate import PLANNERS
+    from fedpriv.account.plans import PLANNERS
 
     return tuple(PLANNERS) if accountant == "all" else (accountant,)

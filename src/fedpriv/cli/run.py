@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +33,16 @@ def train_run(
     resources: Path,
     faster: Mapping[str, Any],
     reference: Path | None = None,
+    papers: Sequence[Path] = (),
 ) -> str:
     """Train one run of a preset into `out`; return what was done: trained, was there already, was kept.
 
     Where it is kept below `reference` it is taken from there; without a reference it is trained even where
     `out` holds what was taken from there. Data and partition are kept under `resources`; what is there of
-    them is used. `faster` overrides keys of the preset's `speed`, where it is not None. Raises BadInput when
-    `out` holds a finished run of another config.
+    them is used. `faster` overrides keys of the preset's `speed`, where it is not None; `papers` are folders
+    of papers beside the preset's. Raises BadInput when `out` holds a finished run of another config.
     """
-    plan = load_preset(config)
+    plan = load_preset(config, papers)
     run = select_run(plan, paper, name)
     speed = plan.preset.speed.model_copy(
         update={key: value for key, value in faster.items() if value is not None}

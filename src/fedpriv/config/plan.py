@@ -13,10 +13,11 @@ from fedpriv.config.origins import Layers, origins, said_at
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
+from fedpriv.data.own import Npz, Torchvision
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import parse
 from fedpriv.models import MODELS
-from fedpriv.paper.paper import Paper, load_paper
+from fedpriv.paper.paper import Paper, folder_of, load_paper
 from fedpriv.paper.read import merge, read_yaml
 
 
@@ -33,6 +34,7 @@ class Plan(NamedTuple):
     preset: Preset
     papers: dict[str, Paper]
     planned: dict[str, dict[str, Planned]]
+    folders: Mapping[str, Path] = {}  # of each paper
 
     @property
     def seeds(self) -> range:
@@ -52,7 +54,12 @@ class Plan(NamedTuple):
         return len(names) - names.index(run) - 1 if run in names else 0
 
     def datasets(self) -> list[str]:
-        return sorted({run.dataset for run in self.all_runs()})
+        return sorted({run.data for run in self.all_runs()})
+
+    def own_data(self) -> dict[str, Npz | Torchvision]:
+        """Return data that a run has of its own, by the name of their arrays."""
+        found = (run.dataset for run in self.all_runs())
+        return {one.name: one for one in found if not isinstance(one, str)}
 
     def partitions(self) -> dict[str, Run]:
         """Return one run of each partition, by id: runs with equal data, law and hold-out share its files."""
@@ -60,7 +67,8 @@ class Plan(NamedTuple):
 
     def features(self) -> dict[str, Run]:
         """Return one run of each file of features, by `arrays_id`."""
-        return {arrays_id(run): run for run in self.all_runs() if run.model.reads == "features"}
+        wanted = {arrays_id(run): run for run in self.all_runs() if run.model.reads == "features"}
+        return {name: run for name, run in wanted.items() if isinstance(run.dataset, str)}
 
     def labels(self, paper: str, name: str) -> dict[str, Any]:
         """Return what a run's summary says beside its results."""
@@ -72,7 +80,12 @@ class Plan(NamedTuple):
 
 
 def wrong_dataset(run: Run) -> str:
-    """Return why a dataset is not known, or does not give what the model reads, or the empty string."""
+    """Return why a dataset is not known, or does not give what the model reads, or the empty string.
+
+    What data of one's own are is known when they are read.
+    """
+    if not isinstance(run.dataset, str):
+        return ""
     if run.dataset not in DATASETS:
         return f"found {plain(run.dataset)}, allowed: {', '.join(DATASETS)}"
     if DATASETS[run.dataset].gives != run.model.reads:
@@ -87,10 +100,11 @@ def wrong_dataset(run: Run) -> str:
 
 def wrong_law(run: Run) -> str:
     """Return why data whose writers nobody knows cannot be dealt by writer, or the empty string."""
-    if run.partition.by_owner and not DATASETS[run.dataset].writers:
+    known = DATASETS.get(run.data)
+    if run.partition.by_owner and known and not known.writers:
         dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
         return (
-            f"found {getattr(run.partition, 'law', '')} with {run.dataset}, allowed: that law with "
+            f"found {getattr(run.partition, 'law', '')} with {run.data}, allowed: that law with "
             f"{dealt}; with that dataset a law that does not ask who wrote what"
         )
     return ""
@@ -138,7 +152,7 @@ def plan_runs(preset: Preset, paper: Paper, folder: Path, where: str) -> dict[st
             if problem := wrong(run):
                 raise BadInput(f"{place(path)}: {'.'.join(path)}: {problem}")
         wanted = merge(paper.defaults, own).get("dataset")
-        planned[name] = Planned(run, wanted if wanted != run.dataset else None)
+        planned[name] = Planned(run, wanted if isinstance(wanted, str) and wanted != run.dataset else None)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
         raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")
@@ -154,9 +168,15 @@ def shown(papers: Mapping[str, Paper], asked: Sequence[str], where: str) -> dict
 
 
 def make_plan(
-    config: Mapping[str, Any], papers: Path, where: str = "config", files: Iterable[str] = ()
+    config: Mapping[str, Any],
+    papers: Path,
+    where: str = "config",
+    files: Iterable[str] = (),
+    more: Iterable[Path] = (),
 ) -> Plan:
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
+
+    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages.
 
     Where somebody else has read it from `files`, our own reader may still refuse them: of a key that stands
     twice Snakemake takes the last.
@@ -164,7 +184,12 @@ def make_plan(
     for file in files:
         read_yaml(Path(file))
     preset = parse(Preset.model_validate, dict(config), where)
-    read = {name: load_paper(name, papers) for name in preset.papers}
+    asked = [*more, *map(Path, preset.paper_folders)]
+    for folder in asked:
+        if not folder.is_dir():
+            raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
+    folders = [*asked, papers]
+    read = {name: load_paper(name, folder_of(name, folders)) for name in preset.papers}
     runs = [(paper, run) for paper in read for run in read[paper].runs]
     for key, globs in (("only", preset.only), ("patches", preset.patches)):
         for glob in globs:
@@ -172,11 +197,11 @@ def make_plan(
                 names = ", ".join(f"{paper}/{run}" for paper, run in runs)
                 raise BadInput(f"{where}: {key}: found {plain(glob)}, allowed: a glob of {names}")
     read = shown(read, preset.show, where) if preset.show else read
-    return Plan(
-        preset, read, {name: plan_runs(preset, paper, papers / name, where) for name, paper in read.items()}
-    )
+    homes = {name: folder_of(name, folders) / name for name in read}
+    planned = {name: plan_runs(preset, paper, homes[name], where) for name, paper in read.items()}
+    return Plan(preset, read, planned, homes)
 
 
-def load_preset(path: Path) -> Plan:
-    """Return the plan of a preset file; its papers are in the folder `papers` beside it."""
-    return make_plan(read_yaml(path), path.parent / "papers", str(path))
+def load_preset(path: Path, more: Iterable[Path] = ()) -> Plan:
+    """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`."""
+    return make_plan(read_yaml(path), path.parent / "papers", str(path), more=more)

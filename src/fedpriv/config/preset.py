@@ -13,6 +13,7 @@ class Preset(Frozen):
 
     preset: Name  # its name; what it makes is in results/<preset>
     papers: tuple[Name, ...] = Field(min_length=1)  # folders of config/papers
+    paper_folders: tuple[str, ...] = ()  # where papers are beside config/papers, from the current folder
     seeds: Thousands = 5  # so many of each run: 0, 1, ...
     mirrors: tuple[str, ...] = ()  # folders or base URLs that are tried before the public sources
     # globs; runs that match none are left out: `*_n100_*` of any paper, `bdp2019/*_n100_*` of one

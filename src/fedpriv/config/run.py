@@ -8,10 +8,11 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import SerializeAsAny, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.config.memory import too_large
+from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
 from fedpriv.frozen import (
     Below1,
@@ -22,7 +23,9 @@ from fedpriv.frozen import (
     Frozen,
     Millions,
     Positive,
+    Thousands,
     ThousandsOrZero,
+    choice_error,
     chosen_from,
     unless,
 )
@@ -30,6 +33,7 @@ from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
 from fedpriv.models.base import Model
+from fedpriv.models.module import by_its_own_key
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
@@ -39,12 +43,28 @@ RESULTS_VERSION = 2
 
 
 class Server(Frozen):
-    """The server's step: w += rate(t) · v, v = momentum · v + step."""
+    """The server's step: w += rate(t) · v, of any scheme.
 
+    v = momentum · v + step or, with `optimizer: adam`, m / (√s + τ), where m and s are moving averages of the
+    step and its square (FedAdam of Reddi et al. 2021). Either is computed from what was released, at no cost.
+    """
+
+    optimizer: Literal["sgd", "adam"] = unless("sgd")  # of the server's steps
     learning_rate: Positive = 1.0  # of the first round
-    momentum: Below1 = 0.0  # share of the last step's velocity that is kept
+    momentum: Below1 = 0.0  # of sgd: share of the last step's velocity that is kept
+    # of adam: of the mean of steps, and of that of their squares
+    adam_betas: tuple[Below1, Below1] = unless((0.9, 0.99))
+    adam_tau: Positive = unless(1e-3)  # τ: where moments are smaller, the step counts as it is
     schedule: Literal["constant", "linear", "cosine"] = "constant"  # of the learning rate over the rounds
     final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
+
+    @model_validator(mode="after")
+    def _momentum_is_of_sgd(self) -> "Server":
+        if self.momentum and self.optimizer != "sgd":
+            raise choice_error(
+                "momentum", [self.momentum], "0 with optimizer adam, whose betas are adam_betas"
+            )
+        return self
 
 
 class Probe(Frozen):
@@ -52,6 +72,16 @@ class Probe(Frozen):
 
     clients: ThousandsOrZero = 30  # m independent members of each cohort
     panel: ThousandsOrZero = 0  # clients followed through every round, whether drawn or not
+
+
+class Canaries(Frozen):
+    """Clients without data whose random updates attack a run: an audit, which needs a run of its own.
+
+    Each takes part with probability `included`, and then comes as often as other clients do.
+    """
+
+    clients: Thousands  # canaries, beside the clients with data
+    included: Fraction = 0.5  # probability that a canary takes part at all
 
 
 class Evaluation(Frozen):
@@ -76,10 +106,11 @@ class Accounting(Frozen):
 class Run(Frozen):
     """One training run: everything that changes its result."""
 
-    dataset: str  # by its name, as `fedpriv list` shows them
+    dataset: Named  # by its name, as `fedpriv list` shows them, or data of one's own
     # who holds which examples
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
-    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS)]  # what is trained
+    # what is trained
+    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS), BeforeValidator(by_its_own_key)]
     scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]  # the privacy scheme, or `none`
     cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]  # who takes part in a round
     # what a client does in a round
@@ -93,11 +124,17 @@ class Run(Frozen):
     validation: CountOrZero = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()  # how photographs become features
     probe: Probe = Probe()  # which distances are sampled
+    canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
     account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
 
     @model_validator(mode="after")
     def _fits(self) -> "Run":
-        if problem := self.scheme.fits(self.local, self.model) or self._learns() or self._remembers():
+        if (
+            problem := self.scheme.fits(self.local, self.model)
+            or self._learns()
+            or self._remembers()
+            or self._plants()
+        ):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
             )
@@ -132,11 +169,25 @@ class Run(Frozen):
             return f"model.bn: found local, allowed: {allowed}"
         return ""
 
+    @property
+    def data(self) -> str:
+        """Return what names the data: the dataset, or the content of a file of one's own."""
+        return self.dataset if isinstance(self.dataset, str) else self.dataset.name
+
+    def _plants(self) -> str:
+        """Return why there can be no canaries in it, or the empty string."""
+        if self.canaries and (self.scheme.name != "client_dp" or self.cohort.law != "poisson"):
+            return "canaries: found some, allowed: none, but with scheme client_dp and cohort.law poisson"
+        if self.canaries and getattr(self.scheme, "denominator", "") == "present":
+            return "scheme.denominator: found present, allowed: expected, for canaries are not counted"
+        return ""
+
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""
         return self.model_dump(mode="json", exclude={"account"})
 
     def identity(self, name: str, seed: int) -> str:
-        """Return the hash that a resumed state must match."""
-        text = json.dumps([RESULTS_VERSION, name, seed, self.training()], sort_keys=True)
+        """Return the hash that a resumed state must match; of a file of data it knows what, not where."""
+        told = self.training() | {"dataset": self.data}
+        text = json.dumps([RESULTS_VERSION, name, seed, told], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -7,7 +7,7 @@ makes arrays of them, once for each backbone and way to augment.
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedpriv.data import arrays, manifest, source
+from fedpriv.data import arrays, manifest, own, source
 from fedpriv.data.aptos import APTOS
 from fedpriv.data.dataset import Dataset
 from fedpriv.data.digits import DIGITS
@@ -16,12 +16,22 @@ from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
 from fedpriv.data.mnist import FASHION_MNIST, MNIST
 from fedpriv.data.photographs import Photographs
 from fedpriv.errors import BadInput
+from fedpriv.registry import Registry
 
-DATASETS: dict[str, Dataset | Photographs] = {
-    dataset.name: dataset for dataset in (MNIST, FASHION_MNIST, FEMNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
-}
-IMAGES = {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Dataset)}
-PHOTOGRAPHS = {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Photographs)}
+OWN = (MNIST, FASHION_MNIST, FEMNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
+DATASETS: Registry[Dataset | Photographs] = Registry(
+    "datasets", (Dataset, Photographs), {dataset.name: dataset for dataset in OWN}
+)
+
+
+def of_images() -> dict[str, Dataset]:
+    """Return the datasets whose images become arrays at once."""
+    return {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Dataset)}
+
+
+def of_photographs() -> dict[str, Photographs]:
+    """Return the datasets of which features are made."""
+    return {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Photographs)}
 
 
 def named(name: str) -> Dataset | Photographs:
@@ -49,7 +59,7 @@ def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
 
 def described(name: str, fetched: Sequence[str]) -> str:
     """Return what `fetch` has brought, in words."""
-    if name in PHOTOGRAPHS:
+    if name in of_photographs():
         listed = manifest.load(Path(fetched[0]))
         return f"{listed.folder}: {listed.counts} (all listed in {fetched[0]})"
     return ", ".join(fetched) or "bundled, nothing to download"
@@ -57,15 +67,17 @@ def described(name: str, fetched: Sequence[str]) -> str:
 
 def decode(name: str, resources: Path) -> Path:
     """Write resources/<name>.npz from the raw files; a missing or damaged one is BadInput naming it."""
-    return arrays.save(resources / f"{name}.npz", IMAGES[name].decode(resources / name / "raw"))
+    return arrays.save(resources / f"{name}.npz", of_images()[name].decode(resources / name / "raw"))
 
 
-def prepare(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
+def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path:
     """Return what is made of a dataset alone, making it if it is not there yet.
 
-    That is resources/<name>.npz of images, and the manifest of photographs.
+    That is resources/<name>.npz of images and of data of one's own, and the manifest of photographs.
     """
-    wanted = named(name)
+    if not isinstance(dataset, str):
+        return own.prepare(dataset, resources)
+    name, wanted = dataset, named(dataset)
     if isinstance(wanted, Dataset):
         path = resources / f"{name}.npz"
         if not path.exists():

@@ -1,4 +1,4 @@
-"""A dataset as arrays in one npz file: grey images or the features of photographs, and their labels."""
+"""A dataset as arrays in one npz file: images or features, and their labels."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,10 +9,12 @@ from fedpriv.errors import BadInput
 from fedpriv.files import npz
 
 NOBODY = np.empty(0, dtype=np.int64)
+# Dtype of inputs -> how many axes they may have. Bytes are parts of 255, and may be grey without saying so.
+DIMENSIONS = {np.dtype(np.uint8): (2, 3, 4), np.dtype(np.float16): (2, 4), np.dtype(np.float32): (2, 4)}
 
 
 class _Fields(NamedTuple):
-    x_train: np.ndarray  # images uint8 [n, 28, 28], or features float16 [n, f]
+    x_train: np.ndarray  # uint8 [n, h, w], [n, c, h, w] or [n, f], or as float16 or float32 but for [n, h, w]
     y_train: np.ndarray  # int64 [n], in 0..classes-1
     x_test: np.ndarray
     y_test: np.ndarray
@@ -51,14 +53,13 @@ def problem(arrays: Arrays) -> str:
     """Return what is wrong with `arrays` in a few words, or the empty string."""
     for split in ("train", "test"):
         x, y = getattr(arrays, f"x_{split}"), getattr(arrays, f"y_{split}")
-        images = x.dtype == np.uint8 and x.ndim == 3 and x.shape[1:] == (28, 28)
-        if not images and not (x.dtype == np.float16 and x.ndim == 2):
-            found = f"x_{split} of {x.dtype} {list(x.shape)}"
-            return f"{found}, neither uint8 [n, 28, 28] (images) nor float16 [n, f] (features)"
-        if x.shape[1:] != arrays.x_train.shape[1:]:
-            return f"x_test of {list(x.shape)} beside x_train of {list(arrays.x_train.shape)}"
-        if not images and not np.isfinite(x).all():
-            return f"features in x_{split} that are not finite"
+        found = f"x_{split} of {x.dtype} {list(x.shape)}"
+        if x.dtype not in DIMENSIONS or x.ndim not in DIMENSIONS[x.dtype] or 0 in x.shape[1:]:
+            return f"{found}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f]"
+        if x.shape[1:] != arrays.x_train.shape[1:] or x.dtype != arrays.x_train.dtype:
+            return f"{found} beside x_train of {arrays.x_train.dtype} {list(arrays.x_train.shape)}"
+        if x.dtype != np.uint8 and not np.isfinite(x).all():
+            return f"numbers in x_{split} that are not finite"
         if y.dtype != np.int64 or y.shape != (len(x),):
             return f"y_{split} of {y.dtype} {list(y.shape)}, not int64 [{len(x)}]"
         if len(y) == 0:

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -22,7 +22,7 @@ from fedpriv.partition import PARTITIONS
 from fedpriv.schemes import SCHEMES
 
 # Key -> the kinds it is chosen from, and the key below it that chooses; a quantity's own first key does.
-CHOICES: dict[str, tuple[dict[str, Any], str]] = {
+CHOICES: dict[str, tuple[Mapping[str, Any], str]] = {
     "partition": (PARTITIONS, "law"),
     "model": (MODELS, "name"),
     "scheme": (SCHEMES, "name"),
@@ -99,7 +99,7 @@ def schema(cls: type[Frozen]) -> dict[str, Any]:
     return cls.model_json_schema()
 
 
-def choices(cls: type[Frozen], key: str) -> tuple[dict[str, Any], str]:
+def choices(cls: type[Frozen], key: str) -> tuple[Mapping[str, Any], str]:
     """Return the kinds that `key` of `cls` is chosen from and the key that chooses; no kinds if plain."""
     refers = "$ref" in str(schema(cls)["properties"][key])
     return CHOICES[key] if refers and key in CHOICES else ({}, "")

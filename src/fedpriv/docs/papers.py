@@ -94,7 +94,7 @@ def told(plan: Plan, paper: Paper, results: Path) -> str:
     """Return how much of the paper a preset runs, on what, how often, and how the verdicts came out."""
     preset, planned = plan.preset, plan.planned[paper.paper]
     instead = sorted(
-        {f"{one.run.dataset} for {one.stand_in_for}" for one in planned.values() if one.stand_in_for}
+        {f"{one.run.data} for {one.stand_in_for}" for one in planned.values() if one.stand_in_for}
     )
     said = [
         f"[config/{preset.preset}.yaml]({UP}/config/{preset.preset}.yaml): {len(planned)} of the paper's "

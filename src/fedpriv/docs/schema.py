@@ -43,9 +43,12 @@ class Whole(GenerateJsonSchema):
             if key in made.get("properties", ()):
                 made["properties"][key]["description"] = remark
         kinds = [key for key, one in made.get("properties", {}).items() if "const" in one]
-        if required := [*kinds, *made.get("required", ())]:
+        takes_arguments = kinds and made.get("additionalProperties")
+        if required := [*(() if takes_arguments else kinds), *made.get("required", ())]:
             made["required"] = required
-        return made
+        return made | (
+            {"anyOf": [{"required": [key]} for key in (*kinds, *required)]} if takes_arguments else {}
+        )
 
 
 class Fragment(Whole):

@@ -16,7 +16,9 @@ DRIVER = Path("/proc/driver/nvidia/version")
 def torch() -> Finding:
     """Name torch's version and the devices that it sees; a GPU that it cannot use is something to do."""
     if find_spec("torch") is None:
-        return Finding("torch", "missing", "not installed; pip install -c constraints.txt -e . brings it")
+        return Finding(
+            "torch", "missing", "not installed; pip install -c constraints.txt -e '.[train]' brings it"
+        )
     import torch
 
     if torch.cuda.is_available():

@@ -11,13 +11,12 @@ import numpy as np
 import torch
 
 from fedpriv.config.run import Run
-from fedpriv.doctor.times import SIZES, Rates, held, passed
+from fedpriv.doctor.times import Rates, held, passed, size
 from fedpriv.local.client import Client, Task
 from fedpriv.local.engine import LocalEngine
 from fedpriv.local.work import Speed
 from fedpriv.machine.environment import cores
 from fedpriv.machine.gpus import select_device
-from fedpriv.models.flat import initial
 from fedpriv.streams import Streams
 
 SECONDS = 0.3  # of a measurement, after a first go that compiles and warms up
@@ -47,7 +46,7 @@ def kind_of(run: Run, speed: Speed) -> str:
     private = run.scheme.gradient(run.local)
     kind: dict[str, Any] = {
         "model": run.model.model_dump(mode="json", exclude=SCALES),
-        "classes": SIZES[run.dataset].classes,
+        "classes": size(run).classes,
         "held": held(run),
         "local": run.local.model_dump(mode="json", exclude=NUMBERS),
         "private": private and [private.batch_size, private.samples, private.example_clip_l2 is not None],
@@ -60,11 +59,11 @@ def kind_of(run: Run, speed: Speed) -> str:
 def measure(run: Run, speed: Speed, seconds: float) -> Rates:
     """Return the rates of a run's work on made-up examples."""
     device, streams = select_device(speed.device), Streams(0, "rates")
-    rng, classes = streams.numpy("examples"), SIZES[run.dataset].classes
+    rng, classes = streams.numpy("examples"), size(run).classes
     inputs = made_up(run, rng).to(device)
     labels = torch.from_numpy(rng.integers(0, classes, EXAMPLES)).to(device)
     task = Task(run.model, classes, inputs, labels)
-    flat = initial(task.shapes, streams.numpy("init")).to(device)
+    flat = run.model.initial(task.classes, task.example, streams.numpy("init")).to(device)
     count = cores() if device.type == "cpu" else speed.stack
     private = run.scheme.gradient(run.local)
     clients = [

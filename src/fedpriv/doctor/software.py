@@ -21,7 +21,7 @@ ESSENTIAL = (
     "torch",
     "yaml",
 )
-INSTALL = "pip install -c constraints.txt -e . brings it all"
+INSTALL = "pip install -c constraints.txt -e '.[train,workflow]' brings it all"
 
 
 def python() -> Finding:

@@ -34,6 +34,13 @@ SIZES = {
 }
 
 
+def size(run: Run) -> Size:
+    """Return the size of a run's dataset; BadInput of data of one's own, which nobody has looked at."""
+    if run.data not in SIZES:
+        raise BadInput(f"dataset: found {run.data}, allowed where time is estimated: {', '.join(SIZES)}")
+    return SIZES[run.data]
+
+
 class Work(NamedTuple):
     """The examples that a run works through at one seed."""
 
@@ -53,7 +60,7 @@ Measure = Callable[[Run, Speed], Rates]
 
 def held(run: Run) -> int:
     """Return how many examples a client holds."""
-    return run.partition.each or SIZES[run.dataset].each
+    return run.partition.each or size(run).each
 
 
 def passed(run: Run) -> int:
@@ -72,7 +79,7 @@ def work(run: Run) -> Work:
     panel = min(run.probe.panel, clients) if run.scheme.measures else 0
     members = cohort + panel * (1 - cohort / clients)
     before = max(-(-rounds // run.evaluate_every) - 1, 0)  # evaluations before the last round's
-    test = run.validation or SIZES[run.dataset].test
+    test = run.validation or size(run).test
     models = clients if run.evaluation.models == "clients" else 1
     looked_at = models * test * (before / run.evaluation.stride + min(rounds, 1))
     return Work(rounds * members * passed(run), looked_at)

@@ -55,15 +55,18 @@ def load(
     return [arrays[key] for key in keys]
 
 
-def everything(path: Path, allowed: str) -> dict[str, np.ndarray]:
-    """Return all arrays of a file, by name; a missing, corrupt or foreign one is BadInput naming it."""
+def everything(path: Path, allowed: str, ours: bool = True) -> dict[str, np.ndarray]:
+    """Return all arrays of a file, by name; a missing or corrupt one is BadInput naming it.
+
+    So is one that `save` has not written, unless it need not be `ours`.
+    """
     try:
-        check(path)
+        if ours:
+            check(path)
         with np.load(path) as file:
             return {key: file[key] for key in file.files}
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     except DAMAGED as error:
-        raise BadInput(
-            f"{path}: found an unreadable file ({error}), allowed: {allowed}; delete it and rerun"
-        ) from error
+        remedy = "; delete it and rerun" if ours else ""
+        raise BadInput(f"{path}: found an unreadable file ({error}), allowed: {allowed}{remedy}") from error

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
+from fedpriv.account.complete import complete
+from fedpriv.account.trace_check import check_distances, check_trace
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
@@ -70,8 +71,8 @@ def of_run(directory: Path) -> Kept:
     trace = parquet.load(directory / "trace.parquet")
     distances = npz.everything(directory / "distances.npz", "the distances that a run wrote")
     try:
-        check_trace(with_defaults(trace))
-        check_distances(distances, with_defaults(trace))
+        check_trace(complete(trace))
+        check_distances(distances, complete(trace))
         run, seed, identity = told["run"], told["seed"], told["identity"]
     except (BadInput, KeyError) as error:
         raise BadInput(

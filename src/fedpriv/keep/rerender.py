@@ -6,7 +6,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from fedpriv.account.ledger import account
+from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import Batch, contents, declared, drawn, figures, tables

@@ -24,7 +24,7 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     run = named("run", run, plan.runs[paper])
     one = plan.runs[paper][run]
     above = (plan.preset.stand_ins, plan.preset.patches, str(config))
-    tree = laid(origins(config.parent / "papers" / paper, *above), paper, run)
+    tree = laid(origins(plan.folders[paper], *above), paper, run)
     there = Path("results") / plan.preset.preset / paper / "runs" / run
     archives = {archive: identities(archive) for archive in everywhere(reference, paper)}
     by_seed = {seed: one.identity(run, seed) for seed in plan.seeds}

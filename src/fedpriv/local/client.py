@@ -16,6 +16,7 @@ from fedpriv.local.work import FedAvg
 from fedpriv.mechanisms.private_gradient import Gradient
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import Model
+from fedpriv.models.base import Example
 from fedpriv.models.flat import Layout, Shapes, layout
 from fedpriv.models.sign import signs
 from fedpriv.streams import Noise
@@ -32,13 +33,23 @@ class Task:
     inputs: torch.Tensor
     labels: torch.Tensor
 
+    def __post_init__(self) -> None:
+        """Raise BadInput where the model cannot read the inputs, before any work on them."""
+        _ = self.shapes
+
+    @property
+    def example(self) -> Example:
+        """Return the shape of what the model reads of one example."""
+        grey = self.inputs.dim() == 3
+        return (1, *self.inputs.shape[1:]) if grey else tuple(self.inputs.shape[1:])
+
     @cached_property
     def shapes(self) -> Shapes:
-        return self.model.shapes(self.classes)
+        return self.model.shapes(self.classes, self.example)
 
     @cached_property
     def layout(self) -> Layout:
-        return layout(self.model, self.classes)
+        return layout(self.model, self.classes, self.example)
 
     @cached_property
     def running(self) -> torch.Tensor:
@@ -47,7 +58,7 @@ class Task:
         found = [
             np.arange(end - math.prod(shape), end)
             for end, (name, shape) in zip(ends, self.shapes.items(), strict=True)
-            if name.endswith((".mean", ".variance"))
+            if self.model.normalises and name.endswith((".mean", ".variance"))
         ]
         places = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
         return torch.from_numpy(places).to(self.inputs.device)
@@ -136,19 +147,21 @@ def collect_results(
 
 
 def as_floats(inputs: torch.Tensor) -> torch.Tensor:
-    """Return what a model reads: images `[n, 28, 28]` uint8 as `pixels`, features `[n, f]` as float32."""
-    return pixels(inputs) if inputs.dim() == 3 else inputs.float()
+    """Return what a model reads, float32: bytes as parts of 255, images of them as `pixels`."""
+    if inputs.dtype != torch.uint8:
+        return inputs.float()
+    return pixels(inputs) if inputs.dim() > 2 else inputs / 255
 
 
 def pixels(images: torch.Tensor) -> torch.Tensor:
-    """Return uint8 images `[n, 28, 28]` as float32 `[n, 1, 28, 28]` in [0, 1], with channels-last strides.
+    """Return uint8 images `[n, (c,) h, w]` as float32 `[n, c, h, w]` in [0, 1], with channels-last strides.
 
     `contiguous(memory_format=...)` leaves a one-channel tensor as it is and the first convolution in its
     slow layout, so the strides are asked for when the tensor is made.
     """
-    n, height, width = images.shape
-    x = torch.empty((n, 1, height, width), device=images.device, memory_format=torch.channels_last)
-    x.copy_(images[:, None])
+    images = images[:, None] if images.dim() == 3 else images
+    x = torch.empty(images.shape, device=images.device, memory_format=torch.channels_last)
+    x.copy_(images)
     return x.div_(255)
 
 

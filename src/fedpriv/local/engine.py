@@ -63,11 +63,11 @@ class LocalEngine:
 
     @property
     def name(self) -> str:
-        """Return what the last bits depend on: libraries, kernels, arithmetic, the size of a pass.
+        """Return what the last bits depend on: libraries, kernels, arithmetic, the size of a pass, code.
 
         The arithmetic may be better than the one asked for.
         """
-        return self._backend.name
+        return ", ".join(filter(None, (self._backend.name, self.task.model.code)))
 
     def __enter__(self) -> LocalEngine:
         return self

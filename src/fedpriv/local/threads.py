@@ -48,9 +48,11 @@ class CpuBackend:
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
         net, steps = task.model.gradient_engine(task.classes), task.model.small_net(task.classes)
-        known = net and net.available() and task.inputs.dtype == net.dtype
+        read = task.inputs.dtype, tuple(task.inputs.shape[1:])
+        known = net and net.available() and read == (net.dtype, net.inputs)
         self.engine = net if known else None  # for gradients
-        self.small_net = steps if steps and small_net.available() else None  # for local steps
+        known = steps and small_net.available() and read == (torch.uint8, (28, 28))
+        self.small_net = steps if known else None  # for local steps
         units = [self.engine.unit] if self.engine else []
         units += ["small_net"] if self.small_net else []
         # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.

@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedpriv.registry import packages
+
 if TYPE_CHECKING:
     import torch
 
@@ -66,8 +68,8 @@ def code() -> str:
 
 
 def libraries() -> dict[str, str]:
-    """Return the versions of the libraries that are installed, by name."""
-    return {name: found for name in LIBRARIES if (found := package(name))}
+    """Return the versions of the libraries that are installed, and of what adds to ours, by name."""
+    return {name: found for name in (*LIBRARIES, *sorted(packages())) if (found := package(name))}
 
 
 def package(name: str) -> str:

@@ -14,11 +14,13 @@ class Bounded(NamedTuple):
     """Stacked updates `[clients, d]`, each of norm at most `l2` but for noise that the client added.
 
     Where smaller ones were scaled up, `least` is the norm that they have now, and that noise is scaled to.
+    `inside` `[clients]` says which ones were within the bound before; None: nobody looked.
     """
 
     updates: torch.Tensor
     l2: float
     least: float = 0.0
+    inside: torch.Tensor | None = None
 
     def sensitivity(self, relation: Relation) -> float:
         """Return how far the sum can move, in L2, between neighbours under `relation`."""
@@ -57,7 +59,7 @@ def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
         "share_clipped": float(over.float().mean()) if len(norms) else 0.0,
         "not_finite": not_finite,
     }
-    return Bounded(updates * scale.to(updates.dtype)[:, None], l2), facts
+    return Bounded(updates * scale.to(updates.dtype)[:, None], l2, inside=~over), facts
 
 
 def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:

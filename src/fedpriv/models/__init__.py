@@ -5,12 +5,19 @@ from fedpriv.models.bnn import Bnn
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.convnet2 import ConvNet2
 from fedpriv.models.mlp import Mlp
+from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.registry import Registry
 
-MODELS: dict[str, type[Model]] = {
-    "bnn": Bnn,
-    "cnn": Cnn,
-    "convnet2": ConvNet2,
-    "mlp": Mlp,
-    "resnet50_head": Resnet50Head,
-}
+MODELS: Registry[type[Model]] = Registry(
+    "models",
+    Model,
+    {
+        "bnn": Bnn,
+        "cnn": Cnn,
+        "convnet2": ConvNet2,
+        "mlp": Mlp,
+        "module": Module,
+        "resnet50_head": Resnet50Head,
+    },
+)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from fedpriv.errors import BadInput
 from fedpriv.frozen import Frozen
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
     from fedpriv.models.native.gradients import GradientEngine
     from fedpriv.models.native.small_net import Net
 
 Params = dict[str, "torch.Tensor"]
+Example = tuple[int, ...]  # the shape of what a model reads: (channels, height, width), or (features,)
+GREY: Example = (1, 28, 28)
 # What happens to a tensor: it goes through the scheme, it is averaged as it is, it never leaves its client.
 Handling = Literal["protected", "clear", "kept"]
 
@@ -41,8 +45,16 @@ class Model(Frozen):
         """Return the name of the frozen network whose features are read; empty: images are."""
         return ""
 
-    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
-        """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones."""
+    @property
+    def code(self) -> str:
+        """Return what names code that is not ours, with its digest; empty: there is none."""
+        return ""
+
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
+        """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones.
+
+        Examples that this model cannot read are BadInput.
+        """
         raise NotImplementedError
 
     def handling(self, name: str) -> Handling:
@@ -50,7 +62,7 @@ class Model(Frozen):
         return "protected"
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
-        """Return the logits `[n, classes]` of images `[n, 1, 28, 28]` or features `[n, f]`.
+        """Return the logits `[n, classes]` of images `[n, c, h, w]` or features `[n, f]`.
 
         They have the dtype of `params`.
         """
@@ -63,6 +75,12 @@ class Model(Frozen):
         """
         return self.apply(params, x), {}
 
+    def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
+        """Return the weights before training, `[d]`, float32, on CPU."""
+        from fedpriv.models.flat import initial
+
+        return initial(self.shapes(classes, example), rng)
+
     def gradient_engine(self, classes: int) -> GradientEngine | None:
         """Return this model as an engine of gradients in C knows it; None: none does."""
         return None
@@ -72,8 +90,19 @@ class Model(Frozen):
         return None
 
     def size(self, classes: int) -> int:
-        """Return the number of parameters."""
+        """Return the number of parameters, for examples of the usual shape."""
         return sum(math.prod(shape) for shape in self.shapes(classes).values())
+
+
+def pooled_twice(model: Model, example: Example) -> Example:
+    """Return the channels, height and width of images after two poolings; BadInput where nothing is left."""
+    if len(example) != 3 or min(example[1:]) < 4:
+        raise BadInput(
+            f"model: found {model.name} with examples of shape {list(example)}, allowed: images [c, h, w] of "
+            "at least 4 x 4 pixels"
+        )
+    channels, height, width = example
+    return channels, height // 4, width // 4
 
 
 class Normalised(Model):

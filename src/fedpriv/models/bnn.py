@@ -18,7 +18,7 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedpriv.frozen import Real, Thousands
-from fedpriv.models.base import Handling, Normalised, Params
+from fedpriv.models.base import GREY, Example, Handling, Normalised, Params, pooled_twice
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Bnn(Normalised):
-    """Two 3x3 convolutions and two dense layers on 28x28 grey images; `widths` are channels, channels, units.
+    """Two 3x3 convolutions and two dense layers on images; `widths` are channels, channels, units.
 
     `bn` says who knows the batch normalisation: it is averaged in the clear (`shared`), stays with its
     client (`local`) or is left out (`none`). With `sign: stochastic` binary weights are drawn in every step.
@@ -55,20 +55,21 @@ class Bnn(Normalised):
     def keeps_statistics(self) -> bool:
         return self.bn == "local"
 
-    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         from fedpriv.models import normalise
 
         first, second, units = self.widths
+        channels, height, width = pooled_twice(self, example)
         shapes = {
-            "conv1.weight": (first, 1, 3, 3),
+            "conv1.weight": (first, channels, 3, 3),
             "conv2.weight": (second, first, 3, 3),
-            "dense1.weight": (units, second, 7, 7),
+            "dense1.weight": (units, second, height, width),
             "dense1.bias": (units,),
             "dense2.weight": (classes, units, 1, 1),
             "dense2.bias": (classes,),
         }
-        for layer, channels in enumerate([*self.widths, classes] if self.normalises else (), start=1):
-            shapes |= normalise.shapes(f"norm{layer}", channels)
+        for layer, outputs in enumerate([*self.widths, classes] if self.normalises else (), start=1):
+            shapes |= normalise.shapes(f"norm{layer}", outputs)
         return shapes
 
     def handling(self, name: str) -> Handling:
@@ -91,9 +92,9 @@ class Bnn(Normalised):
         from fedpriv.models.normalise import normalise
         from fedpriv.models.sign import signs, straight_through
 
-        def normal(layer: int, z: torch.Tensor, terms: int) -> torch.Tensor:
+        def normal(layer: int, name: str, z: torch.Tensor) -> torch.Tensor:
             if not self.normalises:
-                return z / math.sqrt(terms)
+                return z / math.sqrt(params[f"{name}.weight"].shape[1:].numel())
             return normalise(params, f"norm{layer}", z, weight, found)
 
         def bias(layer: str) -> torch.Tensor:
@@ -101,14 +102,13 @@ class Bnn(Normalised):
             # A normalisation takes it out again: no gradient, not even of the size of rounding.
             return own.detach() + 0.0 * own if self.normalises else own
 
-        first, second, units = self.widths
         x = x.to(params["conv1.weight"].dtype)
         x = signs(x - self.threshold) if self.binarise_input else x
         # Affine maps may fall, so pooling comes after them; tanh increases and comes after pooling.
-        x = F.max_pool2d(normal(1, F.conv2d(x, params["conv1.weight"], padding=1), 9), 2)
+        x = F.max_pool2d(normal(1, "conv1", F.conv2d(x, params["conv1.weight"], padding=1)), 2)
         x = straight_through(x.tanh())
-        x = F.max_pool2d(normal(2, F.conv2d(x, params["conv2.weight"], padding=1), 9 * first), 2)
+        x = F.max_pool2d(normal(2, "conv2", F.conv2d(x, params["conv2.weight"], padding=1)), 2)
         x = F.conv2d(x.tanh(), params["dense1.weight"], bias("dense1"))
-        x = straight_through(normal(3, x, 49 * second).tanh())
+        x = straight_through(normal(3, "dense1", x).tanh())
         x = F.conv2d(x, params["dense2.weight"], bias("dense2"))
-        return normal(4, x, units).flatten(1)
+        return normal(4, "dense2", x).flatten(1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from fedpriv.frozen import Thousands
-from fedpriv.models.base import Model, Params
+from fedpriv.models.base import GREY, Example, Model, Params, pooled_twice
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Cnn(Model):
-    """The CNN for 28x28 grey images; `widths` are (channels, channels, *dense units).
+    """The CNN for images of any size; `widths` are (channels, channels, *dense units).
 
     Three widths give two dense layers as in the paper, four the wide variant 64-64-384-192, and two a
     single dense layer on the pooled features.
@@ -33,17 +33,19 @@ class Cnn(Model):
     kernel: Literal[3, 5] = 5  # pixels in a row of a convolution
     activation: Literal["relu", "tanh"] = "relu"  # after every layer but the last
 
-    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         first, second, *dense = self.widths
+        channels, height, width = pooled_twice(self, example)
         square = (self.kernel, self.kernel)
         shapes: dict[str, tuple[int, ...]] = {
-            "conv1.weight": (first, 1, *square),
+            "conv1.weight": (first, channels, *square),
             "conv1.bias": (first,),
             "conv2.weight": (second, first, *square),
             "conv2.bias": (second,),
         }
-        # The first dense layer is a 7x7 convolution: the same function, and CPUs have a faster kernel for it.
-        reads: tuple[int, ...] = (second, 7, 7)
+        # The first dense layer is a convolution of all that is left (7x7 of 28x28): the same, and CPUs
+        # have a faster kernel for it.
+        reads: tuple[int, ...] = (second, height, width)
         for number, units in enumerate([*dense, classes], start=1):
             shapes[f"dense{number}.weight"] = (units, *reads)
             shapes[f"dense{number}.bias"] = (units,)

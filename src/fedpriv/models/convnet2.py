@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from fedpriv.frozen import Positive, Real, Thousands
-from fedpriv.models.base import Handling, Normalised, Params
+from fedpriv.models.base import GREY, Example, Handling, Normalised, Params, pooled_twice
 
 if TYPE_CHECKING:
     import torch
 
 
 class ConvNet2(Normalised):
-    """The network for 28x28 grey images.
+    """The network for images.
 
     The statistics of its batch normalisations are averaged in the clear (`bn: shared`), if there are any.
     """
@@ -32,10 +32,11 @@ class ConvNet2(Normalised):
     def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.bn != "none"
 
-    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         first, second, units = self.widths
+        channels, height, width = pooled_twice(self, example)
         learned: dict[str, tuple[int, ...]] = {
-            "conv1.weight": (first, 1, 5, 5),
+            "conv1.weight": (first, channels, 5, 5),
             "conv1.bias": (first,),
             "norm1.weight": (first,),
             "norm1.bias": (first,),
@@ -44,7 +45,7 @@ class ConvNet2(Normalised):
             "norm2.weight": (second,),
             "norm2.bias": (second,),
             # As in `cnn`, dense layers are convolutions: the same function.
-            "dense1.weight": (units, second, 7, 7),
+            "dense1.weight": (units, second, height, width),
             "dense1.bias": (units,),
             "dense2.weight": (classes, units, 1, 1),
             "dense2.bias": (classes,),

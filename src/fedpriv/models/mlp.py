@@ -1,4 +1,4 @@
-"""Dense layers on the pixels, without biases: 784-600-100-10.
+"""Dense layers on pixels or features, without biases: of MNIST 784-600-100-10.
 
 The network of Geyer et al.'s released code, whose work SecretFlow's document on global DP implements.
 
@@ -8,17 +8,16 @@ they have the variance 2/fan-in of every other model.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from fedpriv.frozen import Thousands
-from fedpriv.models.base import Model, Params
+from fedpriv.models.base import GREY, Example, Model, Params
 
 if TYPE_CHECKING:
     import torch
-
-PIXELS = 28 * 28
 
 
 class Mlp(Model):
@@ -28,8 +27,8 @@ class Mlp(Model):
     # units of the hidden layers
     widths: tuple[Thousands, ...] = Field(default=(600, 100), min_length=1, max_length=16)
 
-    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
-        units = (PIXELS, *self.widths, classes)
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
+        units = (math.prod(example), *self.widths, classes)
         return {f"dense{layer}.weight": (units[layer], units[layer - 1]) for layer in range(1, len(units))}
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.models.base import Model, Params
+from fedpriv.errors import BadInput
+from fedpriv.models.base import Example, Model, Params
 
 if TYPE_CHECKING:
     import torch
@@ -30,8 +31,10 @@ class Resnet50Head(Model):
     def features(self) -> str:
         return self.backbone
 
-    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
-        return {"head.weight": (classes, WIDTH), "head.bias": (classes,)}
+    def shapes(self, classes: int, example: Example = (WIDTH,)) -> dict[str, tuple[int, ...]]:
+        if len(example) != 1:
+            raise BadInput(f"model: found {self.name} with examples of shape {list(example)}, allowed: [f]")
+        return {"head.weight": (classes, *example), "head.bias": (classes,)}
 
     def gradient_engine(self, classes: int) -> GradientEngine | None:
         from fedpriv.models.native import head

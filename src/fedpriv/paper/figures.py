@@ -191,6 +191,16 @@ class PublishedAt(Frozen):
     value: Fraction  # the accuracy
 
 
+class AuditsFigure(FigureSpec):
+    """Stated ε, tighter accountants and the lower bounds of audits on one axis: a line a run and ε."""
+
+    kind: Literal["audits"] = "audits"
+    lines: dict[str, str] = Field(min_length=1)  # a run -> what readers know it by
+
+    def parts(self) -> list[Part]:
+        return [Part("", [Curve(run, label) for run, label in self.lines.items()])]
+
+
 class SweepFigure(FigureSpec):
     """Accuracy at the last round against a number of the config, a point a run, a colour a series."""
 

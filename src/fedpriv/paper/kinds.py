@@ -1,9 +1,16 @@
 """The kinds of tables and figures that a paper may declare, by name."""
 
 from fedpriv.paper.cells import AccuracyTable, TableSpec
-from fedpriv.paper.figures import AttackerFigure, DivergenceFigure, FigureSpec, RoundsFigure, SweepFigure
+from fedpriv.paper.figures import (
+    AttackerFigure,
+    AuditsFigure,
+    DivergenceFigure,
+    FigureSpec,
+    RoundsFigure,
+    SweepFigure,
+)
 from fedpriv.paper.readings import PairsFigure, ReadingsTable
-from fedpriv.paper.tables import AccountsTable, RunsTable, SpendsTable
+from fedpriv.paper.tables import AccountsTable, AuditsTable, RunsTable, SpendsTable
 
 TABLES: dict[str, type[TableSpec]] = {
     "accuracy": AccuracyTable,
@@ -11,6 +18,7 @@ TABLES: dict[str, type[TableSpec]] = {
     "runs": RunsTable,
     "readings": ReadingsTable,
     "accounts": AccountsTable,
+    "audits": AuditsTable,
 }
 FIGURES: dict[str, type[FigureSpec]] = {
     "rounds": RoundsFigure,
@@ -18,4 +26,5 @@ FIGURES: dict[str, type[FigureSpec]] = {
     "divergence": DivergenceFigure,
     "sweep": SweepFigure,
     "pairs": PairsFigure,
+    "audits": AuditsFigure,
 }

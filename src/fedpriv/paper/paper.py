@@ -1,6 +1,6 @@
 """One published experiment, as its folder declares it."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_files
 from fedpriv.paper.readings import with_names, with_tables
 from fedpriv.paper.tables import self_contained
+from fedpriv.registry import Registry
 
 # What a browser may be sent to: nothing that runs, and nothing of this machine.
 Link = Annotated[str, StringConstraints(pattern=r"^https?://[0-9A-Za-z][!-~]*$")]
@@ -86,12 +87,34 @@ class Paper(Frozen):
         return self.model_copy(update={"runs": runs, "tables": tables, "figures": figures, "claims": ()})
 
 
+# Folders of papers that installed packages bring.
+PAPERS: Registry[Path] = Registry("papers", Path, {})
+
+
+def folder_of(name: str, folders: Iterable[Path]) -> Path:
+    """Return which of `folders`, or of those that installed packages bring, has the paper of that name.
+
+    None is BadInput naming the papers there are; several are BadInput naming these.
+    """
+    folders = list(dict.fromkeys(folders))
+    found = {folder.resolve(): folder for folder in folders if (folder / name / "paper.yaml").exists()}
+    if name in PAPERS:
+        found[PAPERS[name].resolve().parent] = PAPERS[name].parent
+    if len(found) > 1:
+        places = " and in ".join(map(str, found.values()))
+        raise BadInput(f"papers: found {name} in {places}, allowed: in one of them")
+    if not found:
+        there = sorted({*PAPERS, *(one for folder in folders for one in papers_in(folder))})
+        places = ", ".join(map(str, folders))
+        raise BadInput(
+            f"papers: found {plain(name)}, allowed: {', '.join(there) or 'none'} (the folders in {places})"
+        )
+    return found.popitem()[1]
+
+
 def load_paper(name: str, folder: Path) -> Paper:
     """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
     path = folder / name
-    if not (path / "paper.yaml").exists():
-        there = ", ".join(papers_in(folder)) or "none"
-        raise BadInput(f"papers: found {plain(name)}, allowed: {there} (the folders in {folder})")
     files = read_files(path)
     content = {key: one.value for key, one in files.items()}
     content |= {"runs": runs_of(content, str(path / files["runs"].file) if "runs" in files else str(path))}

@@ -151,6 +151,16 @@ class Epsilon(Quantity):
     of: PrivateName = RUN  # by default the one private run
 
 
+class LowerBound(Quantity):
+    """The lower bound of an audit under an ε, at the last round."""
+
+    of_accuracies = True  # of distances, which other data have other ones of
+    words, when = "lower bound of {0.lower_bound} under ε ({0.under}){0.whose}", "at the last round"
+    lower_bound: str  # an audit
+    under: SpendInWords  # the ε that it is held against
+    of: PrivateName = RUN  # by default the one private run
+
+
 class Spent(Quantity):
     """The ε of a column at the last round, counted as the column counts it."""
 
@@ -208,6 +218,7 @@ QUANTITIES: dict[str, type[Quantity]] = {
     "lead": Lead,
     "rise": Rise,
     "epsilon": Epsilon,
+    "lower_bound": LowerBound,
     "spent": Spent,
     "delta": DeltaOf,
     "growth": Growth,

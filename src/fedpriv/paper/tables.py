@@ -126,6 +126,18 @@ class AccountsTable(TableSpec):
         yield from ()
 
 
+class AuditsTable(TableSpec):
+    """Lower bounds beside what is stated: a line for every ε of a run that is audited."""
+
+    kind: Literal["audits"] = "audits"
+    lines: tuple[Line, ...] = Field(min_length=1)  # audited runs, from top to bottom
+    audits: tuple[str, ...] = ()  # by name; all by default
+    notes: tuple[str, ...] = ()  # sentences under the table
+
+    def runs(self) -> Iterator[str]:
+        return (line.run for line in self.lines)
+
+
 def self_contained(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
     """Return declared tables, each over its kind's `defaults`; where it is `of` another, with that in it.
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.account.ledger import LEDGER
-from fedpriv.account.trace_check import with_defaults
+from fedpriv.account.complete import complete
+from fedpriv.account.ledgers import LEDGER
+from fedpriv.audit.finished import audited
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
+from fedpriv.report.audits import written
 from fedpriv.trace import MISSING, TRACE
 
 KEYS = ("unit", "relation", "sampling_law")  # in the trace and in the ledger, which knows better
@@ -49,6 +51,7 @@ SCHEMA = {
     "results_version": "int64",  # see CHANGELOG.md
     "code": "category",  # version and revision
     "libraries": "category",  # JSON: version by name
+    "audits": "category",  # JSON of what audits found
     "identity": "category",  # hash of all that training depends on
     "config": "category",  # JSON of everything that training depends on
 }
@@ -72,8 +75,8 @@ def load(path: Path) -> pd.DataFrame:
 
 
 def one_run(directory: Path) -> pd.DataFrame:
-    """Return the trace of one run directory, its ledger beside it, the facts of its summary in every row."""
-    trace = with_defaults(
+    """Return the trace of one run beside its ledger; in every row what its summary and audits say."""
+    trace = complete(
         parquet.load(directory / "trace.parquet", [name for name in TRACE if name not in MISSING])
     )
     trace["cohort_law"] = trace["sampling_law"]
@@ -89,7 +92,7 @@ def one_run(directory: Path) -> pd.DataFrame:
         frame = trace.merge(ledger, on="round", how="left", validate="one_to_many")
     else:
         frame = trace.assign(**{name: None for name in ledger.columns if name not in trace})
-    frame = frame.assign(**facts(directory / "summary.json"))
+    frame = frame.assign(**facts(directory / "summary.json"), audits=written(audited(directory)))
     # Before anything else was sent, every upload was of numbers of four bytes.
     return frame.fillna({"upload_bytes": 4 * frame["parameters"]})
 

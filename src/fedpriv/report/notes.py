@@ -112,8 +112,8 @@ def models(frame: pd.DataFrame) -> Iterator[str]:
     found = {(json.dumps(json.loads(config)["model"]), parameters) for config, parameters in trained}
     for described, parameters in sorted(found):
         model = json.loads(described)
-        options = ", ".join(f"{key} {plain(value)}" for key, value in model.items() if key != "name")
-        yield f"Model: {model['name']}, {options}; {parameters:,} parameters."
+        options = [f"{key} {plain(value)}" for key, value in model.items() if key != "name"]
+        yield f"Model: {', '.join([model['name'], *options])}; {parameters:,} parameters."
 
 
 def plain(value: Any) -> str:
@@ -166,11 +166,11 @@ def settings(frame: pd.DataFrame) -> Iterator[str]:
     def said(some: pd.DataFrame) -> str:
         first, noisy = some.iloc[0], some.loc[some["noise_multiplier"] > 0]
         sigmas, clips = several(noisy["noise_multiplier"]), several(noisy["clip_l2"])
-        noise = f"; σ = {sigmas}, C = {clips}" if sigmas else ""
-        often = first["repetition"]
+        counts = several(noisy.loc[noisy["count_noise_multiplier"] < np.inf, "count_noise_multiplier"])
+        noise = f"; σ = {sigmas}, C = {clips}" * bool(sigmas) + f", of counts σ = {counts}" * bool(counts)
+        often, wanted = first["repetition"], f"{first['rounds_wanted']:,} rounds"
         repeated = f"an example is at {often:.3g} clients" if often > 1 else "no example is repeated"
         drawn = f"{first['cohort_law']} sampling, rate {first['sampling_rate']:g}"
-        wanted = f"{first['rounds_wanted']:,} rounds"
         done = some.loc[some["diverged"] == 0].groupby(["run", "seed"], observed=True)["round"].max()
         if len(stopped := done[done < first["rounds_wanted"]]):
             wanted += f" at most, of which a budget allowed {several(stopped)}"

@@ -1,5 +1,7 @@
 """The schemes by name; to add one, write its file and its line here."""
 
+from fedpriv.registry import Registry
+from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import Scheme
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -10,13 +12,18 @@ from fedpriv.schemes.nbafl import NbAFL
 from fedpriv.schemes.none import NoPrivacy
 from fedpriv.schemes.split import Split
 
-SCHEMES: dict[str, type[Scheme]] = {
-    "none": NoPrivacy,
-    "client_dp": ClientDP,
-    "global_dp": GlobalDP,
-    "instance": Instance,
-    "joint": Joint,
-    "split": Split,
-    "dpfl_bnn": DpflBnn,
-    "nbafl": NbAFL,
-}
+SCHEMES: Registry[type[Scheme]] = Registry(
+    "schemes",
+    Scheme,
+    {
+        "none": NoPrivacy,
+        "client_dp": ClientDP,
+        "adaptive_dp": AdaptiveDP,
+        "global_dp": GlobalDP,
+        "instance": Instance,
+        "joint": Joint,
+        "split": Split,
+        "dpfl_bnn": DpflBnn,
+        "nbafl": NbAFL,
+    },
+)

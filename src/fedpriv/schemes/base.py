@@ -2,11 +2,15 @@
 
 A scheme is a frozen value read from the config. The loop in `fedpriv.train.loop` composes its verbs, all pure
 functions over stacked updates `[clients, d]`; each returns its value and the facts that go into the trace.
+What a scheme knows of earlier rounds is its memory: the loop keeps it, in the checkpoint too, and every verb
+finds it in the round.
 Modules here import torch only for type checking: Snakemake re-parses the config in every job.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from fedpriv.frozen import Frozen
@@ -24,8 +28,11 @@ if TYPE_CHECKING:
     from fedpriv.streams import Noise, Streams
 
 
+Memory = dict[str, "torch.Tensor"]  # what a scheme keeps from round to round, of any shape, on the CPU
+
+
 class RoundContext(NamedTuple):
-    """What the verbs may know of the round they are in; all of it is public."""
+    """What the verbs and the hooks may know of the round they are in; all of it is public."""
 
     number: int  # 1, 2, ...
     rounds: int  # in all
@@ -37,6 +44,7 @@ class RoundContext(NamedTuple):
     streams: Streams
     law: CohortLaw = Full()  # by which cohorts are drawn
     gradient_noise_std: float = 0.0  # of the noise of local training, on every number of a gradient
+    memory: Mapping[str, torch.Tensor] = MappingProxyType({})  # what the scheme has kept
 
     def noise(self, name: str) -> Noise:
         """Return the round's source of noise of that name."""
@@ -67,7 +75,11 @@ class Scheme(Frozen):
         """Return how many of the wanted `rounds` this scheme allows; decided before training."""
         return rounds
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def memory(self, parameters: int) -> Memory:
+        """Return what is kept before the first round, for rows `[p]` of so many parameters."""
+        return {}
+
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         """Return the cohort's updates with a norm bound each of them satisfies."""
         return Bounded(updates, float("inf")), {}
 
@@ -86,6 +98,13 @@ class Scheme(Frozen):
         Of whole weights, the server's new ones.
         """
         return bounded.updates.sum(0) / context.expected, {}
+
+    def remember(self, bounded: Bounded, context: RoundContext) -> tuple[Memory, Facts]:
+        """Return what is kept for the next round, of what the server has received in this one.
+
+        It is public from then on: what is taken from clients' data gets its noise here.
+        """
+        return dict(context.memory), {}
 
     def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return what the server keeps and sends of its new weights `[p]`."""

@@ -36,7 +36,7 @@ class ClientDP(Scheme):
     noise_multiplier: Positive  # σ: noise std of the sum over C
     denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:

@@ -56,7 +56,7 @@ class GlobalDP(Scheme):
         Counted as if the cohort were drawn by Poisson sampling, a mean over those present at sensitivity 2S;
         with another law, and of such a mean, the ledger says otherwise.
         """
-        from fedpriv.account.calibrate import affordable_rounds
+        from fedpriv.account.plans import affordable_rounds
 
         return affordable_rounds(
             epsilon=self.budget.epsilon,
@@ -67,7 +67,7 @@ class GlobalDP(Scheme):
             accountant=self.budget.accountant,
         )
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         import torch
 
         scale = raise_to if self.clipping == "released" else clip

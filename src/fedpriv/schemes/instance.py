@@ -51,7 +51,7 @@ class Instance(Scheme):
         example = (self.example_clip_l2 or self.clip_l2) if self.per_example_clip else None
         return PrivateGradient(local.batch_size, self.clip_l2, example, self.noise_multiplier, self.distances)
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         """Return the updates as they are: clients bound their gradients themselves."""
         return Bounded(updates, self.clip_l2), {"clip_l2": self.clip_l2}
 

@@ -42,7 +42,7 @@ class NbAFL(Scheme):
     # of every number of the server's weights, or of the norm of an upload
     clip: Literal["element", "norm"] = "element"
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         if self.clip == "norm":
             return clip(updates, self.weight_clip)
         return Bounded(updates, math.inf), {}

@@ -21,7 +21,8 @@ from fedpriv.local.client import ClientState
 from fedpriv.local.optimiser import OptimizerState
 from fedpriv.train.state import RoundState
 
-SAMPLES, CLIENTS = "samples.", "clients."  # before the names of their tensors
+SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
+SECOND = "second"
 
 
 @contextmanager
@@ -57,6 +58,8 @@ def save(path: Path, identity: str, engine: str, state: RoundState) -> None:
     if state.clients:
         parts = {"weights": state.clients.weights, **vars(state.clients.memory)}
         tensors |= {CLIENTS + name: part.cpu() for name, part in parts.items()}
+    tensors |= {SECOND: state.second.cpu()} if state.second is not None else {}
+    tensors |= {MEMORY + name: part for name, part in state.memory.items()}
     for name, rows in state.samples.items():
         tensors[SAMPLES + name] = torch.from_numpy(np.concatenate([row.ravel() for row in rows]))
     shapes = {name: [row.shape for row in rows] for name, rows in state.samples.items()}
@@ -87,11 +90,16 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
             # Copied: in the file they lie anywhere, and some kernels sum in another order where a tensor
             # does not lie as torch lays it.
             flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
-            held = {
-                name.removeprefix(CLIENTS): file.get_tensor(name).clone().to(device)
-                for name in file.keys()  # noqa: SIM118 (no mapping: it cannot be iterated)
-                if name.startswith(CLIENTS)
-            }
+            names = list(file.keys())
+            second = file.get_tensor(SECOND).clone().to(device) if SECOND in names else None
+            held, memory = (
+                {
+                    name.removeprefix(prefix): file.get_tensor(name).clone().to(where)
+                    for name in names
+                    if name.startswith(prefix)
+                }
+                for prefix, where in ((CLIENTS, device), (MEMORY, "cpu"))
+            )
             values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
     except (SafetensorError, OSError, KeyError, ValueError):
         return None
@@ -106,7 +114,7 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     clients = ClientState(held.pop("weights"), OptimizerState(**held)) if held else None
-    return RoundState(flat, velocity, book["round"], book["rows"], samples, clients)
+    return RoundState(flat, velocity, book["round"], book["rows"], samples, memory, second, clients)
 
 
 def remove(path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fedpriv.mechanisms.clipping import Bounded
-from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.schemes.base import Memory, RoundContext, Scheme
 from fedpriv.schemes.hooks import Hooks
 from fedpriv.trace import Facts
 
@@ -20,15 +20,16 @@ def exchange(
     uploads: torch.Tensor,
     context: RoundContext,
     noisy: bool,
-) -> tuple[torch.Tensor, Bounded, Facts]:
-    """Return the server's mean `[p]`, the cohort's bounded rows before any release, and the facts of it all.
+) -> tuple[torch.Tensor, Bounded, Memory, Facts]:
+    """Return the server's mean `[p]`, the bounded rows before any release, what the scheme keeps, the facts.
 
     `rows` `[n, p]` are what is bounded, `uploads` what clients would send: clipped by the hooks and, where
     gradients are `noisy`, with the noise that `rows` are without.
     """
-    bounded, facts = scheme.bound(rows)
+    bounded, facts = scheme.bound(rows, context)
     bounded, limits = hooks.bounded(bounded, noisy)
     sent, released = scheme.release(bounded, uploads, context)
     received, hooked = hooks.on_upload(sent, context)
     mean, combined = scheme.combine(received, context)
-    return mean, bounded, facts | limits | released | hooked | combined
+    memory, remembered = scheme.remember(received, context)
+    return mean, bounded, memory, facts | limits | released | hooked | combined | remembered

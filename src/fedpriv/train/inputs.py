@@ -42,7 +42,7 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
     found = arrays.load(path)
     if not run.validation:
         return found
-    return arrays.hold_out(found, run.validation, Streams(0, run.dataset).numpy("validation"))
+    return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
 
 
 def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
@@ -56,7 +56,7 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
     if run.partition.by_owner and not len(found.owner):
         laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
         raise BadInput(
-            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.dataset}, of which "
+            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, of which "
             f"nobody knows the writers, allowed: {laws}"
         )
     rng, copies = Streams(seed, shared_law(run)).numpy("partition"), found.copies
@@ -73,7 +73,7 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
 
 def shared_law(run: Run) -> str:
     """Return what says which examples go to whom, the same for runs that share a partition."""
-    return json.dumps([run.dataset, run.validation, run.partition.model_dump(mode="json")])
+    return json.dumps([run.data, run.validation, run.partition.model_dump(mode="json")])
 
 
 def dealt_by(run: Run, found: arrays.Arrays, seed: int) -> str:

@@ -43,7 +43,7 @@ def summarise(
         "test_accuracy": None if state.diverged else state.rows[-1]["test_accuracy"],
         "data": labels.get("data", {})
         | {
-            "name": run.dataset,
+            "name": run.dataset if isinstance(run.dataset, str) else run.dataset.label,
             "train": len(data.y_train),
             "test": len(data.y_test),
             "repetition": len(clients.indices) / len(data.y_train),
@@ -68,7 +68,7 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
     parquet.save(trace(state), out / "trace.parquet")
     arrays = {}
     for name, rows in state.samples.items():
-        if name.startswith("instance_"):
+        if name.startswith(("instance_", "canary_")):
             shape = tuple(np.max([row.shape for row in rows], axis=0))
         else:
             shape = (distance_count(name, probe.panel if name.startswith("panel_") else probe.clients),)

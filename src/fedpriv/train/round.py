@@ -9,16 +9,18 @@ import numpy as np
 import torch
 
 from fedpriv import partition
-from fedpriv.config.run import Run, Server
+from fedpriv.config.run import Run
 from fedpriv.local.engine import LocalEngine
 from fedpriv.mechanisms.distances import sample_positions
 from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS
+from fedpriv.train import canaries
 from fedpriv.train.clients import receive_broadcast, round_clients
 from fedpriv.train.exchange import exchange
 from fedpriv.train.measure import record_client_distances, record_instance_distances
+from fedpriv.train.server import learning_rate, move
 from fedpriv.train.state import RoundState
 
 
@@ -54,6 +56,7 @@ def run_round(
         streams=streams,
         law=run.cohort,
         gradient_noise_std=private_gradient.noise_std if private_gradient else 0.0,
+        memory=state.memory,
     )
 
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
@@ -68,9 +71,12 @@ def run_round(
     )
     uploads = run.hooks.before_upload(results.updates[:, :protected])
     rows = results.clean[:, :protected] if private_gradient else uploads
-    mean, bounded, exchanged = exchange(
-        run.scheme, run.hooks, rows[:size], uploads[:size], context, private_gradient is not None
+    sent = [canaries.joined(run, some[:size], streams, round) for some in (rows, uploads)]
+    mean, bounded, state.memory, exchanged = exchange(
+        run.scheme, run.hooks, sent[0], sent[1], context, private_gradient is not None
     )
+    bounded = bounded._replace(updates=bounded.updates[:size])
+    canaries.record(run, state, mean * expected, bounded.updates, streams)
     facts = dict(of_gradients)
     if run.scheme.measures:
         rng = streams.numpy("probe", round)
@@ -81,8 +87,7 @@ def run_round(
     rate = learning_rate(run.server, round, rounds)
     old = state.flat[:protected]
     step = mean - old if run.scheme.sends == "weights" else mean
-    state.velocity = run.server.momentum * state.velocity + step
-    new, told = run.scheme.broadcast(old + rate * state.velocity, context)
+    new, told = run.scheme.broadcast(old + rate * move(run.server, state, step), context)
     new, noised = run.hooks.before_broadcast(new, context)
     state.flat = torch.cat([new, in_the_clear(run, state.flat, results.updates[:size], layout)])
     state.round = round
@@ -123,11 +128,3 @@ def in_the_clear(run: Run, flat: torch.Tensor, updates: torch.Tensor, layout: La
         mean = updates[:, start:end].mean(0)
         rest[: layout.clear] = mean if run.scheme.sends == "weights" else flat[start:end] + mean
     return rest
-
-
-def learning_rate(server: Server, round: int, rounds: int) -> float:
-    """Return the server's rate in `round` of 1..`rounds`: full in the first, `final_fraction` in the last."""
-    passed = (round - 1) / max(rounds - 1, 1)
-    left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
-    fraction = server.final_fraction
-    return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])

@@ -12,7 +12,7 @@ import torch
 from fedpriv.config.run import Run
 from fedpriv.local.client import ClientState, Task
 from fedpriv.local.optimiser import initial_optimizer_state
-from fedpriv.models.flat import initial
+from fedpriv.schemes.base import Memory
 from fedpriv.streams import Streams
 
 
@@ -21,10 +21,12 @@ class RoundState:
     """What the next round needs and what the trace will be written from."""
 
     flat: torch.Tensor  # weights [d]
-    velocity: torch.Tensor  # of the server's momentum [p]
+    velocity: torch.Tensor  # of the server's momentum, or Adam's first moments [p]
     round: int = 0  # rounds completed
     rows: list[dict[str, Any]] = field(default_factory=list)  # of the trace
     samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # distances, an array a round
+    memory: Memory = field(default_factory=dict)  # of the scheme
+    second: torch.Tensor | None = None  # moments of the server's Adam [p], after its first round
     clients: ClientState | None = None  # of persistent clients, stacked: weights [clients, d] and memories
 
     @property
@@ -37,8 +39,9 @@ class RoundState:
 
 def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
     """Return the state before the first round; persistent clients start from the server's weights."""
-    flat = initial(task.shapes, streams.numpy("init")).to(task.inputs.device)
-    state = RoundState(flat, torch.zeros_like(flat[: task.layout.protected]))
+    flat = run.model.initial(task.classes, task.example, streams.numpy("init")).to(task.inputs.device)
+    protected = task.layout.protected
+    state = RoundState(flat, torch.zeros_like(flat[:protected]), memory=run.scheme.memory(protected))
     if run.local.keeps_clients:
         weights = flat.repeat(clients, 1)
         state.clients = ClientState(weights, initial_optimizer_state(weights))

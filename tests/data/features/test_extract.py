@@ -19,10 +19,10 @@ import os, signal, sys
 from pathlib import Path
 from support.photos import TINY
 from fedpriv.config.run import Photos
-from fedpriv.data import PHOTOGRAPHS
+from fedpriv.data import DATASETS
 from fedpriv.data.features import extract, parts
 
-PHOTOGRAPHS["tiny"] = TINY
+DATASETS["tiny"] = TINY
 save = parts.save
 
 def die(folder, number, rows):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedpriv.account import calibrate
+from fedpriv.account import plans
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import AccountsTable
 from fedpriv.report.tables.accounts import accounts_table
@@ -30,7 +30,7 @@ def test_three_layers_afford_what_is_known_of_them(clients, counted, done):
 def test_an_epsilon_is_that_of_all_releases_of_the_rounds():
     row = "Geyer et al., K = 1,000, three layers"
     plan = {"sampling_rate": 0.1, "noise_multiplier": 1, "rounds": 3 * DECLARED.rounds, "delta": 1e-5}
-    assert value(row, "counted", "epsilon") == calibrate.epsilon(**plan).epsilon
+    assert value(row, "counted", "epsilon") == plans.epsilon(**plan).epsilon
 
 
 def test_nobody_of_secretflows_readers_would_accept_what_is_done_for_what_is_counted():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from support.made_runs import write_run
 
-from fedpriv.account.calibrate import epsilon
+from fedpriv.account.plans import epsilon
 from fedpriv.errors import BadInput
 from fedpriv.paper.tables import Quantity, RunsTable
 from fedpriv.report import numbers, render

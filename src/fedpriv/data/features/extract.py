@@ -19,7 +19,7 @@ import torch
 import torchvision
 from safetensors.torch import load_file, save_file
 
-from fedpriv.data import PHOTOGRAPHS, arrays, manifest
+from fedpriv.data import arrays, manifest, of_photographs
 from fedpriv.data.features import FEATURES_VERSION, backbone, parts
 from fedpriv.data.features.copies import Copy, batches, chosen, pixels
 from fedpriv.data.features.standard import standardised
@@ -56,7 +56,7 @@ def extract(
     """
     seen = manifest.load(listed)
     train, test = chosen(seen, photos, listed)
-    side = PHOTOGRAPHS[seen.dataset].side
+    side = of_photographs()[seen.dataset].side
     where = gpus.select_device(device)
     dtype = backbone.fast_dtype(where)
     copies = [Copy(image, number) for image in train for number in range(photos.copies)]
@@ -144,7 +144,7 @@ def equal(drawn: np.ndarray, size: int) -> list[np.ndarray]:
 
 def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype: torch.dtype) -> str:
     """Return the sentence that every result on these features carries."""
-    counts, side = seen.counts, PHOTOGRAPHS[seen.dataset].side
+    counts, side = seen.counts, of_photographs()[seen.dataset].side
     tuned = f" (BatchNorm calibrated on {min(CALIBRATION, train)} training images)"
     dropped = len(seen.images) - kept
     duplicates = f"{dropped} duplicates dropped" if photos.dedup == "drop" else "duplicates kept"

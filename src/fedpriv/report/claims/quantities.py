@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fedpriv.audit.finding import Finding, how_counted
 from fedpriv.paper import quantities as declared
 from fedpriv.paper.cells import Cell
 from fedpriv.paper.spends import Measure
 from fedpriv.report import numbers as words
+from fedpriv.report.audits import findings
 from fedpriv.report.reading import (
     MEASURES,
     WIDTH,
@@ -96,6 +98,20 @@ def epsilon(frame: pd.DataFrame, cells: Cells, quantity: declared.Epsilon) -> Re
     return Read(found, words.epsilon(found))
 
 
+def lower_bound(frame: pd.DataFrame, cells: Cells, quantity: declared.LowerBound) -> Read:
+    found = {
+        seed: max((one.lower_bound for one in several if about(one, quantity)), default=np.nan)
+        for seed, several in findings(frame, cells[quantity.of].run).items()
+    }
+    values = pd.Series(found, dtype=float)
+    return Read(values, words.epsilon(values))
+
+
+def about(one: Finding, quantity: declared.LowerBound) -> bool:
+    """Return whether a finding is that of the audit about the ε which are meant."""
+    return one.audit == quantity.lower_bound and f"({how_counted(quantity.under)})" in one.about
+
+
 def spent_by(frame: pd.DataFrame, cells: Cells, quantity: declared.Spent) -> Read:
     cell = cells[quantity.spent]
     found = epsilon_at(frame, cell.run, cell.within[0].spend)
@@ -144,6 +160,7 @@ READ: dict[str, Callable[[pd.DataFrame, Cells, Any], Read]] = {
     "published": published,
     "accuracy_within": accuracy_within,
     "epsilon": epsilon,
+    "lower_bound": lower_bound,
     "spent": spent_by,
     "delta": delta,
     "growth": grown,

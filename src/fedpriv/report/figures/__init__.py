@@ -13,7 +13,7 @@ from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.report.collect import load
-from fedpriv.report.figures import attacker, divergence, pairs, rounds, sweep
+from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.notes import stand_ins
 from fedpriv.report.reading import present
@@ -26,10 +26,12 @@ KINDS = {
     "divergence": divergence,
     "sweep": sweep,
     "pairs": pairs,
+    "audits": audits,
 }
 STYLE = "fedpriv.report.figures.style"
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT = 1.9  # of a panel, without the figure's title and legend
+HEIGHTS = {"audits": audits.HEIGHT}  # of panels with a line for everything that they show
 MANY = 8  # with more curves than that a panel takes both columns, and the legend stands beside it
 
 
@@ -82,7 +84,9 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
     beside = len(parts) == 1 and len(entries) > MANY
-    figure.set_size_inches(PAGE if beside or len(parts) > 1 else COLUMN, HEIGHT)
+    height = HEIGHTS.get(declared.kind, HEIGHT)
+    wide = beside or len(parts) > 1 or declared.kind in HEIGHTS
+    figure.set_size_inches(PAGE if wide else COLUMN, height)
     used = frame.loc[frame["run"].isin(list(declared.runs()))]
     said = for_figure(titled(declared) + stand_ins(used))
     title = figure.suptitle(said, x=0.01, ha="left", wrap=True)
@@ -91,7 +95,7 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
         figure.legend(entries.values(), entries, loc="outside right center")
     elif entries:
         below = legend(figure, entries).get_window_extent().height
-    figure.set_figheight(HEIGHT + (above + below) / figure.dpi)
+    figure.set_figheight(height + (above + below) / figure.dpi)
     return figure
 
 

@@ -12,6 +12,7 @@ from fedpriv.report import render
 from fedpriv.report.collect import load
 from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
+from fedpriv.report.tables.audits import audits_table
 from fedpriv.report.tables.readings import readings_table
 from fedpriv.report.tables.runs import runs_table
 from fedpriv.report.tables.spends import spends_table
@@ -22,6 +23,7 @@ KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
     "runs": runs_table,
     "readings": readings_table,
     "accounts": accounts_table,
+    "audits": audits_table,
 }
 
 

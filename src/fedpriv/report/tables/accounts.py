@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from fedpriv.account import calibrate
+from fedpriv.account import plans
 from fedpriv.paper.cells import titled
 from fedpriv.paper.tables import Account, AccountsTable, Counted
 from fedpriv.report import numbers
@@ -50,7 +50,7 @@ def line_numbers(declared: AccountsTable, line: Counted) -> Iterator[Number]:
 
 def spent(declared: AccountsTable, delta: float, one: Account, rounds: int) -> float:
     """Return the ε of so many rounds."""
-    return calibrate.epsilon(
+    return plans.epsilon(
         sampling_rate=one.sampling_rate,
         noise_multiplier=one.noise_multiplier,
         rounds=rounds * one.releases,
@@ -63,7 +63,7 @@ def affordable(declared: AccountsTable, delta: float, one: Account) -> int:
     """Return the most rounds within the budget; 0 where one is too many."""
     if spent(declared, delta, one, 1) > declared.epsilon:
         return 0
-    releases = calibrate.affordable_rounds(
+    releases = plans.affordable_rounds(
         epsilon=declared.epsilon,
         delta=delta,
         sampling_rate=one.sampling_rate,

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.calibrate import epsilon as composed
+from fedpriv.account.plans import epsilon as composed
 from fedpriv.frozen import parse
 from fedpriv.report import numbers
 from fedpriv.report.reading import fact

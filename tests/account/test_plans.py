@@ -4,17 +4,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fedpriv.account import calibrate
+from fedpriv.account import plans
 from fedpriv.errors import BadInput
 
 PLAN = {"sampling_rate": 0.05, "rounds": 10, "delta": 1e-5}
 
-each_accountant = pytest.mark.parametrize("accountant", calibrate.PLANNERS)
+each_accountant = pytest.mark.parametrize("accountant", plans.PLANNERS)
 
 
 @settings(deadline=None, max_examples=25)
 @given(
-    accountant=st.sampled_from([*calibrate.PLANNERS]),
+    accountant=st.sampled_from([*plans.PLANNERS]),
     epsilon=st.floats(0.5, 20),
     rate=st.floats(0.001, 1),
     rounds=st.integers(1, 10**6),
@@ -26,26 +26,26 @@ def test_calibrated_noise_is_enough_and_a_thousandth_less_is_not(
 ) -> None:
     plan = {"sampling_rate": rate, "rounds": rounds, "delta": delta, "accountant": accountant}
     try:
-        noise = calibrate.noise_multiplier(epsilon=epsilon, **plan)
+        noise = plans.calibrate(epsilon=epsilon, **plan)
     except BadInput:  # hardly any noise is enough
-        assert calibrate.epsilon(noise_multiplier=calibrate.LOWEST, **plan).epsilon <= epsilon
+        assert plans.epsilon(noise_multiplier=plans.LOWEST, **plan).epsilon <= epsilon
         return
-    assert calibrate.epsilon(noise_multiplier=noise, **plan).epsilon <= epsilon
+    assert plans.epsilon(noise_multiplier=noise, **plan).epsilon <= epsilon
     less = 1e-6 if accountant == "moments" else 1e-3
-    assert calibrate.epsilon(noise_multiplier=noise * (1 - less), **plan).epsilon > epsilon
+    assert plans.epsilon(noise_multiplier=noise * (1 - less), **plan).epsilon > epsilon
 
 
 def test_noise_is_found_for_more_rounds_than_anybody_trains() -> None:
-    noise = calibrate.noise_multiplier(epsilon=1.0, delta=1e-5, sampling_rate=1, rounds=10**18)
+    noise = plans.calibrate(epsilon=1.0, delta=1e-5, sampling_rate=1, rounds=10**18)
     assert noise == pytest.approx(
-        1e9 * calibrate.noise_multiplier(epsilon=1.0, delta=1e-5, sampling_rate=1, rounds=1), rel=1e-6
+        1e9 * plans.calibrate(epsilon=1.0, delta=1e-5, sampling_rate=1, rounds=1), rel=1e-6
     )
 
 
 @each_accountant
 def test_calibrating_meets_the_budget_and_wastes_none_of_it(accountant: str) -> None:
-    noise = calibrate.noise_multiplier(epsilon=3.0, accountant=accountant, **PLAN)
-    spend = calibrate.epsilon(noise_multiplier=noise, accountant=accountant, **PLAN)
+    noise = plans.calibrate(epsilon=3.0, accountant=accountant, **PLAN)
+    spend = plans.epsilon(noise_multiplier=noise, accountant=accountant, **PLAN)
     assert spend.epsilon <= 3.0
     assert spend.epsilon == pytest.approx(3.0, rel=1e-4)
 
@@ -64,21 +64,21 @@ def test_calibrating_meets_the_budget_and_wastes_none_of_it(accountant: str) -> 
 def test_the_noise_of_the_published_budgets_is_found(
     epsilon: float, delta: float, rate: float, rounds: int, multiplier: float
 ) -> None:
-    found = calibrate.noise_multiplier(epsilon=epsilon, delta=delta, sampling_rate=rate, rounds=rounds)
+    found = plans.calibrate(epsilon=epsilon, delta=delta, sampling_rate=rate, rounds=rounds)
     assert found == pytest.approx(multiplier, abs=0.006 if multiplier < 10 else 0.06)
 
 
 @each_accountant
 def test_the_affordable_rounds_are_the_most_that_stay_within_the_budget(accountant: str) -> None:
     plan: dict[str, Any] = {"delta": 1e-5, "sampling_rate": 0.1, "noise_multiplier": 2.0}
-    rounds = calibrate.affordable_rounds(epsilon=2.0, at_most=300, accountant=accountant, **plan)
-    assert calibrate.epsilon(rounds=rounds, accountant=accountant, **plan).epsilon <= 2.0
-    assert calibrate.epsilon(rounds=rounds + 1, accountant=accountant, **plan).epsilon > 2.0
+    rounds = plans.affordable_rounds(epsilon=2.0, at_most=300, accountant=accountant, **plan)
+    assert plans.epsilon(rounds=rounds, accountant=accountant, **plan).epsilon <= 2.0
+    assert plans.epsilon(rounds=rounds + 1, accountant=accountant, **plan).epsilon > 2.0
 
 
 def test_no_more_rounds_are_affordable_than_asked_for() -> None:
     assert (
-        calibrate.affordable_rounds(epsilon=100, delta=1e-5, sampling_rate=0.1, noise_multiplier=2, at_most=7)
+        plans.affordable_rounds(epsilon=100, delta=1e-5, sampling_rate=0.1, noise_multiplier=2, at_most=7)
         == 7
     )
 
@@ -86,22 +86,22 @@ def test_no_more_rounds_are_affordable_than_asked_for() -> None:
 def test_the_affordable_rounds_of_geyer_et_al_are_found() -> None:
     plan = {"epsilon": 8.0, "noise_multiplier": 1.0, "at_most": 3000}
     for rate, delta, rounds in ((0.3, 1e-3, 14), (0.1, 1e-5, 70), (0.03, 1e-6, 926)):
-        assert calibrate.affordable_rounds(sampling_rate=rate, delta=delta, **plan) == rounds
+        assert plans.affordable_rounds(sampling_rate=rate, delta=delta, **plan) == rounds
 
 
 def test_a_budget_that_one_round_exceeds_is_named() -> None:
     with pytest.raises(BadInput, match=r"epsilon: found 0.5, allowed: at least 5.303, the cost of one round"):
-        calibrate.affordable_rounds(epsilon=0.5, delta=1e-5, sampling_rate=1, noise_multiplier=1, at_most=9)
+        plans.affordable_rounds(epsilon=0.5, delta=1e-5, sampling_rate=1, noise_multiplier=1, at_most=9)
 
 
 def test_a_budget_below_the_floor_of_the_orders_is_named() -> None:
     with pytest.raises(BadInput, match=r"epsilon: found 0.01, allowed: above 0.0224"):
-        calibrate.noise_multiplier(epsilon=0.01, **PLAN)
+        plans.calibrate(epsilon=0.01, **PLAN)
 
 
 def test_a_budget_that_needs_no_noise_is_named() -> None:
     with pytest.raises(BadInput, match=r"epsilon: found 1e\+06, allowed: below"):
-        calibrate.noise_multiplier(epsilon=1e6, **PLAN)
+        plans.calibrate(epsilon=1e6, **PLAN)
 
 
 @pytest.mark.parametrize(
@@ -123,22 +123,22 @@ def test_a_budget_that_needs_no_noise_is_named() -> None:
 )
 def test_a_value_out_of_range_is_named_with_its_range(name: str, value: float, allowed: str) -> None:
     with pytest.raises(BadInput, match=rf"^{name}: found .*, allowed: {allowed}$"):
-        calibrate.epsilon(**{**PLAN, "noise_multiplier": 1.0, name: value})
+        plans.epsilon(**{**PLAN, "noise_multiplier": 1.0, name: value})
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_target_epsilon_out_of_range_is_named(value: float) -> None:
     with pytest.raises(BadInput, match=r"^epsilon: found .*, allowed: above 0$"):
-        calibrate.noise_multiplier(epsilon=value, **PLAN)
+        plans.calibrate(epsilon=value, **PLAN)
 
 
 def test_an_unknown_accountant_is_named_with_those_there_are() -> None:
     with pytest.raises(BadInput, match="accountant: found magic, allowed: moments, rdp, pld"):
-        calibrate.epsilon(noise_multiplier=1.0, accountant="magic", **PLAN)
+        plans.epsilon(noise_multiplier=1.0, accountant="magic", **PLAN)
 
 
 @pytest.mark.parametrize(("rate", "law"), [(0.1, "poisson"), (1.0, "full")])
 def test_a_planned_spend_states_what_it_assumes(rate: float, law: str) -> None:
-    spend = calibrate.epsilon(sampling_rate=rate, noise_multiplier=2.0, rounds=3, delta=1e-5)
+    spend = plans.epsilon(sampling_rate=rate, noise_multiplier=2.0, rounds=3, delta=1e-5)
     assert (spend.unit, spend.relation, spend.sampling_law) == ("client", "add_remove", law)
     assert (spend.accountant, spend.sensitivity, spend.kind) == ("moments", "C", "guarantee")

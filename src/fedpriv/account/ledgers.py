@@ -1,20 +1,20 @@
 """ε against round for every accountant: from the trace and the sampled distances of a finished run."""
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 
-from fedpriv.account import ACCOUNTANTS, recount
+from fedpriv.account import recount
+from fedpriv.account.accountants import ACCOUNTANTS
+from fedpriv.account.complete import complete
 from fedpriv.account.ranges import check
 from fedpriv.account.response_views import ResponseView, curves, response_views
-from fedpriv.account.spend import Curve, Deltas, attacker_accuracy
-from fedpriv.account.trace_check import check_distances, check_trace, with_defaults
+from fedpriv.account.spend import Curve, Deltas, Spend, attacker_accuracy
+from fedpriv.account.trace_check import check_distances, check_trace
 from fedpriv.account.view import View
 from fedpriv.account.views import views
-from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet, summary
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
 LEDGER = {
@@ -37,26 +37,36 @@ LEDGER = {
 }
 
 
-def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Deltas) -> pd.DataFrame:
+def ledger(
+    trace: pd.DataFrame, delta: float | Deltas, distances: Mapping[str, np.ndarray] | None = None
+) -> pd.DataFrame:
     """Return the ledger of a trace: columns `LEDGER`, one row for each round and way of counting.
 
-    A round without noise makes ε infinite from there on. Where the clip bound was itself taken from private
-    data no row meets its assumptions. Raises BadInput naming the column that makes no sense.
+    A trace has one row a round, or a step; what it leaves unsaid is completed (`fedpriv.account.complete`),
+    so that one of another framework needs four columns: `unit`, `sampling_law`, `sampling_rate`,
+    `noise_multiplier`. `delta` is that of every unit, or `Deltas` of each. With sampled `distances` there
+    are Bayesian estimates as well.
 
-    Rows whose sensitivity is a number are those of `deltas.recount`, at evaluated rounds: of every σ at which
+    A round without noise makes ε infinite from there on. Where the clip bound was itself taken from private
+    data no row meets its assumptions. Raises BadInput naming the column that is missing or makes no sense.
+
+    Rows whose sensitivity is a number are those of `Deltas.recount`, at evaluated rounds: of every σ at which
     a run with the same noise would have been this one (docs/readings.md).
     """
+    deltas = delta if isinstance(delta, Deltas) else Deltas(delta, delta)
+    distances = distances or {}
+    trace = complete(trace)
     check(delta=deltas.delta, instance_delta=deltas.instance_delta)
     check_trace(trace)
     check_distances(distances, trace)
     rows: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):
-        delta = deltas.of(view.unit)
-        left = delta - view.residual
+        its = deltas.of(view.unit)
+        left = its - view.residual
         if left <= 0:  # δ cannot pay for it
-            view, left = view._replace(assumption_holds=False), delta
+            view, left = view._replace(assumption_holds=False), its
         for accountant in ACCOUNTANTS.values():
-            rows += [_rows(curve, view, trace, delta) for curve in accountant(view, left)]
+            rows += [_rows(curve, view, trace, its) for curve in accountant(view, left)]
     for response in response_views(trace):
         rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
     for view, curve in recount.curves(trace, distances, deltas.recount, deltas.delta):
@@ -67,23 +77,11 @@ def ledger(trace: pd.DataFrame, distances: Mapping[str, np.ndarray], deltas: Del
     return pd.DataFrame(columns).astype(LEDGER)
 
 
-def account(directory: Path, deltas: Deltas) -> Path:
-    """Read a run directory's trace and distances, write its ledger.parquet, return that path.
-
-    Raises BadInput naming the file that is missing or corrupt; an existing ledger is then left alone.
-    """
-    sources = directory / "trace.parquet", directory / "distances.npz"
-    trace = parquet.load(sources[0], allowed="the trace that a run wrote")
-    if "holders" not in trace and (summary_file := directory / "summary.json").exists():
-        # An older run says in its summary whether examples were dealt more than once.
-        dealt = summary.load(summary_file).get("config", {}).get("partition", {})
-        trace["holders"] = int(dealt.get("repeat") is False)
-    distances = npz.everything(sources[1], "the distances that a run wrote")
-    try:
-        frame = ledger(with_defaults(trace), distances, deltas)
-    except BadInput as error:
-        raise BadInput(f"{directory}: {error}") from None
-    return parquet.save(frame, directory / "ledger.parquet", sources)
+def spends(ledger: pd.DataFrame) -> list[Spend]:
+    """Return what was spent after the last round of a ledger: one `Spend` for each way of counting."""
+    last = ledger[ledger["round"] == ledger["round"].max()]
+    columns = [field.name for field in fields(Spend)]
+    return [Spend(**row) for row in last[columns].to_dict("records")]
 
 
 def _rows(

@@ -6,8 +6,6 @@ All of it from public values, under Poisson sampling (full participation at q = 
 import math
 from collections.abc import Callable
 
-from scipy.optimize import root_scalar
-
 from fedpriv.account import moments, pld, rdp
 from fedpriv.account.events import planned
 from fedpriv.account.ranges import check
@@ -51,7 +49,7 @@ def epsilon(
     )
 
 
-def noise_multiplier(
+def calibrate(
     *, epsilon: float, delta: float, sampling_rate: float, rounds: int, accountant: str = "moments"
 ) -> float:
     """Return the least multiplier, to the search's tolerance, whose ε after `rounds` is at most `epsilon`.
@@ -63,6 +61,8 @@ def noise_multiplier(
 
     def spent(multiplier: float) -> float:
         return planner(sampling_rate=sampling_rate, noise_multiplier=multiplier, rounds=rounds, delta=delta)
+
+    from scipy.optimize import root_scalar
 
     low, high = _bracket(spent, epsilon)
 

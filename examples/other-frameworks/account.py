@@ -1,0 +1,10 @@
+"""What a training of any framework cost: `python account.py trace.csv`."""
+
+import sys
+
+import pandas
+
+from fedpriv.account import ledger, spends
+
+trace = pandas.read_csv(sys.argv[1])
+print(*spends(ledger(trace, delta=1e-5)), sep="\n")

@@ -1,0 +1,62 @@
+"""What a trace leaves unsaid: one of an older version, or one that another framework wrote.
+
+Of a plain trace the accountants need to know who is protected (`unit`), how units were drawn (`sampling_law`,
+`sampling_rate`) and how much noise hid them (`noise_multiplier`, or `noise_std` with `clip_l2`). All else is
+taken to be as in the simplest mechanism: a sum of parts, each of norm `clip_l2` at most, over a public
+denominator, with Gaussian noise that whoever sums adds. Nothing that is assumed makes noise larger.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedpriv.account.view import over_bound
+from fedpriv.trace import MISSING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def complete(trace: pd.DataFrame) -> pd.DataFrame:
+    """Return a trace with every column that accountants read, so far as it says what they need.
+
+    What is there stays. What an older trace never measured is NaN; where it does not say whether clients' own
+    noise is in the sum, it is wherever it may be. Without `noise_std` the bound is the unit of the noise;
+    without a population, which only `fixed` draws and divided means ask for, there is one of one.
+    """
+    old = "noise_in_sum" not in trace
+    trace = trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
+    if old and "unit" in trace:
+        trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
+    if "round" not in trace:
+        trace["round"] = np.arange(1, len(trace) + 1)
+    if "clip_private" not in trace:
+        trace["clip_private"] = False
+    return _cohorts(_noise(trace))
+
+
+def _noise(trace: pd.DataFrame) -> pd.DataFrame:
+    """Return the trace with those of bound, noise and multiplier that follow from the others."""
+    if "noise_multiplier" in trace and "noise_std" not in trace:
+        trace = trace if "clip_l2" in trace else trace.assign(clip_l2=1.0)
+        return trace.assign(noise_std=trace["noise_multiplier"] * trace["clip_l2"])
+    if "noise_multiplier" not in trace and {"noise_std", "clip_l2"} <= {*trace}:
+        std, bound = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_std", "clip_l2"))
+        return trace.assign(noise_multiplier=over_bound(std, bound))
+    return trace
+
+
+def _cohorts(trace: pd.DataFrame) -> pd.DataFrame:
+    """Return the trace with the population, the size and the rate of its cohorts."""
+    if "sampling_law" not in trace:
+        return trace
+    law, summed = trace["sampling_law"], (trace["denominator"] == "expected").all()
+    if not {"population", "cohort_size"} & {*trace} and (law != "fixed").all() and summed:
+        trace = trace.assign(population=1, cohort_size=1)
+    if "sampling_rate" not in trace and (law == "full").all():
+        return trace.assign(sampling_rate=1.0)
+    if "sampling_rate" not in trace and {"population", "cohort_size"} <= {*trace} and (law == "fixed").all():
+        return trace.assign(sampling_rate=trace["cohort_size"] / trace["population"])
+    return trace

@@ -1,0 +1,126 @@
+"""Lower bounds on ε from an attacker's scores, each with its confidence: pure functions of numbers.
+
+`inside` are scores of transcripts with the canary, `outside` of those without, `[n]`; more is more likely
+inside. A threshold must be chosen before the scores are looked at, or on others. All return 0 where the
+scores tell nothing, and exceed the truth with probability 1 − `confidence` at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import log_ndtr, ndtri
+from scipy.stats import beta, binom
+
+from fedpriv.audit import gaussian
+
+MOST = 100.0  # ε that is looked for
+
+
+def clopper_pearson(count: int, trials: int, alpha: float) -> float:
+    """Return the upper limit of a probability of which `count` of `trials` came; wrong with probability α."""
+    return float(beta.ppf(1 - alpha, count + 1, trials - count)) if count < trials else 1.0
+
+
+def rates(inside: np.ndarray, outside: np.ndarray, threshold: float, alpha: float) -> tuple[float, float]:
+    """Return upper limits of the rates of misses and of false alarms, together wrong with probability α."""
+    missed, alarms = int((inside < threshold).sum()), int((outside >= threshold).sum())
+    return clopper_pearson(missed, len(inside), alpha / 2), clopper_pearson(alarms, len(outside), alpha / 2)
+
+
+def thresholded(
+    inside: np.ndarray, outside: np.ndarray, threshold: float, delta: float, confidence: float = 0.95
+) -> float:
+    """Return ln((TPR − δ) / FPR) at the limits of both rates: no assumption, and at most about ln(n / 3.7).
+
+    Jagielski, Ullman, Oprea 2020, "Auditing differentially private machine learning".
+    """
+    misses, alarms = rates(inside, outside, threshold, 1 - confidence)
+    return max(0.0, math.log((1 - misses - delta) / alarms)) if 1 - misses > delta else 0.0
+
+
+def gaussian_reading(
+    inside: np.ndarray, outside: np.ndarray, threshold: float, delta: float, confidence: float = 0.95
+) -> float:
+    """Return ε of the Gaussian trade-off through both rates: sound only where the trade-off is near Gaussian.
+
+    Nasr et al. 2023, "Tight auditing of differentially private machine learning".
+    """
+    misses, alarms = rates(inside, outside, threshold, 1 - confidence)
+    return gaussian.epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
+
+
+def against_null(hits: int, trials: int, log_null: float, delta: float, confidence: float = 0.95) -> float:
+    """Return ln(TPR − δ) − ln P[hit | nobody] where that probability is known, and only hits are sampled."""
+    least = 1 - clopper_pearson(trials - hits, trials, 1 - confidence)
+    return max(0.0, math.log(least - delta) - log_null) if least > delta else 0.0
+
+
+def flipped(
+    hits: int, trials: int, rounds: int, kept: int, gamma: float, delta: float, confidence: float = 0.95
+) -> float:
+    """Return the bound of an attacker of one bit: a hit is that at least `kept` of its answers say so.
+
+    The null is exact: of an opposite bit each of `rounds` answers says so with probability ½ − γ.
+    """
+    return against_null(hits, trials, float(binom.logsf(kept - 1, rounds, 0.5 - gamma)), delta, confidence)
+
+
+def one_run(canaries: int, guesses: int, right: int, delta: float, confidence: float = 0.95) -> float:
+    """Return the largest ε that `right` of `guesses` refute, from one run with as many independent coins.
+
+    Steinke, Nasr, Jagielski 2023, "Privacy auditing with one (1) training run", theorem 5.2, for guesses in
+    favour of being inside. Of no use once 2·`canaries`·δ is about 1.
+    """
+
+    def p_value(epsilon: float) -> float:
+        p = 1 / (1 + math.exp(-epsilon))
+        beyond = float(binom.sf(right - 1, guesses, p))
+        some = np.arange(1, right + 1)
+        share = (binom.sf(right - some - 1, guesses, p) - beyond) / some
+        return min(1.0, beyond + 2 * canaries * delta * float(share.max(initial=0.0)))
+
+    return refuted_up_to(lambda epsilon: p_value(epsilon) <= 1 - confidence)
+
+
+def one_run_fdp(canaries: int, guesses: int, right: int, delta: float, confidence: float = 0.95) -> float:
+    """Return the same for a mechanism whose trade-off is that of a Gaussian: tighter, a third to a half of ε.
+
+    Mahloujifar, Melis, Chaudhuri 2024, "Auditing f-differential privacy in one run", algorithm 3.
+    """
+
+    def refuted(mu: float) -> bool:
+        wrong = guesses - right
+        r, h = (1 - confidence) * right / canaries, (1 - confidence) * wrong / canaries
+        for one in range(right - 1, -1, -1):
+            further = max(h, math.exp(float(log_ndtr(float(ndtri(r)) - mu))))
+            if further == h:  # and never moves again
+                break
+            r, h = min(1.0, r + one / (guesses - one) * (further - h)), further
+        return r + h > guesses / canaries
+
+    # In μ, because ε is 0 for small ones.
+    return gaussian.epsilon(refuted_up_to(refuted), delta)
+
+
+def refuted_up_to(refuted: Callable[[float], bool]) -> float:
+    """Return the largest value, 0 to `MOST`, that is refuted; whatever is below one that is, is too."""
+    low, high = 0.0, MOST
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low
+
+
+def one_shot(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, float]:
+    """Return an estimate of ε and the same at the lower end of its mean's 95 % interval: no bound.
+
+    `cosines` `[n]` are those of random unit canaries with the change of a model of `dimension` numbers;
+    without the canary one is N(0, 1/d). Andrew et al. 2024, "One-shot empirical privacy estimation for
+    federated learning", in which all canaries are in one run and their cosines count as independent.
+    """
+    scaled = np.asarray(cosines) * math.sqrt(dimension)
+    mean, slack = float(scaled.mean()), 1.96 * float(scaled.std(ddof=1)) / math.sqrt(len(scaled))
+    return gaussian.epsilon(max(0.0, mean), delta), gaussian.epsilon(max(0.0, mean - slack), delta)

@@ -1,0 +1,132 @@
+"""Audits of the noise that a server adds to a sum of clients: guarantees, and the Bayesian estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedpriv.account.spend import Spend
+from fedpriv.account.view import View
+from fedpriv.audit import bounds, individual
+from fedpriv.audit.finding import UNMET, Finding
+from fedpriv.audit.known import Known, words
+from fedpriv.audit.likelihood import Plan, score, scores
+
+MOST = 100  # clients of whom each is accounted by itself
+DRAWS = 20_000  # of a client and a transcript
+
+
+def outlier(known: Known) -> Iterator[Finding]:
+    """Yield what a client costs whose updates are always as large as they may be: exact for such a client."""
+    view = known.view("client")
+    if not view or "C" not in view.certified:
+        return
+    bound = np.where(np.isfinite(view.samples.bound), view.samples.bound, 0.0)
+    moved = individual.in_stds(view, bound[:, None])[:, 0]
+    for one in (*counted(known, "moments"), *estimates(known)):
+        found = individual.epsilon(rate_of(view), moved, one.delta)
+        yield finding("outlier", one, found, "no run, no transcripts")
+
+
+def followed(known: Known) -> Iterator[Finding]:
+    """Yield what the followed client costs that costs most, and how many of them cost more than is stated.
+
+    Where nobody was followed, what a client costs that is in every round as near as the nearest sampled one.
+    """
+    view = known.view("client")
+    moved = seen(known, view) if view else None
+    if view is None or moved is None:
+        return
+    stated = list(estimates(known))
+    # Who moves a sum most costs most, or nearly: of very many only those are looked at.
+    most = moved[:, np.argsort(-np.square(moved).sum(axis=0), kind="stable")[:MOST]]
+    each = [individual.epsilon(rate_of(view), column, stated[0].delta) for column in most.T if stated]
+    for one in stated:
+        over = sum(value > one.epsilon for value in each)
+        who = f"{over} of {moved.shape[1]} clients followed cost more"
+        if panel(view) is None:
+            who = "a client always as near zero as the nearest that was drawn"
+        yield finding("followed", one, max(each), f"no run, no transcripts; {who}")
+
+
+def frequency(known: Known) -> Iterator[Finding]:
+    """Yield the ε that the loss exceeds with probability δ, over clients that were followed and transcripts.
+
+    That is what the Bayesian estimate says of itself: it may fail for some clients, if they are rare.
+    """
+    view = known.view("client")
+    moved = seen(known, view) if view else None
+    if view is None or moved is None or panel(view) is None or np.isinf(moved).any():
+        return
+    stated = list(estimates(known))
+    drawn = individual.losses(rate_of(view), moved, DRAWS if stated else 0, known.rng("frequency"))
+    for one in stated:
+        found = individual.quantile_low(drawn, one.delta, 0.95)
+        yield finding("frequency", one, found, f"no run, {DRAWS:,} transcripts", 0.95)
+
+
+def canaries(known: Known) -> Iterator[Finding]:
+    """Yield what the canaries of a run show: the Gaussian reading at a threshold that is fixed beforehand.
+
+    Sound where the trade-off is near that of a Gaussian, as that of many rounds is.
+    """
+    shown, coins = (known.distances.get(f"canary_{name}") for name in ("seen", "included"))
+    view = known.view("client")
+    if view is None or shown is None or coins is None:
+        return
+    plan = Plan(rate_of(view), float(known.trace["noise_multiplier"].min()), len(known.trace))
+    law = scores(plan)
+    middle = float(law.values[int((law.outside > 1 - law.inside).sum())])
+    found, there = score(plan, shown).sum(axis=0), coins[0] > 0
+    if there.all() or not there.any():
+        return
+    cost = f"1 run, {there.sum():,} canaries in it and {(~there).sum():,} outside"
+    for one in (*counted(known, "moments"), *estimates(known)):
+        lower = bounds.gaussian_reading(found[there], found[~there], middle, one.delta)
+        yield finding("canaries", one, lower, cost, 0.95)
+
+
+def seen(known: Known, view: View) -> np.ndarray | None:
+    """Return by how many standard deviations followed clients moved each round `[T, p]`; None: unknown.
+
+    Of means over those present it is: without a client they have another denominator.
+    """
+    if "remove_sum" not in view.apart:
+        return None
+    distances = panel(view)
+    if distances is None:
+        sampled = view.samples.distances.get("remove_sum")
+        if sampled is None or not sampled.size:
+            return None
+        distances = np.fmin.reduce(sampled[:, 0, 0], axis=-1)[:, None]
+    return individual.in_stds(view, np.nan_to_num(distances))
+
+
+def panel(view: View) -> np.ndarray | None:
+    """Return the distances of the clients that were followed `[T, p]`; None if nobody was."""
+    found = view.samples.panels.get("remove_sum")
+    return None if found is None or not found.shape[1] else found
+
+
+def rate_of(view: View) -> float:
+    """Return the least rate of any round: at a smaller one a client costs less."""
+    return float(view.samples.sampling_rate.min())
+
+
+def counted(known: Known, accountant: str) -> Iterator[Spend]:
+    """Yield the guarantee of clients by an accountant, of sums that one of them moves by C at most."""
+    return known.stated("client", accounting="", accountant=accountant, sensitivity="C")
+
+
+def estimates(known: Known) -> Iterator[Spend]:
+    """Yield the Bayesian estimates of clients that are held against adding and removing one."""
+    return known.stated(
+        "client", accounting="", accountant="bayesian", distance="remove_sum", right_term="both_left"
+    )
+
+
+def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
+    """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
+    kind = stated.kind if stated.assumptions_met or stated.kind != "guarantee" else UNMET
+    return Finding(audit, words(stated), kind, stated.epsilon, stated.delta, lower, confidence, cost)

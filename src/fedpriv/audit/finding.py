@@ -1,0 +1,132 @@
+"""What an audit found: a lower bound beside the ε that is stated, and all that gives it meaning."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Protocol
+
+# Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
+ROUNDING = 1e-6
+
+UNMET = "unmet"  # what would be a guarantee, if something were so that is not
+
+
+class Counted(Protocol):
+    """What tells one ε of a ledger from another."""
+
+    @property
+    def accounting(self) -> str: ...
+    @property
+    def accountant(self) -> str: ...
+    @property
+    def composition(self) -> str: ...
+    @property
+    def distance(self) -> str: ...
+    @property
+    def sensitivity(self) -> str: ...
+
+
+def how_counted(spend: Counted) -> str:
+    """Return how an ε is counted, in the words of the ledger."""
+    words = (spend.accounting, spend.accountant, spend.composition, spend.distance, spend.sensitivity)
+    return " ".join(filter(None, words))
+
+
+class Finding(NamedTuple):
+    """A lower bound (`confidence` 1: by arithmetic, nothing is sampled) on an ε that is stated at δ."""
+
+    audit: str  # one of `THREATS`
+    about: str  # whose ε: of which client, example or bit, and how it is counted
+    kind: str  # of the stated ε: guarantee, estimate, label, unmet
+    epsilon: float  # stated
+    delta: float
+    lower_bound: float
+    confidence: float
+    cost: str  # in runs and transcripts
+    broken: str = ""  # what is not as stated, where that alone refutes it
+
+    @property
+    def refuted(self) -> bool:
+        """Return whether the stated ε does not hold, at the confidence."""
+        if self.broken:
+            return True
+        return bool(self.lower_bound > self.epsilon * (1 + ROUNDING)) and not math.isinf(self.epsilon)
+
+    @property
+    def verdict(self) -> str:
+        """Return refuted, or not refuted: an audit never proves an ε."""
+        return "refuted" if self.refuted else "not refuted"
+
+    @property
+    def threat(self) -> str:
+        """Return who attacks, and with what, in one sentence."""
+        return THREATS[self.audit]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return self._asdict() | {"refuted": self.refuted, "verdict": self.verdict, "threat": self.threat}
+
+    def __str__(self) -> str:
+        """Return all of it on one line."""
+        sure = "by arithmetic" if self.confidence == 1 else f"at {100 * self.confidence:g} %"
+        broken = f"; {self.broken}" if self.broken else ""
+        return (
+            f"{self.about}: {self.kind} ε = {self.epsilon:.4g} at δ = {self.delta:g}, "
+            f"lower bound {self.lower_bound:.4g} {sure}: {self.verdict}{broken} "
+            f"({self.audit.replace('_', ' ')}; {self.cost})"
+        )
+
+
+# Audit -> who attacks, and with what.
+THREATS = {
+    "dry_run": (
+        "An attacker who sees every noisy sum, knows all but one client's coins and the noise, and has "
+        "chosen that client's update."
+    ),
+    "canaries": (
+        "An attacker who sees every noisy sum of one training run, knows what everybody else sent, and has "
+        "put clients into it whose updates are random directions."
+    ),
+    "followed": (
+        "An attacker who sees every noisy sum, knows every update, and asks whether one real client, whose "
+        "updates were as far from zero as they were in this run, takes part."
+    ),
+    "outlier": (
+        "An attacker who sees every noisy sum, and asks whether a client takes part whose updates are always "
+        "as large as the bound lets them be: whoever wants to can send such updates."
+    ),
+    "frequency": (
+        "An attacker who sees every noisy sum and asks about a client drawn at random from those that were "
+        "followed: the estimate may fail for some of them, as long as that is rarer than δ."
+    ),
+    "bits": "An attacker who sees every upload of a client, and asks which of two values one bit has.",
+    "uploads": (
+        "An attacker who sees every upload of a client, and asks which of two clients it is that differ in "
+        "every bit that is flipped."
+    ),
+    "tensors": (
+        "An attacker who sees one upload, and asks which of two vectors it is, neither the other's opposite."
+    ),
+    "example": (
+        "An attacker who sees every upload of a client, and asks which of two data sets it has, of which one "
+        "example drives its weights as far apart as it is taken to."
+    ),
+    "client": "An attacker who sees every upload, and asks which of two clients sends it.",
+    "clear": "An attacker who sees the numbers of an upload that are sent without noise.",
+    "single": (
+        "The server, which receives every upload by itself, and asks whether a client sent what it did, or "
+        "noise alone."
+    ),
+    "sum": (
+        "An attacker who sees a sum of noisy uploads and knows the others' gradients, and asks whether one "
+        "client takes part that sends its noise, too."
+    ),
+    "unbounded": (
+        "An attacker who sees one release, and asks whether a client takes part whose update is as large "
+        "as it likes: nothing bounds it."
+    ),
+    "batches": (
+        "An attacker who sees one noisy gradient, and asks whether an example is in its batch that turns the "
+        "clipped mean of the batch round."
+    ),
+}

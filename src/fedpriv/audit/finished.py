@@ -1,0 +1,45 @@
+"""The audits of a finished run: from its trace, its sampled distances and its ledger, without torch.
+
+Each audit is a function of what is known of a run, which yields a finding for every ε that it has something
+to say about. To add one, write it, its line here, and in `finding.py` who attacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from fedpriv.audit import clients, response, uploads
+from fedpriv.audit.finding import Finding
+from fedpriv.audit.known import Known, known
+
+AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
+    "outlier": clients.outlier,
+    "followed": clients.followed,
+    "frequency": clients.frequency,
+    "canaries": clients.canaries,
+    "bits": response.bits,
+    "uploads": response.uploads,
+    "tensors": response.tensors,
+    "example": uploads.example,
+    "client": uploads.client,
+    "clear": uploads.clear,
+    "unbounded": uploads.unbounded,
+    "sum": uploads.total,
+    "single": uploads.single,
+    "batches": uploads.batches,
+}
+
+
+def audited(directory: Path, until: int | None = None) -> list[Finding]:
+    """Return the findings about an accounted run directory, after its last round or after `until`.
+
+    Raises BadInput naming what is missing or corrupt.
+    """
+    run = known(directory, until)
+    return [found for audit in AUDITS.values() for found in audit(run)]
+
+
+def broken_guarantees(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that refute a guarantee: one of them is an error of the suite, not a result."""
+    return [one for one in findings if one.refuted and one.kind == "guarantee"]

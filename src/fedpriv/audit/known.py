@@ -1,0 +1,87 @@
+"""What an audit knows of a finished run, and the ε that are stated of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fedpriv.account.complete import complete
+from fedpriv.account.ledgers import LEDGER
+from fedpriv.account.spend import Spend
+from fedpriv.account.view import View
+from fedpriv.account.views import views
+from fedpriv.audit.finding import how_counted
+from fedpriv.errors import BadInput
+from fedpriv.files import npz, parquet, summary
+from fedpriv.streams import Streams
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Known(NamedTuple):
+    """A run until some round: what happened, how far clients were, what it cost, how it was set."""
+
+    trace: pd.DataFrame
+    distances: dict[str, np.ndarray]
+    spends: list[Spend]  # at the last of these rounds
+    scheme: Mapping[str, Any]  # its config
+    parameters: int
+    identity: str
+
+    def view(self, unit: str, accounting: str = "") -> View | None:
+        """Return the view of the trace that is so called; the one whose assumptions hold, of two."""
+        found = [
+            one
+            for one in views(self.trace, self.distances)
+            if (one.unit, one.accounting) == (unit, accounting) and one.law in ("poisson", "full")
+        ]
+        return found[-1] if found else None
+
+    def stated(self, unit: str, **wanted: str) -> Iterator[Spend]:
+        """Yield the finite ε of a unit that have these values, in the order of the ledger.
+
+        Not those at other clip bounds than the run's own.
+        """
+        for one in self.spends:
+            alike = all(getattr(one, name) == value for name, value in wanted.items())
+            if one.unit == unit and alike and 0 < one.epsilon < np.inf and " = " not in one.sensitivity:
+                yield one
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Return the generator of an audit of this run: the same whenever it is repeated."""
+        return Streams(0, self.identity).numpy(f"audit {name}")
+
+
+def words(spend: Spend) -> str:
+    """Return whose ε it is and how it was counted."""
+    return f"{spend.unit} ({how_counted(spend)})"
+
+
+def known(directory: Path, until: int | None = None) -> Known:
+    """Return what is known of an accounted run directory, with its distances if there are any, up to `until`.
+
+    What was accounted has been checked. Raises BadInput naming what is missing or corrupt, or the round that
+    there is not.
+    """
+    trace = complete(parquet.load(directory / "trace.parquet", allowed="the trace that a run wrote"))
+    measured = directory / "distances.npz"
+    distances = npz.everything(measured, "the distances that a run wrote") if measured.exists() else {}
+    ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
+    told = summary.load(directory / "summary.json")
+    last = len(trace) if until is None else until
+    if not 1 <= last <= len(trace):
+        raise BadInput(f"--round: found {last}, allowed: 1 to {len(trace)}, the rounds of {directory}")
+    rows = ledger.loc[ledger["round"] == last, [field.name for field in fields(Spend)]]
+    return Known(
+        trace.iloc[:last],
+        {name: array[:last] for name, array in distances.items()},
+        [Spend(**{str(name): value for name, value in row.items()}) for row in rows.to_dict("records")],
+        told.get("config", {}).get("scheme", {}),
+        int(told.get("parameters", 0)),
+        str(told.get("identity", "")),
+    )

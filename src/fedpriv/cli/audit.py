@@ -1,0 +1,100 @@
+"""The verb that attacks: a finished run, or a mechanism by itself."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from fedpriv.cli.options import rate
+from fedpriv.cli.output import AsJson, print_result
+from fedpriv.errors import BadInput, require_known
+from fedpriv.terminal import aside
+
+
+def audit(
+    directory: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN]", help="A run directory, or the folder of a paper with kept runs."),
+    ] = None,
+    run: Annotated[str, typer.Option(help="Which of the kept runs.")] = "",
+    until: Annotated[
+        int | None,
+        typer.Option("--round", help="After which round of a run; by default its last."),
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="Instead of a run: client_dp, global_dp or global_dp_released.")
+    ] = "",
+    q: Annotated[float | None, typer.Option("--q", help="Of a mechanism: the sampling rate.")] = None,
+    noise_multiplier: Annotated[float | None, typer.Option(help="Of a mechanism: noise over bound.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Of a mechanism: how many rounds.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ; that of the run if not given.")] = None,
+    transcripts: Annotated[
+        int, typer.Option(min=100, help="Of a mechanism: how many with the client.")
+    ] = 60_000,
+    seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: of coins and noise.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Put a lower bound under ε by attacking a finished run or a mechanism; exit code 1 if one is refuted."""
+    if bool(mechanism) == bool(directory):
+        raise BadInput(
+            "audit: found " + ("RUN and --mechanism" if mechanism else "nothing") + ", allowed: one of them"
+        )
+    if directory:
+        given = {"--q": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
+        require_known(
+            "audit RUN", [name for name, value in given.items() if value is not None], ["--delta", "--round"]
+        )
+        finished(directory, run, until, delta, as_json)
+        return
+    needed = {"--q": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds, "--delta": delta}
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise BadInput(f"{missing[0]}: found nothing, allowed: a number, of --mechanism {mechanism}")
+    from fedpriv.audit import dry
+    from fedpriv.audit.likelihood import Plan
+
+    assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
+    attacked = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta)
+    started = time.perf_counter()
+    found = dry.audited(attacked, delta, transcripts, seed=seed)
+    took = time.perf_counter() - started
+    print_result(
+        found.as_dict() | {"seconds": took}, [str(found), found.threat, f"{took:.1f} seconds"], as_json
+    )
+    if found.refuted:
+        raise typer.Exit(1)
+
+
+def finished(directory: Path, run: str, until: int | None, delta: float | None, as_json: bool) -> None:
+    """Audit a run directory, or a kept run; what of them is not accounted is accounted first."""
+    from fedpriv.audit.finished import audited, broken_guarantees
+    from fedpriv.cli.account import account_run
+    from fedpriv.files import parquet
+    from fedpriv.keep.archive import read
+    from fedpriv.keep.index import NAME
+    from fedpriv.keep.unpack import unpack
+
+    started = time.perf_counter()
+    with TemporaryDirectory() as folder:
+        if (directory / NAME).exists():
+            kept = {one.run: one for one in read(directory / NAME)}
+            require_known(f"{directory}: --run", [run], kept)
+            directory = unpack(kept[run], Path(folder, run))
+        elif run:
+            raise BadInput(
+                f"--run: found {run} with {directory}, allowed: with the folder of a paper's kept runs"
+            )
+        ledger = directory / "ledger.parquet"
+        if delta is not None or not ledger.exists() or parquet.stale(ledger):
+            account_run(directory, delta)
+        findings = audited(directory, until)
+    took = time.perf_counter() - started
+    text = [*map(str, findings), *dict.fromkeys(f"{one.audit}: {one.threat}" for one in findings)]
+    facts = {"findings": [one.as_dict() for one in findings], "seconds": took}
+    print_result(facts, text or [f"{directory}: nothing that an audit has to say anything about"], as_json)
+    if refuted := broken_guarantees(findings):
+        aside(f"refuted: {refuted[0]}")
+        raise typer.Exit(1)

@@ -1,0 +1,85 @@
+"""What is chosen by name: ours, and beside it what installed packages add."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, distributions, entry_points
+from typing import Any, TypeVar
+
+from fedpriv.errors import BadInput
+
+T = TypeVar("T")
+
+
+class Registry(MutableMapping[str, T]):
+    """A dict of our own, which from its first use on also has the entry points `fedpriv.<group>`.
+
+    They are loaded no earlier, so that a package may import the room that it adds to. One that cannot be
+    imported, is not of this `kind` (a class, or several), or takes a name that is taken, is BadInput naming
+    the package.
+    """
+
+    def __init__(self, group: str, kind: Any, own: Mapping[str, T]) -> None:
+        self.group, self.kind, self.own = group, kind, own
+
+    @cached_property
+    def _all(self) -> dict[str, T]:
+        found = dict(self.own)
+        for point in points(self.group):
+            where = f"{point.group} of {package(point)}: {point.name}"
+            if point.name in found:
+                raise BadInput(f"{where}: found a name that is taken, allowed: not {', '.join(found)}")
+            found[point.name] = load(point, self.kind, where)
+        return found
+
+    def __getitem__(self, name: str) -> T:
+        return self._all[name]
+
+    def __setitem__(self, name: str, value: T) -> None:
+        self._all[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+@cache
+def points(group: str) -> tuple[EntryPoint, ...]:
+    """Return what installed packages add to a registry."""
+    return tuple(entry_points(group=f"fedpriv.{group}"))
+
+
+def packages() -> set[str]:
+    """Return the packages that add something to any registry."""
+    return {
+        one.name
+        for one in distributions()
+        if any(point.group.startswith("fedpriv.") for point in one.entry_points)
+    }
+
+
+def package(point: EntryPoint) -> str:
+    """Return the package that an entry point is of."""
+    return point.dist.name if point.dist else "a package without a name"
+
+
+def load(point: EntryPoint, kind: Any, where: str) -> Any:
+    """Return what an entry point names; BadInput where that cannot be, or is of another kind or name."""
+    try:
+        found = point.load()
+    except Exception as error:
+        raise BadInput(
+            f"{where}: found {point.value}, which fails with {type(error).__name__}: {error}; "
+            "allowed: what can be imported"
+        ) from error
+    if not (isinstance(found, kind) or (isinstance(found, type) and issubclass(found, kind))):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        allowed = " or ".join(one.__name__ for one in kinds)
+        raise BadInput(f"{where}: found {type(found).__name__} {point.value}, allowed: {allowed}")
+    if (name := getattr(found, "name", point.name)) != point.name:
+        raise BadInput(f"{where}: found {name}, allowed: {point.name}, as the entry point is called")
+    return found

@@ -1,0 +1,34 @@
+"""The server's step: at which rate, and how its optimiser turns what a round gave into a move."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from fedpriv.config.run import Server
+from fedpriv.train.state import RoundState
+
+
+def learning_rate(server: Server, round: int, rounds: int) -> float:
+    """Return the server's rate in `round` of 1..`rounds`: full in the first, `final_fraction` in the last."""
+    passed = (round - 1) / max(rounds - 1, 1)
+    left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
+    fraction = server.final_fraction
+    return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])
+
+
+def move(server: Server, state: RoundState, step: torch.Tensor) -> torch.Tensor:
+    """Return the move `[p]` that the optimiser makes of a round's step, before the rate; it remembers it.
+
+    Adam is FedAdam (Reddi et al. 2021, Adaptive Federated Optimization, Algorithm 2): without correction of
+    the bias, and with second moments that start at τ².
+    """
+    if server.optimizer == "sgd":
+        state.velocity = server.momentum * state.velocity + step
+        return state.velocity
+    (one, two), tau = server.adam_betas, server.adam_tau
+    second = torch.full_like(step, tau**2) if state.second is None else state.second
+    state.velocity = one * state.velocity + (1 - one) * step
+    state.second = two * second + (1 - two) * step.square()
+    return state.velocity / (state.second.sqrt() + tau)

@@ -1,0 +1,148 @@
+"""Traces of a few plain columns, as another framework writes them."""
+
+import io
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import dp_accounting as dp
+import pandas as pd
+import pytest
+from support.extras import EXTRAS, needed_by
+from support.library import pld_accountant, rdp_accountant
+
+from fedpriv.account import epsilon, ledger, spends
+from fedpriv.errors import BadInput
+
+PLAN = {"sampling_rate": 0.1, "noise_multiplier": 1.5}
+TRACE = pd.DataFrame({"unit": "client", "sampling_law": "poisson", **PLAN}, index=range(20))
+CSV = "unit,sampling_law,sampling_rate,noise_multiplier\n" + "client,poisson,0.1,1.5\n" * 20
+
+
+def spent(trace: pd.DataFrame, accountant: str, sensitivity: str = "C") -> float:
+    """Return the one ε of that accountant and sensitivity after the last round."""
+    (found,) = (
+        one.epsilon
+        for one in spends(ledger(trace, 1e-5))
+        if (one.accountant, one.sensitivity) == (accountant, sensitivity)
+    )
+    return found
+
+
+@pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
+def test_four_columns_are_enough_and_cost_what_the_same_plan_costs(accountant: str) -> None:
+    planned = epsilon(rounds=20, delta=1e-5, accountant=accountant, **PLAN)
+    assert spent(TRACE, accountant) == pytest.approx(planned.epsilon, rel=1e-4)
+
+
+def test_a_trace_read_from_csv_is_the_same_trace() -> None:
+    pd.testing.assert_frame_equal(ledger(pd.read_csv(io.StringIO(CSV)), 1e-5), ledger(TRACE, 1e-5))
+
+
+def test_the_unit_of_central_training_is_the_example_and_its_account_that_of_any_unit() -> None:
+    examples, clients = (
+        ledger(TRACE.assign(unit=unit), 1e-5).drop(columns="unit") for unit in ("instance", "client")
+    )
+    pd.testing.assert_frame_equal(examples, clients)
+    assert {one.unit for one in spends(ledger(TRACE.assign(unit="instance"), 1e-5))} == {"instance"}
+
+
+def test_instances_whose_noise_clients_add_are_not_taken_for_central_training() -> None:
+    trace = TRACE.assign(unit="instance", instance_noise_multiplier=1.0)
+    with pytest.raises(BadInput, match=r"^trace: local_steps: found 0, allowed: "):
+        ledger(trace, 1e-5)
+
+
+def test_noise_may_be_given_over_the_bound_or_beside_it() -> None:
+    beside = TRACE.drop(columns="noise_multiplier").assign(noise_std=0.3, clip_l2=0.2)
+    bound = TRACE.assign(clip_l2=7.0)
+    for other in (beside, bound):
+        pd.testing.assert_frame_equal(ledger(other, 1e-5), ledger(TRACE, 1e-5))
+
+
+def test_a_fixed_cohort_costs_what_the_library_says_of_sampling_without_replacement() -> None:
+    trace = TRACE.drop(columns="sampling_rate").assign(
+        sampling_law="fixed", population=100, cohort_size=10, noise_multiplier=4.0
+    )
+    once = dp.SampledWithoutReplacementDpEvent(100, 10, dp.GaussianDpEvent(2.0))
+    theirs = rdp_accountant("replace_one").compose(once, 20).get_epsilon(1e-5)
+    assert spent(trace, "rdp", "2C") == pytest.approx(theirs, rel=0.01)
+
+
+def test_noise_that_changes_on_the_way_is_composed_release_by_release() -> None:
+    theirs = pld_accountant()
+    for multiplier, steps in ((1.0, 5), (2.0, 15)):
+        theirs.compose(dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(multiplier)), steps)
+    found = spent(TRACE.assign(noise_multiplier=[1.0] * 5 + [2.0] * 15), "pld")
+    assert found == pytest.approx(theirs.get_epsilon(1e-5), rel=0.01)
+
+
+@pytest.mark.parametrize("column", ["unit", "sampling_law", "sampling_rate", "noise_multiplier"])
+def test_what_nobody_can_guess_is_asked_for_by_name(column: str) -> None:
+    with pytest.raises(BadInput, match=rf"^trace: found no column {column}, allowed: "):
+        ledger(TRACE.drop(columns=column), 1e-5)
+
+
+@pytest.mark.parametrize("column", ["population", "cohort_size"])
+@pytest.mark.parametrize("facts", [{"sampling_law": "fixed"}, {"denominator": "present"}])
+def test_who_draws_so_many_or_divides_by_them_says_of_how_many(column: str, facts: dict[str, str]) -> None:
+    trace = TRACE.assign(population=100, cohort_size=10, **facts).drop(columns=column)
+    with pytest.raises(BadInput, match=f"^trace: found no column {column}"):
+        ledger(trace, 1e-5)
+
+
+HIDE = """
+import sys
+class Hidden:
+    def find_spec(self, name, *where):
+        if name.partition(".")[0] in {hidden}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+def shown(number: int) -> str:
+    """Return a block of Python of the page on accounting alone."""
+    page = Path(__file__).parents[2] / "docs/accounting-alone.md"
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[number]
+
+
+def without_extras(code: str, here: Path) -> subprocess.CompletedProcess[str]:
+    """Run `code` where nothing but what comes without extras can be imported."""
+    extra = set(needed_by(*EXTRAS)) - set(needed_by())
+    modules = {module for module, packages in packages_distributions().items() if extra & {*packages}}
+    hide = HIDE.format(hidden=modules - {"rich", "pygments"})  # these come with typer
+    return subprocess.run([sys.executable, "-c", hide + code], cwd=here, capture_output=True, text=True)
+
+
+def test_the_three_lines_of_the_docs_need_no_extra(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text(CSV)
+    done = without_extras(shown(0), tmp_path)
+    assert done.stdout.split("\n")[:-1] == [str(one) for one in spends(ledger(TRACE, 1e-5))], done.stderr
+
+
+def test_the_noise_that_the_docs_calibrate_meets_their_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(shown(1), {})
+    assert capsys.readouterr().out.startswith("ε = 8 at δ = 0.001 (unit client, ")
+
+
+@pytest.mark.parametrize(
+    ("verb", "code", "said"),
+    [
+        ("epsilon --q .1 --noise-multiplier 2 --rounds 3 --delta 1e-5", 0, "ε = "),
+        (
+            "account .",
+            1,
+            r"fedpriv: account: found no package filelock, .* pip install 'fedpriv\[report\]'\n",
+        ),
+        ("run a --paper b --run c --out d", 1, r"fedpriv: run: found no package .* 'fedpriv\[train\]'\n"),
+    ],
+)
+def test_without_extras_a_verb_works_or_says_which_to_install(
+    verb: str, code: int, said: str, tmp_path: Path
+) -> None:
+    done = without_extras(f"from fedpriv.cli.app import main; sys.exit(main({verb.split()}))", tmp_path)
+    assert done.returncode == code
+    assert re.match(said, done.stdout + done.stderr)

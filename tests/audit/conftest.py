@@ -1,0 +1,31 @@
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpriv.account.complete import complete
+from fedpriv.account.ledgers import ledger
+from fedpriv.account.spend import Deltas, Spend
+from fedpriv.audit.known import Known
+
+SERVER = {
+    **{"unit": "client", "relation": "add_remove", "sampling_law": "poisson", "population": 1000},
+    **{"expected_cohort": 300.0, "sampling_rate": 0.3, "cohort_size": 300, "clip_l2": 1.0},
+    **{"clip_private": False, "noise_multiplier": 3.0, "noise_std": 3.0, "norm_max": 1.0, "norm_min": 0.5},
+}
+
+
+@pytest.fixture(scope="session")
+def make_known():
+    """Return a builder of what is known of a run: the columns of its trace that are not those of SERVER."""
+
+    def build(rounds=30, distances=None, scheme=None, delta=1e-3, parameters=5000, **columns):
+        trace = complete(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
+        distances = distances or {}
+        frame = ledger(trace, Deltas(delta, 1e-5), distances)
+        last = frame.loc[frame["round"] == rounds, [field.name for field in fields(Spend)]]
+        spends = [Spend(**row) for row in last.to_dict("records")]
+        return Known(trace, distances, spends, scheme or {}, parameters, "a run")
+
+    return build

@@ -1,0 +1,179 @@
+import importlib.util
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from fedpriv.account import pld
+from fedpriv.audit import bounds, gaussian
+from fedpriv.audit.likelihood import Plan, score, scores
+
+PLAN, DELTA = Plan(0.3, 3.0, 300), 1e-3
+TRUTH = pld.epsilon(**PLAN._asdict(), delta=DELTA)
+REPEATS, ALLOWED = 100, 5
+
+
+def simulated(plan, inside, size, rng):
+    """Return scores of a known Gaussian mechanism, from its definition."""
+    total = np.zeros(size)
+    for _ in range(plan.rounds):
+        there = rng.random(size) < plan.sampling_rate * inside
+        total += score(plan, there + plan.noise_multiplier * rng.standard_normal(size))
+    return total
+
+
+@pytest.fixture(scope="module")
+def known():
+    """Return scores with the canary and without, and how they are distributed."""
+    rng = np.random.default_rng(1)
+    return simulated(PLAN, True, 60_000, rng), simulated(PLAN, False, 20_000, rng), scores(PLAN)
+
+
+def guessed(inside, outside):
+    """Return canaries, guesses and right ones of an attacker who guesses the top tenth to be inside."""
+    threshold = np.quantile(np.concatenate([inside, outside]), 0.9)
+    right, wrong = (inside >= threshold).sum(), (outside >= threshold).sum()
+    return len(inside) + len(outside), int(right + wrong), int(right)
+
+
+def coins(inside, outside, rng):
+    """Return the scores of so many canaries whose coins are independent."""
+    heads = rng.random(len(inside)) < 0.5
+    return inside[heads], outside[~heads]
+
+
+ESTIMATORS = {
+    "thresholded": lambda inside, outside: bounds.thresholded(inside, outside, 1.0, DELTA),
+    "gaussian": lambda inside, outside: bounds.gaussian_reading(inside, outside, 1.0, DELTA),
+    "exact null": lambda inside, outside: bounds.against_null(
+        int((inside >= 1.0).sum()), len(inside), float(norm.logsf(1.0)), DELTA
+    ),
+    "flips": lambda inside, outside: bounds.flipped(
+        int((inside >= 1.0).sum()), len(inside), rounds=1, kept=1, gamma=0.5 - norm.sf(1.0), delta=DELTA
+    ),
+    "one run": lambda inside, outside: bounds.one_run(*guessed(inside, outside), delta=1e-5),
+    "one run, f-DP": lambda inside, outside: bounds.one_run_fdp(*guessed(inside, outside), delta=1e-5),
+    "one shot, lower end": lambda inside, outside: bounds.one_shot(inside / 100, 10_000, DELTA)[1],
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_on_null_scores_an_estimator_says_zero_in_95_of_100_trials(name):
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(REPEATS):
+        inside, outside = rng.standard_normal(500), rng.standard_normal(500)
+        some = coins(inside, outside, rng) if "run" in name else (inside, outside)
+        found.append(ESTIMATORS[name](*some))
+    assert sum(one > 0 for one in found) <= ALLOWED
+
+
+def test_scores_of_a_known_mechanism_are_distributed_as_said(known):
+    inside, outside, law = known
+    for value in (-1.0, 0.0, 2.0, 4.0):
+        at = np.searchsorted(law.values, value)
+        for sample, tail in ((inside, law.inside), (outside, law.outside)):
+            share = (sample >= law.values[at]).mean()
+            assert share == pytest.approx(tail[at], abs=5 * (tail[at] / len(sample)) ** 0.5)
+
+
+def test_the_best_threshold_of_the_exact_scores_reaches_the_epsilon_of_pld(known):
+    law = known[2]
+    some = law.outside > 1e-11
+    best = np.log((law.inside[some] - DELTA).clip(1e-300)) - np.log(law.outside[some])
+    assert TRUTH - 1e-3 < best.max() <= TRUTH + 1e-9
+
+
+def test_against_an_exact_null_a_known_mechanism_reaches_nearly_all_of_its_epsilon(known):
+    inside, _, law = known
+    threshold, log_null = law.threshold(len(inside), DELTA)
+    found = bounds.against_null(int((inside >= threshold).sum()), len(inside), log_null, DELTA)
+    assert 6.2 <= found <= TRUTH
+
+
+def test_no_estimator_exceeds_the_truth_more_often_than_its_confidence_allows(known):
+    inside, outside, law = known
+    size = len(outside) // REPEATS
+    threshold, log_null = law.threshold(len(inside) // REPEATS, DELTA)
+    rng, over = np.random.default_rng(3), dict.fromkeys(["null", "rates", "run", "fdp"], 0)
+    for number in range(REPEATS):
+        some = slice(number * size, (number + 1) * size)
+        more = inside[number * 600 : (number + 1) * 600]
+        drawn = coins(inside[some], outside[some], rng)
+        found = {
+            "null": bounds.against_null(int((more >= threshold).sum()), len(more), log_null, DELTA),
+            "rates": bounds.thresholded(inside[some], outside[some], threshold, DELTA),
+            "run": bounds.one_run(*guessed(*drawn), delta=1e-5),
+            "fdp": bounds.one_run_fdp(*guessed(*drawn), delta=1e-5),
+        }
+        for name, value in found.items():
+            over[name] += value > TRUTH
+    assert max(over.values()) <= ALLOWED
+
+
+def test_the_gaussian_reading_of_a_thousand_canaries_a_side_reaches_five(known):
+    inside, outside, law = known
+    middle = law.values[(law.outside > 1 - law.inside).sum()]
+    found = bounds.gaussian_reading(inside[:1000], outside[:1000], middle, DELTA)
+    assert 5.0 <= found <= TRUTH
+
+
+def test_an_estimate_of_one_shot_is_near_the_epsilon_of_the_gaussian_that_it_sees():
+    mu, dimension = 2.0, 10_000
+    cosines = (mu + np.random.default_rng(4).standard_normal(4000)) / math.sqrt(dimension)
+    estimate, low = bounds.one_shot(cosines, dimension, DELTA)
+    assert low < gaussian.epsilon(mu, DELTA) and estimate == pytest.approx(
+        gaussian.epsilon(mu, DELTA), rel=0.05
+    )
+
+
+def test_the_epsilon_of_a_gaussian_pair_is_that_of_the_library():
+    accounting = pytest.importorskip("dp_accounting")
+    for mu, delta in ((0.5, 1e-5), (2.0, 1e-3), (30.0, 1e-6)):
+        found = gaussian.witness([0.6 * mu, 0.8 * mu], [1.0, 1.0], delta)
+        assert found == pytest.approx(accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-5)
+    assert gaussian.witness([1.0, 1.0], [1.0, 0.0], 1e-5) == math.inf
+    assert gaussian.witness([0.0], [0.0], 1e-5) == 0.0
+
+
+def test_counts_that_tell_all_are_capped_by_their_number():
+    found = bounds.thresholded(np.ones(1000), np.zeros(1000), 0.5, DELTA)
+    assert found == pytest.approx(math.log(1000 / 3.7), abs=0.02)
+
+
+@pytest.fixture(scope="module")
+def auditing():
+    """Return the auditing module of jax_privacy, without the rest of the library, which needs jax."""
+    there = importlib.util.find_spec("jax_privacy")
+    if there is None or not there.submodule_search_locations:
+        pytest.skip("jax_privacy is not installed")
+    path = Path(there.submodule_search_locations[0], "auditing.py")
+    spec = importlib.util.spec_from_file_location("auditing", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules["auditing"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_estimators_agree_with_jax_privacy_on_common_scores(auditing):
+    rng = np.random.default_rng(5)
+    inside, outside = rng.standard_normal(400) + 2.5, rng.standard_normal(420)
+    theirs = auditing.CanaryScoreAuditor(inside, outside)
+    at = auditing.Explicit(1.7)
+    kept, wrong = int((inside >= 1.7).sum()), int((outside >= 1.7).sum())
+    counts = len(inside) + len(outside), kept + wrong, kept
+    for delta in (1e-5, 1e-4):
+        assert bounds.thresholded(inside, outside, 1.7, delta) == pytest.approx(
+            theirs.epsilon_clopper_pearson(0.05, delta, threshold_strategy=at), abs=1e-6
+        )
+        assert bounds.one_run(*counts, delta) == pytest.approx(
+            theirs.epsilon_one_run(0.05, delta, threshold_strategy=at), abs=2e-6
+        )
+        assert bounds.one_run_fdp(*counts, delta) == pytest.approx(
+            theirs.epsilon_one_run_fdp(0.05, delta, threshold_strategy=at), abs=2e-6
+        )

@@ -1,0 +1,137 @@
+import math
+
+import numpy as np
+import pytest
+from dp_accounting import get_epsilon_gaussian
+
+from fedpriv.account.randomized_response import exact_epsilon
+from fedpriv.audit import clients, finished, response, uploads
+from fedpriv.audit.finding import THREATS, Finding
+from fedpriv.errors import BadInput
+
+NBAFL = {"name": "nbafl", "epsilon": 10.0, "constant": 3.0, "weight_clip": 1.0, "scaling": "paper"}
+WEIGHTS = {"unit": "none", "noise_multiplier": 0.0, "noise_std": 0.0, "clip_l2": np.inf}
+JOINT = {
+    **{"unit": "both", "noise_shares": 29, "cohort_size": 30, "expected_cohort": 30.0, "population": 100},
+    **{"instance_noise_std": 2.0, "instance_noise_multiplier": 2.0, "instance_clip_l2": 1.0},
+    **{"local_steps": 1, "rate_sequential": 0.001, "rate_parallel": 0.1, "holders": 1},
+    **{"noise_multiplier": 0.0, "noise_std": 0.0, "noise_in_sum": True},
+}
+BITS = {
+    **{"gamma": 0.2, "flips": "coordinate", "noisy_bits": 10_000, "sampling_law": "full"},
+    **{"sampling_rate": 1.0, "cohort_size": 1000, "expected_cohort": 1000.0},
+    **{"noise_multiplier": 0.0, "noise_std": 0.0, "clip_l2": np.inf},
+}
+
+
+def followed(ratio, rounds=30, members=5):
+    """Return distances of clients that were followed and sampled, all of them `ratio` times the bound."""
+    return {name: np.full((rounds, members), ratio) for name in ("remove_sum", "panel_remove_sum")}
+
+
+def only(findings, about):
+    return next(one for one in findings if about in one.about)
+
+
+def test_every_audit_says_who_attacks_in_one_sentence_and_has_its_line():
+    assert set(finished.AUDITS) | {"dry_run"} == set(THREATS)
+    assert all(threat.endswith(".") and threat.count(". ") == 0 for threat in THREATS.values())
+
+
+def test_a_client_as_large_as_the_bound_shows_how_tight_a_guarantee_is(make_known):
+    found = only(clients.outlier(make_known()), "moments")
+    assert not found.refuted and 0.6 * found.epsilon < found.lower_bound < found.epsilon
+
+
+def test_an_estimate_from_small_updates_does_not_hold_for_a_client_with_large_ones(make_known):
+    known = make_known(distances=followed(0.2))
+    outlier, everybody = (only(audit(known), "product") for audit in (clients.outlier, clients.followed))
+    assert outlier.kind == "estimate" and outlier.refuted
+    assert not everybody.refuted and "0 of 5 clients" in everybody.cost
+
+
+def test_a_client_that_was_followed_and_cost_more_refutes_an_estimate(make_known):
+    distances = followed(0.2)
+    distances["panel_remove_sum"][:, 3] = 1.0
+    found = only(clients.followed(make_known(distances=distances)), "product")
+    assert found.refuted and "1 of 5 clients" in found.cost
+
+
+def test_over_clients_and_transcripts_rare_large_clients_refute_an_estimate_and_small_ones_do_not(make_known):
+    known = make_known(distances=followed(0.2))
+    assert not only(clients.frequency(known), "product").refuted
+    distances = followed(0.2)
+    distances["panel_remove_sum"][:, 3] = 1.0
+    assert only(clients.frequency(make_known(distances=distances)), "product").refuted
+
+
+def test_where_nobody_was_followed_the_nearest_that_was_drawn_stands_in(make_known):
+    distances = {"remove_sum": np.full((30, 5), 0.2)}
+    found = only(clients.followed(make_known(distances=distances)), "product")
+    assert "nearest" in found.cost and not list(clients.frequency(make_known(distances=distances)))
+
+
+def test_an_attacker_of_one_bit_sees_most_of_its_exact_epsilon(make_known):
+    (found,) = response.bits(make_known(**BITS))
+    assert found.kind == "guarantee" and 0.6 * found.epsilon < found.lower_bound <= found.epsilon
+
+
+def test_clients_that_differ_in_more_bits_than_one_refute_the_label_of_one_bit(make_known):
+    (found,) = response.uploads(make_known(**BITS))
+    assert found.refuted and found.lower_bound == exact_epsilon(0.2, 100 * 30, 1e-3)
+    (found,) = response.tensors(make_known(**BITS | {"flips": "tensor"}))
+    assert found.refuted and found.lower_bound == math.inf
+
+
+def test_the_label_of_nbafl_is_held_against_an_example_and_two_clients_of_the_run(make_known):
+    known = make_known(
+        scheme=NBAFL, **WEIGHTS, upload_l2=1.0, upload_noise_std=0.1, norm_max=5.0, norm_min=0.2
+    )
+    (example,), (client,) = uploads.example(known), uploads.client(known)
+    # 9 uploads of noise 3·9/10 of what an example moves: μ = √9 · 10/(3·9).
+    oracle = get_epsilon_gaussian(3 * 3 / 10, example.delta)
+    assert not example.refuted and example.lower_bound == pytest.approx(oracle, rel=1e-5)
+    assert client.refuted and client.lower_bound > 40  # μ = (1 − 0.2)/0.1
+
+
+def test_noise_on_what_nothing_bounds_protects_nobody(make_known):
+    budget = {"name": "global_dp", "budget": {"epsilon": 8.0, "delta": 1e-3}}
+    (found,) = uploads.unbounded(make_known(scheme=budget, clip_l2=np.inf, noise_multiplier=0.0))
+    assert found.refuted and found.kind == "label" and found.lower_bound == math.inf
+    assert not list(uploads.unbounded(make_known(scheme=budget)))
+    (clear,) = uploads.clear(make_known(scheme=NBAFL, **WEIGHTS, upload_noise_std=0.1, clear_values=3))
+    assert clear.lower_bound == math.inf
+
+
+def test_a_client_that_takes_its_noise_along_breaks_the_account_of_sums(make_known):
+    known = make_known(**JOINT, parameters=82_000)
+    (total,), (single,) = uploads.total(known), uploads.single(known)
+    assert total.kind == "unmet" and total.refuted and not finished.broken_guarantees([total])
+    assert single.lower_bound > total.epsilon
+    assert not list(uploads.total(make_known(**JOINT | {"topped_up": True, "noise_shares": 40})))
+
+
+def test_an_example_that_turns_a_clipped_mean_round_breaks_the_account_of_c(make_known):
+    (found,) = uploads.batches(make_known(**JOINT))
+    assert found.kind == "unmet" and found.refuted
+    assert not list(uploads.batches(make_known(**JOINT, per_example_clip=True)))
+
+
+def test_only_a_guarantee_that_is_refuted_is_an_error():
+    def found(kind, lower_bound, broken=""):
+        return Finding("outlier", "client (moments C)", kind, 1.0, 1e-3, lower_bound, 1.0, "no run", broken)
+
+    assert finished.broken_guarantees([found("guarantee", 1.1)])
+    assert finished.broken_guarantees([found("guarantee", 0.1, "no noise")])
+    for fine in (found("guarantee", 1.0), found("estimate", 9.0), found("label", math.inf)):
+        assert not finished.broken_guarantees([fine])
+
+
+def test_a_run_that_is_not_there_is_bad_input_that_names_the_file(tmp_path):
+    with pytest.raises(BadInput, match=r"trace\.parquet"):
+        finished.audited(tmp_path)
+
+
+def test_means_over_those_present_have_no_exact_loss_here_and_are_not_attacked(make_known):
+    known = make_known(distances=followed(0.2), denominator="present")
+    assert not [*clients.outlier(known), *clients.followed(known), *clients.frequency(known)]

@@ -1,0 +1,66 @@
+import json
+
+import pytest
+from support.made_run import RUN, go, write_noise
+
+from fedpriv.cli.app import main
+
+PLAN = ["--q", ".3", "--noise-multiplier", "3", "--rounds", "10", "--delta", "1e-3", "--transcripts", "1000"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audited")
+    return go(RUN, write_noise(folder / "noise.npz"), folder / "run")
+
+
+def told(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_mechanism_is_audited_by_name(capsys):
+    assert main(["audit", "--mechanism", "client_dp", *PLAN, "--json"]) == 0
+    found = told(capsys)
+    assert 0 < found["lower_bound"] < found["epsilon"] and found["confidence"] == 0.95
+    assert found["verdict"] == "not refuted" and "knows all but one client's coins" in found["threat"]
+
+
+def test_a_mechanism_that_protects_nobody_is_refuted_with_exit_code_1(capsys):
+    assert main(["audit", "--mechanism", "global_dp_released", *PLAN, "--json"]) == 1
+    assert told(capsys)["refuted"] is True
+
+
+def test_a_finished_run_is_accounted_and_audited(run, capsys):
+    assert main(["audit", str(run), "--json"]) == 0
+    found = told(capsys)["findings"]
+    assert {"outlier", "followed", "frequency"} <= {one["audit"] for one in found}
+    assert all(one["epsilon"] > 0 and one["threat"] for one in found)
+
+
+def test_after_fewer_rounds_less_has_leaked(run, capsys):
+    bounds = []
+    for arguments in ([], ["--round", "2"]):
+        main(["audit", str(run), "--json", *arguments])
+        bounds.append(
+            next(one["lower_bound"] for one in told(capsys)["findings"] if one["audit"] == "outlier")
+        )
+    assert bounds[1] < bounds[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "allowed: one of them"),
+        (["{run}", "--mechanism", "client_dp"], "allowed: one of them"),
+        (["{run}", "--q", ".3"], "found --q"),
+        (["{run}", "--round", "99"], "--round: found 99, allowed: 1 to 6"),
+        (["{run}", "--run", "x"], "--run: found x"),
+        (["--mechanism", "client_dp", "--q", ".3"], "--noise-multiplier: found nothing"),
+        (["--mechanism", "nobody", *PLAN], "--mechanism: found nobody, allowed: client_dp"),
+        (["--mechanism", "client_dp", *PLAN, "--q", "2"], "--q: found 2"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, said, run, capsys):
+    assert main(["audit", *(one.format(run=run) for one in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1

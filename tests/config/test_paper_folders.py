@@ -1,0 +1,75 @@
+"""Papers from any folder, and from installed packages."""
+
+import pytest
+import yaml
+from support.tiny_paper import tiny_paper
+from support.workflow import PAPER, PRESET
+
+from fedpriv.cli.app import main
+from fedpriv.config.plan import load_preset, make_plan
+from fedpriv.errors import BadInput
+from fedpriv.paper import paper
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A folder of papers that no preset is beside."""
+    folder = tmp_path / "elsewhere"
+    (folder / "tiny").mkdir(parents=True)
+    (folder / "tiny/paper.yaml").write_text(yaml.safe_dump(PAPER))
+    return folder
+
+
+@pytest.fixture
+def preset(tmp_path):
+    path = tmp_path / "test.yaml"
+    path.write_text(yaml.safe_dump(PRESET))
+    return path
+
+
+def test_a_preset_may_say_where_papers_are(elsewhere, tmp_path):
+    asked = PRESET | {"paper_folders": [str(elsewhere)]}
+    assert list(make_plan(asked, tmp_path / "papers").runs["tiny"]) == ["plain", "private"]
+
+
+def test_whoever_reads_a_preset_may_say_so_too(elsewhere, preset):
+    assert list(load_preset(preset, [elsewhere]).runs["tiny"]) == ["plain", "private"]
+
+
+def test_an_installed_package_may_bring_a_paper(elsewhere, preset, monkeypatch):
+    monkeypatch.setitem(paper.PAPERS, "tiny", elsewhere / "tiny")
+    assert list(load_preset(preset).runs["tiny"]) == ["plain", "private"]
+
+
+def test_a_paper_in_two_places_is_refused_with_both(elsewhere, preset, tmp_path):
+    (tmp_path / "papers").symlink_to(elsewhere)
+    assert load_preset(preset, [elsewhere, elsewhere])  # the same place by two names
+    (tmp_path / "papers").unlink()
+    (tmp_path / "papers/tiny").mkdir(parents=True)
+    (tmp_path / "papers/tiny/paper.yaml").write_text(yaml.safe_dump(tiny_paper("tiny", {})))
+    with pytest.raises(
+        BadInput, match=f"papers: found tiny in {elsewhere} and in {tmp_path / 'papers'}, allowed"
+    ):
+        load_preset(preset, [elsewhere])
+
+
+def test_a_paper_that_is_nowhere_is_refused_with_those_that_are_there(elsewhere, tmp_path):
+    asked = PRESET | {"papers": ["other"], "paper_folders": [str(elsewhere)]}
+    with pytest.raises(BadInput, match=rf"papers: found other, allowed: tiny \(the folders in {elsewhere}, "):
+        make_plan(asked, tmp_path / "papers")
+
+
+def test_a_folder_that_is_not_there_is_named(preset, tmp_path, capsys):
+    words = [
+        "--papers",
+        str(tmp_path / "none"),
+        "--paper",
+        "tiny",
+        "--run",
+        "plain",
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    assert main(["run", str(preset), *words]) == 2
+    said = capsys.readouterr().err
+    assert f"paper_folders: found no folder {tmp_path / 'none'}, allowed: folders of papers" in said

@@ -1,0 +1,247 @@
+"""Data of one's own: what is taken, what is refused, and that a run is named by what it was trained on."""
+
+import hashlib
+import re
+import struct
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from support.backends import every_backend
+from support.tiny import PAPER, PRESET
+from torch.nn import functional as F
+
+from fedpriv.cli.app import main
+from fedpriv.config.names import partition_id
+from fedpriv.config.plan import load_preset
+from fedpriv.config.run import Run
+from fedpriv.data import arrays, own
+from fedpriv.errors import BadInput
+from fedpriv.files import summary
+from fedpriv.frozen import parse
+from fedpriv.local.client import Client, Task
+from fedpriv.local.work import FedSGD, Speed
+from fedpriv.models.cnn import Cnn
+from fedpriv.models.flat import unflatten
+from fedpriv.models.mlp import Mlp
+
+RUN = PAPER["runs"]["dp"] | {"partition": {"law": "iid", "clients": 4}}
+SHAPES = {
+    "grey": (np.uint8, (9, 8)),
+    "colour": (np.uint8, (3, 12, 10)),
+    "one channel": (np.uint8, (1, 9, 8)),
+    "float grey": (np.float32, (9, 8)),
+    "float channels": (np.float32, (2, 8, 9)),
+    "features": (np.float32, (7,)),
+    "bytes": (np.uint8, (7,)),
+}
+
+
+def made(dtype=np.uint8, shape=(3, 8, 8), seed=0, **changes):
+    """Return the arrays of 24 training and 6 test examples of 3 classes that mean nothing."""
+    rng = np.random.default_rng(seed)
+
+    def inputs(n):
+        return (rng.integers(0, 256, (n, *shape)) if dtype == np.uint8 else rng.random((n, *shape))).astype(
+            dtype
+        )
+
+    both = {
+        "x_train": inputs(24),
+        "y_train": np.arange(24) % 3,
+        "x_test": inputs(6),
+        "y_test": np.arange(6) % 3,
+    }
+    return both | changes
+
+
+def write(path, **found):
+    np.savez(path, **found)
+    return path
+
+
+def taken(path, tmp_path):
+    return arrays.load(own.prepare(own.Npz(npz=str(path)), tmp_path / "resources"))
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
+    content = made(*SHAPES[kind], owner=np.repeat(["b", "a", "c"], 8))
+    found = taken(write(tmp_path / "mine.npz", **content), tmp_path)
+    for name in ("x_train", "x_test"):
+        np.testing.assert_array_equal(found._asdict()[name].reshape(content[name].shape), content[name])
+    np.testing.assert_array_equal(found.y_train, content["y_train"])
+    assert found.classes == 3
+    assert found.owner.tolist() == [1] * 8 + [0] * 8 + [2] * 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"x_train": made()["x_train"].astype(float)}, "x_train of float64"),
+        (
+            {"x_train": made(shape=(3, 8, 9))["x_train"]},
+            r"x_test of uint8 \[6, 3, 8, 8\] beside x_train of uint8",
+        ),
+        ({"x_test": made(np.float32)["x_test"]}, "x_test of float32 .* beside x_train of uint8"),
+        ({"x_train": np.full((24, 7), np.nan, np.float32)}, "numbers in x_train that are not finite"),
+        ({"y_train": np.arange(24) % 3 - 1}, "labels -1"),
+        ({"y_train": np.arange(24) / 3}, "y_train: found float64"),
+        ({"y_test": np.array(["a"] * 6)}, "y_test: found <U1"),
+        ({"y_train": np.arange(23) % 3}, r"y_train of int64 \[23\]"),
+        ({"owner": np.arange(23)}, r"owner of int64 \[23\]"),
+        ({"owner": np.arange(24) / 2}, "owner: found float64"),
+        ({"weights": np.arange(24)}, "weights, allowed: an npz file with x_train"),
+        ({"x_train": made()["x_train"][:0], "y_train": np.arange(0)}, "an empty train split"),
+        ({"y_train": np.array([{}] * 24)}, "an unreadable file"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else None,
+)
+def test_a_file_that_cannot_be_trained_on_is_refused_by_its_array(changes, said, tmp_path):
+    path = write(tmp_path / "mine.npz", **made() | changes)
+    with pytest.raises(BadInput, match=said) as told:
+        taken(path, tmp_path)
+    assert str(told.value).startswith(str(path)) and "\n" not in str(told.value)
+    assert not list(tmp_path.glob("resources/*"))
+
+
+def test_an_array_that_is_missing_is_named(tmp_path):
+    content = made()
+    del content["y_test"]
+    with pytest.raises(BadInput, match=r"found x_train, y_train, x_test, allowed: .* y_test"):
+        taken(write(tmp_path / "mine.npz", **content), tmp_path)
+
+
+def test_a_run_is_named_by_the_content_of_its_file_and_not_by_its_path(tmp_path):
+    paths = [
+        write(tmp_path / name, **made(seed=seed)) for name, seed in (("a.npz", 0), ("b.npz", 0), ("c.npz", 1))
+    ]
+    same, moved, other = (Run.model_validate(RUN | {"dataset": {"npz": str(path)}}) for path in paths)
+    assert same.dataset.sha256 == hashlib.sha256(paths[0].read_bytes()).hexdigest()
+    assert same.identity("run", 0) == moved.identity("run", 0) != other.identity("run", 0)
+    assert partition_id(same) == partition_id(moved) != partition_id(other)
+    again = Run.model_validate(same.training())
+    assert again.identity("run", 0) == same.identity("run", 0)
+
+
+def test_a_file_that_changed_after_its_digest_was_read_is_not_trained_on(tmp_path):
+    path = write(tmp_path / "mine.npz", **made())
+    before = own.Npz(npz=str(path))
+    write(path, **made(seed=1))
+    with pytest.raises(BadInput, match=f"found sha256 [0-9a-f]+, allowed: {before.sha256}, that of the run"):
+        own.prepare(before, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "said"),
+    [
+        ({"npz": "nowhere.npz"}, "npz: found nowhere.npz, allowed: the path of an npz file"),
+        ({"npz": "."}, "npz: found ., allowed: the path of an npz file"),
+        ({"npz": "x.npz", "sha256": "12"}, "sha256"),
+        (
+            {"npz": "x.npz", "torchvision": "MNIST"},
+            r"dataset: .*allowed: the name of a dataset, \{npz: PATH\}",
+        ),
+        (
+            {"csv": "x.csv"},
+            r"dataset: .*allowed: the name of a dataset, \{npz: PATH\} or \{torchvision: NAME\}",
+        ),
+        ({"torchvision": "ImageNet"}, "torchvision: found 'ImageNet'.*CIFAR10"),
+        (3, "dataset: "),
+    ],
+    ids=str,
+)
+def test_a_dataset_that_is_none_is_one_line(dataset, said):
+    with pytest.raises(BadInput, match=said) as told:
+        parse(Run.model_validate, RUN | {"dataset": dataset}, "here")
+    assert "\n" not in str(told.value)
+
+
+def test_a_run_on_data_of_ones_own_is_trained_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "mine.npz", **made(shape=(3, 12, 10), owner=np.repeat(range(6), 4)))
+    natural = {"partition": {"law": "natural", "clients": 4, "examples": 4}}
+    paper = PAPER | {"runs": {"dp": RUN | {"dataset": {"npz": "mine.npz"}} | natural}}
+    (tmp_path / "config/papers/tiny").mkdir(parents=True)
+    (tmp_path / "config/tiny.yaml").write_text(yaml.safe_dump(PRESET))
+    (tmp_path / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper))
+    assert main(["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]) == 0
+    told = summary.load(tmp_path / "out/summary.json")
+    sha256 = hashlib.sha256((tmp_path / "mine.npz").read_bytes()).hexdigest()
+    assert told["data"]["name"] == f"mine.npz (sha256 {sha256[:16]})"
+    assert told["config"]["dataset"] == {"npz": "mine.npz", "sha256": sha256}
+    assert told["data"]["stand_in_for"] is None and told["data"]["train"] == 24
+    plan = load_preset(tmp_path / "config/tiny.yaml")
+    assert list(plan.own_data()) == plan.datasets() == [f"npz-{sha256[:16]}"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "model", "said"),
+    [
+        ((7,), "cnn", r"model: found cnn with examples of shape \[7\], allowed: images"),
+        ((1, 3, 3), "cnn", r"model: found cnn with examples of shape \[1, 3, 3\], allowed: .* 4 x 4"),
+        ((3, 8, 8), "resnet50_head", r"model: found resnet50_head with examples of shape \[3, 8, 8\]"),
+    ],
+)
+def test_a_model_that_cannot_read_the_examples_is_one_line(shape, model, said):
+    read = parse(Run.model_validate, RUN | {"model": model}, "").model
+    with pytest.raises(BadInput, match=said):
+        Task(read, 3, torch.zeros(2, *shape), torch.zeros(2))
+
+
+@every_backend
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_backend_reads_every_shape_as_a_plain_loop_does(kind, backend):
+    found = own.own_arrays("", made(*SHAPES[kind]))
+    x, y = torch.from_numpy(found.x_train), torch.from_numpy(found.y_train)
+    model = Mlp(widths=(5,)) if x.dim() == 2 else Cnn(widths=(2, 3, 4))
+    task = Task(model, 3, x, y)
+    flat = model.initial(3, task.example, np.random.default_rng(0))
+    exact = (x / 255 if x.dtype == torch.uint8 else x).double().reshape(len(x), *task.example)
+    leaf = flat.double().requires_grad_()
+    loss = F.cross_entropy(model.apply(unflatten(leaf, task.shapes), exact), y)
+    (expected,) = torch.autograd.grad(loss, leaf)
+    engine = backend(task, Speed(chunk=5, threads=1))
+    update = engine.train_clients(FedSGD(), flat, [Client(np.arange(24), np.random.default_rng(0))]).updates[
+        0
+    ]
+    logits = engine.logits(flat, x)
+    engine.close()
+    assert torch.allclose(update.double(), -expected, atol=1e-5)
+    assert torch.allclose(
+        logits.double(), model.apply(unflatten(flat.double(), task.shapes), exact), atol=1e-4
+    )
+
+
+def idx(path, array):
+    """Write an array as MNIST's files are."""
+    path.write_bytes(
+        struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.astype(">u1").tobytes()
+    )
+
+
+def test_a_dataset_of_torchvision_is_read_by_its_own_class(tmp_path):
+    raw = tmp_path / "torchvision/MNIST/raw"
+    raw.mkdir(parents=True)
+    content = made(shape=(28, 28))
+    for split, prefix in (("train", "train"), ("test", "t10k")):
+        idx(raw / f"{prefix}-images-idx3-ubyte", content[f"x_{split}"])
+        idx(raw / f"{prefix}-labels-idx1-ubyte", content[f"y_{split}"])
+    found = arrays.load(own.prepare(own.Torchvision(torchvision="MNIST"), tmp_path))
+    for name, array in content.items():
+        np.testing.assert_array_equal(found._asdict()[name], array)
+    assert [path.name for path in tmp_path.glob("*.npz")] == ["torchvision-MNIST.npz"]
+
+
+def test_what_torchvision_cannot_bring_is_one_line_that_says_where_to_put_it(tmp_path, monkeypatch):
+    from torchvision import datasets
+
+    def offline(*_, **__):
+        raise RuntimeError("no\nnetwork")
+
+    monkeypatch.setattr(datasets.CIFAR10, "download", offline)
+    with pytest.raises(RuntimeError, match=r"torchvision\.CIFAR10: .* into .*torchvision") as told:
+        own.prepare(own.Torchvision(torchvision="CIFAR10"), tmp_path)
+    assert re.fullmatch(r"[^\n]*", str(told.value))
+    assert not list(tmp_path.glob("*.npz"))

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from support.made_run import RUN, go, result, write_noise
+
+from fedpriv.account.runs import account
+from fedpriv.account.spend import Deltas
+from fedpriv.audit.finished import audited
+from fedpriv.config.run import Run
+from fedpriv.errors import BadInput
+from fedpriv.files import npz
+from fedpriv.frozen import parse
+
+CANARIES = {"canaries": {"clients": 40, "included": 0.5}}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_noise(tmp_path_factory.mktemp("noise") / "noise.npz")
+
+
+@pytest.fixture(scope="module")
+def planted(files, tmp_path_factory):
+    """Return the finished run of little noise that has canaries in it."""
+    loud = RUN | CANARIES | {"scheme": RUN["scheme"] | {"noise_multiplier": 0.2}}
+    return go(loud, files, tmp_path_factory.mktemp("planted"))
+
+
+def test_a_run_without_canaries_is_what_it_was():
+    assert "canaries" not in Run.model_validate(RUN).training()
+    assert Run.model_validate(RUN).identity("tiny", 0) == Run.model_validate(
+        RUN | {"canaries": None}
+    ).identity("tiny", 0)
+    assert Run.model_validate(RUN).identity("tiny", 0) != Run.model_validate(RUN | CANARIES).identity(
+        "tiny", 0
+    )
+
+
+def test_canaries_that_never_take_part_change_no_bit_of_a_run(files, tmp_path):
+    nobody = RUN | {"canaries": {"clients": 40, "included": 0.0}}
+    plain, other = (result(go(run, files, tmp_path / name)) for name, run in {"a": RUN, "b": nobody}.items())
+    assert plain[0] == other[0] and plain[2] == other[2]
+    assert plain[1] == {name: array for name, array in other[1].items() if not name.startswith("canary_")}
+
+
+def test_what_a_sum_shows_of_a_canary_is_noise_unless_it_came(planted):
+    found = npz.everything(planted / "distances.npz", "distances")
+    seen, there = found["canary_seen"], found["canary_included"][0] > 0
+    assert seen.shape == (RUN["rounds"], 40) and 5 < there.sum() < 35
+    came = seen[:, there].mean()
+    assert came == pytest.approx(0.5, abs=0.2)  # the rate of cohorts
+    assert np.abs(seen[:, ~there].mean()) < 0.15
+
+
+def test_canaries_of_a_run_show_a_lower_bound_under_its_epsilon(planted):
+    account(planted, Deltas(1e-3, 1e-5))
+    found = next(one for one in audited(planted) if one.audit == "canaries")
+    assert 0 < found.lower_bound < found.epsilon and not found.refuted and "1 run" in found.cost
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scheme": "none"},
+        {"cohort": {"law": "fixed", "size": 4}},
+        {"scheme": RUN["scheme"] | {"denominator": "present"}},
+    ],
+)
+def test_a_run_that_canaries_would_not_audit_refuses_them(change):
+    with pytest.raises(BadInput, match=r"canaries|present"):
+        parse(Run.model_validate, RUN | CANARIES | change, "run")

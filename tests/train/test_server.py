@@ -1,0 +1,71 @@
+"""The server's optimisers are what their papers say, for any scheme, and cost no privacy."""
+
+import numpy as np
+import pytest
+import torch
+from support.made_run import BY_SCHEME, RUN, go
+
+from fedpriv.config.run import Run, Server
+from fedpriv.errors import BadInput
+from fedpriv.files import parquet, summary
+from fedpriv.frozen import parse
+from fedpriv.train.server import move
+from fedpriv.train.state import RoundState
+
+STEPS = np.random.default_rng(0).standard_normal((20, 5)) * 10.0 ** np.arange(-4, 1)
+ADAM = {"optimizer": "adam", "learning_rate": 0.01}
+
+
+def moves(server):
+    state = RoundState(torch.zeros(5), torch.zeros(5))
+    return np.array([move(server, state, torch.from_numpy(step).float()).tolist() for step in STEPS])
+
+
+def test_adam_is_the_fedadam_of_reddi_et_al_number_by_number():
+    one, two, tau = 0.8, 0.95, 1e-2
+    expected = np.zeros_like(STEPS)
+    for column in range(5):
+        m, v = 0.0, tau**2
+        for round, step in enumerate(STEPS[:, column]):
+            m = one * m + (1 - one) * step
+            v = two * v + (1 - two) * step**2
+            expected[round, column] = m / (v**0.5 + tau)
+    found = moves(Server(optimizer="adam", adam_betas=(one, two), adam_tau=tau))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_momentum_is_torchs():
+    weights = torch.zeros(5, requires_grad=True)
+    optimizer = torch.optim.SGD([weights], lr=1.0, momentum=0.7)
+    for step in STEPS:
+        weights.grad = -torch.from_numpy(step).float()
+        optimizer.step()
+    found = moves(Server(momentum=0.7)).sum(axis=0)
+    np.testing.assert_allclose(found, weights.detach(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("scheme", ["none", "adaptive_dp", "joint", "nbafl"])
+def test_a_run_of_any_scheme_may_have_any_optimiser_and_its_facts_of_privacy_stay(scheme, files, tmp_path):
+    run = RUN | BY_SCHEME[scheme] | {"rounds": 2}
+    out = [
+        go(run | {"server": server}, files, tmp_path / name) for name, server in (("adam", ADAM), ("sgd", {}))
+    ]
+    told = [summary.load(one / "summary.json") for one in out]
+    assert told[0]["identity"] != told[1]["identity"] and told[0]["diverged"] is None
+    traces = [parquet.load(one / "trace.parquet") for one in out]
+    for column in (
+        "noise_multiplier",
+        "count_noise_multiplier",
+        "sampling_rate",
+        "cohort_size",
+        "clip_private",
+    ):
+        assert traces[0][column].tolist() == traces[1][column].tolist()
+
+
+def test_momentum_beside_adam_is_one_line():
+    with pytest.raises(
+        BadInput, match=r"server: momentum: found 0\.5, allowed: 0 with optimizer adam"
+    ) as told:
+        parse(Run.model_validate, RUN | {"server": ADAM | {"momentum": 0.5}}, "here")
+    assert "\n" not in str(told.value)
