@@ -13,6 +13,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -20,6 +21,13 @@ from fedpriv.errors import BadInput, plain, short_repr
 
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
+
+# What readers know something by; a number in YAML is the text of its digits.
+Label = Annotated[
+    str,
+    Field(coerce_numbers_to_str=True),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}]}),
+]
 
 
 def _number(value: Any) -> Any:
@@ -50,6 +58,23 @@ class Frozen(BaseModel):
     """An immutable config value; an unknown key is an error that names it, and so is ∞ or NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows(cls, value: Any) -> Any:
+        """Refuse an unknown key with those that there are, which pydantic's own error does not say."""
+        if isinstance(value, dict) and cls.model_config.get("extra") == "forbid":
+            for key in (key for key in value if key not in cls.model_fields):
+                raise PydanticCustomError(
+                    "unknown_key",
+                    "unknown key (found {found}), allowed: {allowed}",
+                    {
+                        "unknown": (key,),
+                        "found": short_repr(value[key]),
+                        "allowed": ", ".join(cls.model_fields) or "none",
+                    },
+                )
+        return value
 
 
 def unless(default: T) -> T:
@@ -108,21 +133,24 @@ LIMITS = {
 }
 
 
-def parse(build: Callable[[Any], T], value: Any, where: str) -> T:
-    """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed."""
+def parse(build: Callable[[Any], T], value: Any, where: str | Callable[[tuple[int | str, ...]], str]) -> T:
+    """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed.
+
+    Where that depends on the key, `where` is a function of its path.
+    """
     try:
         return build(value)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(plain, first["loc"]))
+        path = (*first["loc"], *first.get("ctx", {}).get("unknown", ()))
+        key = ".".join(map(plain, path))
         message = first["msg"]
-        if first["type"] == "extra_forbidden":
-            message = f"unknown key (found {short_repr(first['input'])}); allowed: the keys in docs/config.md"
-        elif first["type"] == "missing":
+        if first["type"] == "missing":
             message = "is required but was not given"
         elif first["type"] in LIMITS:
             said, words = LIMITS[first["type"]]
             message = f"found {short_repr(first['input'])}, allowed: {words} {first.get('ctx', {})[said]:,}"
-        elif first["type"] != "choice":
+        elif first["type"] not in ("choice", "unknown_key"):
             message = f"found {short_repr(first['input'])}; {message[0].lower()}{message[1:]}"
-        raise BadInput(f"{where}: {key + ': ' if key else ''}{message}") from None
+        place = where if isinstance(where, str) else where(path)
+        raise BadInput(f"{place}: {key + ': ' if key else ''}{message}") from None

@@ -234,7 +234,7 @@ def test_the_printed_right_term_never_gives_the_smaller_epsilon(make_trace) -> N
     curves = bayesian.curves(of_server(make_trace(), distances)[0], DELTA)
     for left in (curve for curve in curves if curve.right_term == "both_left"):
         labels = {"distance": left.distance, "composition": left.composition}
-        printed = find(curves, right_term="as_printed", **labels)
+        printed = find(curves, right_term="literal", **labels)
         assert (printed.epsilon >= left.epsilon).all()
 
 

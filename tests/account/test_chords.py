@@ -19,7 +19,7 @@ def exact(rate: float, scale: np.ndarray, term: Term) -> np.ndarray:
     return log_moment(rate, np.sqrt(0.5 / scale), term=term)
 
 
-@pytest.mark.parametrize("term", ["both_left", "as_printed"])
+@pytest.mark.parametrize("term", ["both_left", "literal"])
 @pytest.mark.parametrize(
     ("rate", "multiplier"), [(0.001, 1.0), (0.01, 4.0), (0.1, 2.0), (0.34, 1.0), (1.0, 3.0)]
 )

@@ -8,13 +8,14 @@ import pytest
 from support.every_key import CONFIG, examples, paths, put, schemas
 from support.tiny_paper import tiny_paper
 
-from fedpriv.config import plan, targets
+from fedpriv.config import origins, plan, targets
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.work import Speed
 from fedpriv.paper import paper
+from fedpriv.paper.read import Key
 
 CIRCLE = []
 CIRCLE.append(CIRCLE)
@@ -121,7 +122,9 @@ def planned(monkeypatch, tmp_path):
     (tmp_path / "tiny/paper.yaml").touch()
 
     def go(preset, content):
-        monkeypatch.setattr(paper, "read_folder", lambda folder: copy.copy(content))
+        files = {key: Key("paper.yaml", value) for key, value in content.items()}
+        for room in (paper, origins):
+            monkeypatch.setattr(room, "read_files", lambda folder: copy.copy(files))
         made = plan.make_plan(preset, tmp_path)
         targets.rendered(made)
         targets.contents(made)

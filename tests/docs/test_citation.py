@@ -8,6 +8,8 @@ import jsonschema
 import pytest
 import yaml
 
+from fedpriv.config.plan import load_preset
+from fedpriv.config.targets import drawn
 from fedpriv.docs import citation
 from fedpriv.errors import BadInput
 from fedpriv.paper.paper import Paper, load_paper
@@ -52,6 +54,14 @@ def test_every_published_paper_is_cited_and_a_search_of_ours_is_not():
     titles = {one["title"] for one in valid(citation.citation(PAPERS))["references"]}
     assert titles >= {paper.title for paper in PAPERS.values() if paper.type}
     assert not titles & {paper.title for paper in PAPERS.values() if not paper.type}
+
+
+def test_no_figure_of_which_its_preset_runs_nothing_is_to_be_checked():
+    listed = yaml.safe_load((ROOT / "codecheck.yml").read_text(encoding="utf-8"))["manifest"]
+    figures = [Path(one["file"]).parts[2:] for one in listed if one["file"].endswith(".png")]
+    plans = {preset: load_preset(ROOT / f"config/{preset}.yaml") for preset, *_ in figures}
+    assert figures
+    assert all(Path(name).stem in drawn(plans[preset], paper) for preset, paper, _, name in figures)
 
 
 @pytest.mark.parametrize(

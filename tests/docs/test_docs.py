@@ -58,6 +58,31 @@ def test_the_config_page_has_every_key_of_every_kind_of_run():
         assert all(f"| `{key}` |" in page for key in scheme.model_fields if key != "name")
 
 
+def test_the_config_page_says_of_every_key_what_it_means():
+    rows = re.findall(r"^## (.+)$|^\| `(\w+)` \|.*\|(.*)\|$", keys.page(), re.MULTILINE)
+    assert len(rows) > 300
+    assert [row for row in rows if row[1] and not row[2].strip()] == []
+
+
+def test_a_comment_above_a_key_is_read_where_its_line_has_none():
+    source = """
+class Own(Frozen):
+    # not of a key
+
+    plain: int  # beside
+    # above, for the line is full
+    full: int
+    # why it is so
+    both: int  # what it is
+    none: int
+"""
+    assert keys.said(source) == {
+        "plain": "beside",
+        "full": "above, for the line is full",
+        "both": "what it is",
+    }
+
+
 def test_a_mark_ends_with_its_paragraph_or_at_the_next_mark():
     docstring = '"""Do it.\n\nDEVIATION: one\nline.\nDEVIATION: two.\n\nNot this.\n"""\n'
     source = docstring + "# DEVIATION: three\n# four\nx = 1\n# no\n"

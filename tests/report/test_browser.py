@@ -105,6 +105,15 @@ def test_only_tables_and_figures_scroll_sideways_and_never_the_page(opened, widt
         assert page.eval_on_selector_all(".scroll", scrolling) > 0
 
 
+def test_what_is_wider_than_a_phone_fades_out_until_its_end_is_seen(opened):
+    page = opened(viewport={"width": 390, "height": 800})
+    more = "parts => parts.map(part => [part.scrollWidth > part.clientWidth, part.matches('.more')])"
+    found = page.eval_on_selector_all(".scroll", more)
+    assert [True, True] in found and all(wide == told for wide, told in found)
+    page.eval_on_selector_all(".scroll", "parts => parts.forEach(part => { part.scrollLeft = 1e6; })")
+    page.wait_for_function("!document.querySelector('.scroll.more')")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_verdicts_can_be_told_from_their_ground(opened, scheme):
     page = opened(color_scheme=scheme)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from fedpriv.cli.output import finite
 from fedpriv.errors import BadInput
+from fedpriv.paper.cells import AccuracyTable, Row
 from fedpriv.report import tables
 from fedpriv.report.claims import write as claims
 from fedpriv.report.claims.compare import compare, facts, published_and_reproduced, verdict
@@ -34,12 +35,12 @@ def paper(runs, declared, tmp_path):
 def test_every_published_accuracy_gets_a_verdict(paper):
     found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
     assert found == {
-        (100, "baseline"): "reached",
-        (100, "dp"): "reached",
-        (100, "bdp"): "reached",
-        (1000, "baseline"): "not run",
-        (1000, "dp"): "not run",
-        (1000, "bdp"): "not run",
+        ("100", "baseline"): "reached",
+        ("100", "dp"): "reached",
+        ("100", "bdp"): "reached",
+        ("1000", "baseline"): "not run",
+        ("1000", "dp"): "not run",
+        ("1000", "bdp"): "not run",
     }
 
 
@@ -65,12 +66,12 @@ def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, t
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):
     tables.write(joint_runs, joint, paper / "tables/table4")
     found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
-    assert found[100, "dp"] == "reached" and found["Photographs", "baseline"] == "reached"
+    assert found["100", "dp"] == "reached" and found["Photographs", "baseline"] == "reached"
     assert found["Photographs", "dp"] == "not reached" and found["Digits", "bdp"] == "not run"
     assert ("Photographs", "dpsgd") not in found
     out = io.StringIO()
     Console(file=out, width=200).print(compare(paper))
-    assert "Photographs" in out.getvalue() and "1,000" in out.getvalue()
+    assert "Photographs" in out.getvalue() and "1000" in out.getvalue()
 
 
 def test_numbers_and_claims_are_printed(paper):
@@ -108,14 +109,22 @@ def test_a_paper_that_prints_no_accuracy_has_its_claims_compared(paper):
     assert facts(paper)["accuracies"] == []
 
 
-LABELS = ("007", "1e5", "NA", "True", "1,000", "=1+1", "-1", "nan", "'quoted", "300")
+LABELS = ("2", "007", "1e5", "NA", "True", "1,000", "=1+1", "-1", "nan", "'quoted", "300")
+
+
+def test_a_label_that_is_a_number_in_yaml_is_its_text(declared):
+    row = declared.rows[0].model_dump()
+    assert [Row.model_validate(row | {"label": label}).key for label in (2, 0.5, "2")] == ["2", "0.5", "2"]
+    twice = [row | {"label": row["clients"]}, row]
+    with pytest.raises(ValueError, match="every label once"):
+        AccuracyTable.model_validate(declared.model_dump() | {"rows": twice})
 
 
 def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
     rows = [declared.rows[0].model_copy(update={"label": label}) for label in LABELS]
     tables.write(runs, declared.model_copy(update={"rows": tuple(rows)}), paper / "tables/table1")
     found = published_and_reproduced(paper)
-    assert list(map(str, found["row"].unique())) == list(LABELS)
+    assert found["row"].unique().tolist() == list(LABELS)
     assert set(found["verdict"]) == {"reached"}
     out = io.StringIO()
     Console(file=out, width=200).print(compare(paper))

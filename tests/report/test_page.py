@@ -211,3 +211,23 @@ def test_a_missing_file_is_named_and_nothing_is_written(results, tmp_path, file)
 def test_a_paper_without_claims_and_figures_has_a_page(text):
     section = part(text, "wide")
     assert "Every ε of both" in section and 'id="wide-claims"' not in text
+
+
+def test_every_file_and_page_that_is_named_is_a_link_to_it(text, results):
+    links = set(re.findall(r'href="([^"#:]+)"', text)) - {"data:,"}
+    assert all((results / link).is_file() for link in links if not link.startswith(page.DOCS))
+    for name, paper in made_page.declared()["papers"].items():
+        rendered = {f"{name}/tables/{one}.{end}" for one in paper["tables"] for end in ("csv", "md", "tex")}
+        rendered |= {
+            f"{name}/figures/{one}.{end}" for one in paper["figures"] for end in ("pdf", "png", "md")
+        }
+        assert rendered <= links
+    assert f"{page.DOCS}/accounting.md" in links
+
+
+def test_from_everywhere_a_link_leads_back_up(text):
+    ids = set(re.findall(r' id="([^"]+)"', text))
+    assert {name for name in re.findall(r'href="#([^"]+)"', text)} <= ids
+    parts = re.findall(r"<figure id=.+?</figure>", text, re.DOTALL)
+    assert parts and all('href="#contents"' in part for part in parts)
+    assert text.count('href="#top"') == len(made_page.declared()["papers"])

@@ -9,8 +9,8 @@ read = TypeAdapter(SpendInWords).validate_python
 
 
 def test_words_mean_the_columns_they_belong_to_in_any_order():
-    spend = read("remove_sum bayesian as_printed hoelder")
-    assert spend.key == ("bayesian", "hoelder", "remove_sum", "as_printed", "", "")
+    spend = read("remove_sum bayesian literal hoelder")
+    assert spend.key == ("bayesian", "hoelder", "remove_sum", "literal", "", "")
 
 
 def test_what_is_not_said_is_the_usual():
@@ -31,7 +31,7 @@ def test_a_spend_survives_being_written_as_data():
         "moments 2C",
         "upload rdp",
         "bit theorem",
-        "parallel bayesian product remove_mean as_printed",
+        "parallel bayesian product remove_mean literal",
     ):
         spend = read(words)
         assert read(spend.model_dump()) == spend == SpendSelector.model_validate(spend.model_dump())
@@ -47,7 +47,7 @@ def test_a_spend_says_all_that_tells_it_from_others():
             "bayesian product remove_mean",
             "bayesian hoelder remove_mean",
             "bayesian product remove_sum",
-            "bayesian product remove_mean as_printed",
+            "bayesian product remove_mean literal",
             *(f"{accounting} moments C" for accounting in ("sequential", "parallel", "sum", "upload")),
             "sequential bayesian product remove_mean",
             *(

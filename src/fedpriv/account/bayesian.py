@@ -6,7 +6,7 @@ upper confidence bound. Why the result is no guarantee is told in docs/accountin
 
 DEVIATION: BDP Theorem 3 prints a right-hand term that is the moment given the client is in the cohort; it is
 always the larger one and undoes the amplification by sampling. By default the left term stands for both
-directions, which it bounds; the printed term is `as_printed`.
+directions, which it bounds; the printed term is `literal`.
 DEVIATION: BDP Theorem 1 (`product`) multiplies expectations over the same client across rounds, which is no
 bound. `hoelder` (the exponent T of the authors' later code) and `panel` (the joint moment of clients followed
 through all rounds) stand beside it.

@@ -31,7 +31,7 @@ CHUNK = 1 << 18
 # is far below the rest. All else is summed in log space.
 DIRECT, RATE = 600.0, 1e-20
 
-Term = Literal["both_left", "as_printed"]
+Term = Literal["both_left", "literal"]
 
 
 def log_moment(
@@ -43,7 +43,7 @@ def log_moment(
     """Return the log-moments at `lambdas` of Gaussians sampled with rate q, `[*noise_multiplier.shape, Λ]`.
 
     `both_left` is log E_{k~Bin(λ+1,q)} exp((k²−k)/(2z²)), the log-moment of the loss between the mixture
-    and the Gaussian, which bounds both directions. `as_printed` is the right-hand term of Theorem 3 of
+    and the Gaussian, which bounds both directions. `literal` is the right-hand term of Theorem 3 of
     Federated Learning with Bayesian Differential Privacy, log E_{k~Bin(λ,q)} exp((k²+k)/(2z²)): the moment
     given that the client *is* in the cohort. It is never the smaller of the two: it is also their maximum.
 

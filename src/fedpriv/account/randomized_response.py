@@ -20,18 +20,19 @@ from fedpriv.account.spend import Spend
 
 Divergence = Callable[[np.ndarray], np.ndarray]
 
-# Names of the readings, in the order of a table's columns.
+# Names of the readings: first what all bits of a client cost, which is what a client spends.
 READINGS = {
+    "vector_exact": "all bits, all rounds; exact",
+    "vector_rdp": "all bits, all rounds; best Rényi order",
+    "central_vector_rdp": "all bits, all rounds; only the sum over clients is seen",
+    "bit_exact": "one bit, all rounds; exact",
     "bit_rdp": "one bit, all rounds; best Rényi order",
     "bit_rdp_tight": "one bit, all rounds; best Rényi order, improved conversion",
-    "bit_exact": "one bit, all rounds; exact",
     "bit_theorem": "one bit, all rounds; Theorem 1 with its fixed order",
     "bit_printed": "one bit, all rounds; Theorem 1 as printed, a misprint that certifies nothing",
-    "vector_rdp": "all bits, all rounds; best Rényi order",
-    "vector_exact": "all bits, all rounds; exact",
     "central_bit_rdp": "one bit, all rounds; only the sum over clients is seen",
-    "central_vector_rdp": "all bits, all rounds; only the sum over clients is seen",
 }
+PRINTED = "bit_theorem"  # what DPFL-BNN calls the ε of a client
 
 # Offsets α − 1 among which the best order is sought before it is refined.
 OFFSETS = np.geomspace(1e-6, 1e9, 200)

@@ -50,9 +50,14 @@ class Spend:
         """Return the accuracy that this ε leaves to a membership guess from a flat prior."""
         return float(attacker_accuracy(self.epsilon))
 
-    def __str__(self) -> str:
-        """Return all of it on one line; what does not apply is left out."""
-        details = {
+    @property
+    def words(self) -> dict[str, str]:
+        """Return what gives ε and δ their meaning, by name; what does not apply is empty."""
+        kind = f"{self.kind}, not a guarantee" if self.kind == "estimate" else self.kind
+        if math.isinf(self.epsilon):
+            kind = "nothing, for some release is without a bound, or without noise"
+        mismatch = "sampling mismatch" if self.sampling_law == "fixed" else "assumptions not met"
+        return {
             "unit": self.unit,
             "relation": self.relation,
             "sampling law": self.sampling_law,
@@ -62,14 +67,15 @@ class Spend:
             "distance": self.distance,
             "right term": self.right_term,
             "sensitivity": self.sensitivity,
+            "kind": kind,
+            "attacker accuracy": f"{self.attacker_accuracy:.6g}",
+            "assumptions": "" if self.assumptions_met else mismatch,
         }
-        words = [f"{name} {value}" for name, value in details.items() if value]
-        words.append(f"{self.kind}, not a guarantee" if self.kind == "estimate" else self.kind)
-        if math.isinf(self.epsilon):
-            words[-1] = "nothing, for some release is without a bound, or without noise"
-        words.append(f"attacker accuracy {self.attacker_accuracy:.6g}")
-        if not self.assumptions_met:
-            words.append("sampling mismatch" if self.sampling_law == "fixed" else "assumptions not met")
+
+    def __str__(self) -> str:
+        """Return all of it on one line; what does not apply is left out."""
+        alone = ("kind", "assumptions")  # say by themselves what they are
+        words = [text if name in alone else f"{name} {text}" for name, text in self.words.items() if text]
         return f"ε = {self.epsilon:.4g} at δ = {self.delta:g} ({', '.join(words)})"
 
 

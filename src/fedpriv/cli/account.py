@@ -1,5 +1,6 @@
 """What a finished run has spent: its last round, by every accountant."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
 from fedpriv.frozen import parse
+from fedpriv.paper.cells import with_cells
+from fedpriv.paper.paper import load_paper
+from fedpriv.paper.spends import SPEND_COLUMNS
 
 
 def account_run(
@@ -34,6 +38,34 @@ def account_run(
                 "or remove that file"
             )
     return spends(parquet.load(account(directory, wanted)))
+
+
+def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[list[str]]:
+    """Return, of every spend, the columns of the paper's tables whose accuracy is read within it.
+
+    There are none where the paper is not declared in `configs`.
+    """
+    told = summary.load(directory / "summary.json")
+    with suppress(BadInput):
+        paper = load_paper(str(told["paper"]), configs / "papers")
+        cells = [
+            (f"{name} {label}", budget)
+            for name, table in with_cells(paper.tables).items()
+            for row in table.rows
+            for column, label in table.labels.items()
+            if (cell := table.cell(row, column)).run == told["run"]
+            for budget in cell.within
+        ]
+        return [
+            [
+                cited
+                for cited, budget in cells
+                if budget.unit in ("", spend.unit)
+                and budget.spend.key == tuple(getattr(spend, name) for name in SPEND_COLUMNS)
+            ]
+            for spend in spends
+        ]
+    return [[] for _ in spends]
 
 
 def counted_at(directory: Path) -> dict[str, float]:

@@ -8,44 +8,61 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import audit, kept
-from fedpriv.cli.options import Delta, Rate, Rounds
-from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result, spend_as_dict
+from fedpriv.cli import audit, calculators, kept, look
+from fedpriv.cli.output import (
+    CONFIGS,
+    REFERENCE,
+    RESOURCES,
+    AsJson,
+    Configs,
+    Reference,
+    Resources,
+    print_result,
+    spend_as_dict,
+)
+from fedpriv.cli.spends import spend_table
 from fedpriv.errors import BadInput, short_repr
 from fedpriv.terminal import aside
 
 app = typer.Typer(
-    help="Experiments on private federated learning. Snakemake builds whole papers; this program serves "
-    "single steps. Exit codes: 0 done, 1 failed, 2 bad input. With --debug an error shows its traceback.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
-Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
-Accountant = Annotated[
-    Literal["moments", "rdp", "pld", "all"], typer.Option(help="How ε is counted; all shows each of them.")
-]
+def version(asked: bool) -> None:
+    """Print which fedpriv this is, and whose runs it takes for its own."""
+    if asked:
+        from fedpriv import __version__
+        from fedpriv.config.run import RESULTS_VERSION
 
-ASSUMED = (
-    "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone at q = 1), "
-    "one client is added or removed, and the noise is on the sum of clipped updates."
-)
+        print_result({}, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], as_json=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=version, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Experiments on private federated learning.
+
+    Snakemake builds whole papers; this program serves single steps. Exit codes: 0 done, 1 failed, 2 bad
+    input. With --debug an error shows its traceback.
+    """
 
 
 INTERRUPTED = 130
 # What an interrupted verb does with what it had done before.
 AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
-# Noise that is shown in fewer digits must still be enough.
-SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,7 +114,7 @@ def found(error: typer.TyperException) -> str:
 def fetch(
     datasets: Annotated[list[str], typer.Argument(metavar="DATASET...")],
     mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
-    resources: Resources = Path("resources"),
+    resources: Resources = RESOURCES,
     as_json: AsJson = False,
 ) -> None:
     """Download the raw files of datasets and check their hashes; find photographs and look at every one."""
@@ -121,7 +138,7 @@ def run(
     papers: Annotated[
         list[Path] | None, typer.Option(help="A folder of papers, beside the preset's own; repeatable.")
     ] = None,
-    resources: Resources = Path("resources"),
+    resources: Resources = RESOURCES,
     device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
     threads: Annotated[
         int | None, typer.Option(min=0, help="Worker threads on a CPU; 0: one a core.")
@@ -150,80 +167,19 @@ def account(
     instance_delta: Annotated[
         float | None, typer.Option(help="δ of instances; the run's own if not given.")
     ] = None,
+    configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Count what a finished run has spent, by every accountant, and write its ledger."""
-    from fedpriv.cli.account import account_run
+    """Count what a finished run has spent, by every accountant, and write its ledger.
+
+    What a column of the run's paper uses is marked, where the paper is declared.
+    """
+    from fedpriv.cli.account import account_run, used_by
 
     spends = account_run(directory, delta, instance_delta)
-    text = list(map(str, spends))
-    if any(spend.kind == "estimate" for spend in spends):
-        text.append("What an estimate is, and why it is no guarantee: docs/accounting.md")
-    print_result({"spends": [spend_as_dict(spend) for spend in spends]}, text, as_json)
-
-
-@app.command()
-def epsilon(
-    q: Rate,
-    noise_multiplier: Annotated[float, typer.Option(help="Noise std over the clip bound.")],
-    rounds: Rounds,
-    delta: Delta,
-    accountant: Accountant = "moments",
-    as_json: AsJson = False,
-) -> None:
-    """Say what ε a plan costs."""
-    from fedpriv.account import plans
-
-    spends = {
-        name: plans.epsilon(
-            sampling_rate=q, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta, accountant=name
-        )
-        for name in planners(accountant)
-    }
-    facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    print_result(
-        facts if accountant == "all" else facts[accountant], [*map(str, spends.values()), ASSUMED], as_json
-    )
-
-
-@app.command()
-def calibrate(
-    epsilon: Annotated[float, typer.Option(help="ε, above 0.")],
-    delta: Delta,
-    q: Rate,
-    rounds: Rounds,
-    accountant: Accountant = "moments",
-    as_json: AsJson = False,
-) -> None:
-    """Find the least noise that keeps a plan within ε."""
-    from fedpriv.account import plans
-
-    facts, text = {}, []
-    for name in planners(accountant):
-        plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
-        multiplier = plans.calibrate(epsilon=epsilon, **plan)
-        spend = plans.epsilon(noise_multiplier=multiplier, **plan)
-        facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
-        enough = SIX_DIGITS.create_decimal(multiplier)
-        text.append(f"noise multiplier {float(enough):.6g}: {spend}")
-    print_result(facts if accountant == "all" else facts[accountant], [*text, ASSUMED], as_json)
-
-
-@app.command("rr-epsilon")
-def rr_epsilon(
-    gamma: Annotated[float, typer.Option(help="A bit is kept with probability 1/2 + γ.")],
-    rounds: Rounds,
-    delta: Delta,
-    dimension: Annotated[int | None, typer.Option(help="Bits that a client sends a round.")] = None,
-    clients: Annotated[int, typer.Option(help="Under the sum that the central readings see.")] = 100,
-    as_json: AsJson = False,
-) -> None:
-    """Say what ε randomised response costs, under each reading of what a client sends."""
-    from fedpriv.account.randomized_response import READINGS, epsilons
-
-    spends = epsilons(gamma, rounds, delta, dimension, clients)
-    facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    print_result(facts, [f"{READINGS[name]}: {spend}" for name, spend in spends.items()], as_json)
+    used = used_by(directory, spends, configs)
+    facts = [spend_as_dict(spend) | {"used_by": one} for spend, one in zip(spends, used, strict=True)]
+    print_result({"spends": facts}, spend_table(spends, marks=list(map(", ".join, used))), as_json)
 
 
 @app.command()
@@ -239,20 +195,16 @@ def compare(
     print_result(compare.facts(directory), compare.compare(directory), as_json)
 
 
-for verb in (audit.audit, kept.keep, kept.rerender, kept.show):
+VERBS = (audit.audit, kept.keep, kept.rerender, look.show, calculators.epsilon, calculators.calibrate)
+for verb in VERBS:
     app.command()(verb)
-
-
-def planners(accountant: str) -> Sequence[str]:
-    """Return the accountants asked for."""
-    from fedpriv.account.plans import PLANNERS
-
-    return tuple(PLANNERS) if accountant == "all" else (accountant,)
+app.command("list")(look.listed)
+app.command("rr-epsilon")(calculators.rr_epsilon)
 
 
 @app.command()
 def doctor(
-    resources: Resources = Path("resources"),
+    resources: Resources = RESOURCES,
     time: Annotated[
         Path | None,
         typer.Option(

@@ -1,4 +1,4 @@
-"""The verbs about kept runs: keep them, render them again, show what is behind a number."""
+"""The verbs about kept runs: keep them, render them again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result
+from fedpriv.cli.output import CONFIGS, REFERENCE, AsJson, Configs, Reference, print_result
 from fedpriv.terminal import aside
-
-Configs = Annotated[Path, typer.Option(file_okay=False, help="Where presets and papers are declared.")]
-CONFIGS = Path("config")
 
 
 def keep(
@@ -56,17 +53,3 @@ def rerender(
         text += [f"{reference / paper / file}: differs" for file in one.differ]
     print_result({paper: one._asdict() for paper, one in found.items()}, text, as_json)
     raise typer.Exit(1 if any(one.differ for one in found.values()) and not write else 0)
-
-
-def show(
-    folder: Annotated[Path, typer.Argument(metavar="RESULTS/PAPER", help="Of a paper, or its reference.")],
-    table: Annotated[str, typer.Argument(help="A table, as its file is called.")] = "",
-    row: Annotated[str, typer.Argument(help="A row, as in the table's CSV.")] = "",
-    column: Annotated[str, typer.Argument(help="A column, as in the table's CSV.")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Show what is behind a cell: numbers and their meaning, runs, seeds, settings, machines, code."""
-    from fedpriv.keep.show import lines, show
-
-    found = show(folder, table, row, column)
-    print_result(found, list(lines(found)), as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Reference = Annotated[Path, typer.Option(file_okay=False, help="Where finished runs are kept.")]
+Configs = Annotated[Path, typer.Option(file_okay=False, help="Where presets and papers are declared.")]
+Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
 REFERENCE = Path("results/reference")
+RESOURCES = Path("resources")
+CONFIGS = Path("config")
+WIDE = 10_000
 
 
 def print_result(facts: Mapping[str, Any], shown: list[str] | RenderableType, as_json: bool) -> None:
@@ -35,12 +41,14 @@ def print_result(facts: Mapping[str, Any], shown: list[str] | RenderableType, as
 
 
 def finite(value: Any) -> Any:
-    """Return `value` with null for every number that JSON cannot write: an infinite ε, no accuracy."""
+    """Return `value` as JSON can write it: "inf" for an infinite ε, null for no accuracy."""
     if isinstance(value, Mapping):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else str(value)
 
 
 def spend_as_dict(spend: Spend) -> dict[str, Any]:
@@ -49,10 +57,13 @@ def spend_as_dict(spend: Spend) -> dict[str, Any]:
 
 
 def rendered(shown: RenderableType) -> str:
-    """Return what rich would print here: colours and width are those of the terminal, if stdout is one."""
+    """Return what rich would print here: colours and width are those of the terminal, if stdout is one.
+
+    Elsewhere a line is as wide as it needs to be, for programs that read lines.
+    """
     from rich.console import Console
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE, highlight=False)
     with console.capture() as capture:
         console.print(shown)
     return capture.get().rstrip("\n")

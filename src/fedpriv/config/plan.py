@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedpriv.config.names import arrays_id, partition_id
+from fedpriv.config.origins import Layers, origins, said_at
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
@@ -33,6 +34,7 @@ class Plan(NamedTuple):
     preset: Preset
     papers: dict[str, Paper]
     planned: dict[str, dict[str, Planned]]
+    folders: Mapping[str, Path] = {}  # of each paper
 
     @property
     def seeds(self) -> range:
@@ -77,32 +79,39 @@ class Plan(NamedTuple):
         }
 
 
-def check_dataset(run: Run, where: str) -> None:
-    """Raise BadInput for a dataset that is not known, or that does not give what the model reads.
+def wrong_dataset(run: Run) -> str:
+    """Return why a dataset is not known, or does not give what the model reads, or the empty string.
 
     What data of one's own are is known when they are read.
     """
     if not isinstance(run.dataset, str):
-        return
-    require_known(where, [run.dataset], DATASETS)
+        return ""
+    if run.dataset not in DATASETS:
+        return f"found {plain(run.dataset)}, allowed: {', '.join(DATASETS)}"
     if DATASETS[run.dataset].gives != run.model.reads:
         datasets = [name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads]
         models = [name for name, model in MODELS.items() if model.reads == DATASETS[run.dataset].gives]
-        raise BadInput(
-            f"{where}: found {run.dataset} with model {run.model.name}, allowed: with that model "
+        return (
+            f"found {run.dataset} with model {run.model.name}, allowed: with that model "
             f"{', '.join(sorted(datasets))}; with that dataset model {', '.join(sorted(models))}"
         )
+    return ""
 
 
-def check_owners(run: Run, where: str) -> None:
-    """Raise BadInput for a law that deals by writer, of data whose writers nobody knows."""
+def wrong_law(run: Run) -> str:
+    """Return why data whose writers nobody knows cannot be dealt by writer, or the empty string."""
     known = DATASETS.get(run.data)
     if run.partition.by_owner and known and not known.writers:
         dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
-        raise BadInput(
-            f"{where}: found {getattr(run.partition, 'law', '')} with {run.data}, allowed: that law with "
+        return (
+            f"found {getattr(run.partition, 'law', '')} with {run.data}, allowed: that law with "
             f"{dealt}; with that dataset a law that does not ask who wrote what"
         )
+    return ""
+
+
+# Path of a key -> what is wrong with it that only the data and the run together show.
+WRONG = {("dataset",): wrong_dataset, ("partition", "law"): wrong_law}
 
 
 def matches(glob: str, paper: str, run: str) -> bool:
@@ -110,22 +119,39 @@ def matches(glob: str, paper: str, run: str) -> bool:
     return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
 
 
-def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
-    """Return the runs of `paper` that `preset` keeps, patched and with its stand-ins."""
+def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
+    """Return what a run says when everything is laid over everything, marked as the layers are."""
+    said = merge(layers.defaults, layers.runs[name])
+    if "dataset" in said:
+        said = said | {"dataset": layers.stand_ins.get(str(said["dataset"]), said["dataset"])}
+    for glob, patch in layers.patches.items():
+        if matches(glob, paper, name):
+            said = merge(said, patch)
+    return said
+
+
+def plan_runs(preset: Preset, paper: Paper, folder: Path, where: str) -> dict[str, Planned]:
+    """Return the runs of `paper`, read from `folder`, that `preset` keeps, patched and with its stand-ins.
+
+    What is wrong with a key is BadInput that names who says it.
+    """
+    layers = Layers(paper.defaults, paper.runs, preset.stand_ins, preset.patches)
     planned = {}
     for name, own in paper.runs.items():
         if not any(matches(glob, paper.paper, name) for glob in preset.only):
             continue
-        merged = merge(paper.defaults, own)
-        wanted = merged.get("dataset")
-        if isinstance(wanted, str):  # all else is for the schema to refuse
-            merged = merged | {"dataset": preset.stand_ins.get(wanted, wanted)}
-        for glob, patch in preset.patches.items():
-            if matches(glob, paper.paper, name):
-                merged = merge(merged, patch)
-        run = parse(Run.model_validate, merged, f"{where}: {paper.paper}.runs.{name}")
-        check_dataset(run, f"{where}: {paper.paper}.runs.{name}.dataset")
-        check_owners(run, f"{where}: {paper.paper}.runs.{name}.partition.law")
+
+        def place(path: Sequence[object], name: str = name) -> str:
+            by = said_at(
+                laid(origins(folder, preset.stand_ins, preset.patches, where), paper.paper, name), path
+            )
+            return f"{where}: {paper.paper}.runs.{name}{f' ({by})' if by else ''}"
+
+        run = parse(Run.model_validate, laid(layers, paper.paper, name), place)
+        for path, wrong in WRONG.items():
+            if problem := wrong(run):
+                raise BadInput(f"{place(path)}: {'.'.join(path)}: {problem}")
+        wanted = merge(paper.defaults, own).get("dataset")
         planned[name] = Planned(run, wanted if isinstance(wanted, str) and wanted != run.dataset else None)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
@@ -171,7 +197,9 @@ def make_plan(
                 names = ", ".join(f"{paper}/{run}" for paper, run in runs)
                 raise BadInput(f"{where}: {key}: found {plain(glob)}, allowed: a glob of {names}")
     read = shown(read, preset.show, where) if preset.show else read
-    return Plan(preset, read, {name: plan_runs(preset, paper, where) for name, paper in read.items()})
+    homes = {name: folder_of(name, folders) / name for name in read}
+    planned = {name: plan_runs(preset, paper, homes[name], where) for name, paper in read.items()}
+    return Plan(preset, read, planned, homes)
 
 
 def load_preset(path: Path, more: Iterable[Path] = ()) -> Plan:

@@ -49,12 +49,13 @@ class Server(Frozen):
     step and its square (FedAdam of Reddi et al. 2021). Either is computed from what was released, at no cost.
     """
 
-    optimizer: Literal["sgd", "adam"] = unless("sgd")
-    learning_rate: Positive = 1.0
-    momentum: Below1 = 0.0  # of sgd
+    optimizer: Literal["sgd", "adam"] = unless("sgd")  # of the server's steps
+    learning_rate: Positive = 1.0  # of the first round
+    momentum: Below1 = 0.0  # of sgd: share of the last step's velocity that is kept
+    # of adam: of the mean of steps, and of that of their squares
     adam_betas: tuple[Below1, Below1] = unless((0.9, 0.99))
     adam_tau: Positive = unless(1e-3)  # τ: where moments are smaller, the step counts as it is
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    schedule: Literal["constant", "linear", "cosine"] = "constant"  # of the learning rate over the rounds
     final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
 
     @model_validator(mode="after")
@@ -79,8 +80,8 @@ class Canaries(Frozen):
     Each takes part with probability `included`, and then comes as often as other clients do.
     """
 
-    clients: Thousands
-    included: Fraction = 0.5
+    clients: Thousands  # canaries, beside the clients with data
+    included: Fraction = 0.5  # probability that a canary takes part at all
 
 
 class Evaluation(Frozen):
@@ -89,7 +90,7 @@ class Evaluation(Frozen):
     Clients' weights are theirs after they have received the round's broadcast.
     """
 
-    models: Literal["server", "clients"] = "server"
+    models: Literal["server", "clients"] = "server"  # whose weights
     stride: Count = 1  # before the last round only every so-manieth test example is looked at
     drawn: Millions = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
 
@@ -98,30 +99,33 @@ class Accounting(Frozen):
     """What is accounted from the trace; changing it never retrains."""
 
     delta: Delta = 1e-5  # of clients
-    instance_delta: Delta = 1e-5
+    instance_delta: Delta = 1e-5  # of instances
     recount: tuple[Positive, ...] = unless(())  # other σ at the same noise σC, where no update is clipped
 
 
 class Run(Frozen):
     """One training run: everything that changes its result."""
 
-    dataset: Named
+    dataset: Named  # by its name, as `fedpriv list` shows them, or data of one's own
+    # who holds which examples
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
+    # what is trained
     model: Annotated[SerializeAsAny[Model], chosen_from(MODELS), BeforeValidator(by_its_own_key)]
-    scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]
-    cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]
+    scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]  # the privacy scheme, or `none`
+    cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]  # who takes part in a round
+    # what a client does in a round
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
-    server: Server = Server()
-    rounds: Millions = 300
+    server: Server = Server()  # how the server uses what arrives
+    rounds: Millions = 300  # of training; a scheme with a budget may stop before
     evaluate_every: Count = 1  # rounds; the last round is always evaluated
-    evaluation: Evaluation = Evaluation()
-    hooks: Hooks = Hooks()
+    evaluation: Evaluation = Evaluation()  # whose accuracy is measured, and on how many examples
+    hooks: Hooks = Hooks()  # clipping and noise beside the scheme's own
     secure_noise: bool = False  # noise, coins and draws of the operating system: never the same twice
     validation: CountOrZero = 0  # training examples set aside and used instead of the test split
-    photos: Photos = Photos()
-    probe: Probe = Probe()
-    canaries: Canaries | None = unless(None)  # docs/audits.md
-    account: Accounting = Accounting()
+    photos: Photos = Photos()  # how photographs become features
+    probe: Probe = Probe()  # which distances are sampled
+    canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
+    account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
 
     @model_validator(mode="after")
     def _fits(self) -> "Run":

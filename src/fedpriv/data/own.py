@@ -65,6 +65,7 @@ class Npz(Frozen):
 class Torchvision(Frozen):
     """A dataset that torchvision fetches and checks itself, of images of one size with one label each."""
 
+    # the name of its class
     torchvision: Literal["CIFAR10", "CIFAR100", "FashionMNIST", "KMNIST", "MNIST", "STL10", "SVHN", "USPS"]
 
     @property

@@ -36,6 +36,7 @@ CHOICES: dict[str, tuple[Mapping[str, Any], str]] = {
     "equals": (QUANTITIES, ""),
 }
 UNDER = dict.fromkeys(("at_least", "at_most", "equals"), "that")  # where the kinds are described
+REMARK = re.compile(r"^(?:    # (.+)\n)?    (\w+): [^#\n]*(?:  # (.+))?$", re.MULTILINE)
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 HEAD = """\
@@ -72,12 +73,18 @@ def allowed(values: dict[str, Any]) -> str:
 
 
 def remarks(cls: type[Frozen]) -> dict[str, str]:
-    """Return the comment that stands on the line of each key, those of base classes included."""
+    """Return the comment on the line of each key, or above it if that is full; those of base classes too."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Frozen) and base is not Frozen:
-            found |= dict(re.findall(r"^    (\w+): [^#\n]*  # (.+)$", inspect.getsource(base), re.MULTILINE))
+            found |= said(inspect.getsource(base))
     return found
+
+
+def said(source: str) -> dict[str, str]:
+    """Return what the comments in the source of a class say of its keys."""
+    found = {key: beside or above for above, key, beside in REMARK.findall(source)}
+    return {key: remark for key, remark in found.items() if remark}
 
 
 def summary(cls: type[Frozen]) -> str:

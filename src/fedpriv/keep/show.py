@@ -32,17 +32,17 @@ def show(folder: Path, table: str, row: str, column: str) -> dict[str, Any]:
     lines = compare.read(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
     lines = lines.loc[lines["row"] == named("row", row, lines["row"])]
     lines = lines.loc[lines["column"] == named("column", column, lines["column"])]
-    told = {(one["run"], one["seed"]): one for one in summaries(folder)}
+    told = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder)}
     names = sorted({run for run in lines["run"] if run})
     # What only some of the paper's runs have, or have otherwise.
-    settings = {run: flattened(one["config"]) for (run, _), one in told.items()}
+    settings = {run: flattened(one["config"]) for (run, _), (one, _) in told.items()}
     shared = common(list(settings.values()))
     return {
         "numbers": with_deltas([number(line) for line in lines.to_dict("records")]),
         "runs": {
             run: {
                 "settings": {k: v for k, v in settings[run].items() if k not in shared},
-                "seeds": {seed: facts(one) for (name, seed), one in sorted(told.items()) if name == run},
+                "seeds": {seed: facts(*told[name, seed]) for name, seed in sorted(told) if name == run},
             }
             for run in names
             if run in settings
@@ -60,10 +60,12 @@ def named(what: str, found: str, allowed: Iterable[str]) -> str:
     return meant[0]
 
 
-def summaries(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the summaries of the finished runs of a paper, from its results or from its archive."""
+def summaries(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Yield the summaries of the finished runs of a paper, and where their traces are: beside, or kept."""
     there = sorted(folder.glob("runs/*/seed*/summary.json"))
-    yield from map(summary.load, there) if there else (one.summary for one in read(folder / NAME))
+    yield from ((summary.load(path), path.with_name("trace.parquet")) for path in there)
+    if not there:
+        yield from ((one.summary, folder / NAME) for one in read(folder / NAME))
 
 
 def number(line: Mapping[Any, Any]) -> dict[str, Any]:
@@ -84,29 +86,28 @@ def with_deltas(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def facts(told: Mapping[str, Any]) -> dict[str, Any]:
+def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
     """Return what a reviewer asks of one run and seed."""
     wanted = ("identity", "results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
     environment = told.get("environment", {})
     return {key: told.get(key) for key in wanted} | {
         "data": told["data"]["name"],
         **{key: environment.get(key) for key in MACHINE},
+        "trace": str(trace),
     }
 
 
-def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what `show` found for people, a line each."""
-    for one in found["numbers"]:
-        low, high = (one.get(end) for end in ("low", "high"))
-        interval = f" ({low:.6g} to {high:.6g})" if low is not None and high is not None else ""
-        seeds = f", n = {one['seeds']:g}" if "seeds" in one else ""
-        value = f"{one['value']:.6g}{interval}{seeds}" if "value" in one else one.get("status", "nothing")
-        yield " ".join(filter(None, [one.get("source"), one["quantity"], value])) + meaning(one)
-    for run, behind in found["runs"].items():
-        yield f"run {run}: {', '.join(f'{key} {value}' for key, value in behind['settings'].items())}"
-        for seed, one in behind["seeds"].items():
-            yield f"  seed {seed}: {', '.join(f'{key} {value}' for key, value in one.items())}"
-    yield from (f"run {run}: no finished run here" for run in found["not run"])
+def spoken(one: Mapping[str, Any]) -> dict[str, str]:
+    """Return a number of `show` as people read it."""
+    low, high = (one.get(end) for end in ("low", "high"))
+    return {
+        "": one.get("source", ""),
+        "quantity": one["quantity"],
+        "value": f"{one['value']:.6g}" if "value" in one else one.get("status", "nothing"),
+        "95 % interval": f"{low:.6g} to {high:.6g}" if low is not None and high is not None else "",
+        "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
+        "meaning": meaning(one),
+    }
 
 
 def meaning(one: Mapping[str, Any]) -> str:
@@ -115,4 +116,4 @@ def meaning(one: Mapping[str, Any]) -> str:
         return ""
     told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
     told |= {"epsilon": one["value"], "assumptions_met": str(one.get("assumptions_met", True)) == "True"}
-    return f": {Spend(**told)}"
+    return str(Spend(**told))

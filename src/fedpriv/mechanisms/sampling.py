@@ -57,7 +57,7 @@ class Fixed(CohortLaw):
     """`size` clients without replacement; accountants that assume Poisson do not cover this."""
 
     law: Literal["fixed"] = "fixed"
-    size: Count
+    size: Count  # clients in every round
 
     def too_many(self, population: int) -> str:
         few = f"cohort.size: found {self.size}, allowed: at most {population} clients"

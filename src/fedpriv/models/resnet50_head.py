@@ -24,6 +24,7 @@ class Resnet50Head(Model):
 
     reads: ClassVar[Literal["images", "features"]] = "features"
     name: Literal["resnet50_head"] = "resnet50_head"
+    # torchvision's weights, or a seeded random network, which needs no download
     backbone: Literal["imagenet", "random"] = "imagenet"
 
     @property

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from fedpriv.frozen import Count, Delta, Fraction, Frozen, Positive, alone, choice_error
+from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, alone, choice_error
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
@@ -21,8 +21,8 @@ class Rendered(Frozen):
     """What every table and every figure says of itself."""
 
     kind: str
-    title: str
-    place: str = ""
+    title: str  # after the place
+    place: str = ""  # in the paper, as `Table II`; of what it does not print, `ours`
 
     @property
     def theirs(self) -> str:
@@ -73,24 +73,24 @@ class Cell(NamedTuple):
 class Baseline(Frozen):
     """The run without privacy that a row is compared with, and its published accuracy."""
 
-    run: str
-    accuracy: Fraction
+    run: str  # without privacy, read at its last round
+    accuracy: Fraction  # published
 
 
 class Budget(Frozen):
     """An (ε, δ) that may be spent."""
 
-    epsilon: Positive
-    delta: Delta
+    epsilon: Positive  # of the unit; not exceeded where a cell is read
+    delta: Delta  # at which that ε is counted
 
 
 class Published(Frozen):
     """What the paper prints for one cell: an accuracy, the (ε, δ) it cost if that is its own, and when."""
 
-    accuracy: Fraction
-    epsilon: Positive | None = None
-    delta: Delta | None = None
-    round: Count | None = None
+    accuracy: Fraction  # as printed
+    epsilon: Positive | None = None  # of the printed (ε, δ)
+    delta: Delta | None = None  # of the printed (ε, δ)
+    round: Count | None = None  # at which the accuracy was reached, if that is printed
 
 
 PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
@@ -99,7 +99,7 @@ PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
 class Column(Frozen):
     """A column of accuracies: within the ε that each cell publishes, the row's budgets, or at the end."""
 
-    label: str
+    label: str  # above the column
     spend: SpendInWords | None = None  # how the published ε of each cell is counted
     within: str = ""  # the column whose published ε that is; by default its own
     spends: dict[Unit, SpendInWords] = {}  # by unit, how the row's budgets are counted
@@ -128,9 +128,9 @@ class Column(Frozen):
 class Row(Frozen):
     """One setting: a private run for all columns but those with their own, and a baseline if there is one."""
 
-    clients: Count
-    label: str = ""  # by default a row is called by its clients
-    baseline: Baseline | None = None
+    clients: Count  # of the row's runs
+    label: Label = ""  # by default a row is called by its clients
+    baseline: Baseline | None = None  # the row's run without privacy
     run: str = ""  # of all columns that are not in `runs`
     runs: dict[str, str] = {}  # by column
     published: dict[str, PublishedCell] = {}  # by column; those without a published accuracy are ours
@@ -156,8 +156,8 @@ class AccuracyTable(TableSpec):
 
     kind: Literal["accuracy"] = "accuracy"
     heading: str = "Clients"  # of what tells rows apart
-    columns: dict[str, Column] = Field(min_length=1)
-    rows: tuple[Row, ...] = Field(min_length=1)
+    columns: dict[str, Column] = Field(min_length=1)  # name -> what stands below it
+    rows: tuple[Row, ...] = Field(min_length=1)  # from top to bottom
     searched: Count | None = None  # candidates among which private data chose what the private runs share
 
     @model_validator(mode="after")
@@ -188,9 +188,9 @@ class AccuracyTable(TableSpec):
             if column.within and column.within not in budgets:
                 allowed = f"a column with an ε of its own, {', '.join(budgets) or 'none'}"
                 raise choice_error(f"columns.{name}.within", [column.within], allowed)
-        keys = [row.key for row in self.rows]
+        keys = [str(row.key) for row in self.rows]  # as a CSV has them
         if len(set(keys)) < len(keys):
-            raise choice_error("rows.label", map(str, keys), "every label once")
+            raise choice_error("rows.label", keys, "every label once")
         return self
 
     @property

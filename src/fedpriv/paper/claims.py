@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from pydantic import model_validator
 
 from fedpriv.errors import BadInput, require_known
-from fedpriv.frozen import Count, Frozen, Positive, Real, choice_error
+from fedpriv.frozen import Count, Frozen, Label, Positive, Real, choice_error
 from fedpriv.paper.cells import AccuracyTable, Cell, Row
 from fedpriv.paper.quantities import COLUMN, COUNTED, PRINTED, PRIVATE, Compared, Number, Quantity
 
@@ -31,18 +31,19 @@ class Check(Frozen):
     every name of a run and a number for every name of a number.
     """
 
-    that: Compared
-    at_least: Compared | None = None
+    that: Compared  # the number that is judged
+    at_least: Compared | None = None  # the other number: `that` is no smaller
     at_most: Compared | None = None  # instead of at_least
     equals: Compared | None = None  # instead of at_least, within the margin
     margin: Positive | None = None  # of an equality: what is less apart counts as equal
     times: Positive | None = None  # so many times the other number; judged by the ratio
     plus: Real | str = 0.0  # so much more than the other number
     needs: Literal["every", "some"] = "every"  # of the cases
-    tables: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()  # tables of accuracies, of which every row is a case
     clients: tuple[Count, ...] = ()  # the rows with so many published clients; all by default
-    labels: tuple[str, ...] = ()  # the rows so labelled; all by default
+    labels: tuple[Label, ...] = ()  # the rows so labelled; all by default
     elsewhere: tuple[str, ...] = ()  # the tables in whose other rows the other number is read
+    # each with a label and what names stand for, instead of `tables`
     cases: tuple[dict[str, Real | str], ...] = ()
 
     @property
@@ -162,8 +163,8 @@ class Claim(Frozen):
     is made of it are two things, and the verdict says both.
     """
 
-    id: str
-    place: str
-    text: str
-    check: Check
-    unsound: str = ""
+    id: str  # how the claim is cited
+    place: str  # in the paper
+    text: str  # the claim in our words
+    check: Check  # how it is checked
+    unsound: str = ""  # why the statement does not follow even if its numbers hold

@@ -89,7 +89,7 @@ class LinesFigure(FigureSpec):
 class Panel(Frozen):
     """One pair of axes of a figure against rounds; its title alone is one without published values."""
 
-    title: str
+    title: str  # above the axes
     published: dict[str, Real] = {}  # label -> value, drawn across
     budgets: dict[str, Positive] = {}  # one of the figure's -> the ε at which it is spent, drawn down
 
@@ -100,8 +100,8 @@ Titled = Annotated[Panel, alone("title", str | Panel)]
 class Budget(Frozen):
     """Whose ε, and which, is held against a budget."""
 
-    line: str
-    spend: SpendInWords
+    line: str  # what stands for {line} in the name of the run
+    spend: SpendInWords  # which ε of that run
 
 
 class RoundsFigure(LinesFigure):
@@ -116,7 +116,7 @@ class RoundsFigure(LinesFigure):
     panels: dict[str, Titled] = Field(min_length=1)  # what stands for {panel} -> what is drawn there
     lines: dict[str, str] = Field({"": ""}, min_length=1)  # what stands for {line} -> what readers know it by
     spends: Spends = {}  # label -> which ε is drawn; a list: each under its own words
-    budgets: dict[str, Budget] = {}
+    budgets: dict[str, Budget] = {}  # label -> whose ε ends there
 
     @model_validator(mode="after")
     def _complete(self) -> "RoundsFigure":
@@ -158,16 +158,16 @@ class RoundsFigure(LinesFigure):
 class Guess(Frozen):
     """A point that the paper quotes: the accuracy of an attacker's guess at an ε."""
 
-    label: str
-    epsilon: Positive
-    accuracy: Fraction
+    label: str  # of the point
+    epsilon: Positive  # of the point
+    accuracy: Fraction  # of the guess, as quoted
 
 
 class AttackerFigure(LinesFigure):
     """What ε leaves to an attacker who guesses membership; points: what was published, what runs spent."""
 
     kind: Literal["attacker"] = "attacker"
-    published: tuple[Guess, ...] = ()
+    published: tuple[Guess, ...] = ()  # points that the paper quotes
     spends: Spends = Field(min_length=1)  # label -> which ε is read at the last round
 
     def parts(self) -> list[Part]:
@@ -178,7 +178,7 @@ class DivergenceFigure(LinesFigure):
     """The Rényi divergence of one noisy bit against γ, with points at the γ of runs."""
 
     kind: Literal["divergence"] = "divergence"
-    order: Annotated[float, Field(gt=1, le=1e6), NUMBER] = 2.0
+    order: Annotated[float, Field(gt=1, le=1e6), NUMBER] = 2.0  # of the divergence, its α
 
     def parts(self) -> list[Part]:
         return [Part("", self.curves({}))]
@@ -187,8 +187,8 @@ class DivergenceFigure(LinesFigure):
 class PublishedAt(Frozen):
     """A published accuracy and where it stands on the horizontal axis."""
 
-    at: Positive
-    value: Fraction
+    at: Positive  # where it stands on the horizontal axis
+    value: Fraction  # the accuracy
 
 
 class AuditsFigure(FigureSpec):
@@ -209,7 +209,7 @@ class SweepFigure(FigureSpec):
     along: str  # dotted path into a run's config
     per: str = ""  # another, by which the first is divided
     series: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(min_length=1)  # label -> runs
-    published: tuple[PublishedAt, ...] = ()
+    published: tuple[PublishedAt, ...] = ()  # the points that the paper prints
 
     def parts(self) -> list[Part]:
         return [Part("", [Curve(run, label) for label, runs in self.series.items() for run in runs])]

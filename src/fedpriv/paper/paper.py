@@ -13,7 +13,7 @@ from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.parts import Part, runs_of
-from fedpriv.paper.read import papers_in, read_folder
+from fedpriv.paper.read import papers_in, read_files
 from fedpriv.paper.readings import with_names, with_tables
 from fedpriv.paper.tables import self_contained
 from fedpriv.registry import Registry
@@ -25,9 +25,9 @@ Link = Annotated[str, StringConstraints(pattern=r"^https?://[0-9A-Za-z][!-~]*$")
 class Author(Frozen):
     """A person."""
 
-    given: str
-    family: str
-    affiliation: str = ""
+    given: str  # given names, as printed
+    family: str  # family name
+    affiliation: str = ""  # for CITATION.cff
 
     def __str__(self) -> str:
         return f"{self.given} {self.family}"
@@ -36,25 +36,28 @@ class Author(Frozen):
 class Paper(Frozen):
     """One published experiment: its runs, what is rendered from them, what it printed and what it claims."""
 
-    paper: Name
-    title: str
+    paper: Name  # its name: that of its folder
+    title: str  # of the publication
     authors: tuple[Author | str, ...] = Field(min_length=1)  # a team by its name alone
-    year: Count
-    url: Link
-    # Without one it was not published, and nobody cites it.
+    year: Count  # of the publication
+    url: Link  # where it can be read
+    # of the publication; without one it was not published, and nobody cites it
     type: Literal["article", "conference-paper", "manual"] | None = None
     venue: str = ""  # the journal or the conference
-    publisher: str = ""
-    isbn: str = ""
-    doi: str = ""
+    publisher: str = ""  # of the venue
+    isbn: str = ""  # of a book of proceedings
+    doi: str = ""  # without a resolver, as `10.1000/182`
+    # what every run says unless its parts or itself say otherwise; keys of a [Run](#run)
     defaults: dict[str, Any] = {}
     parts: dict[Name, Part] = {}  # fragments that runs share
     runs: dict[Name, dict[str, Any]]  # each a [DeclaredRun](#declaredrun)
     table_defaults: dict[str, dict[str, Any]] = {}  # by kind, what its tables say unless they say otherwise
+    # name of a file -> a table, chosen by `kind`
     tables: dict[Name, Annotated[SerializeAsAny[TableSpec], chosen_from(TABLES, "kind")]] = {}
+    # name of a file -> a figure, chosen by `kind`
     figures: dict[Name, Annotated[SerializeAsAny[FigureSpec], chosen_from(FIGURES, "kind")]] = {}
-    claims: tuple[Claim, ...] = ()
-    notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()  # what the paper claims, made checkable
+    notes: tuple[str, ...] = ()  # what the paper leaves open, and how it is read here
 
     @field_validator("tables", mode="before")
     @classmethod
@@ -112,8 +115,9 @@ def folder_of(name: str, folders: Iterable[Path]) -> Path:
 def load_paper(name: str, folder: Path) -> Paper:
     """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
     path = folder / name
-    content = read_folder(path)
-    content |= {"runs": runs_of(content, str(path))}
+    files = read_files(path)
+    content = {key: one.value for key, one in files.items()}
+    content |= {"runs": runs_of(content, str(path / files["runs"].file) if "runs" in files else str(path))}
     paper = parse(Paper.model_validate, content, str(path))
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")

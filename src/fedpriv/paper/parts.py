@@ -15,6 +15,7 @@ from fedpriv.paper.read import merge
 
 WORD = r"^[a-z0-9_]+$"
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
+OWN = ("uses", "over")  # of a part or a run; all other keys are a run's
 Word = Annotated[Name, WithJsonSchema({"anyOf": [{"type": "string", "pattern": WORD}, {"type": "integer"}]})]
 Words = Annotated[tuple[Word, ...], Field(min_length=1)]
 

@@ -74,7 +74,7 @@ class Accuracy(Quantity):
 
     of_accuracies = True
     words, unit = "accuracy of {0.accuracy}", "%"
-    accuracy: Name
+    accuracy: Name  # a column, or the run of a case
     measure: Measure = "last"  # where there is no budget
 
 
@@ -83,8 +83,8 @@ class AccuracyWithin(Quantity):
 
     of_accuracies = True
     words, unit = "accuracy{0.whose} within ε = {0.accuracy_within:g} ({0.spend})", "%"
-    accuracy_within: Positive
-    spend: SpendInWords
+    accuracy_within: Positive  # the ε that is not exceeded
+    spend: SpendInWords  # how that ε is counted
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -93,7 +93,7 @@ class Published(Quantity):
 
     of_accuracies = True
     words, unit = "published accuracy of {0.published}", "%"
-    published: Annotated[str, PRINTED]
+    published: Annotated[str, PRINTED]  # a column
 
 
 class Gain(Quantity):
@@ -101,8 +101,8 @@ class Gain(Quantity):
 
     of_accuracies = True
     words, unit = "accuracy of {0.gain} − {0.over}", "points"
-    gain: Name
-    over: Name
+    gain: Name  # a column, or the run of a case: the more accurate one
+    over: Name  # the one that it is compared with
 
 
 class Share(Quantity):
@@ -110,9 +110,9 @@ class Share(Quantity):
 
     of_accuracies = True
     words = "{0.share:g} times that of {0.of} − {0.over}"
-    share: Real
-    of: Name
-    over: Name
+    share: Real  # how much of the gain: 0.5 is half of it
+    of: Name  # a column, or the run of a case: the more accurate one
+    over: Name  # the one that the gain is over
 
 
 class Lead(Quantity):
@@ -120,8 +120,8 @@ class Lead(Quantity):
 
     of_accuracies = True
     words, unit = "accuracy of {0.lead} − each of {0.others}", "points"
-    lead: Name
-    over: Annotated[tuple[str, ...], COLUMN, Field(min_length=1)]
+    lead: Name  # a column: the more accurate one
+    over: Annotated[tuple[str, ...], COLUMN, Field(min_length=1)]  # columns that it is compared with
     measure: Measure = "last"  # where there is no budget
 
     @property
@@ -134,6 +134,7 @@ class Rise(Quantity):
 
     of_accuracies = True
     words, unit = "every rise in accuracy along {0.along}", "points"
+    # columns, from the least accurate to the most
     rise: Annotated[tuple[str, ...], COLUMN, Field(min_length=2)]
     measure: Measure = "last"  # where there is no budget
 
@@ -146,7 +147,7 @@ class Epsilon(Quantity):
     """An ε at the last round."""
 
     words, when = "ε ({0.epsilon}){0.whose}", "at the last round"
-    epsilon: SpendInWords
+    epsilon: SpendInWords  # which one
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -156,7 +157,7 @@ class LowerBound(Quantity):
     of_accuracies = True  # of distances, which other data have other ones of
     words, when = "lower bound of {0.lower_bound} under ε ({0.under}){0.whose}", "at the last round"
     lower_bound: str  # an audit
-    under: SpendInWords
+    under: SpendInWords  # the ε that it is held against
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -164,14 +165,14 @@ class Spent(Quantity):
     """The ε of a column at the last round, counted as the column counts it."""
 
     words, when = "ε of {0.spent}", "at the last round, as the column counts it"
-    spent: Annotated[str, COLUMN, COUNTED]
+    spent: Annotated[str, COLUMN, COUNTED]  # a column that is read within one ε
 
 
 class DeltaOf(Quantity):
     """The δ at which an ε is counted."""
 
     words = "δ of ε ({0.delta}){0.whose}"
-    delta: SpendInWords
+    delta: SpendInWords  # of which ε
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -179,7 +180,7 @@ class Growth(Quantity):
     """By how much an ε grows from the first round to the last."""
 
     words, when = "growth of ε ({0.growth}){0.whose}", "after the first round"
-    growth: SpendInWords
+    growth: SpendInWords  # of which ε
     of: PrivateName = RUN  # by default the one private run
 
 
@@ -187,7 +188,7 @@ class TimesSmaller(Quantity):
     """How many times fewer bytes a client sends a round than the numbers that `than` sends are in float32."""
 
     words = "bytes of what {0.than} sends a round, in float32, / bytes that {0.times_smaller} sends"
-    times_smaller: Name
+    times_smaller: Name  # the run whose uploads are counted in bytes
     than: Name  # the same, or another
 
 
@@ -196,8 +197,8 @@ class Rounds(Quantity):
 
     of_accuracies = True
     words = "rounds of {0.rounds} / rounds of {0.over}, to the final accuracy of {0.over} less {0.within:g},"
-    rounds: Name
-    over: Name
+    rounds: Name  # a column, or the run of a case
+    over: Name  # the one whose accuracy at the end is to be reached
     within: Real = 0.0  # so much below that accuracy will do
 
 
@@ -205,7 +206,7 @@ class Number(Quantity):
     """A number, or the name of one that every case gives; it may stand alone, without this key."""
 
     words = "{0.number}"
-    number: Real | str
+    number: Real | str  # itself, or its name in every case
 
 
 QUANTITIES: dict[str, type[Quantity]] = {

@@ -1,7 +1,7 @@
 """The YAML of presets and papers, without what a reader would misread, and one layer laid over another."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import category
 
 import yaml
@@ -92,17 +92,29 @@ def read_yaml(path: Path, anchors: bool = True) -> dict[str, Any]:
     return content
 
 
-def read_folder(folder: Path) -> dict[str, Any]:
+class Key(NamedTuple):
+    """What a paper says under a key, and in which of its files."""
+
+    file: str
+    value: Any
+
+
+def read_files(folder: Path) -> dict[str, Key]:
     """Return what the files of a paper's folder say together; a key is of one file."""
     require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
-    content: dict[str, Any] = {}
-    source: dict[str, str] = {}
+    found: dict[str, Key] = {}
     for file in (name for name in FILES if (folder / name).exists()):
         for key, value in read_yaml(folder / file, anchors=False).items():
-            if key in content:
-                raise BadInput(f"{folder}: {key}: found in {source[key]} and {file}, allowed: in one of them")
-            content[key], source[key] = value, file
-    return content
+            if key in found:
+                both = f"{found[key].file} and {file}"
+                raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
+            found[key] = Key(file, value)
+    return found
+
+
+def read_folder(folder: Path) -> dict[str, Any]:
+    """Return the same without the names of the files."""
+    return {key: one.value for key, one in read_files(folder).items()}
 
 
 def papers_in(folder: Path) -> list[str]:

@@ -14,8 +14,8 @@ from fedpriv.paper.figures import Curve, FigureSpec, Part
 class Pair(Frozen):
     """A published accuracy and the ε that it was reached within."""
 
-    accuracy: Fraction
-    epsilon: Positive
+    accuracy: Fraction  # published
+    epsilon: Positive  # published
 
 
 class ReadingsTable(TableSpec):

@@ -9,7 +9,7 @@ from fedpriv.frozen import Frozen, choice_error
 Accountant = Literal["moments", "rdp", "pld", "bayesian", "rdp_tight", "exact", "theorem"]
 Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean", "pairwise"]
-RightTerm = Literal["both_left", "as_printed"]
+RightTerm = Literal["both_left", "literal"]
 Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
 Accounting = Literal["sequential", "parallel", "sum", "sized", "upload", "drawn"]
 Empty = Literal[""]
@@ -38,10 +38,11 @@ OF_NOISE = ("moments", "rdp", "pld")
 class SpendSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
-    accountant: Accountant
-    composition: Composition | Empty = ""
-    distance: Distance | Empty = ""
-    right_term: RightTerm | Empty = ""
+    accountant: Accountant  # who counts
+    composition: Composition | Empty = ""  # of rounds; of bayesian only
+    distance: Distance | Empty = ""  # what bayesian measures; of bayesian only
+    right_term: RightTerm | Empty = ""  # of bayesian only; both_left unless said
+    # of the sum to one client or example, or what of an upload is counted; C unless said
     sensitivity: Sensitivity | Empty = ""
     accounting: Accounting | Empty = ""  # empty: of noise that the server adds
 
@@ -84,7 +85,7 @@ class SpendSelector(Frozen):
     def __str__(self) -> str:
         counted = f"{self.accounting} {self.accountant}".strip()
         if self.accountant == "bayesian":
-            literal = ", right term as printed" if self.right_term == "as_printed" else ""
+            literal = ", literal right term" if self.right_term == "literal" else ""
             return f"{counted}, {self.composition}, {self.distance}{literal}"
         return f"{counted}, {SENSITIVITIES[self.sensitivity]}"
 

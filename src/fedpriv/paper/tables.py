@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from fedpriv.frozen import Count, Delta, Frozen, Positive, Share, alone, choice_error
+from fedpriv.frozen import Count, Delta, Frozen, Label, Positive, Share, alone, choice_error
 from fedpriv.paper.cells import AccuracyTable, TableSpec
 from fedpriv.paper.spends import SpendInWords
 
@@ -16,7 +16,7 @@ class SpendsTable(TableSpec):
 
     kind: Literal["spends"] = "spends"
     of: Annotated[AccuracyTable, WithJsonSchema({"type": "string"})]  # the name of a table of accuracies
-    spends: tuple[SpendInWords, ...] = Field(min_length=1)
+    spends: tuple[SpendInWords, ...] = Field(min_length=1)  # which ε of every run
 
     def runs(self) -> Iterator[str]:
         return self.of.runs()
@@ -25,8 +25,8 @@ class SpendsTable(TableSpec):
 class Line(Frozen):
     """A run under the name that readers know it by."""
 
-    run: str
-    label: str
+    run: str  # by its name
+    label: Label  # what readers know it by
 
 
 # What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
@@ -44,10 +44,10 @@ NEEDS = {"epsilon": {"spend"}, "accuracy_within": {"spend", "within"}}
 class RunColumn(Frozen):
     """A number of every run, by its name; of an ε, and of an accuracy within one, how it is counted."""
 
-    name: Quantity
+    name: Quantity  # of the number
     group: str = ""  # what stands above the label; by default what the quantity says of itself
     label: str = ""  # by default the quantity's own
-    spend: SpendInWords | None = None
+    spend: SpendInWords | None = None  # how its ε is counted
     within: Positive | None = None  # the ε that is not exceeded where an accuracy is read
 
     @model_validator(mode="after")
@@ -68,13 +68,13 @@ class RunsTable(TableSpec):
     """A line a run: those of `lines`, or those that `match` a glob; any number that can be read of it."""
 
     kind: Literal["runs"] = "runs"
-    columns: tuple[ColumnChoice, ...] = Field(min_length=1)
-    lines: tuple[Line, ...] = ()
-    match: str = ""
+    columns: tuple[ColumnChoice, ...] = Field(min_length=1)  # from left to right; a name alone will do
+    lines: tuple[Line, ...] = ()  # from top to bottom
+    match: str = ""  # glob of runs, instead of `lines`
     reference: str = ""  # the run that the others are held against: which config keys differ, and gains
     keys: tuple[str, ...] = ()  # dotted paths into the run's config, shown before the columns
     best_first: bool = False  # in the order of the first column
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences under the table
     infinite: str = ""  # what ∞ in a cell means
 
     @model_validator(mode="after")
@@ -97,18 +97,18 @@ class RunsTable(TableSpec):
 class Account(Frozen):
     """Releases of a sum to which one client adds at most 1, with Gaussian noise."""
 
-    sampling_rate: Share
-    noise_multiplier: Positive
+    sampling_rate: Share  # chance of a client to be in a round
+    noise_multiplier: Positive  # noise std over the sensitivity
     releases: Count = 1  # in a round
 
 
 class Counted(Frozen):
     """A way of doing it: what its accountant counts, and what is released."""
 
-    label: str
-    delta: Delta
-    counted: Account
-    done: Account
+    label: Label  # of the line
+    delta: Delta  # at which ε is counted
+    counted: Account  # what the accountant is told
+    done: Account  # what is released
     why: str = ""  # they are not the same
 
 
@@ -118,9 +118,9 @@ class AccountsTable(TableSpec):
     kind: Literal["accounts"] = "accounts"
     epsilon: Positive  # the budget
     rounds: Count  # after which ε is compared
-    accountant: Literal["moments", "rdp", "pld"] = "moments"
-    lines: tuple[Counted, ...] = Field(min_length=1)
-    notes: tuple[str, ...] = ()
+    accountant: Literal["moments", "rdp", "pld"] = "moments"  # of both
+    lines: tuple[Counted, ...] = Field(min_length=1)  # from top to bottom
+    notes: tuple[str, ...] = ()  # sentences under the table
 
     def runs(self) -> Iterator[str]:
         yield from ()
@@ -130,9 +130,9 @@ class AuditsTable(TableSpec):
     """Lower bounds beside what is stated: a line for every ε of a run that is audited."""
 
     kind: Literal["audits"] = "audits"
-    lines: tuple[Line, ...] = Field(min_length=1)
+    lines: tuple[Line, ...] = Field(min_length=1)  # audited runs, from top to bottom
     audits: tuple[str, ...] = ()  # by name; all by default
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences under the table
 
     def runs(self) -> Iterator[str]:
         return (line.run for line in self.lines)

@@ -59,8 +59,8 @@ class Dirichlet(PartitionLaw):
     """
 
     law: Literal["dirichlet"] = "dirichlet"
-    alpha: Positive
-    balanced: bool = False
+    alpha: Positive  # the smaller, the fewer classes at a client
+    balanced: bool = False  # classes are wanted as often as they occur
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
         n = len(labels)

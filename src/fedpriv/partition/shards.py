@@ -30,8 +30,8 @@ class Shards(PartitionLaw):
     """
 
     law: Literal["shards"] = "shards"
-    shard_examples: Millions = 300
-    shards_per_client: Thousands = 2
+    shard_examples: Millions = 300  # examples in a shard
+    shards_per_client: Thousands = 2  # shards that a client gets
 
     @model_validator(mode="after")
     def _one_size(self) -> "Shards":

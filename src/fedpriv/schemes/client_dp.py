@@ -32,9 +32,9 @@ class ClientDP(Scheme):
     name: Literal["client_dp"] = "client_dp"
     unit: ClassVar[Unit] = "client"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
-    clip_l2: Positive
-    noise_multiplier: Positive
-    denominator: Denominator = unless("expected")
+    clip_l2: Positive  # the bound C of an update's norm
+    noise_multiplier: Positive  # σ: noise std of the sum over C
+    denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)

@@ -39,9 +39,9 @@ class DpflBnn(Scheme):
     name: Literal["dpfl_bnn"] = "dpfl_bnn"
     unit: ClassVar[Unit] = "client"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
-    gamma: Annotated[float, Field(ge=0, le=0.5), NUMBER]
-    noise: Literal["coordinate", "tensor"] = "coordinate"
-    debias: bool = False
+    gamma: Annotated[float, Field(ge=0, le=0.5), NUMBER]  # a bit is kept with probability 1/2 + γ
+    noise: Literal["coordinate", "tensor"] = "coordinate"  # a coin for every bit, or one for a whole tensor
+    debias: bool = False  # the server divides the mean by 2γ
     gain: Positive = 1.0  # what the server multiplies the mean by
 
     @model_validator(mode="after")

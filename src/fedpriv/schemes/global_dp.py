@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class Budget(Frozen):
     """The (ε, δ) that no round may exceed, as `accountant` counts it."""
 
-    epsilon: Positive
-    delta: Delta
-    accountant: Literal["moments", "rdp", "pld"] = "moments"
+    epsilon: Positive  # training stops before the round that would exceed it
+    delta: Delta  # at which ε is counted
+    accountant: Literal["moments", "rdp", "pld"] = "moments"  # who counts
 
 
 class GlobalDP(Scheme):
@@ -44,11 +44,11 @@ class GlobalDP(Scheme):
     name: Literal["global_dp"] = "global_dp"
     unit: ClassVar[Unit] = "client"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
-    clip: Literal["median"] | Positive
+    clip: Literal["median"] | Positive  # the bound S of an update's norm, or the median norm of the round
     clipping: Literal["bounded", "released"] = unless("bounded")  # released: inverted, without any ε
-    noise_multiplier: Positive
-    denominator: Denominator = unless("expected")
-    budget: Budget
+    noise_multiplier: Positive  # σ: noise std of the sum over S
+    denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
+    budget: Budget  # what may be spent
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:
         """Return the last round whose ε is within the budget; σ, q and T are public, so no data is seen.

@@ -35,7 +35,7 @@ class Instance(Scheme):
     unit: ClassVar[Unit] = "instance"
     clip_l2: Positive  # of the mean gradient, which is what a client uploads
     noise_multiplier: Positive  # of the sensitivity to one example
-    per_example_clip: bool = False
+    per_example_clip: bool = False  # every example's gradient is clipped (DP-SGD), not only their mean
     example_clip_l2: Positive | None = None  # with per_example_clip; null: clip_l2
     distances: ThousandsOrZero = 16  # leave-one-out distances sampled from every batch
 

@@ -43,6 +43,7 @@ class Joint(Instance):
     unit: ClassVar[Unit] = "both"
     # A client knows its own gradient and nobody else's.
     measures: ClassVar[tuple[str, ...]] = ("remove_sum",)
+    # chance that a round has more than K shares; null: no noise is added
     top_up: Below1 | None = unless(None)
 
     def fits(self, local: LocalWork, model: Model) -> str:

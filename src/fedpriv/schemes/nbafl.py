@@ -37,8 +37,9 @@ class NbAFL(Scheme):
     sends: ClassVar[Literal["update", "weights"]] = "weights"
     epsilon: Positive  # a label: the noise is divided by it
     constant: Positive  # c, of a δ = 1.25 exp(-c²/2)
-    weight_clip: Positive
-    scaling: Literal["document", "paper", "repository"] = "document"
+    weight_clip: Positive  # C, of weights before they are sent
+    scaling: Literal["document", "paper", "repository"] = "document"  # of the noise std: whose formula
+    # of every number of the server's weights, or of the norm of an upload
     clip: Literal["element", "norm"] = "element"
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:

@@ -33,8 +33,8 @@ class Split(Instance):
 
     name: Literal["split"] = "split"
     unit: ClassVar[Unit] = "both"
-    server_noise_multiplier: Positive
-    clip_uploads: bool = True
+    server_noise_multiplier: Positive  # σ: noise std of the server over clip_l2
+    clip_uploads: bool = True  # the server clips what arrives, noise and all, to clip_l2
 
     def fits(self, local: LocalWork, model: Model) -> str:
         if not local.one_gradient:

@@ -99,9 +99,8 @@ def accuracies(paper: Path) -> list[Sequence[str]]:
     lines = []
     for line in published_and_reproduced(paper).to_dict("records"):
         found = Interval(*(100 * line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
-        row = line["row"] if isinstance(line["row"], str) else f"{line['row']:,}"
         published, reproduced = f"{100 * line['published']:.4g}", numbers.with_interval(found, 1)
-        lines.append((line["table"], row, line["column"], published, reproduced, line["verdict"]))
+        lines.append((line["table"], line["row"], line["column"], published, reproduced, line["verdict"]))
     return lines
 
 
@@ -118,7 +117,7 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
         columns=[*key, *STATISTIC, "status", "stand_in_for"], fill_value=""
     )
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
-    both = both.fillna({"seeds": 0}).assign(row=[counted(row) for row in both["row"]])
+    both = both.fillna({"seeds": 0})
     return both.assign(verdict=[verdict(line) for line in both.to_dict("records")])
 
 
@@ -129,11 +128,6 @@ def verdict(line: Mapping[Hashable, Any]) -> str:
     found = Interval(*(line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
     alone = f" ({ONE_SEED})" if found.n == 1 else ""
     return REACHED[decided(found, line["published"] - LAST_DIGIT)] + alone
-
-
-def counted(row: str) -> int | str:
-    """Return a row that is called by its clients as their number, and any other as its label."""
-    return int(row) if row.isdecimal() and str(int(row)) == row else row
 
 
 def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:

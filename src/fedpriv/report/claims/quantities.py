@@ -46,21 +46,28 @@ def accuracy_of(frame: pd.DataFrame, cell: Cell, measure: Measure = "last") -> p
 
 def accuracy(frame: pd.DataFrame, cells: Cells, quantity: declared.Accuracy) -> Read:
     found = accuracy_of(frame, cells[quantity.accuracy], quantity.measure)
-    return Read(found, f"{words.percent(found)} %")
+    return Read(found, told(found))
+
+
+def told(*accuracies: pd.Series) -> str:
+    """Return accuracies by seed in words, with their unit; of one that was not read, that it was not."""
+    texts = [words.percent(one) for one in accuracies]
+    texts = ["no accuracy" if text == words.NONE else text for text in texts]
+    return ", ".join(texts) + (" %" if texts[-1][-1].isdigit() else "")
 
 
 def rise(frame: pd.DataFrame, cells: Cells, quantity: declared.Rise) -> Read:
     found = [accuracy_of(frame, cells[name], quantity.measure) for name in quantity.rise]
     steps = pd.concat([after - before for before, after in pairwise(found)], axis=1)
-    return Read(steps, f"{', '.join(map(words.percent, found))} %")
+    return Read(steps, told(*found))
 
 
 def lead(frame: pd.DataFrame, cells: Cells, quantity: declared.Lead) -> Read:
     first, *others = (
         accuracy_of(frame, cells[name], quantity.measure) for name in (quantity.lead, *quantity.over)
     )
-    told = f"{words.percent(first)} against {', '.join(map(words.percent, others))} %"
-    return Read(pd.concat([first - one for one in others], axis=1), told)
+    said = f"{told(first).removesuffix(' %')} against {told(*others)}"
+    return Read(pd.concat([first - one for one in others], axis=1), said)
 
 
 def gain(frame: pd.DataFrame, cells: Cells, quantity: declared.Gain) -> Read:
@@ -83,7 +90,7 @@ def published(frame: pd.DataFrame, cells: Cells, quantity: declared.Published) -
 def accuracy_within(frame: pd.DataFrame, cells: Cells, quantity: declared.AccuracyWithin) -> Read:
     budget = quantity.spend, quantity.accuracy_within
     found = within(frame, cells[quantity.of].run, budget).loc[:, "accuracy"]
-    return Read(found, f"{words.percent(found)} % within ε = {quantity.accuracy_within:g}")
+    return Read(found, f"{told(found)} within ε = {quantity.accuracy_within:g}")
 
 
 def epsilon(frame: pd.DataFrame, cells: Cells, quantity: declared.Epsilon) -> Read:
@@ -124,17 +131,17 @@ def grown(frame: pd.DataFrame, cells: Cells, quantity: declared.Growth) -> Read:
 def times_smaller(frame: pd.DataFrame, cells: Cells, quantity: declared.TimesSmaller) -> Read:
     sent = fact(frame, cells[quantity.times_smaller].run, "upload_bytes")
     real = WIDTH * numbers_sent(frame, cells[quantity.than].run)
-    told = f"{words.whole(sent)} bytes against {words.whole(real)}, {words.rounded(real / sent)} times fewer"
-    return Read(real / sent, told)
+    said = f"{words.whole(sent)} bytes against {words.whole(real)}, {words.rounded(real / sent)} times fewer"
+    return Read(real / sent, said)
 
 
 def rounds(frame: pd.DataFrame, cells: Cells, quantity: declared.Rounds) -> Read:
     run, over = cells[quantity.rounds].run, cells[quantity.over].run
     target = at_end(frame, over).loc[:, "accuracy"] - quantity.within
     ours, theirs = reached(frame, run, target), reached(frame, over, target)
-    told = f"round {words.rounds(ours)} against {words.rounds(theirs)} for {words.percent(target)} %"
+    said = f"round {words.rounds(ours)} against {words.rounds(theirs)} for {told(target)}"
     # What is never reached takes longer than anything.
-    return Read((ours / theirs).fillna(np.inf), told)
+    return Read((ours / theirs).fillna(np.inf), said)
 
 
 def reached(frame: pd.DataFrame, run: str, target: pd.Series) -> pd.Series:

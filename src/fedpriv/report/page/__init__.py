@@ -27,6 +27,7 @@ from fedpriv.terminal import visible
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
+DOCS = "../../docs"  # from results/<preset>
 
 
 def write(declared: Mapping[str, Any], out: Path) -> Path:
@@ -48,6 +49,7 @@ def write(declared: Mapping[str, Any], out: Path) -> Path:
     ).get_template("page.html.j2")
     text = page.render(
         declared=declared,
+        docs=DOCS,
         papers=papers,
         patches={glob: inline(patch) for glob, patch in declared["patches"].items()},
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),

@@ -1,0 +1,99 @@
+"""What there is, what a run is set to and who says it; what the README tells to type can be typed."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from support.tiny import patch
+from typer.main import get_command
+
+from fedpriv import __version__
+from fedpriv.cli import app
+from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.keep import add
+from fedpriv.schemes import SCHEMES
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TYPED = re.findall(r"^    (fedpriv .+)$", README, re.MULTILINE)
+CHEAP = ("epsilon", "calibrate", "rr-epsilon", "show config", "list")
+
+
+def test_the_version_is_that_of_the_package_and_of_its_results(fedpriv):
+    assert fedpriv("--version") == (0, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], [])
+
+
+def test_everything_is_listed_with_what_is_kept(fedpriv, here, accounted):
+    code, out, _ = fedpriv("list", "--json")
+    found = json.loads("".join(out))
+    assert code == 0 and list(found) == ["papers", "runs", "tables", "datasets", "schemes"]
+    assert found["papers"][0] | {"paper": "tiny", "runs": 1, "runs kept": 0} == found["papers"][0]
+    assert found["runs"] == [
+        {"paper": "tiny", "run": "dp", "dataset": "digits", "scheme": "client_dp", "kept": {}}
+    ]
+    assert {one["scheme"] for one in found["schemes"]} == set(SCHEMES)
+    (here / "results/tiny/tiny/runs/dp").mkdir(parents=True)
+    (here / "results/tiny/tiny/runs/dp/seed0").symlink_to(accounted)
+    add.add(here / "results/tiny", here / "config/tiny.yaml", here / "results/reference")
+    _, out, _ = fedpriv("list", "runs", "--paper", "tiny", "--json")
+    assert json.loads("".join(out))["runs"][0]["kept"] == {"tiny": [0]}
+    _, out, _ = fedpriv("list", "runs")
+    assert any(" dp " in line and "tiny: 0" in line for line in out)
+
+
+def test_a_paper_that_is_not_there_is_answered_with_those_that_are(refused):
+    assert refused("list", "--paper", "small") == "fedpriv: --paper: found small, allowed: tiny"
+
+
+def test_a_run_of_a_preset_is_shown_with_who_says_each_key_and_where_its_trace_is(fedpriv, here, accounted):
+    shown = ("show", "config/tiny.yaml", "TINY", "dp")
+    code, out, _ = fedpriv(*shown, "--json")
+    found = json.loads("".join(out))
+    assert code == 0
+    paper = "config/papers/tiny/paper.yaml: runs.dp"
+    assert found["keys"]["scheme.clip_l2"] == {"value": "0.5", "said by": paper}
+    assert found["keys"]["server.momentum"] == {"value": "0.0", "said by": "default of the schema"}
+    assert [one["trace"] for one in found["seeds"].values()] == [None] * 5
+    (here / "results/tiny/tiny/runs/dp").mkdir(parents=True)
+    (here / "results/tiny/tiny/runs/dp/seed0").symlink_to(accounted)
+    _, out, _ = fedpriv(*shown)
+    assert any("results/tiny/tiny/runs/dp/seed0/trace.parquet" in line for line in out)
+    patch(here, rounds=3)
+    _, out, _ = fedpriv(*shown, "--json")
+    found = json.loads("".join(out))
+    assert found["keys"]["rounds"] == {"value": "3", "said by": "config/tiny.yaml: patches.*"}
+    assert found["seeds"]["0"]["trace"] is None  # of another config
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "paper: found nothing, allowed: tiny"),
+        (("tiny", "pd"), "run: found pd, allowed: dp"),
+    ],
+)
+def test_a_run_that_is_not_there_is_answered_with_those_that_are(words, line, refused):
+    assert refused("show", "config/tiny.yaml", *words) == f"fedpriv: {line}"
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_what_the_readme_tells_to_type_can_be_typed(typed, fedpriv, monkeypatch):
+    _, verb, *words = shlex.split(typed, comments=True)
+    get_command(app.app).commands[verb].make_context(verb, list(words))
+    if f"{verb} {' '.join(words)}".startswith(CHEAP):
+        monkeypatch.chdir(ROOT)
+        code, out, err = fedpriv(verb, *words)
+        assert (code, err) == (0, []) and out
+
+
+def test_every_verb_but_those_of_the_keepers_is_in_the_readme():
+    verbs = {shlex.split(typed)[1] for typed in TYPED}
+    assert set(get_command(app.app).commands) - {"rerender"} <= verbs | {"audit"}
+
+
+def test_what_the_readme_makes_is_a_target():
+    targets = set(re.findall(r"^(\w[\w -]*):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    made = re.findall(r"^    make (\w+)", README, re.MULTILINE) + re.findall(r"`make (\w[\w-]*)", README)
+    assert made and set(made) <= targets
