@@ -124,16 +124,22 @@ def curves(view: View, delta: float) -> list[Curve]:
     ]
 
 
-def product(view: View, delta: float, failure: float = 0.0) -> Curve:
+def sampled_moments(view: View) -> np.ndarray:
+    """Return λ D_{λ+1} of the sampled distances that the view's neighbours are apart, `[T, K, n, m, Λ]`."""
+    samples = view.samples
+    return _log_moments(samples, samples.distances[view.apart[0]], _functions(samples, "both_left"))
+
+
+def product(view: View, moments: np.ndarray, delta: float, failure: float = 0.0) -> Curve:
     """Return ε after every round by `product`, of the distance that the view's neighbours are apart.
 
-    Each upper bound may fail with probability `failure`; 0: with what δ pays for, as in `curves`.
+    `moments` are its `sampled_moments`, or those of some of the samples. Each upper bound may fail with
+    probability `failure`; 0: with what δ pays for, as in `curves`.
     """
     samples, distance = view.samples, view.apart[0]
-    by_rate = _functions(samples, "both_left")
     failure = failure or failure_probability(delta, samples.bounds)
-    worst = _worst(samples, distance, by_rate)
-    (cost,) = _round_costs(samples, samples.distances[distance], worst, by_rate, failure, (1,))
+    worst = _worst(samples, distance, _functions(samples, "both_left"))
+    (cost,) = _costs(samples, moments, worst, slice(None), failure, (1,))
     return _curve(view, distance, "both_left", "product", cost.cumsum(axis=0), delta)
 
 
@@ -190,16 +196,30 @@ def _round_costs(
     for start in range(0, len(sampled), together):
         rounds = slice(start, start + together)
         moments = _log_moments(samples, sampled, by_rate, rounds)
-        filled = np.arange(moments.shape[2]) < samples.taking_part[rounds, None, None]
-        for index, exponent in enumerate(exponents):
-            costs = round_costs(moments, worst[rounds, None, None], failure, exponent)
-            costs = np.where(filled[..., None], costs, 0.0)
-            if samples.members == "max":  # the dearest member, as often as members may hold the same
-                steps = costs.max(axis=2, initial=0.0) * samples.alike[rounds, None, None]
-            else:
-                steps = costs.sum(axis=2)
-            found[index, rounds] = steps.sum(axis=1)
+        found[:, rounds] = _costs(samples, moments, worst, rounds, failure, exponents)
     return found
+
+
+def _costs(
+    samples: Samples,
+    moments: np.ndarray,
+    worst: np.ndarray,
+    rounds: slice,
+    failure: float,
+    exponents: tuple[int, ...],
+) -> np.ndarray:
+    """Return what some `rounds` cost at each Hölder exponent, from log-moments `[t, K, n, m, Λ]`."""
+    filled = np.arange(moments.shape[2]) < samples.taking_part[rounds, None, None]
+    found = []
+    for exponent in exponents:
+        costs = round_costs(moments, worst[rounds, None, None], failure, exponent)
+        costs = np.where(filled[..., None], costs, 0.0)
+        if samples.members == "max":  # the dearest member, as often as members may hold the same
+            steps = costs.max(axis=2, initial=0.0) * samples.alike[rounds, None, None]
+        else:
+            steps = costs.sum(axis=2)
+        found.append(steps.sum(axis=1))
+    return np.stack(found)
 
 
 def _functions(samples: Samples, term: Term) -> dict[float, LogMoments]:

@@ -72,22 +72,20 @@ def curves(
     if multipliers and (trace["unit"].iloc[0] != "client" or not std.iloc[0] > 0 or std.nunique() > 1):
         found = f"unit {trace['unit'].iloc[0]}, noise of std {std.iloc[0]:g}"
         raise BadInput(f"account.recount: found {found}, allowed: clients, with the same noise in all rounds")
+    sampled = None  # alike at every σ: distances and noise are
     for multiplier in multipliers:
         if not clipped(trace, multiplier):
             view = views(recounted(trace, multiplier), distances)[0]
+            if sampled is None and view.samples.distances:
+                sampled = bayesian.sampled_moments(view)
             sensitivity = counted_at(float(std.iloc[0]) / multiplier)
-            for curve in _of_view(view, delta):
+            for curve in _of_view(view, sampled, delta):
                 yield view, replace(curve, sensitivity=sensitivity)
 
 
-def _of_view(view: View, delta: float) -> Iterator[Curve]:
+def _of_view(view: View, sampled: np.ndarray | None, delta: float) -> Iterator[Curve]:
     yield next(curve for curve in moments.curves(view, delta) if curve.sensitivity == "C")
-    if view.samples.distances:
+    if sampled is not None:
         for estimator, (most, failure) in ESTIMATORS.items():
-            yield replace(bayesian.product(_of(view, most), delta, failure), composition=estimator)
-
-
-def _of(view: View, most: int) -> View:
-    """Return the view with at most so many of the sampled distances of a round, which are in random order."""
-    sampled = {name: array[..., : most or None] for name, array in view.samples.distances.items()}
-    return view._replace(samples=view.samples._replace(distances=sampled))
+            some = sampled[..., : most or None, :]  # of a round's samples, which are in random order
+            yield replace(bayesian.product(view, some, delta, failure), composition=estimator)
