@@ -28,3 +28,9 @@ def tiny(tmp_path, monkeypatch):
 def files(tmp_path):
     """The arrays of a dataset of noise, for the runs of `made_run`."""
     return write_noise(tmp_path / "noise.npz")
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget how wide the terminal is that the tests were started in: pytest-xdist tells its workers."""
+    monkeypatch.delenv("COLUMNS", raising=False)

@@ -62,8 +62,16 @@ class Frozen(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _knows(cls, value: Any) -> Any:
-        """Refuse an unknown key with those that there are, which pydantic's own error does not say."""
-        if isinstance(value, dict) and cls.model_config.get("extra") == "forbid":
+        """Refuse an unknown key with those that there are, which pydantic's own error does not say.
+
+        A mapping that says it is of another kind is refused for that.
+        """
+        known = isinstance(value, dict) and all(
+            value.get(key, field.default) == field.default
+            for key, field in cls.model_fields.items()
+            if key in ("kind", "name", "law") and isinstance(field.default, str)
+        )
+        if known and cls.model_config.get("extra") == "forbid":
             for key in (key for key in value if key not in cls.model_fields):
                 raise PydanticCustomError(
                     "unknown_key",

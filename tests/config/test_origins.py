@@ -112,7 +112,7 @@ def bare(tree):
         ),
         (
             {"runs": RUNS | {"plain": {"scheme": "magic"}}},
-            "tiny.runs.plain (FOLDER/runs.yaml: runs.plain): scheme: name: found magic, allowed: client_dp",
+            "tiny.runs.plain (FOLDER/runs.yaml: runs.plain): scheme: name: found magic, allowed: adaptive_dp",
         ),
         (
             {"defaults": DEFAULTS | {"dataset": "letters"}},

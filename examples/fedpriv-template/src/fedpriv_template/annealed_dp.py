@@ -31,7 +31,7 @@ class AnnealedDP(Scheme):
         """Return the multiplier of round 1, 2, ..., `rounds`."""
         return self.first * (self.last / self.first) ** ((number - 1) / max(1, rounds - 1))
 
-    def bound(self, updates: torch.Tensor) -> tuple[Bounded, Facts]:
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
