@@ -22,6 +22,8 @@ from fedpriv.errors import BadInput, plain, short_repr
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
 
+DISCRIMINATORS = ("name", "law")  # keys that say of which kind a part of a run is
+
 # What readers know something by; a number in YAML is the text of its digits.
 Label = Annotated[
     str,
@@ -69,7 +71,7 @@ class Frozen(BaseModel):
         known = isinstance(value, dict) and all(
             value.get(key, field.default) == field.default
             for key, field in cls.model_fields.items()
-            if key in ("kind", "name", "law") and isinstance(field.default, str)
+            if key in (*DISCRIMINATORS, "kind") and isinstance(field.default, str)
         )
         if known and cls.model_config.get("extra") == "forbid":
             for key in (key for key in value if key not in cls.model_fields):

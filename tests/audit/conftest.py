@@ -1,12 +1,10 @@
-from dataclasses import fields
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from fedpriv.account.complete import complete
-from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas, Spend
+from fedpriv.account.ledgers import ledger, spends
+from fedpriv.account.spend import Deltas
 from fedpriv.audit.known import Known
 
 SERVER = {
@@ -24,8 +22,6 @@ def make_known():
         trace = complete(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
         distances = distances or {}
         frame = ledger(trace, Deltas(delta, 1e-5), distances)
-        last = frame.loc[frame["round"] == rounds, [field.name for field in fields(Spend)]]
-        spends = [Spend(**row) for row in last.to_dict("records")]
-        return Known(trace, distances, spends, scheme or {}, parameters, "a run")
+        return Known(trace, distances, spends(frame), scheme or {}, parameters, "a run")
 
     return build

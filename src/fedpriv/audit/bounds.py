@@ -58,6 +58,16 @@ def against_null(hits: int, trials: int, log_null: float, delta: float, confiden
     return max(0.0, math.log(least - delta) - log_null) if least > delta else 0.0
 
 
+def foreseen(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: float) -> np.ndarray:
+    """Return what `against_null` is expected to give of so many trials; −∞ where nothing is to be expected.
+
+    `hits` are the probabilities of a hit at each threshold that may be chosen, `log_null` those of nobody.
+    """
+    least = hits - 1.7 * np.sqrt(hits * (1 - hits) / trials) - 5 / trials
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(least > delta, np.log(least - delta) - log_null, -np.inf)
+
+
 def flipped(
     hits: int, trials: int, rounds: int, kept: int, gamma: float, delta: float, confidence: float = 0.95
 ) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
 from fedpriv.audit import bounds, individual
-from fedpriv.audit.finding import UNMET, Finding
-from fedpriv.audit.known import Known, words
+from fedpriv.audit.finding import Finding
+from fedpriv.audit.known import Known, finding
 from fedpriv.audit.likelihood import Plan, score, scores
 
 MOST = 100  # clients of whom each is accounted by itself
@@ -24,8 +24,10 @@ def outlier(known: Known) -> Iterator[Finding]:
         return
     bound = np.where(np.isfinite(view.samples.bound), view.samples.bound, 0.0)
     moved = individual.in_stds(view, bound[:, None])[:, 0]
-    for one in (*counted(known, "moments"), *estimates(known)):
-        found = individual.epsilon(rate_of(view), moved, one.delta)
+    stated = [*counted(known, "moments"), *estimates(known)]
+    # The δ of clients is one in a ledger: what one of them costs is one number.
+    found = individual.epsilon(rate_of(view), moved, stated[0].delta) if stated else 0.0
+    for one in stated:
         yield finding("outlier", one, found, "no run, no transcripts")
 
 
@@ -35,7 +37,7 @@ def followed(known: Known) -> Iterator[Finding]:
     Where nobody was followed, what a client costs that is in every round as near as the nearest sampled one.
     """
     view = known.view("client")
-    moved = seen(known, view) if view else None
+    moved = seen(view) if view else None
     if view is None or moved is None:
         return
     stated = list(estimates(known))
@@ -56,13 +58,15 @@ def frequency(known: Known) -> Iterator[Finding]:
     That is what the Bayesian estimate says of itself: it may fail for some clients, if they are rare.
     """
     view = known.view("client")
-    moved = seen(known, view) if view else None
+    moved = seen(view) if view else None
     if view is None or moved is None or panel(view) is None or np.isinf(moved).any():
         return
     stated = list(estimates(known))
-    drawn = individual.losses(rate_of(view), moved, DRAWS if stated else 0, known.rng("frequency"))
+    if not stated:
+        return
+    drawn = individual.losses(rate_of(view), moved, DRAWS, known.rng("frequency"))
+    found = individual.quantile_low(drawn, stated[0].delta, 0.95)
     for one in stated:
-        found = individual.quantile_low(drawn, one.delta, 0.95)
         yield finding("frequency", one, found, f"no run, {DRAWS:,} transcripts", 0.95)
 
 
@@ -82,12 +86,13 @@ def canaries(known: Known) -> Iterator[Finding]:
     if there.all() or not there.any():
         return
     cost = f"1 run, {there.sum():,} canaries in it and {(~there).sum():,} outside"
-    for one in (*counted(known, "moments"), *estimates(known)):
-        lower = bounds.gaussian_reading(found[there], found[~there], middle, one.delta)
+    stated = [*counted(known, "moments"), *estimates(known)]
+    lower = bounds.gaussian_reading(found[there], found[~there], middle, stated[0].delta) if stated else 0.0
+    for one in stated:
         yield finding("canaries", one, lower, cost, 0.95)
 
 
-def seen(known: Known, view: View) -> np.ndarray | None:
+def seen(view: View) -> np.ndarray | None:
     """Return by how many standard deviations followed clients moved each round `[T, p]`; None: unknown.
 
     Of means over those present it is: without a client they have another denominator.
@@ -124,9 +129,3 @@ def estimates(known: Known) -> Iterator[Spend]:
     return known.stated(
         "client", accounting="", accountant="bayesian", distance="remove_sum", right_term="both_left"
     )
-
-
-def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
-    """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
-    kind = stated.kind if stated.assumptions_met or stated.kind != "guarantee" else UNMET
-    return Finding(audit, words(stated), kind, stated.epsilon, stated.delta, lower, confidence, cost)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fedpriv.account.complete import complete
-from fedpriv.account.ledgers import LEDGER
+from fedpriv.account.ledgers import LEDGER, spends
 from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
 from fedpriv.account.views import views
-from fedpriv.audit.finding import how_counted
+from fedpriv.audit.finding import UNMET, Finding, how_counted
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
 from fedpriv.streams import Streams
@@ -62,6 +61,12 @@ def words(spend: Spend) -> str:
     return f"{spend.unit} ({how_counted(spend)})"
 
 
+def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
+    """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
+    kind = stated.kind if stated.assumptions_met or stated.kind != "guarantee" else UNMET
+    return Finding(audit, words(stated), kind, stated.epsilon, stated.delta, lower, confidence, cost)
+
+
 def known(directory: Path, until: int | None = None) -> Known:
     """Return what is known of an accounted run directory, with its distances if there are any, up to `until`.
 
@@ -76,11 +81,10 @@ def known(directory: Path, until: int | None = None) -> Known:
     last = len(trace) if until is None else until
     if not 1 <= last <= len(trace):
         raise BadInput(f"--round: found {last}, allowed: 1 to {len(trace)}, the rounds of {directory}")
-    rows = ledger.loc[ledger["round"] == last, [field.name for field in fields(Spend)]]
     return Known(
         trace.iloc[:last],
         {name: array[:last] for name, array in distances.items()},
-        [Spend(**{str(name): value for name, value in row.items()}) for row in rows.to_dict("records")],
+        spends(ledger.loc[ledger["round"] == last]),
         told.get("config", {}).get("scheme", {}),
         int(told.get("parameters", 0)),
         str(told.get("identity", "")),

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fedpriv.account.ranges import check
+from fedpriv.audit import bounds
 
 CELLS = 1 << 20  # of the grid on which scores are composed
 LEAST = 1e-11  # tails below it are mostly what the transform is off
@@ -57,11 +58,9 @@ class Scores(NamedTuple):
 
     def threshold(self, trials: int, delta: float) -> tuple[float, float]:
         """Return the threshold of which most is expected of so many trials, and its ln P[false alarm]."""
-        least = self.inside - 1.7 * np.sqrt(self.inside * (1 - self.inside) / trials) - 5 / trials
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bound = np.log(least - delta) - np.log(self.outside)
-        bound[~((least > delta) & (self.outside > LEAST))] = -np.inf
-        best = int(np.argmax(bound))
+        with np.errstate(divide="ignore"):
+            bound = bounds.foreseen(self.inside, np.log(self.outside), trials, delta)
+        best = int(np.where(self.outside > LEAST, bound, -np.inf).argmax())
         return float(self.values[best]), float(np.log(self.outside[best]))
 
 

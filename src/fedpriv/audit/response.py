@@ -12,18 +12,16 @@ from fedpriv.account.randomized_response import exact_epsilon
 from fedpriv.account.response_views import ONE_BIT, responds
 from fedpriv.account.spend import Spend
 from fedpriv.audit import bounds
-from fedpriv.audit.clients import finding
 from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import Known
+from fedpriv.audit.known import Known, finding
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.dpfl_bnn import flips
 from fedpriv.streams import Streams
 
 DRAWS = 20_000
 OF_ONE_BIT = "client (that of one bit)"  # whose ε a paper states
-APART = (
-    100  # of the bits of two clients one of so many differs: less than of any two that learn other classes
-)
+# Of the bits of two clients one of so many differs: less than of any two that learn other classes.
+APART = 100
 
 
 def bits(known: Known) -> Iterator[Finding]:
@@ -78,9 +76,5 @@ def best_count(rounds: int, gamma: float, delta: float) -> int:
     """Return how many answers must say so, for the largest bound that so many draws are expected to give."""
     counts = np.arange(rounds + 1)
     right = binom.sf(counts - 1, rounds, 0.5 + gamma)
-    least = right - 1.7 * np.sqrt(right * (1 - right) / DRAWS) - 5 / DRAWS
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(
-            least > delta, np.log(least - delta) - binom.logsf(counts - 1, rounds, 0.5 - gamma), -np.inf
-        )
-    return int(bound.argmax())
+    wrong = binom.logsf(counts - 1, rounds, 0.5 - gamma)
+    return int(bounds.foreseen(right, wrong, DRAWS, delta).argmax())

@@ -11,9 +11,8 @@ from scipy.stats import chi2
 
 from fedpriv.account.spend import Spend
 from fedpriv.audit import gaussian, individual
-from fedpriv.audit.clients import finding
 from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import Known
+from fedpriv.audit.known import Known, finding
 
 ARITHMETIC = "no run, no transcripts"
 CLIENT = "client (label)"

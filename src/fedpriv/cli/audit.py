@@ -43,15 +43,13 @@ def audit(
         raise BadInput(
             "audit: found " + ("RUN and --mechanism" if mechanism else "nothing") + ", allowed: one of them"
         )
+    plan = {"--q": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     if directory:
-        given = {"--q": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
-        require_known(
-            "audit RUN", [name for name, value in given.items() if value is not None], ["--delta", "--round"]
-        )
+        given = [name for name, value in plan.items() if value is not None]
+        require_known("audit RUN", given, ["--delta", "--round"])
         finished(directory, run, until, delta, as_json)
         return
-    needed = {"--q": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds, "--delta": delta}
-    if missing := [name for name, value in needed.items() if value is None]:
+    if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]}: found nothing, allowed: a number, of --mechanism {mechanism}")
     from fedpriv.audit import dry
     from fedpriv.audit.likelihood import Plan

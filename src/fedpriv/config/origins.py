@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fedpriv.frozen import DISCRIMINATORS
 from fedpriv.paper.parts import OWN, runs_of
-from fedpriv.paper.read import DISCRIMINATORS, read_files
+from fedpriv.paper.read import read_files
 
 
 class Said:

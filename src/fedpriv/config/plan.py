@@ -151,7 +151,7 @@ def plan_runs(preset: Preset, paper: Paper, folder: Path, where: str) -> dict[st
         for path, wrong in WRONG.items():
             if problem := wrong(run):
                 raise BadInput(f"{place(path)}: {'.'.join(path)}: {problem}")
-        wanted = merge(paper.defaults, own).get("dataset")
+        wanted = own.get("dataset", paper.defaults.get("dataset"))
         planned[name] = Planned(run, wanted if isinstance(wanted, str) and wanted != run.dataset else None)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
@@ -189,7 +189,8 @@ def make_plan(
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
     folders = [*asked, papers]
-    read = {name: load_paper(name, folder_of(name, folders)) for name in preset.papers}
+    homes = {name: folder_of(name, folders) for name in preset.papers}
+    read = {name: load_paper(name, home) for name, home in homes.items()}
     runs = [(paper, run) for paper in read for run in read[paper].runs]
     for key, globs in (("only", preset.only), ("patches", preset.patches)):
         for glob in globs:
@@ -197,9 +198,9 @@ def make_plan(
                 names = ", ".join(f"{paper}/{run}" for paper, run in runs)
                 raise BadInput(f"{where}: {key}: found {plain(glob)}, allowed: a glob of {names}")
     read = shown(read, preset.show, where) if preset.show else read
-    homes = {name: folder_of(name, folders) / name for name in read}
-    planned = {name: plan_runs(preset, paper, homes[name], where) for name, paper in read.items()}
-    return Plan(preset, read, planned, homes)
+    at = {name: homes[name] / name for name in read}
+    planned = {name: plan_runs(preset, paper, at[name], where) for name, paper in read.items()}
+    return Plan(preset, read, planned, at)
 
 
 def load_preset(path: Path, more: Iterable[Path] = ()) -> Plan:

@@ -96,16 +96,15 @@ def run_files(plan: Plan, paper: str) -> list[str]:
 
 
 def declared(plan: Plan, paper: str) -> dict[str, Any]:
-    """Return the tables of `paper` and its claims, which need all runs, as plain data."""
-    whole = {"tables", "claims"} if not plan.preset.show else {"tables"}
-    return plan.papers[paper].model_dump(include=whole)
+    """Return the tables of `paper`, and its claims unless only some of it is shown, as plain data."""
+    return plan.papers[paper].model_dump(include={"tables"} if plan.preset.show else {"tables", "claims"})
 
 
 def tables(plan: Plan, paper: str) -> list[str]:
-    """Return the files that the tables of `paper` and its claims are written to."""
-    root, whole = f"results/{plan.preset.preset}/{paper}", declared(plan, paper)
-    written = [f"{root}/tables/{table}.{suffix}" for table in whole["tables"] for suffix in TABLE]
-    return written + [f"{root}/claims.{suffix}" for suffix in CLAIMS if "claims" in whole]
+    """Return the files that the tables of `paper` and its claims, as `declared`, are written to."""
+    root = f"results/{plan.preset.preset}/{paper}"
+    written = [f"{root}/tables/{table}.{suffix}" for table in plan.papers[paper].tables for suffix in TABLE]
+    return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
 
 
 def figures(plan: Plan, paper: str) -> list[str]:

@@ -71,8 +71,9 @@ def of_run(directory: Path) -> Kept:
     trace = parquet.load(directory / "trace.parquet")
     distances = npz.everything(directory / "distances.npz", "the distances that a run wrote")
     try:
-        check_trace(complete(trace))
-        check_distances(distances, complete(trace))
+        whole = complete(trace)
+        check_trace(whole)
+        check_distances(distances, whole)
         run, seed, identity = told["run"], told["seed"], told["identity"]
     except (BadInput, KeyError) as error:
         raise BadInput(

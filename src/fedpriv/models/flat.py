@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from fedpriv.models.base import Example, Handling, Model, Params
+from fedpriv.models.base import GREY, Example, Handling, Model, Params
 from fedpriv.streams import Noise
 
 Shapes = dict[str, tuple[int, ...]]
@@ -23,9 +23,9 @@ class Layout(NamedTuple):
     tensors: tuple[int, ...]  # sizes of the protected tensors, in order
 
 
-def layout(model: Model, classes: int, example: Example | None = None) -> Layout:
+def layout(model: Model, classes: int, example: Example = GREY) -> Layout:
     """Return the layout of a model's flat vector; parameters in another order are a ValueError."""
-    shapes = model.shapes(classes, example) if example else model.shapes(classes)
+    shapes = model.shapes(classes, example)
     kinds: list[Handling] = [model.handling(name) for name in shapes]
     if kinds != sorted(kinds, key=ORDER.index):
         raise ValueError(f"{model.name}: its parameters are not in the order {', '.join(ORDER)}")

@@ -84,11 +84,14 @@ def trained(net: nn.Module) -> dict[str, torch.Tensor]:
     return {name: one for name, one in net.named_parameters() if one.requires_grad}
 
 
-def places(net: nn.Module) -> dict[str, str]:
+@cache
+def places(spec: str) -> dict[str, str]:
     """Return every place of a parameter or buffer and its name; one that is tied has a name and many places.
 
-    A module that stands in a network twice is one place, or torch would not put back what was there before.
+    They are those of every copy, too. A module that stands in a network twice is one place, or torch would
+    not put back what was there before.
     """
+    net = constant(spec)
     names = {one: name for name, one in (*net.named_parameters(), *net.named_buffers())}
     return {
         f"{at}.{name}" if at else name: names[one]
@@ -144,7 +147,7 @@ def checked(spec: str, classes: int, example: Example) -> nn.Module:
         )
     stacked = {name: one.expand(2, *one.shape) for name, one in trained(net).items()}
     try:
-        vmap(lambda own, one: called(net, own, one[None]))(stacked, x)
+        vmap(lambda own, one: called(spec, net, own, one[None]))(stacked, x)
     except Exception as error:
         raise refusal(path, f"a pass that vmap cannot stack ({said(error)})", "one that it can") from error
     return net
@@ -156,7 +159,7 @@ def call(spec: str, params: Params, x: torch.Tensor) -> torch.Tensor:
     nets = _of_thread.__dict__.setdefault("nets", {})
     if spec not in nets:
         nets[spec] = copy.deepcopy(constant(spec))
-    return called(nets[spec], params | constants(spec, x.device, dtype), x.to(dtype))
+    return called(spec, nets[spec], params | constants(spec, x.device, dtype), x.to(dtype))
 
 
 @cache
@@ -170,9 +173,9 @@ def constants(spec: str, device: torch.device, dtype: torch.dtype) -> Params:
     }
 
 
-def called(net: nn.Module, tensors: Params, x: torch.Tensor) -> torch.Tensor:
-    """Return what the network makes of `x` with these tensors in all their places, its own in the others."""
-    own = {at: tensors[name] for at, name in places(net).items() if name in tensors}
+def called(spec: str, net: nn.Module, tensors: Params, x: torch.Tensor) -> torch.Tensor:
+    """Return what a copy of the network makes of `x` with these tensors in their places, else its own."""
+    own = {at: tensors[name] for at, name in places(spec).items() if name in tensors}
     return functional_call(net, own, (x,), tie_weights=False)
 
 

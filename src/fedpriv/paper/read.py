@@ -7,10 +7,9 @@ from unicodedata import category
 import yaml
 
 from fedpriv.errors import BadInput, plain, require_known
+from fedpriv.frozen import DISCRIMINATORS
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
-DISCRIMINATORS = ("name", "law")
-
 
 LONGEST = 10_000  # characters of one text
 LARGEST = 10 * 2**20  # bytes of one file
