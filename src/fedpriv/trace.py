@@ -90,6 +90,19 @@ COLUMNS = {
     "share_flipped": Column("float64", "share of them that were flipped", 0.0, later=True),
     "upload_l2": Column("float64", "bound beneath the noise on an upload", math.inf, later=True),
     "upload_noise_std": Column("float64", "std of the noise on an upload", 0.0, later=True),
+    "uploads_apart": Column(
+        "float64",
+        "L2 distance of two of a round's uploads far from each other, beneath their noise; 0: not measured",
+        0.0,
+        later=True,
+    ),
+    "neighbours_apart": Column(
+        "float64",
+        "the same of a client's upload and the one it sends with one example replaced; 0: not measured, or "
+        "it did not come",
+        0.0,
+        later=True,
+    ),
     "broadcast_noise_std": Column("float64", "std of the noise on what the server sends", 0.0, later=True),
     "clear_values": Column("int64", "numbers of an upload that are sent in the clear", 0, later=True),
     "upload_bytes": Column("float64", "size of an upload", later=True),

@@ -94,6 +94,33 @@ def test_the_label_of_nbafl_is_held_against_an_example_and_two_clients_of_the_ru
     assert client.refuted and client.lower_bound > 40  # μ = (1 − 0.2)/0.1
 
 
+def test_where_uploads_were_measured_their_distances_are_held_against_the_label_of_nbafl(make_known):
+    noisy = {"scheme": NBAFL, **WEIGHTS, "upload_l2": 1.0, "upload_noise_std": 0.1, "norm_max": 5.0}
+    came = np.where(np.arange(30) % 10 == 0, 0.02, 0.0)  # three times in thirty rounds
+    known = make_known(**noisy, norm_min=5.0, uploads_apart=0.3, neighbours_apart=came)
+    (example,), (client,) = uploads.neighbours(known), uploads.client(known)
+    assert example.lower_bound == pytest.approx(
+        get_epsilon_gaussian(0.1 / (0.02 * math.sqrt(3)), example.delta), rel=1e-5
+    )
+    assert "3 uploads" in example.cost and not example.refuted
+    assert client.lower_bound == pytest.approx(get_epsilon_gaussian(1 / 3, client.delta), rel=1e-5)
+    assert not list(uploads.neighbours(make_known(**noisy, norm_min=5.0)))
+
+
+def test_two_clients_of_a_run_lose_as_much_in_one_round_as_they_differ_in_bits(make_known):
+    (found,) = response.uploads(make_known(**BITS, uploads_apart=math.sqrt(4 * 292)))
+    assert found.lower_bound == exact_epsilon(0.2, 292, 1e-3) and "292 bits" in found.cost
+
+
+def test_what_the_last_model_shows_is_an_estimate_and_refutes_nothing(make_known):
+    rng, there = np.random.default_rng(0), np.arange(400) < 200
+    cosines = rng.standard_normal(400) / math.sqrt(5000) + 0.5 * there
+    distances = {"canary_cosines": cosines[None], "canary_included": np.tile(there, (30, 1))}
+    found = only(clients.final_model(make_known(distances=distances)), "moments")
+    assert found.lower_bound > found.epsilon and not found.refuted and found.sure == "estimate"
+    assert not list(clients.final_model(make_known()))
+
+
 def test_noise_on_what_nothing_bounds_protects_nobody(make_known):
     budget = {"name": "global_dp", "budget": {"epsilon": 8.0, "delta": 1e-3}}
     (found,) = uploads.unbounded(make_known(scheme=budget, clip_l2=np.inf, noise_multiplier=0.0))

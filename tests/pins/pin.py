@@ -24,7 +24,10 @@ from fedpriv.config.run import RESULTS_VERSION  # noqa: E402
 from fedpriv.machine.environment import processor  # noqa: E402
 
 # Columns of a trace that came after the pins were taken.
-LATER = ("denominator", "topped_up", "noise_in_sum", "noise_clipped", "holders", "count_noise_multiplier")
+LATER = (
+    *("denominator", "topped_up", "noise_in_sum", "noise_clipped", "holders", "count_noise_multiplier"),
+    *("uploads_apart", "neighbours_apart"),
+)
 
 
 def identities() -> dict[str, str]:

@@ -51,6 +51,16 @@ def test_what_a_sum_shows_of_a_canary_is_noise_unless_it_came(planted):
     assert np.abs(seen[:, ~there].mean()) < 0.15
 
 
+def test_the_last_model_has_moved_towards_the_canaries_that_took_part(planted):
+    found = npz.everything(planted / "distances.npz", "distances")
+    (cosines,), there = found["canary_cosines"], found["canary_included"][0] > 0
+    assert cosines.shape == (40,)
+    assert cosines[there].mean() > 0.04 > np.abs(cosines[~there].mean()) * 2
+    account(planted, Deltas(1e-3, 1e-5))
+    assert "final_model" in {one.audit for one in audited(planted)}
+    assert "final_model" not in {one.audit for one in audited(planted, until=4)}
+
+
 def test_canaries_of_a_run_show_a_lower_bound_under_its_epsilon(planted):
     account(planted, Deltas(1e-3, 1e-5))
     found = next(one for one in audited(planted) if one.audit == "canaries")

@@ -76,6 +76,16 @@ def test_a_validation_split_comes_from_the_training_examples(files):
     assert {image.tobytes() for image in (*held.x_train, *held.x_test)} == pool
 
 
+def test_the_same_examples_are_looked_at_in_every_round_the_last_one_too(files, tmp_path):
+    data = arrays.load(files)
+    fewer = data._replace(x_test=data.x_test[::3], y_test=data.y_test[::3])
+    alone = arrays.save(tmp_path / "fewer" / "noise.npz", fewer)
+    every = RUN | {"evaluate_every": 1}
+    strided = go(every | {"evaluation": {"stride": 3}}, files, tmp_path / "strided")
+    expected = pd.read_parquet(go(every, alone, tmp_path / "alone") / "trace.parquet")["test_loss"]
+    assert pd.read_parquet(strided / "trace.parquet")["test_loss"].tolist() == expected.tolist()
+
+
 def test_global_dp_runs_only_the_rounds_its_budget_allows(files, tmp_path):
     scheme = {"name": "global_dp", "clip": "median", "noise_multiplier": 1.0}
     budget = {"epsilon": 5.0, "delta": 1e-2}

@@ -92,6 +92,21 @@ def canaries(known: Known) -> Iterator[Finding]:
         yield finding("canaries", one, lower, cost, 0.95)
 
 
+def final_model(known: Known) -> Iterator[Finding]:
+    """Yield what the last model alone shows of a run's canaries: an estimate, its interval's lower end.
+
+    Of the canaries that took part. Its law is known only without them, so that it bounds nothing.
+    """
+    cosines, coins = (known.distances.get(f"canary_{name}") for name in ("cosines", "included"))
+    if cosines is None or coins is None or (coins[0] > 0).sum() < 2:
+        return
+    stated = [*counted(known, "moments"), *estimates(known)]
+    there = coins[0] > 0
+    _, low = bounds.one_shot(cosines[0, there], known.parameters, stated[0].delta) if stated else (0.0, 0.0)
+    for one in stated:
+        yield finding("final_model", one, low, f"1 run, {there.sum():,} canaries in it", 0.0)
+
+
 def seen(view: View) -> np.ndarray | None:
     """Return by how many standard deviations followed clients moved each round `[T, p]`; None: unknown.
 

@@ -33,7 +33,10 @@ def how_counted(spend: Counted) -> str:
 
 
 class Finding(NamedTuple):
-    """A lower bound (`confidence` 1: by arithmetic, nothing is sampled) on an ε that is stated at δ."""
+    """A lower bound on an ε that is stated at δ.
+
+    `confidence` 1: by arithmetic, nothing is sampled; 0: an estimate, which refutes nothing.
+    """
 
     audit: str  # one of `THREATS`
     about: str  # whose ε: of which client, example or bit, and how it is counted
@@ -48,14 +51,19 @@ class Finding(NamedTuple):
     @property
     def refuted(self) -> bool:
         """Return whether the stated ε does not hold, at the confidence."""
-        if self.broken:
-            return True
+        if self.broken or not self.confidence:
+            return bool(self.broken)
         return bool(self.lower_bound > self.epsilon * (1 + ROUNDING)) and not math.isinf(self.epsilon)
 
     @property
     def verdict(self) -> str:
         """Return refuted, or not refuted: an audit never proves an ε."""
         return "refuted" if self.refuted else "not refuted"
+
+    @property
+    def sure(self) -> str:
+        """Return how sure the lower bound is."""
+        return {0.0: "estimate", 1.0: "arithmetic"}.get(self.confidence, f"{100 * self.confidence:g} %")
 
     @property
     def threat(self) -> str:
@@ -68,11 +76,10 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         """Return all of it on one line."""
-        sure = "by arithmetic" if self.confidence == 1 else f"at {100 * self.confidence:g} %"
         broken = f"; {self.broken}" if self.broken else ""
         return (
             f"{self.about}: {self.kind} ε = {self.epsilon:.4g} at δ = {self.delta:g}, "
-            f"lower bound {self.lower_bound:.4g} {sure}: {self.verdict}{broken} "
+            f"lower bound {self.lower_bound:.4g} ({self.sure}): {self.verdict}{broken} "
             f"({self.audit.replace('_', ' ')}; {self.cost})"
         )
 
@@ -86,6 +93,10 @@ THREATS = {
     "canaries": (
         "An attacker who sees every noisy sum of one training run, knows what everybody else sent, and has "
         "put clients into it whose updates are random directions."
+    ),
+    "final_model": (
+        "An attacker who sees nothing but the model at the end of one training run, and has put clients into "
+        "it whose updates are random directions: what it learns is estimated so, and not bounded."
     ),
     "followed": (
         "An attacker who sees every noisy sum, knows every update, and asks whether one real client, whose "
@@ -101,8 +112,8 @@ THREATS = {
     ),
     "bits": "An attacker who sees every upload of a client, and asks which of two values one bit has.",
     "uploads": (
-        "An attacker who sees every upload of a client, and asks which of two clients it is that differ in "
-        "every bit that is flipped."
+        "An attacker who sees every upload of a client, and asks which of two clients it is, who differ in "
+        "more bits than one."
     ),
     "tensors": (
         "An attacker who sees one upload, and asks which of two vectors it is, neither the other's opposite."
@@ -110,6 +121,10 @@ THREATS = {
     "example": (
         "An attacker who sees every upload of a client, and asks which of two data sets it has, of which one "
         "example drives its weights as far apart as it is taken to."
+    ),
+    "neighbours": (
+        "An attacker who sees every upload of a client, and asks which of two data sets it has, of which one "
+        "example differs: a client of this run trained on both, with the same coins."
     ),
     "client": "An attacker who sees every upload, and asks which of two clients sends it.",
     "clear": "An attacker who sees the numbers of an upload that are sent without noise.",

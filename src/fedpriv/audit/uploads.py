@@ -35,19 +35,31 @@ def example(known: Known) -> Iterator[Finding]:
     yield finding("example", stated, found, f"{ARITHMETIC}; {sent} uploads")._replace(about="example (label)")
 
 
-def client(known: Known) -> Iterator[Finding]:
-    """Yield what the two clients of one round cost whose weights differ most in norm: they were in this run.
+def neighbours(known: Known) -> Iterator[Finding]:
+    """Yield what an example cost that was replaced: how far it moved every upload that its client sent."""
+    stated, came = label(known), known.trace.loc[known.trace["neighbours_apart"] > 0]
+    apart, std = (came[name].to_numpy() for name in ("neighbours_apart", "upload_noise_std"))
+    if stated is None or not len(apart) or not (std > 0).all():
+        return
+    found = gaussian.witness(apart, std, stated.delta)
+    cost = f"1 run, in which a client trained on both; {len(apart)} uploads, {apart.max():.3g} apart at most"
+    yield finding("neighbours", stated, found, cost)._replace(about="example (label)")
 
-    Where every upload has the same noise, and for the round in which they are farthest apart.
+
+def client(known: Known) -> Iterator[Finding]:
+    """Yield what two clients cost that were in this run, in the round in which they are farthest apart.
+
+    Where every upload has the same noise. Where their distance was not measured it is at least by how much
+    their norms differ.
     """
     stated, trace = label(known), known.trace
     if stated is None or known.scheme.get("scaling") != "paper" or not (trace["upload_noise_std"] > 0).all():
         return
     norms = [trace[name].clip(upper=trace["upload_l2"]) for name in ("norm_max", "norm_min")]
-    apart = norms[0] - norms[1]
+    apart = trace["uploads_apart"].where(trace["uploads_apart"] > 0, norms[0] - norms[1])
     worst = int((apart / trace["upload_noise_std"]).argmax())
     found = gaussian.witness([apart.iloc[worst]], [trace["upload_noise_std"].iloc[worst]], stated.delta)
-    cost = f"{ARITHMETIC}; one upload, norms {apart.iloc[worst]:.3g} apart"
+    cost = f"{ARITHMETIC}; one upload, {apart.iloc[worst]:.3g} apart"
     yield finding("client", stated, found, cost)._replace(about=CLIENT)
 
 

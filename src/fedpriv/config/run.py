@@ -72,6 +72,8 @@ class Probe(Frozen):
 
     clients: ThousandsOrZero = 30  # m independent members of each cohort
     panel: ThousandsOrZero = 0  # clients followed through every round, whether drawn or not
+    # of the first client: how far one example of it, replaced, moves what it sends, whenever it comes
+    neighbours: bool = unless(False)
 
 
 class Canaries(Frozen):
@@ -91,7 +93,7 @@ class Evaluation(Frozen):
     """
 
     models: Literal["server", "clients"] = "server"  # whose weights
-    stride: Count = 1  # before the last round only every so-manieth test example is looked at
+    stride: Count = 1  # every so-manieth test example is looked at, the same ones in every round
     drawn: Millions = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
 
 
@@ -134,6 +136,7 @@ class Run(Frozen):
             or self._learns()
             or self._remembers()
             or self._plants()
+            or self._repeats()
         ):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
@@ -180,6 +183,12 @@ class Run(Frozen):
             return "canaries: found some, allowed: none, but with scheme client_dp and cohort.law poisson"
         if self.canaries and getattr(self.scheme, "denominator", "") == "present":
             return "scheme.denominator: found present, allowed: expected, for canaries are not counted"
+        return ""
+
+    def _repeats(self) -> str:
+        """Return why no client can work twice with the same coins, or the empty string."""
+        if self.probe.neighbours and self.secure_noise:
+            return "probe.neighbours: found true with secure_noise, allowed: false, for coins come only once"
         return ""
 
     def training(self) -> dict[str, Any]:

@@ -78,11 +78,10 @@ def work(run: Run) -> Work:
     cohort = run.cohort.expected(clients)
     panel = min(run.probe.panel, clients) if run.scheme.measures else 0
     members = cohort + panel * (1 - cohort / clients)
-    before = max(-(-rounds // run.evaluate_every) - 1, 0)  # evaluations before the last round's
-    test = run.validation or size(run).test
+    evaluations = -(-rounds // run.evaluate_every)  # the last round's among them
+    test = -(-(run.validation or size(run).test) // run.evaluation.stride)
     models = clients if run.evaluation.models == "clients" else 1
-    looked_at = models * test * (before / run.evaluation.stride + min(rounds, 1))
-    return Work(rounds * members * passed(run), looked_at)
+    return Work(rounds * members * passed(run), evaluations * models * test)
 
 
 def seconds(plan: Plan, measure: Measure) -> float:

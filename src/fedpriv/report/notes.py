@@ -257,7 +257,7 @@ def evaluations(frame: pd.DataFrame) -> Iterator[str]:
     found = (config.get("evaluation", {}) for config in configs(frame))
     ways = dict.fromkeys((how["stride"], how["drawn"]) for how in found if how.get("models") == "clients")
     for stride, drawn in ways:
-        part = f"; before the last round on one of {stride} test examples" if stride > 1 else ""
+        part = f"; on one of {stride} test examples" if stride > 1 else ""
         yield (
             "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
             f"{part}. Drawn: {drawn} clients, with replacement."

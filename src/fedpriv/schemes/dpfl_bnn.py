@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import NUMBER, Positive
-from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.mechanisms.clipping import Bounded, apart
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Unit
 
@@ -74,6 +74,7 @@ class DpflBnn(Scheme):
             "noisy_bits": rows.shape[1],
             "share_flipped": float(flipped.mean()) if flipped.size else 0.0,
             "upload_bytes": float(sent.shape[1]),
+            "uploads_apart": apart(rows),
         }
         return Bounded(received, bounded.l2), facts
 

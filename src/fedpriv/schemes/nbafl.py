@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from fedpriv.frozen import Positive
-from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.clipping import Bounded, apart, clip
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts
 
@@ -58,6 +58,7 @@ class NbAFL(Scheme):
         facts = {
             "upload_l2": bounded.l2,
             "upload_noise_std": float(std.min(initial=math.inf)),
+            "uploads_apart": apart(rows),
             "noise_in_sum": True,
         }
         return Bounded(noisy, bounded.l2), facts if len(rows) else {}

@@ -13,8 +13,9 @@ import numpy as np
 import torch
 
 from fedpriv.config.run import Run
+from fedpriv.local.client import Task
 from fedpriv.streams import Streams
-from fedpriv.train.state import RoundState
+from fedpriv.train.state import RoundState, initial_weights
 
 
 @lru_cache(maxsize=1)  # of the one run that this process trains
@@ -60,6 +61,16 @@ def record(run: Run, state: RoundState, total: torch.Tensor, others: torch.Tenso
     seen[came] += of_all[came].square().sum(1)  # each is no other of itself
     state.samples.setdefault("canary_seen", []).append(seen.float().cpu().numpy())
     state.samples.setdefault("canary_included", []).append(included(run, streams).astype(np.float32))
+
+
+def record_end(run: Run, state: RoundState, task: Task, streams: Streams) -> None:
+    """Append what the model alone shows when all is over: every canary's cosine with its whole change."""
+    if not run.canaries:
+        return
+    change = (state.flat - initial_weights(run, task, streams))[: task.layout.protected]
+    of_all = directions(streams, run.canaries.clients, len(change)).to(change)
+    cosines = of_all @ (change / change.norm().clamp(min=1e-30))
+    state.samples["canary_cosines"] = [cosines.float().cpu().numpy()]
 
 
 def clip_of(run: Run) -> float:

@@ -13,20 +13,25 @@ from fedpriv.train.state import RoundState
 Split = tuple[torch.Tensor, torch.Tensor]  # inputs and labels
 
 
+def looked_at(how: Evaluation, device: torch.device, inputs: np.ndarray, labels: np.ndarray) -> Split:
+    """Return what is looked at of a split, the same in every round: every `stride`-th example."""
+    x, y = (torch.from_numpy(part[:: how.stride]).contiguous().to(device) for part in (inputs, labels))
+    return x, y
+
+
 def evaluate(
     engine: LocalEngine,
     how: Evaluation,
     state: RoundState,
     split: Split,
-    last: bool,
     rng: np.random.Generator,
 ) -> dict[str, float]:
     """Return accuracy and mean loss; of clients' own weights their means over all clients.
 
     `test_accuracy_drawn` is then that of some clients drawn with replacement by `rng`, as the released code
-    of DPFL-BNN evaluates. Before the `last` round only every `stride`-th example of the split is looked at.
+    of DPFL-BNN evaluates.
     """
-    inputs, labels = (part if last else part[:: how.stride].contiguous() for part in split)
+    inputs, labels = split
     if how.models == "server":
         accuracy, loss = one(engine, state.flat, inputs, labels)
         return {"test_accuracy": accuracy, "test_loss": loss}

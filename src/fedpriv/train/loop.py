@@ -21,8 +21,8 @@ from fedpriv.machine.environment import cores, environment, peak_mib
 from fedpriv.machine.gpus import select_device
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
-from fedpriv.train import checkpoint, outputs, record
-from fedpriv.train.evaluate import evaluate
+from fedpriv.train import canaries, checkpoint, outputs, record
+from fedpriv.train.evaluate import evaluate, looked_at
 from fedpriv.train.inputs import arrays_for, load_partition
 from fedpriv.train.round import run_round
 from fedpriv.train.state import initial_state
@@ -75,7 +75,7 @@ def train(
         torch.from_numpy(data.x_train).to(device),
         torch.from_numpy(data.y_train).to(device),
     )
-    test = torch.from_numpy(data.x_test).to(device), torch.from_numpy(data.y_test).to(device)
+    test = looked_at(run.evaluation, device, data.x_test, data.y_test)
 
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
         state = checkpoint.load(saved, identity, engine.name, device)
@@ -85,10 +85,10 @@ def train(
                 started = time.perf_counter()
                 row = run_round(run, clients, engine, streams, state, rounds)
                 state.rows.append(row)
-                last = state.round == rounds
-                if (state.round % run.evaluate_every == 0 or last) and not state.diverged:
+                due = state.round % run.evaluate_every == 0 or state.round == rounds
+                if due and not state.diverged:
                     rng = streams.numpy("evaluation", state.round)
-                    row |= evaluate(engine, run.evaluation, state, test, last, rng)
+                    row |= evaluate(engine, run.evaluation, state, test, rng)
                 row |= {
                     "holders": holders,
                     "seconds": time.perf_counter() - started,
@@ -97,6 +97,7 @@ def train(
                 if state.round % speed.checkpoint_every == 0:
                     checkpoint.save(saved, identity, engine.name, state)
                 report(row)
+        canaries.record_end(run, state, task, streams)
         summary = record.summarise(run, name, seed, state, data, clients, labels) | {
             "identity": identity,
             "environment": environment(device, engine.name, speed.threads or cores()),

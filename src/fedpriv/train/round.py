@@ -16,7 +16,7 @@ from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS
-from fedpriv.train import canaries
+from fedpriv.train import canaries, neighbours
 from fedpriv.train.clients import receive_broadcast, round_clients
 from fedpriv.train.exchange import exchange
 from fedpriv.train.measure import record_client_distances, record_instance_distances
@@ -44,6 +44,7 @@ def run_round(
     )
     members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
     size = len(cohort)
+    again = neighbours.followed(run, cohort)
     private_gradient = run.scheme.gradient(run.local)
     context = RoundContext(
         number=round,
@@ -62,25 +63,26 @@ def run_round(
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
     steps = run.local.noisy_steps or 0
     of_gradients = private_gradient.facts(steps, examples) if private_gradient else {}
+    noisy = private_gradient is not None
+    working = round_clients(run, clients, np.concatenate([members, again]), size, streams, state, noisy)
+    others = [neighbours.neighbour(one, engine.task.labels) for one in working[len(members) :]]
     results = engine.train_clients(
         run.local.at(round),
         state.flat,
-        round_clients(run, clients, members, size, streams, state, private_gradient is not None),
+        [*working[: len(members)], *others],
         private_gradient,
         send_weights=run.scheme.sends == "weights",
     )
     uploads = run.hooks.before_upload(results.updates[:, :protected])
     rows = results.clean[:, :protected] if private_gradient else uploads
     sent = [canaries.joined(run, some[:size], streams, round) for some in (rows, uploads)]
-    mean, bounded, state.memory, exchanged = exchange(
-        run.scheme, run.hooks, sent[0], sent[1], context, private_gradient is not None
-    )
+    mean, bounded, state.memory, exchanged = exchange(run.scheme, run.hooks, sent[0], sent[1], context, noisy)
     bounded = bounded._replace(updates=bounded.updates[:size])
     canaries.record(run, state, mean * expected, bounded.updates, streams)
-    facts = dict(of_gradients)
+    facts = of_gradients | neighbours.measured(run, cohort, rows[:size], rows[len(members) :], context)
     if run.scheme.measures:
         rng = streams.numpy("probe", round)
-        record_client_distances(run, state, bounded, rows[size:], members, panel, rng)
+        record_client_distances(run, state, bounded, rows[size : len(members)], members, panel, rng)
     if private_gradient:
         facts |= record_instance_distances(state, private_gradient, results, size, steps)
 

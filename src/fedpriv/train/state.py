@@ -37,9 +37,14 @@ class RoundState:
         return lost or not bool(self.flat.isfinite().all())
 
 
+def initial_weights(run: Run, task: Task, streams: Streams) -> torch.Tensor:
+    """Return the weights `[d]` that a run starts from."""
+    return run.model.initial(task.classes, task.example, streams.numpy("init")).to(task.inputs.device)
+
+
 def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
     """Return the state before the first round; persistent clients start from the server's weights."""
-    flat = run.model.initial(task.classes, task.example, streams.numpy("init")).to(task.inputs.device)
+    flat = initial_weights(run, task, streams)
     protected = task.layout.protected
     state = RoundState(flat, torch.zeros_like(flat[:protected]), memory=run.scheme.memory(protected))
     if run.local.keeps_clients:

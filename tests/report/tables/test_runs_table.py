@@ -148,7 +148,7 @@ def test_the_notes_say_what_was_flipped_how_and_whose_accuracy_it_is(frame):
         "batch normalisation sent in the clear (500 numbers)",
         "Bits are sent eight to a byte.",
         "the mean over all clients' own weights",
-        "before the last round on one of 10 test examples. Drawn: 50 clients",
+        "on one of 10 test examples. Drawn: 50 clients",
         "test split itself chooses the round",
     ):
         assert words in notes

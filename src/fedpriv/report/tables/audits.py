@@ -81,7 +81,7 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
         ("Audit", "name"): words(first.audit),
         # Rounded down.
         ("Audit", "lower bound"): numbers.epsilon([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
-        ("Audit", "confidence"): f"{100 * first.confidence:g} %" if first.confidence < 1 else "arithmetic",
+        ("Audit", "confidence"): first.sure,
         ("Audit", "verdict"): verdict(seeds),
         ("Audit", "cost"): first.cost,
     }
