@@ -1,9 +1,12 @@
 import json
+from pathlib import Path
 
 import pytest
 from support.made_run import RUN, go, write_noise
 
 from fedpriv.cli.app import main
+
+ROOT = Path(__file__).parents[2]
 
 PLAN = ["--q", ".3", "--noise-multiplier", "3", "--rounds", "10", "--delta", "1e-3", "--transcripts", "1000"]
 
@@ -35,6 +38,14 @@ def test_a_finished_run_is_accounted_and_audited(run, capsys):
     found = told(capsys)["findings"]
     assert {"outlier", "followed", "frequency"} <= {one["audit"] for one in found}
     assert all(one["epsilon"] > 0 and one["threat"] for one in found)
+
+
+def test_of_a_kept_run_one_seed_is_audited_and_another_than_those_kept_refused(capsys):
+    asked = ["audit", str(ROOT / "results/reference/paper/bdp2019"), "--run", "aptos_n100_tight"]
+    assert main([*asked, "--seed", "2", "--json"]) == 0
+    assert told(capsys)["findings"]
+    assert main([*asked, "--seed", "9"]) == 2
+    assert "--seed of aptos_n100_tight: found 9, allowed: 0, 1, 2, 3, 4" in capsys.readouterr().err
 
 
 def test_after_fewer_rounds_less_has_leaked(run, capsys):

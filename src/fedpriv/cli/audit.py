@@ -35,7 +35,9 @@ def audit(
     transcripts: Annotated[
         int, typer.Option(min=100, help="Of a mechanism: how many with the client.")
     ] = 60_000,
-    seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: of coins and noise.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Which of the seeds kept; of a mechanism its coins and noise.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Put a lower bound under ε by attacking a finished run or a mechanism; exit code 1 if one is refuted."""
@@ -47,7 +49,7 @@ def audit(
     if directory:
         given = [name for name, value in plan.items() if value is not None]
         require_known("audit RUN", given, ["--delta", "--round"])
-        finished(directory, run, until, delta, as_json)
+        finished(directory, run, seed, until, delta, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]}: found nothing, allowed: a number, of --mechanism {mechanism}")
@@ -66,7 +68,9 @@ def audit(
         raise typer.Exit(1)
 
 
-def finished(directory: Path, run: str, until: int | None, delta: float | None, as_json: bool) -> None:
+def finished(
+    directory: Path, run: str, seed: int, until: int | None, delta: float | None, as_json: bool
+) -> None:
     """Audit a run directory, or a kept run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audited, broken_guarantees
     from fedpriv.cli.account import account_run
@@ -78,9 +82,11 @@ def finished(directory: Path, run: str, until: int | None, delta: float | None, 
     started = time.perf_counter()
     with TemporaryDirectory() as folder:
         if (directory / NAME).exists():
-            kept = {one.run: one for one in read(directory / NAME)}
-            require_known(f"{directory}: --run", [run], kept)
-            directory = unpack(kept[run], Path(folder, run))
+            kept = read(directory / NAME)
+            require_known(f"{directory}: --run", [run], {one.run: one for one in kept})
+            seeds = {one.seed: one for one in kept if one.run == run}
+            require_known(f"{directory}: --seed of {run}", [seed], seeds)
+            directory = unpack(seeds[seed], Path(folder, run))
         elif run:
             raise BadInput(
                 f"--run: found {run} with {directory}, allowed: with the folder of a paper's kept runs"
