@@ -35,9 +35,7 @@ def audit(
     transcripts: Annotated[
         int, typer.Option(min=100, help="Of a mechanism: how many with the client.")
     ] = 60_000,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Which of the seeds kept; of a mechanism its coins and noise.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of a kept run which seed; of a mechanism its coins.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Put a lower bound under ε by attacking a finished run or a mechanism; exit code 1 if one is refuted."""

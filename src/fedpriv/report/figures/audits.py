@@ -1,5 +1,7 @@
 """What is stated, what tighter accountants say, and what audits show: a line a run and ε, one axis for ε."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib import rcParams
@@ -7,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.audit.finding import Finding
+from fedpriv.audit.known import words
 from fedpriv.paper.figures import AuditsFigure, Curve, Part
 from fedpriv.report.audits import findings
 from fedpriv.report.reading import present
@@ -53,7 +56,7 @@ def lines_of(frame: pd.DataFrame, curve: Curve) -> list[tuple[str, Finding, list
     every = next(iter(findings(frame, curve.run).values()), [])
     best: dict[str, Finding] = {}
     for one in every:
-        if one.audit == "frequency":  # the ε of another statement
+        if one.audit == "frequency" or not one.confidence:  # the ε of another statement; an estimate
             continue
         if one.about not in best or one.lower_bound > best[one.about].lower_bound:
             best[one.about] = one
@@ -62,14 +65,10 @@ def lines_of(frame: pd.DataFrame, curve: Curve) -> list[tuple[str, Finding, list
 
 def tighter(frame: pd.DataFrame, run: str, one: Finding) -> list[float]:
     """Return ε of the same guarantee by the tighter accountants, at the last round of the first seed."""
-    if "moments C" not in one.about:
-        return []
-    rows = frame.loc[(frame["run"] == run) & (frame["sensitivity"] == "C")]
+    rows = frame.loc[(frame["run"] == run) & frame["accountant"].isin(TIGHTER)]
     last = rows.loc[(rows["round"] == rows["round"].max()) & (rows["seed"] == rows["seed"].min())]
-    unit, counted = one.about.removesuffix(")").split(" (")
-    accounting = counted.removesuffix("moments C").strip()
-    last = last.loc[(last["unit"] == unit) & (last["accounting"] == accounting)]
-    return last.loc[last["accountant"].isin(TIGHTER), "epsilon"].tolist()
+    spends: list[Any] = list(last.itertuples())
+    return [row.epsilon for row in spends if words(row._replace(accountant="moments")) == one.about]
 
 
 def caption(declared: AuditsFigure) -> str:
