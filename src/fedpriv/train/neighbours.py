@@ -24,13 +24,13 @@ def neighbour(client: Client, labels: torch.Tensor) -> Client:
 
     Where there is none, or it holds nothing, it is its own neighbour.
     """
+    if not len(client.rows):
+        return client
     rows = torch.from_numpy(client.rows).to(labels.device)
-    other = torch.ones_like(labels, dtype=torch.bool)
+    other = labels != labels[rows[0]]
     other[rows] = False
-    other &= (labels[:, None] != labels[rows[:1]]).all(1)
     found = other.nonzero()[:1, 0]
-    rest = rows[len(found) :] if len(rows) else rows
-    return client._replace(rows=torch.cat([found[: len(rows)], rest]).cpu().numpy())
+    return client._replace(rows=torch.cat([found, rows[len(found) :]]).cpu().numpy())
 
 
 def measured(
