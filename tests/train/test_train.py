@@ -5,15 +5,18 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from support.made_run import RUN, go, result
 
+from fedpriv.account.trace_check import check_trace
 from fedpriv.config.run import Run, Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
-from fedpriv.trace import TRACE
-from fedpriv.train import checkpoint, inputs, outputs
+from fedpriv.trace import MISSING, TRACE
+from fedpriv.train import checkpoint, inputs, outputs, record
 from fedpriv.train.server import learning_rate
+from fedpriv.train.state import RoundState
 
 
 def test_the_trace_has_its_columns_and_a_row_a_round(files, tmp_path):
@@ -23,6 +26,16 @@ def test_the_trace_has_its_columns_and_a_row_a_round(files, tmp_path):
     assert trace["round"].tolist() == [1, 2, 3, 4, 5, 6]
     assert trace["test_accuracy"].notna().tolist() == [False, False, False, True, False, True]
     assert "epsilon" not in trace.columns
+
+
+def test_rounds_that_older_code_saved_have_the_columns_that_came_later(files, tmp_path):
+    whole = pd.read_parquet(go(RUN, files, tmp_path / "run") / "trace.parquet")
+    rows = whole.to_dict("records")
+    old = [{name: value for name, value in row.items() if name not in MISSING} for row in rows[:3]]
+    found = record.trace(RoundState(torch.zeros(1), torch.zeros(1), rows=[*old, *rows[3:]]))
+    check_trace(found)
+    assert found.drop(columns=list(MISSING)).equals(whole.drop(columns=list(MISSING)))
+    assert found["holders"].tolist() == [0, 0, 0, *whole["holders"][3:]]
 
 
 def test_the_distances_have_their_shapes(files, tmp_path):

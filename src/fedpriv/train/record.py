@@ -16,7 +16,7 @@ from fedpriv.files import npz, parquet, summary
 from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import OPEN, seal
 from fedpriv.mechanisms.distances import distance_count, pad_rounds
-from fedpriv.trace import TRACE
+from fedpriv.trace import MISSING, TRACE
 from fedpriv.train.outputs import FILES, WEIGHTS
 from fedpriv.train.state import RoundState
 
@@ -57,8 +57,12 @@ def summarise(
 
 
 def trace(state: RoundState) -> pd.DataFrame:
-    """Return the trace with exactly the columns and dtypes of `TRACE`."""
-    return pd.DataFrame(state.rows, columns=pd.Index(TRACE)).astype(TRACE)
+    """Return the trace with exactly the columns and dtypes of `TRACE`.
+
+    Rounds of a state that older code saved lack the columns that came later.
+    """
+    rows = [MISSING | row for row in state.rows]
+    return pd.DataFrame(rows, columns=pd.Index(TRACE)).astype(TRACE)
 
 
 def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> None:
