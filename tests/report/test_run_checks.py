@@ -21,12 +21,13 @@ RUNS = {
     "slow": ("joint", 0.5),
     "larger": ("instance", 0.7),
     "bits": ("dpfl_bnn", 0.85),
+    "longer": ("none", 0.88),  # has a third seed
 }
 
 
 @pytest.fixture(scope="module")
 def frame(tmp_path_factory):
-    """Return two seeds of every run; accuracy grows in proportion to rounds, ε with their square root."""
+    """Return two seeds of every run, of one three; accuracy grows with rounds, ε with their square root."""
     folder = tmp_path_factory.mktemp("checked")
     runs = [
         write_run(
@@ -39,7 +40,7 @@ def frame(tmp_path_factory):
             drawn=0.95 if run == "bits" else None,
         )
         for run, (scheme, final) in RUNS.items()
-        for seed in range(2)
+        for seed in range(3 if run == "longer" else 2)
     ]
     return load(collect(runs, folder / "runs.parquet"))
 
@@ -62,6 +63,24 @@ def test_a_gain_at_the_end_is_paired_by_seed(frame):
     outcome = outcome_of(frame, gain(-0.03), of="joint", over="client")
     assert outcome.margins == pytest.approx([0.01, 0.01])
     assert outcome.measured == "78.1 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 points"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        gain(),
+        {"that": {"gain": "of", "over": "over"}, "at_least": {"gain": "over", "over": "of"}},
+        {"that": {"rise": ["of", "over"]}, "at_least": 0.0},
+        {"that": {"lead": "of", "over": ["over"]}, "at_least": 0.0},
+        {"that": {"accuracy": "of"}, "at_least": {"share": 0.5, "of": "over", "over": "third"}},
+        {"that": {"rounds": "of", "over": "over", "within": 0.3}, "at_most": 2.0},
+    ],
+)
+@pytest.mark.parametrize(("of", "over"), [("longer", "plain"), ("plain", "longer")])
+def test_of_runs_with_different_seeds_those_are_compared_that_both_have(frame, check, of, over):
+    third = {"third": "client"} if "third" in str(check) else {}
+    margins = outcome_of(frame, check, of=of, over=over, **third).margins
+    assert len(margins) == 2 and np.isfinite(margins).all()
 
 
 def test_a_run_fails_to_learn_if_it_ends_below_a_number(frame):

@@ -9,7 +9,7 @@ import pandas as pd
 from fedpriv.paper.cells import AccuracyTable, Cell
 from fedpriv.paper.claims import Case, Check
 from fedpriv.paper.quantities import Accuracy, AccuracyWithin, Number, Published, Quantity, Share
-from fedpriv.report.claims.quantities import READ, Read, Values, accuracy_of
+from fedpriv.report.claims.quantities import READ, Read, Values, accuracy_of, shared
 from fedpriv.report.claims.words import in_order, measured
 from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, UNDECIDED, above
 from fedpriv.report.notes import replaced
@@ -73,6 +73,9 @@ def margins(check: Check, that: Values, other: Values, plus: float) -> np.ndarra
     neither number is larger than the other by the margin.
     """
     that, other = affordable(check.that, that), affordable(check.other, other)
+    if isinstance(that, pd.Series | pd.DataFrame) and isinstance(other, pd.Series | pd.DataFrame):
+        seeds = shared(that, other)
+        that, other = that.loc[seeds], other.loc[seeds]
     if check.times is not None:
         with np.errstate(divide="ignore", invalid="ignore"):  # of two infinite ones neither is larger: NaN
             apart = np.atleast_1d(np.log(that) - np.log(check.times * other + plus))

@@ -1,6 +1,7 @@
 """How the numbers that claims compare are read off the collected runs: a function and a line each."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -49,6 +50,17 @@ def accuracy(frame: pd.DataFrame, cells: Cells, quantity: declared.Accuracy) -> 
     return Read(found, told(found))
 
 
+def shared(*values: pd.Series | pd.DataFrame) -> pd.Index:
+    """Return the seeds that all have: differences are paired by seed, and runs may have more of them."""
+    return reduce(pd.Index.intersection, (one.index for one in values))
+
+
+def apart(frame: pd.DataFrame, of: Cell, over: Cell) -> pd.Series:
+    """Return by seed how much more accurate one cell is than another."""
+    pair = accuracy_of(frame, of), accuracy_of(frame, over)
+    return (pair[0] - pair[1]).loc[shared(*pair)]
+
+
 def told(*accuracies: pd.Series) -> str:
     """Return accuracies by seed in words, with their unit; of one that was not read, that it was not."""
     texts = [words.percent(one) for one in accuracies]
@@ -58,7 +70,7 @@ def told(*accuracies: pd.Series) -> str:
 
 def rise(frame: pd.DataFrame, cells: Cells, quantity: declared.Rise) -> Read:
     found = [accuracy_of(frame, cells[name], quantity.measure) for name in quantity.rise]
-    steps = pd.concat([after - before for before, after in pairwise(found)], axis=1)
+    steps = pd.concat([after - before for before, after in pairwise(found)], axis=1).loc[shared(*found)]
     return Read(steps, told(*found))
 
 
@@ -67,16 +79,16 @@ def lead(frame: pd.DataFrame, cells: Cells, quantity: declared.Lead) -> Read:
         accuracy_of(frame, cells[name], quantity.measure) for name in (quantity.lead, *quantity.over)
     )
     said = f"{told(first).removesuffix(' %')} against {told(*others)}"
-    return Read(pd.concat([first - one for one in others], axis=1), said)
+    return Read(pd.concat([first - one for one in others], axis=1).loc[shared(first, *others)], said)
 
 
 def gain(frame: pd.DataFrame, cells: Cells, quantity: declared.Gain) -> Read:
-    found = accuracy_of(frame, cells[quantity.gain]) - accuracy_of(frame, cells[quantity.over])
+    found = apart(frame, cells[quantity.gain], cells[quantity.over])
     return Read(found, words.percent(found))
 
 
 def share(frame: pd.DataFrame, cells: Cells, quantity: declared.Share) -> Read:
-    gap = accuracy_of(frame, cells[quantity.of]) - accuracy_of(frame, cells[quantity.over])
+    gap = apart(frame, cells[quantity.of], cells[quantity.over])
     # A gap that is not there cannot be closed.
     return Read((quantity.share * gap).where(gap > 0, np.inf), words.percent(gap))
 
@@ -137,7 +149,8 @@ def times_smaller(frame: pd.DataFrame, cells: Cells, quantity: declared.TimesSma
 
 def rounds(frame: pd.DataFrame, cells: Cells, quantity: declared.Rounds) -> Read:
     run, over = cells[quantity.rounds].run, cells[quantity.over].run
-    target = at_end(frame, over).loc[:, "accuracy"] - quantity.within
+    ended = [at_end(frame, one).loc[:, "accuracy"] for one in (over, run)]
+    target = (ended[0] - quantity.within).loc[shared(*ended)]
     ours, theirs = reached(frame, run, target), reached(frame, over, target)
     said = f"round {words.rounds(ours)} against {words.rounds(theirs)} for {told(target)}"
     # What is never reached takes longer than anything.
