@@ -111,7 +111,9 @@ def told(plan: Plan, paper: Paper, results: Path) -> str:
 def seeds(results: Path) -> str:
     """Return how many seeds the numbers of the kept tables rest on."""
     files = sorted((results / "tables").glob("*.csv"))
-    counts = {int(count) for file in files for count in pd.read_csv(file)["seeds"].dropna() if count > 0}
+    # A table of accounts has no runs, and no seeds.
+    found = (pd.read_csv(file, usecols=lambda column: column == "seeds") for file in files)
+    counts = {int(count) for frame in found for count in frame.to_numpy().ravel() if count > 0}
     if not counts:
         return ""
     many = f"{max(counts)} seed{'s' if max(counts) > 1 else ''}"
