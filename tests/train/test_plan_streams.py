@@ -1,7 +1,7 @@
 """No two streams of a plan are the same, at the sizes that the presets ask for.
 
-Left out, for they are most of all: the streams of batches at other seeds than the first, and all of a third seed, whose
-names differ from those of two others as these do from each other.
+Left out, for they are most of all: the streams of batches at other seeds than the first, and all of a third
+seed, whose names differ from those of two others as these do from each other.
 """
 
 from array import array

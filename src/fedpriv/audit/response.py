@@ -51,19 +51,13 @@ def uploads(known: Known) -> Iterator[Finding]:
     gamma, rounds = float(known.trace["gamma"].iloc[0]), len(known.trace)
     # Between vectors of plus and minus one: each bit that differs adds 4 to the square.
     measured = round(float(known.trace["uploads_apart"].max()) ** 2 / 4)
+    differ = measured or max(1, int(known.trace["noisy_bits"].iloc[0]) // APART)
     if measured:
-        differ, seen, cost = (
-            measured,
-            measured,
-            f"one upload; two clients of this run, {measured:,} bits apart",
-        )
+        cost = f"1 run, in which one upload of two clients is {differ:,} bits apart"
     else:
-        differ = max(1, int(known.trace["noisy_bits"].iloc[0]) // APART)
-        seen, cost = differ * rounds, f"clients that differ in {differ:,} bits of a round"
-    found = exact_epsilon(gamma, seen, stated.delta)
-    yield finding("uploads", stated, found, f"no run, no transcripts; {cost}")._replace(
-        kind="label", about=OF_ONE_BIT
-    )
+        cost = f"no run, no transcripts; clients that differ in {differ:,} bits of a round"
+    found = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
+    yield finding("uploads", stated, found, cost)._replace(kind="label", about=OF_ONE_BIT)
 
 
 def tensors(known: Known) -> Iterator[Finding]:
