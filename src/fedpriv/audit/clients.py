@@ -24,9 +24,11 @@ def outlier(known: Known) -> Iterator[Finding]:
         return
     bound = np.where(np.isfinite(view.samples.bound), view.samples.bound, 0.0)
     moved = individual.in_stds(view, bound[:, None])[:, 0]
-    stated = [*counted(known, "moments"), *estimates(known)]
+    stated = attacked(known)
+    if not stated:
+        return
     # The δ of clients is one in a ledger: what one of them costs is one number.
-    found = individual.epsilon(rate_of(view), moved, stated[0].delta) if stated else 0.0
+    found = individual.epsilon(rate_of(view), moved, stated[0].delta)
     for one in stated:
         yield finding("outlier", one, found, "no run, no transcripts")
 
@@ -41,9 +43,11 @@ def followed(known: Known) -> Iterator[Finding]:
     if view is None or moved is None:
         return
     stated = list(estimates(known))
+    if not stated:
+        return
     # Who moves a sum most costs most, or nearly: of very many only those are looked at.
     most = moved[:, np.argsort(-np.square(moved).sum(axis=0), kind="stable")[:MOST]]
-    each = [individual.epsilon(rate_of(view), column, stated[0].delta) for column in most.T if stated]
+    each = [individual.epsilon(rate_of(view), column, stated[0].delta) for column in most.T]
     for one in stated:
         over = sum(value > one.epsilon for value in each)
         who = f"{over} of {moved.shape[1]} clients followed cost more"
@@ -76,8 +80,8 @@ def canaries(known: Known) -> Iterator[Finding]:
     Sound where the trade-off is near that of a Gaussian, as that of many rounds is.
     """
     shown, coins = (known.distances.get(f"canary_{name}") for name in ("seen", "included"))
-    view = known.view("client")
-    if view is None or shown is None or coins is None:
+    view, stated = known.view("client"), attacked(known)
+    if view is None or shown is None or coins is None or not stated:
         return
     plan = Plan(rate_of(view), float(known.trace["noise_multiplier"].min()), len(known.trace))
     law = scores(plan)
@@ -86,8 +90,7 @@ def canaries(known: Known) -> Iterator[Finding]:
     if there.all() or not there.any():
         return
     cost = f"1 run, {there.sum():,} canaries in it and {(~there).sum():,} outside"
-    stated = [*counted(known, "moments"), *estimates(known)]
-    lower = bounds.gaussian_reading(found[there], found[~there], middle, stated[0].delta) if stated else 0.0
+    lower = bounds.gaussian_reading(found[there], found[~there], middle, stated[0].delta)
     for one in stated:
         yield finding("canaries", one, lower, cost, 0.95)
 
@@ -98,11 +101,13 @@ def final_model(known: Known) -> Iterator[Finding]:
     Of the canaries that took part. Its law is known only without them, so that it bounds nothing.
     """
     cosines, coins = (known.distances.get(f"canary_{name}") for name in ("cosines", "included"))
-    if cosines is None or coins is None or (coins[0] > 0).sum() < 2:
+    stated = attacked(known)
+    if cosines is None or coins is None or not stated:
         return
-    stated = [*counted(known, "moments"), *estimates(known)]
     there = coins[0] > 0
-    _, low = bounds.one_shot(cosines[0, there], known.parameters, stated[0].delta) if stated else (0.0, 0.0)
+    if there.sum() < 2:
+        return
+    _, low = bounds.one_shot(cosines[0, there], known.parameters, stated[0].delta)
     for one in stated:
         yield finding("final_model", one, low, f"1 run, {there.sum():,} canaries in it", 0.0)
 
@@ -134,9 +139,10 @@ def rate_of(view: View) -> float:
     return float(view.samples.sampling_rate.min())
 
 
-def counted(known: Known, accountant: str) -> Iterator[Spend]:
-    """Yield the guarantee of clients by an accountant, of sums that one of them moves by C at most."""
-    return known.stated("client", accounting="", accountant=accountant, sensitivity="C")
+def attacked(known: Known) -> list[Spend]:
+    """Return every ε that is about clients in sums: the guarantee, where one moves it by C, and estimates."""
+    guarantee = known.stated("client", accounting="", accountant="moments", sensitivity="C")
+    return [*guarantee, *estimates(known)]
 
 
 def estimates(known: Known) -> Iterator[Spend]:

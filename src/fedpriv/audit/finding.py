@@ -51,9 +51,10 @@ class Finding(NamedTuple):
     @property
     def refuted(self) -> bool:
         """Return whether the stated ε does not hold, at the confidence."""
-        if self.broken or not self.confidence:
-            return bool(self.broken)
-        return bool(self.lower_bound > self.epsilon * (1 + ROUNDING)) and not math.isinf(self.epsilon)
+        if self.broken:
+            return True
+        beyond = self.lower_bound > self.epsilon * (1 + ROUNDING) and not math.isinf(self.epsilon)
+        return bool(beyond and self.confidence > 0)
 
     @property
     def verdict(self) -> str:

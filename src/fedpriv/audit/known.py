@@ -83,8 +83,8 @@ def known(directory: Path, until: int | None = None) -> Known:
         raise BadInput(f"--round: found {last}, allowed: 1 to {len(trace)}, the rounds of {directory}")
     return Known(
         trace.iloc[:last],
-        # What was seen when all was over is a single row, and was not seen before.
-        {name: array[:last] for name, array in distances.items() if last == len(trace) or len(array) > 1},
+        # What has no row a round was seen when all was over, and not before.
+        {name: array[:last] for name, array in distances.items() if len(trace) in (last, len(array))},
         spends(ledger.loc[ledger["round"] == last]),
         told.get("config", {}).get("scheme", {}),
         int(told.get("parameters", 0)),

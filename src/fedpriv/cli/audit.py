@@ -81,7 +81,7 @@ def finished(
     with TemporaryDirectory() as folder:
         if (directory / NAME).exists():
             kept = read(directory / NAME)
-            require_known(f"{directory}: --run", [run], {one.run: one for one in kept})
+            require_known(f"{directory}: --run", [run], (one.run for one in kept))
             seeds = {one.seed: one for one in kept if one.run == run}
             require_known(f"{directory}: --seed of {run}", [seed], seeds)
             directory = unpack(seeds[seed], Path(folder, run))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from fedpriv.trace import Facts, Relation
 
 if TYPE_CHECKING:
@@ -43,22 +41,6 @@ def with_norms(updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
         updates = updates.where(finite[:, None], 0.0)
         norms = norms.where(finite, 0.0)
     return updates, norms, int((~finite).sum())
-
-
-def apart(rows: torch.Tensor) -> float:
-    """Return the distance of two of the rows `[n, d]` far from each other: at least half of the largest.
-
-    One is the farthest from the first row, the other the farthest from it.
-    """
-    import torch
-
-    def distances(place: int) -> list[float]:
-        norms = (torch.linalg.vector_norm(row - rows[place], dtype=torch.float64) for row in rows)
-        return [float(norm) for norm in norms]
-
-    if len(rows) < 2:
-        return 0.0
-    return max(distances(int(np.argmax(distances(0)))))
 
 
 def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:

@@ -66,6 +66,23 @@ def leave_one_out(total: torch.Tensor, rows: torch.Tensor, size: int, l2: float)
     }
 
 
+def apart(rows: torch.Tensor) -> float:
+    """Return the distance of two of the rows `[n, d]` far from each other: at least half of the largest.
+
+    One is the farthest from the first row, the other the farthest from it.
+    """
+    import torch
+
+    def distances_from(place: int) -> torch.Tensor:
+        # Row by row: all differences at once would need as much memory as the rows.
+        found = [torch.linalg.vector_norm(row - rows[place], dtype=torch.float64) for row in rows]
+        return torch.stack(found)
+
+    if len(rows) < 2:
+        return 0.0
+    return float(distances_from(int(distances_from(0).argmax())).max())
+
+
 def distance_count(distance: str, samples: int) -> int:
     """Return how many distances `samples` clients or examples give: half as many pairs."""
     return samples // 2 if distance.endswith("pairwise") else samples

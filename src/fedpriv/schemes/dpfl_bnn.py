@@ -17,7 +17,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import NUMBER, Positive
-from fedpriv.mechanisms.clipping import Bounded, apart
+from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.mechanisms.distances import apart
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Unit
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from fedpriv.frozen import Positive
-from fedpriv.mechanisms.clipping import Bounded, apart, clip
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.distances import apart
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts
 

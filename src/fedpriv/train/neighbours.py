@@ -7,7 +7,7 @@ import torch
 
 from fedpriv.config.run import Run
 from fedpriv.local.client import Client
-from fedpriv.mechanisms.clipping import apart
+from fedpriv.mechanisms.distances import apart
 from fedpriv.schemes.base import RoundContext
 from fedpriv.trace import Facts
 

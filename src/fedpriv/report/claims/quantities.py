@@ -143,8 +143,9 @@ def grown(frame: pd.DataFrame, cells: Cells, quantity: declared.Growth) -> Read:
 def times_smaller(frame: pd.DataFrame, cells: Cells, quantity: declared.TimesSmaller) -> Read:
     sent = fact(frame, cells[quantity.times_smaller].run, "upload_bytes")
     real = WIDTH * numbers_sent(frame, cells[quantity.than].run)
-    said = f"{words.whole(sent)} bytes against {words.whole(real)}, {words.rounded(real / sent)} times fewer"
-    return Read(real / sent, said)
+    times = (real / sent).loc[shared(real, sent)]
+    said = f"{words.whole(sent)} bytes against {words.whole(real)}, {words.rounded(times)} times fewer"
+    return Read(times, said)
 
 
 def rounds(frame: pd.DataFrame, cells: Cells, quantity: declared.Rounds) -> Read:
