@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as distributions
 from dp_accounting.privacy_accountant import NeighboringRelation
+from dp_accounting.rdp import compute_epsilon
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from support.library import event, pld_accountant, rdp_accountant
 
 from fedpriv.account import moments, pld, rdp
@@ -40,6 +44,18 @@ def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_f
         epsilon, order = composed.get_epsilon_and_optimal_order(DELTA)
         assert curve.epsilon[rounds - 1] == pytest.approx(epsilon, rel=1e-9)
         assert curve.order[rounds - 1] == order
+
+
+@given(
+    arrays(np.float64, 5, elements=st.floats(0, 1e6) | st.floats(0, 1e-9) | st.just(np.inf)),
+    st.floats(1e-12, 0.5),
+)
+def test_divergences_of_many_rounds_become_what_the_library_makes_of_each(rates, delta: float) -> None:
+    divergences = np.sort(rates)[:, None] * np.linspace(0.5, 2, len(rdp.orders()))
+    for epsilon, order, row in zip(*rdp.least_epsilon(divergences, delta), divergences, strict=True):
+        library, its_order = compute_epsilon(rdp.orders(), row, delta)
+        assert epsilon == pytest.approx(library, rel=1e-12, abs=1e-15)
+        assert np.isnan(order) if np.isinf(library) else order == its_order
 
 
 def test_fixed_cohorts_are_accounted_for_replaced_clients_only(make_trace) -> None:

@@ -6,7 +6,9 @@ off chords is never less than the exact value, and rises with s as that does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,9 +16,12 @@ from fedpriv.account.moments import LAMBDAS, Term, log_moments_at
 
 LogMoments = Callable[[np.ndarray], np.ndarray]  # s, of any shape -> [*shape, Λ]; NaN stays NaN
 
-EXACT = 50_000  # up to so many distances each is evaluated
+EXACT = 5_000  # up to so many distances each is evaluated
+# Chords lie between powers of it. Below the lowest all is negligible, from the highest on infinite.
+STRIDE = 16.0
+LOWEST, HIGHEST = -16, 64
 START = 64  # points that are laid out before cells are halved
-TOLERANCE = 2e-4  # relative height of a chord over the middle of its cell; at most twice that elsewhere
+TOLERANCE = 5e-5  # relative height of a chord over the middle of its cell; at most twice that elsewhere
 NEGLIGIBLE = 1e-9  # a log-moment this small matters to no ε: a million of them cost 0.001
 
 
@@ -26,10 +31,18 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
     Of few values it is exact. Of many it is never below the exact value nor more than 2·TOLERANCE above it,
     relative, but for NEGLIGIBLE. An infinite s (no noise) costs infinity.
     """
-    proper = scale[(scale > 0) & (scale < np.inf)]
+    proper = scale[(scale > 0) & (scale < STRIDE**HIGHEST)]
     if proper.size <= EXACT:
         return lambda s: log_moments_at(sampling_rate, s, LAMBDAS, term)
-    low, high = float(proper.min()), float(proper.max())
+    lowest, highest = np.log([proper.min(), proper.max()]) / np.log(STRIDE)
+    first = max(LOWEST, math.floor(lowest))
+    return _on_chords(sampling_rate, term, first, max(first + 1, math.ceil(highest)))
+
+
+@lru_cache(maxsize=16)  # a few MB each
+def _on_chords(sampling_rate: float, term: Term, lowest: int, highest: int) -> LogMoments:
+    """Return what `log_moments` does, for values between these powers of STRIDE: the same for many runs."""
+    low, high = STRIDE**lowest, STRIDE**highest
     curves = [
         _chords(lambda s, one=int(one): log_moments_at(sampling_rate, s, [one], term)[:, 0], low, high)
         for one in LAMBDAS
@@ -44,7 +57,7 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
         found = slopes[cell]
         found *= (s - points[cell])[..., None]
         found += table[cell]
-        found[s == np.inf] = np.inf
+        found[s >= STRIDE**HIGHEST] = np.inf
         return found
 
     return read
@@ -59,7 +72,6 @@ def _chords(
     more than twice that in the middle.
     """
     points = np.geomspace(low, high, START)
-    points[[0, -1]] = low, high
     values = exact(points)
     cells = np.arange(len(points) - 1)  # those to be looked at, by the index of their left end
     while len(cells):
