@@ -45,6 +45,8 @@ def run(**changes):
         ({}, 300 * 100 * 600, 60 * 10_000),
         # Ten are followed in every round, of whom nine were not drawn.
         ({"probe": {"panel": 10}}, 300 * 109 * 600, 60 * 10_000),
+        # A tenth of the rounds has the followed client, who then works as its neighbour too.
+        ({"probe": {"neighbours": True}}, 300 * 100.1 * 600, 60 * 10_000),
         ({"local": {"name": "fedsgd", "batch_size": 150}}, 300 * 100 * 150, 60 * 10_000),
         ({"local": {"name": "fedavg", "epochs": 2}}, 300 * 100 * 1200, 60 * 10_000),
         ({"local": {"name": "fedavg", "steps": 4, "batch_size": 64}}, 300 * 100 * 256, 60 * 10_000),

@@ -72,12 +72,15 @@ def passed(run: Run) -> int:
 
 
 def work(run: Run) -> Work:
-    """Return what a run works through at one seed; followed clients who were not drawn work as well."""
+    """Return what a run works through at one seed.
+
+    Followed clients who were not drawn work as well, and one that was drawn as its neighbour once more.
+    """
     clients = run.partition.clients
     rounds = run.scheme.horizon(run.cohort, clients, run.rounds)
     cohort = run.cohort.expected(clients)
     panel = min(run.probe.panel, clients) if run.scheme.measures else 0
-    members = cohort + panel * (1 - cohort / clients)
+    members = cohort + panel * (1 - cohort / clients) + run.probe.neighbours * cohort / clients
     evaluations = -(-rounds // run.evaluate_every)  # the last round's among them
     test = -(-(run.validation or size(run).test) // run.evaluation.stride)
     models = clients if run.evaluation.models == "clients" else 1

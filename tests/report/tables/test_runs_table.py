@@ -188,6 +188,14 @@ def test_an_ablation_shows_the_keys_that_differ_and_points_over_its_reference(fr
     assert table.tidy.query("quantity == 'gain_last'")["model.bn"].tolist() == ["none", "shared"]
 
 
+def test_where_run_and_reference_have_both_diverged_there_is_no_difference(frame):
+    gone = frame["run"].isin(["tenth", "fifth"]) & (frame["seed"] == 0)
+    broken = frame.assign(diverged=frame["diverged"].where(~gone, 3))
+    (line,) = [one for one in lines(table_of(broken, "ablation", match="*")) if one["Run"] == "fifth"]
+    assert line["Accuracy (%) last round"] == "diverged (1 of 2 seeds)"
+    assert line["Difference (points) last round"] == "—"
+
+
 def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_weights(frame):
     *_, gaussian = lines(table_of(frame, "uploads"))
     assert gaussian["Accuracy (%) best round of drawn clients"] == gaussian["Accuracy (%) last round"]

@@ -99,7 +99,8 @@ def gain(measure: Measure, label: str) -> Columns:
     def columns(declared: RunColumn, table: RunsTable) -> list[Column]:
         def read(frame: pd.DataFrame, run: str) -> pd.Series:
             of, over = (MEASURES[measure](frame, one)["accuracy"] for one in (run, table.reference))
-            return (of - over).dropna()
+            both = of.index.intersection(over.index)
+            return of[both] - over[both]
 
         return number("Difference (points)", label, read, numbers.percent)(declared, table)
 
