@@ -1,11 +1,11 @@
-"""What is generated: pages on keys, columns, departures, papers and rooms; JSON schemas for editors.
+"""What is generated: pages on keys, columns, departures, hours, papers and rooms; JSON schemas for editors.
 
 `python -m fedpriv.docs` writes them in the root of the repository; a test compares them with those there.
 """
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, keys, layout, papers, schema
+from fedpriv.docs import columns, deviations, hours, keys, layout, papers, schema
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -16,6 +16,7 @@ def pages(root: Path) -> dict[Path, str]:
         docs / "config.md": keys.page(),
         docs / "trace.md": columns.page(),
         docs / "deviations.md": deviations.page(root),
+        docs / "hours.md": hours.page(root),
         **schema.pages(root),
         **{docs / "papers" / f"{name}.md": text for name, text in papers.pages(root).items()},
     }

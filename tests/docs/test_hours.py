@@ -1,0 +1,43 @@
+"""docs/hours.md: what the kept runs took, held against runs whose times are known."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fedpriv.config.plan import load_preset
+from fedpriv.docs import hours
+from fedpriv.files import parquet
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a repository with three kept runs of 300 rounds, one of them of a config that has changed."""
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    run = load_preset(ROOT / "config" / "paper.yaml").runs["bdp2019"]["iid_n100_dp"]
+    summary = json.dumps({"environment": {"hardware": "an abacus"}})
+    rows = [
+        {
+            "run": "iid_n100_dp",
+            "seed": seed,
+            "identity": run.identity("iid_n100_dp", seed) if known else "another",
+            "summary": summary,
+            "trace_seconds": [seconds] * 300,
+        }
+        for seed, seconds, known in ((0, 1.0, True), (1, 3.0, True), (2, 100.0, False))
+    ]
+    (tmp_path / "results/reference/paper/bdp2019").mkdir(parents=True)
+    parquet.save(pd.DataFrame(rows), tmp_path / "results/reference/paper/bdp2019/kept.parquet")
+    return tmp_path
+
+
+def test_a_line_tells_what_runs_of_a_kind_took_and_how_fast_they_went(root: Path) -> None:
+    # 37 of 100 clients work in a round, with 600 examples each: 30 drawn ones, 7 of 10 who are followed.
+    rate = 2 * 300 * 37 * 600 / (300 * (1 + 3))
+    (line,) = (line for line in hours.page(root).splitlines() if line.startswith("| paper |"))
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[:6] == ["paper", "bdp2019", "mnist", "100", "client_dp", "2"]
+    assert cells[6:] == ["20 min", "10 min", f"{rate:,.0f}", "an abacus"]
