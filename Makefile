@@ -24,7 +24,7 @@ laptop: ## the rows for 100 clients on real data: hours on a CPU
 binary: ## binary networks as published, the i.i.d. panels and the ablation: four hours on a CPU
 paper: ## sizes and rounds as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
-readings: ## under which settings that the 2019 paper leaves out its published pairs come out: two hours on a CPU
+readings: ## under which settings that the 2019 paper leaves out its published pairs come out: three hours on a CPU
 demo laptop binary paper search readings: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
 	@echo "$(if $(SHOW),Shown: results/$@/$(firstword $(subst /, ,$(SHOW))),The report: results/$@/report.html)"

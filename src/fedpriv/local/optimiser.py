@@ -27,13 +27,13 @@ def initial_optimizer_state(weights: torch.Tensor) -> OptimizerState:
 def add_penalty(
     work: FedAvg, gradient: torch.Tensor, weights: torch.Tensor, sent: torch.Tensor, running: torch.Tensor
 ) -> torch.Tensor:
-    """Return the gradient `[..., d]` with that of the proximal term, then clipped if it is to be."""
+    """Add that of the proximal term to a gradient `[..., d]`, clip it if it is to be, and return it."""
     if work.proximal:
-        gradient = gradient.add(weights - sent, alpha=work.proximal)
+        gradient.add_(weights - sent, alpha=work.proximal)
         gradient[..., running] = 0
     if work.clip_gradient:
         norms = gradient.norm(dim=-1, keepdim=True)
-        gradient = gradient * (work.clip_gradient / norms.clamp(min=work.clip_gradient))
+        gradient.mul_(work.clip_gradient / norms.clamp(min=work.clip_gradient))
     return gradient
 
 

@@ -44,10 +44,9 @@ class ConvNet2(Normalised):
             "conv2.bias": (second,),
             "norm2.weight": (second,),
             "norm2.bias": (second,),
-            # As in `cnn`, dense layers are convolutions: the same function.
-            "dense1.weight": (units, second, height, width),
+            "dense1.weight": (units, second * height * width),
             "dense1.bias": (units,),
-            "dense2.weight": (classes, units, 1, 1),
+            "dense2.weight": (classes, units),
             "dense2.bias": (classes,),
         }
         parts = ("mean", "variance")
@@ -71,5 +70,6 @@ class ConvNet2(Normalised):
             x = F.conv2d(x, *own, padding=2)
             x = normalise(params, f"norm{layer}", x, weight, found) if self.normalises else x
             x = F.max_pool2d(F.relu(x), 2)
-        x = F.relu(F.conv2d(x, params["dense1.weight"], params["dense1.bias"]))
-        return F.conv2d(x, params["dense2.weight"], params["dense2.bias"]).flatten(1)
+        # No convolutions, as those of `cnn` are: so many weights cost time in any layout but this.
+        x = F.relu(F.linear(x.flatten(1), params["dense1.weight"], params["dense1.bias"]))
+        return F.linear(x, params["dense2.weight"], params["dense2.bias"])
