@@ -77,7 +77,8 @@ def test_a_number_that_is_quoted_is_in_the_cell_that_is_named(said, cells):
 @pytest.mark.parametrize(("said", "cells"), [*statements(FOUND)])
 def test_what_is_found_rests_on_three_seeds_or_says_that_it_does_not(said, cells):
     few = [cell for cell in cells if seeds(line(*cell)) < 3]
-    assert not few or "one seed" in " ".join(said.split())
+    text = " ".join(said.split())
+    assert not few or "one seed" in text or "two seeds" in text
 
 
 def test_a_number_without_a_cell_and_one_of_another_cell_are_found():
