@@ -39,7 +39,7 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
     return _on_chords(sampling_rate, term, first, max(first + 1, math.ceil(highest)))
 
 
-@lru_cache(maxsize=16)  # a few MB each
+@lru_cache(maxsize=16)  # of 2 MB, at low rates of 20
 def _on_chords(sampling_rate: float, term: Term, lowest: int, highest: int) -> LogMoments:
     """Return what `log_moments` does, for values between these powers of STRIDE: the same for many runs."""
     low, high = STRIDE**lowest, STRIDE**highest
