@@ -17,9 +17,9 @@ from fedpriv.account.moments import LAMBDAS, Term, log_moments_at
 LogMoments = Callable[[np.ndarray], np.ndarray]  # s, of any shape -> [*shape, Λ]; NaN stays NaN
 
 EXACT = 5_000  # up to so many distances each is evaluated
-# Chords lie between powers of it. Below the lowest all is negligible, from the highest on infinite.
-STRIDE = 16.0
-LOWEST, HIGHEST = -16, 64
+STRIDE = 16.0  # chords lie between powers of it
+LOWEST = -16  # below this power of it all is negligible
+REVEALED = STRIDE**64  # so large an s costs infinity, as no noise does
 START = 64  # points that are laid out before cells are halved
 TOLERANCE = 5e-5  # relative height of a chord over the middle of its cell; at most twice that elsewhere
 NEGLIGIBLE = 1e-9  # a log-moment this small matters to no ε: a million of them cost 0.001
@@ -31,7 +31,7 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
     Of few values it is exact. Of many it is never below the exact value nor more than 2·TOLERANCE above it,
     relative, but for NEGLIGIBLE. An infinite s (no noise) costs infinity.
     """
-    proper = scale[(scale > 0) & (scale < STRIDE**HIGHEST)]
+    proper = scale[(scale > 0) & (scale < REVEALED)]
     if proper.size <= EXACT:
         return lambda s: log_moments_at(sampling_rate, s, LAMBDAS, term)
     lowest, highest = np.log([proper.min(), proper.max()]) / np.log(STRIDE)
@@ -57,7 +57,7 @@ def _on_chords(sampling_rate: float, term: Term, lowest: int, highest: int) -> L
         found = slopes[cell]
         found *= (s - points[cell])[..., None]
         found += table[cell]
-        found[s >= STRIDE**HIGHEST] = np.inf
+        found[s >= REVEALED] = np.inf
         return found
 
     return read

@@ -1,6 +1,7 @@
 """Read the collected runs: accuracies at the last round, or the last within budgets; ε; facts of traces."""
 
 import math
+from functools import reduce
 from typing import Protocol
 
 import pandas as pd
@@ -52,6 +53,11 @@ def best_drawn(frame: pd.DataFrame, run: str) -> pd.DataFrame:
     """Return the reading of `run` at the best round of drawn clients, which the test split itself decides."""
     read = accuracies(frame, run, drawn=True)
     return judged(frame, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
+
+
+def shared_seeds(*values: pd.Series | pd.DataFrame) -> pd.Index:
+    """Return the seeds that all have: differences are paired by seed, and runs may have more of them."""
+    return reduce(pd.Index.intersection, (one.index for one in values))
 
 
 MEASURES = {"last": at_end, "best_drawn": best_drawn}

@@ -9,11 +9,11 @@ import pandas as pd
 from fedpriv.paper.cells import AccuracyTable, Cell
 from fedpriv.paper.claims import Case, Check
 from fedpriv.paper.quantities import Accuracy, AccuracyWithin, Number, Published, Quantity, Share
-from fedpriv.report.claims.quantities import READ, Read, Values, accuracy_of, shared
+from fedpriv.report.claims.quantities import READ, Read, Values, accuracy_of
 from fedpriv.report.claims.words import in_order, measured
 from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, UNDECIDED, above
 from fedpriv.report.notes import replaced
-from fedpriv.report.reading import diverged, present, spent
+from fedpriv.report.reading import diverged, present, shared_seeds, spent
 
 
 class Outcome(NamedTuple):
@@ -74,7 +74,7 @@ def margins(check: Check, that: Values, other: Values, plus: float) -> np.ndarra
     """
     that, other = affordable(check.that, that), affordable(check.other, other)
     if isinstance(that, pd.Series | pd.DataFrame) and isinstance(other, pd.Series | pd.DataFrame):
-        seeds = shared(that, other)
+        seeds = shared_seeds(that, other)
         that, other = that.loc[seeds], other.loc[seeds]
     if check.times is not None:
         with np.errstate(divide="ignore", invalid="ignore"):  # of two infinite ones neither is larger: NaN

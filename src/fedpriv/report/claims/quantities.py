@@ -1,7 +1,6 @@
 """How the numbers that claims compare are read off the collected runs: a function and a line each."""
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from fedpriv.report.reading import (
     growth,
     numbers_sent,
     reading,
+    shared_seeds,
     spent,
     within,
 )
@@ -50,15 +50,10 @@ def accuracy(frame: pd.DataFrame, cells: Cells, quantity: declared.Accuracy) -> 
     return Read(found, told(found))
 
 
-def shared(*values: pd.Series | pd.DataFrame) -> pd.Index:
-    """Return the seeds that all have: differences are paired by seed, and runs may have more of them."""
-    return reduce(pd.Index.intersection, (one.index for one in values))
-
-
 def apart(frame: pd.DataFrame, of: Cell, over: Cell) -> pd.Series:
     """Return by seed how much more accurate one cell is than another."""
     pair = accuracy_of(frame, of), accuracy_of(frame, over)
-    return (pair[0] - pair[1]).loc[shared(*pair)]
+    return (pair[0] - pair[1]).loc[shared_seeds(*pair)]
 
 
 def told(*accuracies: pd.Series) -> str:
@@ -70,7 +65,7 @@ def told(*accuracies: pd.Series) -> str:
 
 def rise(frame: pd.DataFrame, cells: Cells, quantity: declared.Rise) -> Read:
     found = [accuracy_of(frame, cells[name], quantity.measure) for name in quantity.rise]
-    steps = pd.concat([after - before for before, after in pairwise(found)], axis=1).loc[shared(*found)]
+    steps = pd.concat([after - before for before, after in pairwise(found)], axis=1).loc[shared_seeds(*found)]
     return Read(steps, told(*found))
 
 
@@ -79,7 +74,7 @@ def lead(frame: pd.DataFrame, cells: Cells, quantity: declared.Lead) -> Read:
         accuracy_of(frame, cells[name], quantity.measure) for name in (quantity.lead, *quantity.over)
     )
     said = f"{told(first).removesuffix(' %')} against {told(*others)}"
-    return Read(pd.concat([first - one for one in others], axis=1).loc[shared(first, *others)], said)
+    return Read(pd.concat([first - one for one in others], axis=1).loc[shared_seeds(first, *others)], said)
 
 
 def gain(frame: pd.DataFrame, cells: Cells, quantity: declared.Gain) -> Read:
@@ -143,7 +138,7 @@ def grown(frame: pd.DataFrame, cells: Cells, quantity: declared.Growth) -> Read:
 def times_smaller(frame: pd.DataFrame, cells: Cells, quantity: declared.TimesSmaller) -> Read:
     sent = fact(frame, cells[quantity.times_smaller].run, "upload_bytes")
     real = WIDTH * numbers_sent(frame, cells[quantity.than].run)
-    times = (real / sent).loc[shared(real, sent)]
+    times = (real / sent).loc[shared_seeds(real, sent)]
     said = f"{words.whole(sent)} bytes against {words.whole(real)}, {words.rounded(times)} times fewer"
     return Read(times, said)
 
@@ -151,7 +146,7 @@ def times_smaller(frame: pd.DataFrame, cells: Cells, quantity: declared.TimesSma
 def rounds(frame: pd.DataFrame, cells: Cells, quantity: declared.Rounds) -> Read:
     run, over = cells[quantity.rounds].run, cells[quantity.over].run
     ended = [at_end(frame, one).loc[:, "accuracy"] for one in (over, run)]
-    target = (ended[0] - quantity.within).loc[shared(*ended)]
+    target = (ended[0] - quantity.within).loc[shared_seeds(*ended)]
     ours, theirs = reached(frame, run, target), reached(frame, over, target)
     said = f"round {words.rounds(ours)} against {words.rounds(theirs)} for {told(target)}"
     # What is never reached takes longer than anything.

@@ -10,7 +10,17 @@ import pandas as pd
 from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import RunColumn, RunsTable
 from fedpriv.report import numbers
-from fedpriv.report.reading import MEASURES, WIDTH, at_end, epsilon_at, fact, numbers_sent, spent, within
+from fedpriv.report.reading import (
+    MEASURES,
+    WIDTH,
+    at_end,
+    epsilon_at,
+    fact,
+    numbers_sent,
+    shared_seeds,
+    spent,
+    within,
+)
 
 Read = Callable[[pd.DataFrame, str], pd.Series]  # of a run, by seed
 Show = Callable[[Iterable[float]], str]
@@ -99,8 +109,7 @@ def gain(measure: Measure, label: str) -> Columns:
     def columns(declared: RunColumn, table: RunsTable) -> list[Column]:
         def read(frame: pd.DataFrame, run: str) -> pd.Series:
             of, over = (MEASURES[measure](frame, one)["accuracy"] for one in (run, table.reference))
-            both = of.index.intersection(over.index)
-            return of[both] - over[both]
+            return (of - over).loc[shared_seeds(of, over)]
 
         return number("Difference (points)", label, read, numbers.percent)(declared, table)
 
