@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.child import live
 from support.fault import Fault, at_call, die
-from support.small import ACCOUNT, READERS, RENDERERS, RUNS, TRAIN, as_bytes, render, state_in, trained_in
+from support.small import ACCOUNT, DECLARED, READERS, RUNS, TRAIN, as_bytes, render, state_in, trained_in
 
 from fedpriv import partition
 from fedpriv.cli import app
@@ -21,6 +21,7 @@ from fedpriv.data.mnist import idx
 from fedpriv.errors import BadInput
 from fedpriv.files import npz
 from fedpriv.files.seal import MARK, SEAL, Broken, check
+from fedpriv.report.paper import write_figures, write_tables
 
 REFUSED = "wherever it is: one line names the file, or nothing was changed"
 OVER = "wherever it is: training starts over and ends with the same bits"
@@ -201,7 +202,7 @@ def test_nothing_is_rendered_from_damaged_collected_runs(undisturbed, folder):
     RUNS.parent.mkdir()
     shutil.copy(undisturbed / RUNS, RUNS)
     flip(RUNS)
-    for name, write in RENDERERS.items():
+    for write in (write_tables, write_figures):
         with pytest.raises(BadInput, match=r"runs\.parquet"):
-            write(Path("results") / name)
+            write(RUNS, DECLARED.model_dump(), Path("results"))
     assert [path.name for path in Path("results").iterdir()] == [RUNS.name]

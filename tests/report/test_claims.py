@@ -175,10 +175,10 @@ def test_nothing_is_reproduced_or_not_where_nothing_is_decided(found, kind):
     assert verdict(nothing, claim(CHECKS[kind]).check) in ("undecided", "not judged (stand-in)", "not run")
 
 
-def test_claims_are_written_with_their_numbers_test_and_verdict(runs, declared, tmp_path):
+def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared, tmp_path):
     check = CHECK | {"clients": [100]}
     written = write(
-        runs,
+        frame,
         {
             "tables": {"table1": declared.model_dump()},
             "claims": [claim(check, "it is false").model_dump(), claim(CHECK).model_dump()],

@@ -19,7 +19,7 @@ from fedpriv.report.tables.accuracy import accuracy_table
 @pytest.fixture
 def paper(runs, declared, tmp_path):
     """Return the results folder of a rendered paper."""
-    tables.write(runs, declared, tmp_path / "tables/table1")
+    tables.write(load(runs), declared, tmp_path / "tables/table1")
     check = {
         "that": {"accuracy": "dp"},
         "at_least": {"published": "dp"},
@@ -28,7 +28,9 @@ def paper(runs, declared, tmp_path):
         "clients": [100],
     }
     claim = {"id": "it", "place": "Table I", "text": "So it is.", "check": check}
-    claims.write(runs, {"tables": {"table1": declared.model_dump()}, "claims": [claim]}, tmp_path / "claims")
+    claims.write(
+        load(runs), {"tables": {"table1": declared.model_dump()}, "claims": [claim]}, tmp_path / "claims"
+    )
     return tmp_path
 
 
@@ -64,7 +66,7 @@ def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, t
 
 
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):
-    tables.write(joint_runs, joint, paper / "tables/table4")
+    tables.write(load(joint_runs), joint, paper / "tables/table4")
     found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
     assert found["100", "dp"] == "reached" and found["Photographs", "baseline"] == "reached"
     assert found["Photographs", "dp"] == "not reached" and found["Digits", "bdp"] == "not run"
@@ -122,7 +124,7 @@ def test_a_label_that_is_a_number_in_yaml_is_its_text(declared):
 
 def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
     rows = [declared.rows[0].model_copy(update={"label": label}) for label in LABELS]
-    tables.write(runs, declared.model_copy(update={"rows": tuple(rows)}), paper / "tables/table1")
+    tables.write(load(runs), declared.model_copy(update={"rows": tuple(rows)}), paper / "tables/table1")
     found = published_and_reproduced(paper)
     assert found["row"].unique().tolist() == list(LABELS)
     assert set(found["verdict"]) == {"reached"}

@@ -62,8 +62,8 @@ def words_of(frame, declared):
 
 
 @pytest.mark.parametrize("declared", [GROWTH, ATTACKER], ids=lambda declared: declared.kind)
-def test_the_same_runs_give_the_same_pdf_png_and_markdown(instance_runs, declared, tmp_path):
-    first, second = (write(instance_runs, declared, tmp_path / name / "figure") for name in ("a", "b"))
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(instance_frame, declared, tmp_path):
+    first, second = (write(instance_frame, declared, tmp_path / name / "figure") for name in ("a", "b"))
     assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 

@@ -54,17 +54,17 @@ def drawn(frame, declared):
 
 
 @pytest.mark.parametrize("declared", [CURVES, EPSILONS], ids=lambda declared: declared.quantity)
-def test_the_same_runs_give_the_same_pdf_png_and_markdown(runs, declared, tmp_path):
-    first, second = (write(runs, declared, tmp_path / name / "figure") for name in ("a", "b"))
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(frame, declared, tmp_path):
+    first, second = (write(frame, declared, tmp_path / name / "figure") for name in ("a", "b"))
     assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     told = {path.suffix: path.read_bytes() for path in first}
     assert told[".pdf"].startswith(b"%PDF") and told[".png"].startswith(b"\x89PNG")
 
 
-def test_what_is_said_of_a_figure_stands_beside_it(runs, frame, tmp_path):
+def test_what_is_said_of_a_figure_stands_beside_it(frame, tmp_path):
     declared = CURVES.model_copy(update={"place": "Figure 2"})
-    write(runs, declared, tmp_path / "figure")
+    write(frame, declared, tmp_path / "figure")
     heading, picture, caption, place, list_of_notes = (tmp_path / "figure.md").read_text().split("\n\n")
     assert heading == "# Figure 2. Accuracy" and place == "Place: Figure 2."
     assert picture.startswith("![Accuracy. 100 clients: no privacy, client privacy;")
@@ -161,10 +161,10 @@ def test_title_panels_and_legend_stay_within_the_figure_and_cover_each_other_now
         assert all(axes.get_legend() is None for axes in figure.axes)
 
 
-def test_a_figure_is_as_wide_as_one_column_of_a_journal_or_as_both(runs, frame, tmp_path):
-    frame, (one, three) = many_lines(frame)
-    assert [draw(frame, some).get_figwidth() for some in (one, three)] == [COLUMN, PAGE] == [3.3, 6.9]
-    write(runs, CURVES, tmp_path / "figure")
+def test_a_figure_is_as_wide_as_one_column_of_a_journal_or_as_both(frame, tmp_path):
+    several, (one, three) = many_lines(frame)
+    assert [draw(several, some).get_figwidth() for some in (one, three)] == [COLUMN, PAGE] == [3.3, 6.9]
+    write(frame, CURVES, tmp_path / "figure")
     assert imread(tmp_path / "figure.png").shape[1] == 3.3 * 300
 
 

@@ -10,7 +10,7 @@ from fedpriv.files import summary
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page, tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect
+from fedpriv.report.collect import collect, load
 from support.made_runs import write_run
 
 BUDGETS = {
@@ -162,7 +162,7 @@ def write_results(folder: Path) -> Path:
         ]
         for path in root.glob("runs/burst/*/summary.json"):
             summary.save(path, summary.load(path) | {"diverged": 7})
-        runs = collect(made, root / "runs.parquet")
+        runs = load(collect(made, root / "runs.parquet"))
         for table, spec in built.tables.items():
             tables.write(runs, spec, root / "tables" / table)
         for figure in declared()["papers"][name]["figures"]:

@@ -16,7 +16,7 @@ from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect
+from fedpriv.report.collect import collect, load
 from fedpriv.trace import MEASURED
 from fedpriv.train import checkpoint, inputs
 from fedpriv.train.state import RoundState
@@ -70,16 +70,16 @@ def lay(folder: Path) -> Path:
 
 def render() -> None:
     """Collect the run in `out` and render table, figure and claims, as the workflow does, in this folder."""
-    collect([Path("out")], RUNS)
+    frame = load(collect([Path("out")], RUNS))
     for name, write in RENDERERS.items():
-        write(Path("results") / name)
+        write(frame, stem=Path("results") / name)
 
 
 DECLARED = parse(Paper.model_validate, PAPER, "small")
 RENDERERS = {
-    "table1": partial(tables.write, RUNS, DECLARED.tables["table1"]),
-    "epsilons": partial(figures.write, RUNS, DECLARED.figures["epsilons"]),
-    "claims": partial(claims.write, RUNS, DECLARED.model_dump(include={"tables", "claims"})),
+    "table1": partial(tables.write, declared=DECLARED.tables["table1"]),
+    "epsilons": partial(figures.write, declared=DECLARED.figures["epsilons"]),
+    "claims": partial(claims.write, declared=DECLARED.model_dump(include={"tables", "claims"})),
 }
 
 

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 
 from fedpriv.audit.finding import Finding
+from fedpriv.report.reading import rows_of
 
 
 def written(findings: list[Finding]) -> str:
@@ -14,7 +15,7 @@ def written(findings: list[Finding]) -> str:
 
 def findings(frame: pd.DataFrame, run: str) -> dict[int, list[Finding]]:
     """Return by seed what audits found about `run`, in their order."""
-    told = frame.loc[frame["run"] == run, ["seed", "audits"]].drop_duplicates("seed").sort_values("seed")
+    told = rows_of(frame, run)[["seed", "audits"]].drop_duplicates("seed").sort_values("seed")
     return {
         int(seed): [Finding(**one) for one in json.loads(text)]
         for seed, text in zip(told["seed"], told["audits"].astype(str), strict=True)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fedpriv.report.collect import load
+
 
 def write_tables(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
     """Write every table among `declared` to `out`/tables; the verdicts to `out`, if it has the key claims."""
@@ -11,10 +13,11 @@ def write_tables(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
     from fedpriv.report import tables
     from fedpriv.report.claims import write as claims
 
+    frame = load(runs)
     for name, table in declared["tables"].items():
-        tables.write(runs, TABLES[table["kind"]].model_validate(table), out / "tables" / name)
+        tables.write(frame, TABLES[table["kind"]].model_validate(table), out / "tables" / name)
     if "claims" in declared:
-        claims.write(runs, declared, out / "claims")
+        claims.write(frame, declared, out / "claims")
 
 
 def write_figures(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
@@ -22,5 +25,6 @@ def write_figures(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
     from fedpriv.paper.kinds import FIGURES
     from fedpriv.report import figures
 
+    frame = load(runs)
     for name, figure in declared["figures"].items():
-        figures.write(runs, FIGURES[figure["kind"]].model_validate(figure), out / "figures" / name)
+        figures.write(frame, FIGURES[figure["kind"]].model_validate(figure), out / "figures" / name)

@@ -4,6 +4,7 @@ import math
 from functools import reduce
 from typing import Protocol
 
+import numpy as np
 import pandas as pd
 
 from fedpriv.paper.cells import Cell
@@ -23,13 +24,22 @@ class Counted(Protocol):
     def key(self) -> tuple[str, ...]: ...
 
 
+def rows_of(frame: pd.DataFrame, run: str) -> pd.DataFrame:
+    """Return the rows of `run`: without a copy where they follow one another, as `collect` writes them."""
+    there = (frame["run"] == run).to_numpy()
+    count = int(there.sum())
+    first = int(there.argmax()) if count else 0
+    together = there[first : first + count].all()
+    return frame.iloc[first : first + count] if together else frame.loc[there]
+
+
 def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFrame:
     """Return seed, round and test_accuracy of every evaluated round of `run`, once each, in order.
 
     `drawn` asks for the accuracy of some clients, drawn with replacement. Where all clients hold the weights
     of the server, that is the accuracy of these.
     """
-    rounds = frame.loc[frame["run"] == run, ["seed", "round", "test_accuracy", "test_accuracy_drawn"]]
+    rounds = rows_of(frame, run)[["seed", "round", "test_accuracy", "test_accuracy_drawn"]]
     if drawn:
         rounds["test_accuracy"] = rounds["test_accuracy_drawn"].fillna(rounds["test_accuracy"])
     rounds = rounds.drop(columns="test_accuracy_drawn").dropna().drop_duplicates(["seed", "round"])
@@ -38,10 +48,11 @@ def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFra
 
 def spent(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    meant = frame["run"] == run
+    rows = rows_of(frame, run)
+    meant = np.ones(len(rows), dtype=bool)
     for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
-        meant &= frame[column] == value
-    return frame.loc[meant].sort_values(["seed", "round"])
+        meant &= (rows[column] == value).to_numpy()
+    return rows.loc[meant].sort_values(["seed", "round"])
 
 
 def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:
@@ -65,7 +76,7 @@ MEASURES = {"last": at_end, "best_drawn": best_drawn}
 
 def within(frame: pd.DataFrame, run: str, *budgets: tuple[Counted, float]) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
-    seeds = sorted(frame.loc[frame["run"] == run, "seed"].unique())
+    seeds = sorted(rows_of(frame, run)["seed"].unique())
     # A seed that cannot afford even one round has NaN here, which no round is below.
     last = pd.concat([affordable(frame, run, *budget).reindex(seeds) for budget in budgets], axis=1)
     until = last.min(axis="columns", skipna=False)
@@ -90,7 +101,7 @@ def judged(frame: pd.DataFrame, run: str, read: pd.DataFrame, until: pd.Series |
 
 def diverged(frame: pd.DataFrame, run: str) -> pd.Series:
     """Return by seed the round after which the weights were no longer finite, for those where it came."""
-    ends = frame.loc[frame["run"] == run, ["seed", "diverged"]].groupby("seed")["diverged"].first()
+    ends = rows_of(frame, run)[["seed", "diverged"]].groupby("seed")["diverged"].first()
     return ends.loc[ends > 0]
 
 
@@ -123,7 +134,7 @@ def growth(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
 
 def fact(frame: pd.DataFrame, run: str, name: str) -> pd.Series:
     """Return by seed the mean over rounds of a column of the trace."""
-    rows = frame.loc[frame["run"] == run, ["seed", "round", name]].drop_duplicates(["seed", "round"])
+    rows = rows_of(frame, run)[["seed", "round", name]].drop_duplicates(["seed", "round"])
     return rows.groupby("seed")[name].mean()
 
 
@@ -133,7 +144,7 @@ def norms(frame: pd.DataFrame, run: str, of: str) -> pd.DataFrame:
     That of noise is the expected one, std·√d over the denominator; a run without noise has none. A row a
     round, a column a seed.
     """
-    rows = frame.loc[frame["run"] == run].drop_duplicates(["seed", "round"])
+    rows = rows_of(frame, run).drop_duplicates(["seed", "round"])
     size = rows["expected_cohort"].where(rows["denominator"] == "expected", rows["cohort_size"])
     noise = rows["noise_std"] * rows["parameters"] ** 0.5 / size
     found = rows.assign(norm=rows["norm_median"] if of == "update" else noise.where(noise > 0))

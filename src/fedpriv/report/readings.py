@@ -13,7 +13,7 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.readings import ReadingsTable
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import accuracies, at_end, epsilon_at, present, within
+from fedpriv.report.reading import accuracies, at_end, epsilon_at, present, rows_of, within
 from fedpriv.report.settings import config_of
 
 OF_ROUND = ("run", "seed", "round", "diverged", "test_accuracy", "test_accuracy_drawn", "norm_median")
@@ -92,10 +92,11 @@ def of_family(
     loosest = runs[min(runs)]
     for sigma in sorted({*multipliers, *runs}):
         run = runs.get(sigma, loosest)
-        trace = frame.loc[frame["run"] == run].drop_duplicates(["seed", "round"])
+        rows = rows_of(frame, run)
+        trace = rows.drop_duplicates(["seed", "round"])
         bound = float(trace["noise_std"].iloc[0]) / sigma
         reasons = [f"clipped: {why}" for _, one in trace.groupby("seed") if (why := clipped(one, sigma))]
-        if counted_at(bound) not in set(frame.loc[frame["run"] == run, "sensitivity"]):
+        if counted_at(bound) not in set(rows["sensitivity"]):
             reasons.append(f"not counted: account.recount of the run has no {sigma:g}")
         yield Reading(
             run,
@@ -110,7 +111,7 @@ def of_family(
 
 def of_run(frame: pd.DataFrame, one: Reading) -> pd.DataFrame:
     """Return what is read of the run of a reading: a few columns, which are quick to pick rows from."""
-    return frame.loc[frame["run"] == one.run, [*OF_ROUND, *SPEND_COLUMNS, *OF_EPSILON]]
+    return rows_of(frame, one.run)[[*OF_ROUND, *SPEND_COLUMNS, *OF_EPSILON]]
 
 
 def targets(frame: pd.DataFrame, declared: ReadingsTable) -> tuple[float, float]:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv.report.reading import rows_of
+
 
 def config_of(frame: pd.DataFrame, run: str) -> dict[str, Any]:
     """Return the config of a run."""
-    return json.loads(frame.loc[frame["run"] == run, "config"].iloc[0])
+    return json.loads(rows_of(frame, run)["config"].iloc[0])
 
 
 def flattened(config: Mapping[str, Any], above: str = "") -> dict[str, str]:

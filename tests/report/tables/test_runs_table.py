@@ -239,8 +239,8 @@ def test_a_table_of_which_nothing_was_run_says_so(frame, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-def test_every_table_becomes_four_files_of_which_the_latex_is_ascii(runs, kind, tmp_path):
-    written = write(runs, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
+def test_every_table_becomes_four_files_of_which_the_latex_is_ascii(frame, kind, tmp_path):
+    written = write(frame, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
     assert [path.suffix for path in written] == [".csv", ".md", ".tex", ".html"]
     assert (tmp_path / f"{kind}.tex").read_text().isascii()
 

@@ -13,7 +13,7 @@ from fedpriv.report.claims.quantities import READ, Read, Values, accuracy_of
 from fedpriv.report.claims.words import in_order, measured
 from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, UNDECIDED, above
 from fedpriv.report.notes import replaced
-from fedpriv.report.reading import diverged, present, shared_seeds, spent
+from fedpriv.report.reading import diverged, present, rows_of, shared_seeds, spent
 
 
 class Outcome(NamedTuple):
@@ -108,5 +108,5 @@ def learned(frame: pd.DataFrame, check: Check, case: Case) -> bool:
 
 def better(frame: pd.DataFrame, quantity: Quantity, cell: Cell) -> bool:
     """Return whether an accuracy is above the share of the largest class, where that is known."""
-    largest = frame.loc[frame["run"] == cell.run, "majority"].iloc[0]
+    largest = rows_of(frame, cell.run)["majority"].iloc[0]
     return above(accuracy_of(frame, cell, getattr(quantity, "measure", "last")), largest)

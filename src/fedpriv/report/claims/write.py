@@ -14,7 +14,6 @@ from fedpriv.report import render
 from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge
 from fedpriv.report.claims.margins import outcomes
 from fedpriv.report.claims.yardstick import STANDING
-from fedpriv.report.collect import load
 from fedpriv.report.notes import footnotes, stand_ins
 
 WIDTHS = r"lp{0.3\linewidth}p{0.16\linewidth}p{0.12\linewidth}llll"  # of the columns in LaTeX
@@ -24,9 +23,8 @@ COLUMNS = [
 ]
 
 
-def write(runs: Path, declared: Mapping[str, Any], stem: Path) -> list[Path]:
+def write(frame: pd.DataFrame, declared: Mapping[str, Any], stem: Path) -> list[Path]:
     """Judge the claims among `declared` (keys tables and claims); write `stem`.csv, .md and .tex."""
-    frame = load(runs)
     claims = [parse(Claim.model_validate, claim, "claims") for claim in declared["claims"]]
     tables = {name: TABLES[table["kind"]].model_validate(table) for name, table in declared["tables"].items()}
     return render.write(claims_table(frame, claims, tables), stem)

@@ -12,7 +12,6 @@ from matplotlib.legend import Legend
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import FigureSpec
-from fedpriv.report.collect import load
 from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.notes import stand_ins
@@ -36,12 +35,11 @@ MANY = 8  # with more curves than that a panel takes both columns, and the legen
 
 
 @style.context(STYLE)
-def write(runs: Path, declared: FigureSpec, stem: Path) -> list[Path]:
-    """Draw the declared figure as `stem`.pdf and .png, and say in `stem`.md what it shows and rests on.
+def write(frame: pd.DataFrame, declared: FigureSpec, stem: Path) -> list[Path]:
+    """Draw the declared figure of collected runs as `stem`.pdf and .png, and tell its content in `stem`.md.
 
     Each is written whole or not at all.
     """
-    frame = load(runs)
     figure = draw(frame, declared)
     files = {}
     # Without a date in it, the same runs give the same bytes.

@@ -12,7 +12,7 @@ from fedpriv.audit.finding import Finding
 from fedpriv.audit.known import words
 from fedpriv.paper.figures import AuditsFigure, Curve, Part
 from fedpriv.report.audits import findings
-from fedpriv.report.reading import present
+from fedpriv.report.reading import present, rows_of
 from fedpriv.report.texts import for_figure
 
 HEIGHT = 3.4  # inches of a panel, which has a line for every ε
@@ -65,7 +65,8 @@ def lines_of(frame: pd.DataFrame, curve: Curve) -> list[tuple[str, Finding, list
 
 def tighter(frame: pd.DataFrame, run: str, one: Finding) -> list[float]:
     """Return ε of the same guarantee by the tighter accountants, at the last round of the first seed."""
-    rows = frame.loc[(frame["run"] == run) & frame["accountant"].isin(TIGHTER)]
+    rows = rows_of(frame, run)
+    rows = rows.loc[rows["accountant"].isin(TIGHTER)]
     last = rows.loc[(rows["round"] == rows["round"].max()) & (rows["seed"] == rows["seed"].min())]
     spends: list[Any] = list(last.itertuples())
     return [row.epsilon for row in spends if words(row._replace(accountant="moments")) == one.about]

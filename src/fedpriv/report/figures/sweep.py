@@ -1,7 +1,5 @@
 """Accuracy at the last round against a number of the config, on a logarithmic axis: a point a run."""
 
-import json
-
 import numpy as np
 import pandas as pd
 from matplotlib import rcParams
@@ -11,6 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from fedpriv.paper.figures import Part, SweepFigure
 from fedpriv.report.numbers import interval
 from fedpriv.report.reading import at_end, present
+from fedpriv.report.settings import config_of
 from fedpriv.report.texts import for_figure
 
 GREY = "#606060"
@@ -53,7 +52,7 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: SweepFigure, part: Part) -> 
 
 def place(frame: pd.DataFrame, declared: SweepFigure, run: str) -> float:
     """Return where a run stands on the horizontal axis."""
-    config = pd.json_normalize(json.loads(frame.loc[frame["run"] == run, "config"].iloc[0])).iloc[0]
+    config = pd.json_normalize(config_of(frame, run)).iloc[0]
     return float(config[declared.along]) / (float(config[declared.per]) if declared.per else 1)
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
-from fedpriv.report.collect import load
 from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.audits import audits_table
@@ -27,9 +26,9 @@ KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
 }
 
 
-def write(runs: Path, declared: TableSpec, stem: Path) -> list[Path]:
-    """Write the declared table as `stem`.csv, .md, .tex and .html; its name is that of the files."""
-    table = KINDS[declared.kind](load(runs), declared, stem.name)
+def write(frame: pd.DataFrame, declared: TableSpec, stem: Path) -> list[Path]:
+    """Write the declared table of collected runs as `stem`.csv, .md, .tex and .html, under that name."""
+    table = KINDS[declared.kind](frame, declared, stem.name)
     with writing(stem.with_suffix(".html")) as path:
         path.write_text(render.fragment(table), encoding="utf-8")
     return [*render.write(table, stem), stem.with_suffix(".html")]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.cells import AccuracyTable, Cell, EpsilonBudget, Row
-from fedpriv.report.reading import epsilon_at, present, reading, spent
+from fedpriv.report.reading import epsilon_at, present, reading, rows_of, spent
 from fedpriv.report.tables.long import Number, meaning, spend_words
 
 
@@ -59,7 +59,7 @@ def reproduced(frame: pd.DataFrame, cell: Cell) -> Iterator[Number]:
         yield key | shared(within) | {"quantity": "accuracy", "status": "not run"}
         return
     read = reading(frame, cell)
-    first = frame.loc[frame["run"] == cell.run].iloc[0]
+    first = rows_of(frame, cell.run).iloc[0]
     key |= {"clients": first["population"], "stand_in_for": first["stand_in_for"]}
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):

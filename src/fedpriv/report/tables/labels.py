@@ -9,7 +9,7 @@ import pandas as pd
 from fedpriv.account.plans import epsilon as composed
 from fedpriv.frozen import parse
 from fedpriv.report import numbers
-from fedpriv.report.reading import fact
+from fedpriv.report.reading import fact, rows_of
 from fedpriv.report.settings import config_of
 from fedpriv.report.tables.columns import Columns, Read, number, trace
 from fedpriv.schemes.base import RoundContext
@@ -26,7 +26,7 @@ def of_scheme(value: Callable[[NbAFL], float]) -> Read:
     """Return how a number that the config alone decides is read, for every seed."""
 
     def read(frame: pd.DataFrame, run: str) -> pd.Series:
-        seeds = frame.loc[frame["run"] == run, "seed"].unique()
+        seeds = rows_of(frame, run)["seed"].unique()
         return pd.Series(value(scheme_of(frame, run)), index=seeds)
 
     return read
@@ -44,7 +44,7 @@ def least_noise(frame: pd.DataFrame, run: str) -> pd.Series:
 
 def if_right(frame: pd.DataFrame, run: str) -> pd.Series:
     """Return by seed the ε of all rounds if a client with n examples moved its upload by 2C/n at most."""
-    scheme, rows = scheme_of(frame, run), frame.loc[frame["run"] == run]
+    scheme, rows = scheme_of(frame, run), rows_of(frame, run)
     first = rows.iloc[0]
     # The noise is in proportion to 1/n, so that one example will do.
     alone = RoundContext(

@@ -10,7 +10,7 @@ from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import SpendsTable
 from fedpriv.report import numbers
 from fedpriv.report.notes import accountings, stand_ins
-from fedpriv.report.reading import epsilon_at, spent
+from fedpriv.report.reading import epsilon_at, rows_of, spent
 from fedpriv.report.render import Table
 from fedpriv.report.tables.accuracy import deltas, how_read, run_notes, runs_of
 from fedpriv.report.tables.cells import cell_numbers
@@ -77,7 +77,8 @@ def group(frame: pd.DataFrame, place: Number) -> str:
     """Return what stands above the columns of a row: its label, or the clients and the δ of its one run."""
     if isinstance(place["row"], str):
         return place["row"]
-    first = frame.loc[(frame["run"] == place["run"]) & (frame["accountant"] != "")].iloc[0]
+    rows = rows_of(frame, place["run"])
+    first = rows.loc[rows["accountant"] != ""].iloc[0]
     return f"N = {first['population']:,}, δ = {numbers.delta(first['delta'])}"
 
 
