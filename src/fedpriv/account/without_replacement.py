@@ -5,6 +5,7 @@ Theorem 27, as dp-accounting has it. Its differences of exponentials lose all th
 a bound may come out too small; here they are taken in 200 digits.
 """
 
+import math
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import pairwise
@@ -57,9 +58,20 @@ def _log_differences(scale: float, last: int) -> np.ndarray:
     with localcontext() as context:
         context.prec = DIGITS
         size = last + last % 2 + 1
-        row = [(Decimal(j * (j - 1)) * Decimal(scale)).exp() for j in range(size)]
+        # e^(j(j−1)s) is e^(2(j−1)s) times the one before, and that factor e^2s times its own.
+        factor = grown = (2 * Decimal(scale)).exp()
+        row = [Decimal(1), Decimal(1)]
+        for _ in range(size - 2):
+            row.append(row[-1] * grown)
+            grown *= factor
         found: list[float] = []
         for _ in range(size):
-            found.append(float((max(row[0], Decimal(0)) + NOISE).ln()))
+            found.append(_log(max(row[0], Decimal(0)) + NOISE))
             row = [after - before for before, after in pairwise(row)]
     return np.array(found)
+
+
+def _log(number: Decimal) -> float:
+    """Return the logarithm of a positive number, however far it is from those that a float can be."""
+    digits = number.adjusted()
+    return math.log(number.scaleb(-digits)) + digits * math.log(10)

@@ -18,6 +18,7 @@ STEP = 0.98  # between levels of u that are told apart
 SHRUNK = 0.999  # more than a grid of losses rounds ε up
 LEVELS = 150  # below the last one a client moves nothing
 CELLS = 5_000  # per ε
+LARGE = 500.0  # a loss beyond which sampling at any rate takes a constant from it
 
 
 def in_stds(view: View, distances: np.ndarray) -> np.ndarray:
@@ -70,12 +71,13 @@ def losses(rate: float, moved: np.ndarray, draws: int, rng: np.random.Generator)
     """
     chosen = rng.integers(0, moved.shape[1], draws)
     total = np.zeros(draws)
-    with np.errstate(divide="ignore"):
-        absent, present = np.log1p(-rate), np.log(rate)
     for row in moved:
         u = row[chosen]
         seen = u * (rng.random(draws) < rate) + rng.standard_normal(draws)
-        total += np.logaddexp(absent, present + u * (seen - u / 2))
+        whole = u * (seen - u / 2)  # the loss if the client were always drawn
+        with np.errstate(divide="ignore"):  # of one always drawn and far off: −∞ bounds nothing
+            total += np.log(1 - rate + rate * np.exp(np.minimum(whole, LARGE)))
+        total += np.maximum(whole - LARGE, 0)
     return total
 
 
