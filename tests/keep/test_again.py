@@ -57,7 +57,8 @@ def test_what_one_preset_kept_another_takes_as_its_own(fedpriv, kept, untrained)
     taken = Path("results/other/tiny/runs/dp/seed0")
     shutil.copytree("out", taken)
     code, (said,), err = fedpriv("keep", "results/other")
-    assert (code, err) == (0, []) and said.endswith("1 runs added, 0 kept before")
+    assert (code, err) == (0, []) and said.endswith("0 runs added, 1 kept before")
+    assert not Path("results/reference/other/tiny/kept.parquet").exists()
 
 
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):

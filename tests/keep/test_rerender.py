@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.tiny import PAPER, patch
+from support.tiny import PAPER, PRESET, patch, write
 
 from fedpriv.cli import app
 from fedpriv.cli.account import account_run
@@ -78,6 +78,26 @@ def test_a_preset_without_kept_runs_is_said_and_nothing_differs(here, fedpriv):
 def test_runs_that_the_preset_has_otherwise_now_are_left_out(kept, fedpriv):
     patch(kept, rounds=3)
     assert fedpriv("rerender") == (0, ["tiny/tiny: no kept runs"], [])
+
+
+def test_a_preset_is_rendered_from_what_others_keep_of_its_runs_and_seeds(kept, fedpriv):
+    for name, seeds in (("all", 5), ("one", 1)):
+        write(Path(f"config/{name}.yaml"), PRESET | {"preset": name, "seeds": seeds})
+        Path("results/reference", name).mkdir()
+    code, out, err = fedpriv("rerender", "--write", "--json")
+    assert (code, err) == (0, [])
+    found = json.loads("".join(out))
+    assert {paper: (one["kept"], one["planned"]) for paper, one in found.items()} == {
+        "all/tiny": (2, 5),
+        "one/tiny": (1, 1),
+        "tiny/tiny": (2, 5),
+    }
+    assert fedpriv("rerender")[0] == 0
+    for name in FILES:
+        assert Path("results/reference/all/tiny", name).read_bytes() == (REFERENCE / name).read_bytes()
+    code, out, _ = fedpriv("show", "results/reference/one/tiny", "table1", "4", "DP", "--json")
+    (seed,) = json.loads("".join(out))["runs"]["dp"]["seeds"].values()
+    assert code == 0 and seed["trace"].endswith("results/reference/tiny/tiny/kept.parquet")
 
 
 @pytest.mark.parametrize("where", ["results", "reference"])

@@ -76,7 +76,7 @@ def show(
     else:
         from fedpriv.keep.show import show as behind
 
-        found = behind(of, table, row, column)
+        found = behind(of.resolve(), table, row, column, configs)
         preset = configs / f"{of.resolve().parent.name}.yaml"
         shown = of_cell(found, f"{preset} {of.resolve().name}")
     print_result(found, shown, as_json)

@@ -1,6 +1,6 @@
 """Add finished runs to the archives of their papers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
 from fedpriv.files.atomic import in_turn, remove_torn
 from fedpriv.keep.archive import Kept, read, same, write
-from fedpriv.keep.index import place
+from fedpriv.keep.index import everywhere, place
 
 
 class Added(NamedTuple):
@@ -27,7 +27,8 @@ def add(results: Path, config: Path, reference: Path) -> Added:
 
     A run that is damaged or foreign, or another result than the one kept under its identity, is refused;
     the others are added. An archive is the old one or the new one at any moment, and of several processes
-    one adds while the others wait, so that nothing kept is ever lost. What is kept already changes no byte.
+    one adds while the others wait, so that nothing kept is ever lost. What is kept already, by whichever
+    preset, changes no byte.
     """
     plan = load_preset(config)
     if not results.is_dir():
@@ -89,9 +90,18 @@ def add_to(archive: Path, runs: dict[str, Kept], outcome: Added) -> None:
     with in_turn(archive):
         remove_torn(archive)
         kept = read(archive)
-        new = [one for directory, one in runs.items() if is_new(directory, one, kept, outcome)]
+        known = [*kept, *elsewhere(archive, {one.identity for one in runs.values()})]
+        new = [one for directory, one in runs.items() if is_new(directory, one, known, outcome)]
         if new:
             write(archive, [*kept, *new])
+
+
+def elsewhere(archive: Path, wanted: Collection[str]) -> Iterator[Kept]:
+    """Yield those of some runs that other presets keep of the same paper."""
+    paper = archive.parent
+    for other in everywhere(paper.parents[1], paper.name):
+        if other != archive:
+            yield from read(other, wanted)
 
 
 def is_new(directory: str, one: Kept, kept: Sequence[Kept], outcome: Added) -> bool:

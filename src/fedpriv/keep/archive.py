@@ -6,7 +6,7 @@ distances `distances_<name>`, whose type and shape `arrays` (JSON) tells; `summa
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,16 +66,16 @@ def row(one: Kept) -> dict[str, Any]:
     }
 
 
-def read(path: Path, identity: str | None = None) -> list[Kept]:
-    """Return the runs of an archive, or only that of one identity; of one that is not there, none.
+def read(path: Path, wanted: Collection[str] | None = None) -> list[Kept]:
+    """Return the runs of an archive, or only those of some identities; of one that is not there, none.
 
     A damaged archive is BadInput naming it.
     """
     if not path.exists():
         return []
     rows = parquet.load(path, ["run", "seed", "identity", "summary", "arrays"], ALLOWED)
-    if identity is not None:
-        rows = rows.loc[rows["identity"] == identity]
+    if wanted is not None:
+        rows = rows.loc[rows["identity"].isin(list(wanted))]
     return [of_row({str(name): value for name, value in one.items()}) for one in rows.to_dict("records")]
 
 

@@ -1,6 +1,7 @@
 """Every reference table, figure and verdict again, from the archives alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,8 +13,7 @@ from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import Batch, contents, declared, drawn, figures, tables
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.keep.archive import read
-from fedpriv.keep.index import place
+from fedpriv.keep.of_preset import of_preset
 from fedpriv.keep.unpack import unpack
 from fedpriv.machine.environment import cores
 from fedpriv.report import page
@@ -31,23 +31,23 @@ class Rendered(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """The kept runs of a paper: where each was unpacked, its seeds together, and the δ that they count at."""
+    """The kept runs of a preset's paper: where each was unpacked, and the δ that its seeds count at."""
 
     plan: Plan
     name: str
-    runs: dict[str, tuple[list[Path], Deltas]]
+    runs: dict[str, tuple[dict[str, Path], Deltas]]  # directories by identity
 
     @property
     def directories(self) -> list[Path]:
         """Return the directory of every run and seed."""
-        return [directory for seeds, _ in self.runs.values() for directory in seeds]
+        return [directory for seeds, _ in self.runs.values() for directory in seeds.values()]
 
 
 def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
-    Needs neither torch nor data nor a network. What a paper's table says "not run" of is what is not kept.
-    Runs of another identity than the plan's are left out.
+    Needs neither torch nor data nor a network. What a paper's table says "not run" of is what no preset
+    keeps. Runs of another identity than the plan's are left out.
     """
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir())
     if not presets:
@@ -57,9 +57,8 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     kept = [paper for paper in papers if paper.runs]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        together = [run for paper in kept for run in paper.runs.values()]
-        list(pool.map(account_together, *zip(*together, strict=True)))
-        list(pool.map(render, kept, [out] * len(kept)))
+        list(pool.map(account_together, *zip(*together(kept), strict=True)))
+        list(pool.map(render, sorted(kept, key=lambda paper: -len(paper.directories)), [out] * len(kept)))
     for plan in plans:
         if all(paper.runs for paper in papers if paper.plan is plan):
             page.write(contents(plan), out / plan.preset.preset / "report.html")
@@ -68,20 +67,31 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
 
 def unpacked(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
     """Unpack the kept runs of a paper where the workflow has them, but for `results`."""
-    runs: dict[str, tuple[list[Path], Deltas]] = {}
-    for one in read(place(reference, plan.preset.preset, paper)):
-        run = plan.runs[paper].get(one.run)
-        if run and one.identity == run.identity(one.run, one.seed):
-            (directory,) = Batch(plan.preset.preset, paper, one.seed, [one.run]).files("")
-            seeds, _ = runs.setdefault(one.run, ([], Deltas(**run.account.model_dump())))
-            seeds.append(unpack(one, out / Path(directory).relative_to("results")))
+    runs: dict[str, tuple[dict[str, Path], Deltas]] = {}
+    for one in of_preset(plan, paper, reference):
+        (directory,) = Batch(plan.preset.preset, paper, one.seed, [one.run]).files("")
+        seeds, _ = runs.setdefault(one.run, ({}, Deltas(**plan.runs[paper][one.run].account.model_dump())))
+        seeds[one.identity] = unpack(one, out / Path(directory).relative_to("results"))
     return Paper(plan, paper, runs)
 
 
-def account_together(seeds: Sequence[Path], deltas: Deltas) -> None:
+def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
+    """Return the seeds of every run, and where each was unpacked: once for every preset that has it."""
+    found: dict[tuple[str, str, Deltas], dict[str, list[Path]]] = {}
+    for paper in papers:
+        for run, (seeds, deltas) in paper.runs.items():
+            for identity, directory in seeds.items():
+                same = found.setdefault((paper.name, run, deltas), {}).setdefault(identity, [])
+                same.append(directory)
+    return [(list(seeds.values()), deltas) for (_, _, deltas), seeds in found.items()]
+
+
+def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
     """Account all seeds of a run in one process, which knows what their noise costs after the first."""
-    for directory in seeds:
-        account(directory, deltas)
+    for first, *others in seeds:
+        ledger = account(first, deltas)
+        for directory in others:  # of the same bytes
+            shutil.copyfile(ledger, directory / ledger.name)
 
 
 def render(paper: Paper, out: Path) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.account.spend import Spend
+from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.files import summary
-from fedpriv.keep.archive import read
-from fedpriv.keep.index import NAME
+from fedpriv.keep.index import everywhere, identities
+from fedpriv.keep.of_preset import of_preset
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.claims import compare
 from fedpriv.report.page.runs import common
@@ -21,18 +22,19 @@ from fedpriv.report.tables.long import STATISTIC
 MACHINE = ("hardware", "engine", "code")
 
 
-def show(folder: Path, table: str, row: str, column: str) -> dict[str, Any]:
+def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict[str, Any]:
     """Return the numbers of a cell, and a line for every run and seed behind it.
 
-    `folder` is RESULTS/PAPER, or the same of the reference, where runs are read from the archive. `row` and
-    `column` are words of the table's CSV, in any case. What is not there is BadInput that lists what is.
+    `folder` is RESULTS/PAPER, or the same of the reference, where runs are read from the archives: those of
+    the preset of that name in `configs`. `row` and `column` are words of the table's CSV, in any case. What
+    is not there is BadInput that lists what is.
     """
     path = folder / "tables" / f"{table}.csv"
     named("table", table, sorted(one.stem for one in path.parent.glob("*.csv")))
     lines = compare.read(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
     lines = lines.loc[lines["row"] == named("row", row, lines["row"])]
     lines = lines.loc[lines["column"] == named("column", column, lines["column"])]
-    told = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder)}
+    told = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
     names = sorted({run for run in lines["run"] if run})
     # What only some of the paper's runs have, or have otherwise.
     settings = {run: flattened(one["config"]) for (run, _), (one, _) in told.items()}
@@ -60,12 +62,15 @@ def named(what: str, found: str, allowed: Iterable[str]) -> str:
     return meant[0]
 
 
-def summaries(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+def summaries(folder: Path, configs: Path) -> Iterator[tuple[dict[str, Any], Path]]:
     """Yield the summaries of the finished runs of a paper, and where their traces are: beside, or kept."""
     there = sorted(folder.glob("runs/*/seed*/summary.json"))
     yield from ((summary.load(path), path.with_name("trace.parquet")) for path in there)
     if not there:
-        yield from ((one.summary, folder / NAME) for one in read(folder / NAME))
+        preset, paper, reference = folder.parent.name, folder.name, folder.parents[1]
+        plan = load_preset(configs / f"{preset}.yaml")
+        archives = {name: path for path in everywhere(reference, paper) for name in identities(path)}
+        yield from ((one.summary, archives[one.identity]) for one in of_preset(plan, paper, reference))
 
 
 def number(line: Mapping[Any, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def find(reference: Path | None, labels: Mapping[str, Any], identity: str, out: 
     if restore_outputs(out, identity):
         return True
     for archive in everywhere(reference, labels["paper"]):
-        for one in read(archive, identity):
+        for one in read(archive, {identity}):
             unpack(one._replace(summary=merge(one.summary, dict(labels))), out)
             return True
     return False
