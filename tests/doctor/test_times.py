@@ -109,8 +109,21 @@ def test_the_time_of_a_preset_is_that_of_its_runs_at_all_seeds(here):
     rates = times.Rates(trained=10.0, evaluated=40.0)
     expected = 3 * (work.trained / 10 + work.evaluated / 40)
     assert times.seconds(plan, lambda run, speed: rates) == pytest.approx(expected)
-    finding = times.finding(plan, lambda run, speed: rates, "on an abacus")
-    assert finding.name == "time tiny" and " on an abacus: 3 trainings" in finding.text
+    finding = times.finding(plan, lambda run, speed: rates, "on an abacus", ())
+    assert finding.name == "time tiny" and finding.text.endswith(" on an abacus: 3 trainings")
+
+
+def test_the_time_that_is_left_is_that_of_what_is_not_kept(here):
+    tiny.write(here / "config/tiny.yaml", tiny.PRESET | {"seeds": 3})
+    plan = load_preset(here / "config/tiny.yaml")
+    rates = times.Rates(trained=1e-2, evaluated=4e-2)
+    (((name, run),),) = (runs.items() for runs in plan.runs.values())
+    kept = {run.identity(name, 1), "of another run"}
+    whole, left = (times.seconds(plan, lambda *_: rates, some) for some in ((), kept))
+    assert left == pytest.approx(2 / 3 * whole)
+    finding = times.finding(plan, lambda *_: rates, "here", kept)
+    ends = f"3 trainings; {times.duration(left)} without the 1 that are kept"
+    assert finding.text == f"{times.duration(whole)} here: {ends}"
 
 
 @pytest.mark.parametrize(

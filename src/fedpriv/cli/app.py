@@ -211,12 +211,16 @@ def doctor(
             metavar="CONFIG", help="A preset, or a folder of them: measure how long it trains here."
         ),
     ] = None,
+    reference: Reference = REFERENCE,
     as_json: AsJson = False,
 ) -> None:
     """Look at this machine: what works, what to do about the rest; exit code 1 if nothing can work."""
-    from fedpriv.doctor import diagnose
+    from functools import partial
 
-    findings = diagnose(resources, time)
+    from fedpriv.doctor import diagnose
+    from fedpriv.keep.index import of_plan
+
+    findings = diagnose(resources, time, partial(of_plan, reference=reference))
     width = max(len(finding.name) for finding in findings)
     text = [f"{finding.name:<{width}}  {finding.state:<7}  {finding.text}" for finding in findings]
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}

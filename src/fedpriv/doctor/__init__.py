@@ -9,12 +9,17 @@ from fedpriv.doctor.finding import Finding
 from fedpriv.models import native
 
 
-def diagnose(resources: Path, timed: Path | None = None, results: Path = Path("results")) -> list[Finding]:
+def diagnose(
+    resources: Path,
+    timed: Path | None = None,
+    kept: times.KeptOf = lambda _: (),
+    results: Path = Path("results"),
+) -> list[Finding]:
     """Return what a run depends on and how it stands; the folders are where data and results lie.
 
     `timed` is a preset, or a folder of presets: how long each trains here is measured, about a second for
-    every kind of work. Nothing is written and nothing is downloaded: mirrors are asked for the names of
-    files, and nobody else for anything.
+    every kind of work, with and without the runs that `kept` says. Nothing is written and nothing is
+    downloaded: mirrors are asked for the names of files, and nobody else for anything.
     """
     return [
         software.python(),
@@ -30,12 +35,12 @@ def diagnose(resources: Path, timed: Path | None = None, results: Path = Path("r
         *mirrors.findings(),
         kaggle.kaggle(resources),
         *datasets.findings(resources),
-        *(() if timed is None else estimates(timed)),
+        *(() if timed is None else estimates(timed, kept)),
     ]
 
 
-def estimates(timed: Path) -> list[Finding]:
+def estimates(timed: Path, kept: times.KeptOf) -> list[Finding]:
     """Return how long the presets at `timed` take on this machine, as busy as it is now."""
     from fedpriv.doctor import rates
 
-    return times.findings(times.presets(timed), rates.Stopwatch(), rates.where())
+    return times.findings(times.presets(timed), rates.Stopwatch(), rates.where(), kept)

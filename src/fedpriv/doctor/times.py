@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +56,7 @@ class Rates(NamedTuple):
 
 
 Measure = Callable[[Run, Speed], Rates]
+KeptOf = Callable[[Plan], Collection[str]]  # the identities of what is kept of a preset
 
 
 def held(run: Run) -> int:
@@ -87,13 +88,21 @@ def work(run: Run) -> Work:
     return Work(rounds * members * passed(run), evaluations * models * test)
 
 
-def seconds(plan: Plan, measure: Measure) -> float:
-    """Return how long a preset trains at all its seeds, with nothing taken from what is kept."""
+def seconds(plan: Plan, measure: Measure, kept: Collection[str] = ()) -> float:
+    """Return how long a preset trains at all its seeds, but for the runs whose identities are `kept`."""
     total = 0.0
-    for run in plan.all_runs():
-        rates, asked = measure(run, plan.preset.speed), work(run)
-        total += asked.trained / rates.trained + asked.evaluated / rates.evaluated
-    return total * len(plan.seeds)
+    for run, identities in by_run(plan):
+        if seeds := len(identities.difference(kept)):
+            rates, asked = measure(run, plan.preset.speed), work(run)
+            total += seeds * (asked.trained / rates.trained + asked.evaluated / rates.evaluated)
+    return total
+
+
+def by_run(plan: Plan) -> Iterator[tuple[Run, set[str]]]:
+    """Yield every run of a preset with its identities, one a seed."""
+    for runs in plan.runs.values():
+        for name, run in runs.items():
+            yield run, {run.identity(name, seed) for seed in plan.seeds}
 
 
 def duration(seconds: float) -> str:
@@ -113,13 +122,16 @@ def presets(path: Path) -> list[Path]:
     return found
 
 
-def findings(paths: Iterable[Path], measure: Measure, where: str) -> list[Finding]:
+def findings(paths: Iterable[Path], measure: Measure, where: str, kept: KeptOf) -> list[Finding]:
     """Return a line for every preset; `where` names what its rates were measured on."""
-    return [finding(load_preset(path), measure, where) for path in paths]
+    plans = map(load_preset, paths)
+    return [finding(plan, measure, where, kept(plan)) for plan in plans]
 
 
-def finding(plan: Plan, measure: Measure, where: str) -> Finding:
-    """Say how long one preset takes."""
-    trainings = len(list(plan.all_runs())) * len(plan.seeds)
-    said = f"{duration(seconds(plan, measure))} {where}: {trainings} trainings, none of them taken as kept"
+def finding(plan: Plan, measure: Measure, where: str, kept: Collection[str]) -> Finding:
+    """Say how long one preset takes, and how long without what is kept of it."""
+    identities = set[str]().union(*(seeds for _, seeds in by_run(plan)))
+    said = f"{duration(seconds(plan, measure))} {where}: {len(identities)} trainings"
+    if taken := len(identities.intersection(kept)):
+        said += f"; {duration(seconds(plan, measure, kept))} without the {taken} that are kept"
     return Finding(f"time {plan.preset.preset}", "ok", said)
