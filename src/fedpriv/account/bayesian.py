@@ -41,24 +41,36 @@ def failure_probability(delta: float, bounds: int) -> float:
     return ESTIMATOR_SHARE * delta / (bounds * len(LAMBDAS))
 
 
-def log_upper_bound(log_samples: np.ndarray, failure: float) -> np.ndarray:
+def largest_of(log_samples: np.ndarray) -> np.ndarray:
+    """Return the largest of the samples that are not missing `[..., Λ]`, −∞ where all are."""
+    return np.fmax.reduce(log_samples, axis=-2, initial=-np.inf)
+
+
+def log_upper_bound(
+    log_samples: np.ndarray, failure: float, exponent: int = 1, largest: np.ndarray | None = None
+) -> np.ndarray:
     """Return log(M + t·S/√(m−1)), the upper confidence bound on a mean of exponentials (BDP eq. 5).
 
     `log_samples` is `[..., m, Λ]` with the logs of the samples, NaN where a sample is missing; the result is
-    `[..., Λ]`. M is the mean, S the population standard deviation, t the Student-t quantile with m − 1
-    degrees of freedom that is exceeded with probability `failure`. Both moments are taken about the largest
-    sample, where one of the differences is exactly zero: their variance is then no small difference of large
-    numbers, and nearly equal samples give their common value, never NaN.
+    `[..., Λ]`. With a Hölder `exponent` k the samples are raised to it, and the result divided by it.
+    `largest` is what `largest_of` says, where that is known.
+
+    M is the mean, S the population standard deviation, t the Student-t quantile with m − 1 degrees of freedom
+    that is exceeded with probability `failure`. Both moments are taken about the largest sample, where one of
+    the differences is exactly zero: their variance is then no small difference of large numbers, and nearly
+    equal samples give their common value, never NaN.
 
     With fewer than 3 samples there is no bound: the result is infinite and the caller must have another.
     """
     missing = np.isnan(log_samples[..., 0])
     size = missing.shape[-1] - missing.sum(axis=-1)
-    largest = np.fmax.reduce(log_samples, axis=-2)
+    largest = largest_of(log_samples) if largest is None else largest
     quantiles = -stdtrit(np.arange(2, max(missing.shape[-1], 3)), failure)
     with np.errstate(invalid="ignore"):  # ∞ − ∞, of samples that are not usable
         # e^(x − max) − 1: keeps the differences of samples that are all close to 1.
         below = log_samples - largest[..., None, :]
+        if exponent != 1:
+            below *= exponent
         np.expm1(below, out=below)
     below[missing] = 0.0
     count = np.maximum(size, 3)[..., None]
@@ -66,10 +78,16 @@ def log_upper_bound(log_samples: np.ndarray, failure: float) -> np.ndarray:
     variance = np.einsum("...ml,...ml->...l", below, below) / count - mean**2
     error = quantiles[count - 3] * np.sqrt(variance.clip(min=0.0) / (count - 1))
     usable = (size >= 3)[..., None] & np.isfinite(largest)
-    return np.where(usable, largest + np.log1p(mean + error), np.inf)
+    return np.where(usable, largest + np.log1p(mean + error) / exponent, np.inf)
 
 
-def round_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float, exponent: int = 1) -> np.ndarray:
+def round_costs(
+    log_samples: np.ndarray,
+    worst: np.ndarray,
+    failure: float,
+    exponent: int = 1,
+    largest: np.ndarray | None = None,
+) -> np.ndarray:
     """Return each round's privacy cost `[T, Λ]` from its samples `[T, m, Λ]`.
 
     `exponent` is the Hölder exponent: (1/exponent) log E exp(exponent · λ D). A round with fewer than 3
@@ -78,9 +96,10 @@ def round_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float, expo
     that the round says (almost) nothing about; the emptiness of a cohort is chance, not knowledge. No round
     costs more.
     """
-    bound = log_upper_bound(exponent * log_samples, failure) / exponent
-    few = (~np.isnan(log_samples)).sum(axis=-2) < 3
-    return np.where(few | _within(log_samples, worst) & (bound > worst), worst, bound)
+    largest = largest_of(log_samples) if largest is None else largest
+    bound = log_upper_bound(log_samples, failure, exponent, largest)
+    few = (~np.isnan(log_samples[..., 0])).sum(axis=-1) < 3
+    return np.where(few[..., None] | _within(largest, worst) & (bound > worst), worst, bound)
 
 
 def panel_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float) -> np.ndarray:
@@ -95,16 +114,16 @@ def panel_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float) -> n
     if log_samples.shape[1] < 3:
         return total
     bound = np.maximum.accumulate(log_upper_bound(log_samples.cumsum(axis=0), failure), axis=0)
-    within = np.logical_and.accumulate(_within(log_samples, worst), axis=0)
+    within = np.logical_and.accumulate(_within(largest_of(log_samples), worst), axis=0)
     return np.where(within & (bound > total), total, bound)
 
 
-def _within(log_samples: np.ndarray, worst: np.ndarray) -> np.ndarray:
+def _within(largest: np.ndarray, worst: np.ndarray) -> np.ndarray:
     """Return where no sample is dearer than the dearest client: no bound on their mean need be either.
 
     A distance beyond the largest (no run writes one) makes no such promise.
     """
-    return np.fmax.reduce(log_samples, axis=-2, initial=-np.inf) <= worst * (1 + 1e-4)
+    return largest <= worst * (1 + 1e-4)
 
 
 def curves(view: View, delta: float) -> list[Curve]:
@@ -210,9 +229,10 @@ def _costs(
 ) -> np.ndarray:
     """Return what some `rounds` cost at each Hölder exponent, from log-moments `[t, K, n, m, Λ]`."""
     filled = np.arange(moments.shape[2]) < samples.taking_part[rounds, None, None]
+    largest = largest_of(moments)
     found = []
     for exponent in exponents:
-        costs = round_costs(moments, worst[rounds, None, None], failure, exponent)
+        costs = round_costs(moments, worst[rounds, None, None], failure, exponent, largest)
         costs = np.where(filled[..., None], costs, 0.0)
         if samples.members == "max":  # the dearest member, as often as members may hold the same
             steps = costs.max(axis=2, initial=0.0) * samples.alike[rounds, None, None]

@@ -20,7 +20,7 @@ EXACT = 5_000  # up to so many distances each is evaluated
 STRIDE = 16.0  # chords lie between powers of it
 LOWEST = -16  # below this power of it all is negligible
 REVEALED = STRIDE**64  # so large an s costs infinity, as no noise does
-START = 64  # points that are laid out before cells are halved
+START = 256  # points that are laid out before cells are halved
 TOLERANCE = 5e-5  # relative height of a chord over the middle of its cell; at most twice that elsewhere
 NEGLIGIBLE = 1e-9  # a log-moment this small matters to no ε: a million of them cost 0.001
 
@@ -34,15 +34,14 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
     proper = scale[(scale > 0) & (scale < REVEALED)]
     if proper.size <= EXACT:
         return lambda s: log_moments_at(sampling_rate, s, LAMBDAS, term)
-    lowest, highest = np.log([proper.min(), proper.max()]) / np.log(STRIDE)
-    first = max(LOWEST, math.floor(lowest))
-    return _on_chords(sampling_rate, term, first, max(first + 1, math.ceil(highest)))
+    highest = math.ceil(math.log(proper.max(), STRIDE))
+    return _on_chords(sampling_rate, term, max(LOWEST + 1, highest))
 
 
 @lru_cache(maxsize=16)  # of 2 MB, at low rates of 20
-def _on_chords(sampling_rate: float, term: Term, lowest: int, highest: int) -> LogMoments:
-    """Return what `log_moments` does, for values between these powers of STRIDE: the same for many runs."""
-    low, high = STRIDE**lowest, STRIDE**highest
+def _on_chords(sampling_rate: float, term: Term, highest: int) -> LogMoments:
+    """Return what `log_moments` does, for values up to this power of STRIDE: the same for many runs."""
+    low, high = STRIDE**LOWEST, STRIDE**highest
     curves = [
         _chords(lambda s, one=int(one): log_moments_at(sampling_rate, s, [one], term)[:, 0], low, high)
         for one in LAMBDAS
@@ -54,9 +53,9 @@ def _on_chords(sampling_rate: float, term: Term, lowest: int, highest: int) -> L
 
     def read(s: np.ndarray) -> np.ndarray:
         cell = np.searchsorted(points[1:-1], s, side="left")
-        found = slopes[cell]
+        found = slopes.take(cell, axis=0)
         found *= (s - points[cell])[..., None]
-        found += table[cell]
+        found += table.take(cell, axis=0)
         found[s >= REVEALED] = np.inf
         return found
 
