@@ -65,6 +65,13 @@ def test_a_gain_at_the_end_is_paired_by_seed(frame):
     assert outcome.measured == "78.1 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 points"
 
 
+def test_a_gain_is_told_of_the_seeds_that_both_have(frame):
+    fewer = frame.loc[(frame["run"] != "joint") | (frame["seed"] == 0)]
+    outcome = outcome_of(fewer, gain(-0.03), of="joint", over="client")
+    assert len(outcome.margins) == 1
+    assert outcome.measured.endswith("against 80.0 ± 0.6 %, gain −2.0 points")
+
+
 @pytest.mark.parametrize(
     "check",
     [

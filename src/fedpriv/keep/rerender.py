@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -53,14 +54,18 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     if not presets:
         raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
     plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
-    papers = [unpacked(plan, paper, reference, out) for plan in plans for paper in plan.papers]
-    kept = [paper for paper in papers if paper.runs]
+    wanted = [(plan, paper) for plan in plans for paper in plan.papers]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
+        papers = list(pool.map(unpacked, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
+        kept = [paper for paper in papers if paper.runs]
         list(pool.map(account_together, *zip(*together(kept), strict=True)))
-        list(pool.map(render, sorted(kept, key=lambda paper: -len(paper.directories)), [out] * len(kept)))
+        kept.sort(key=lambda paper: -len(paper.directories))  # what takes longest comes first
+        collected = list(pool.map(collect_runs, kept, repeat(out)))
+        for written in [pool.map(part, kept, collected) for part in (render_tables, render_figures)]:
+            list(written)
     for plan in plans:
-        if all(paper.runs for paper in papers if paper.plan is plan):
+        if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
             page.write(contents(plan), out / plan.preset.preset / "report.html")
     return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
 
@@ -94,12 +99,20 @@ def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
             shutil.copyfile(ledger, directory / ledger.name)
 
 
-def render(paper: Paper, out: Path) -> None:
-    """Collect the accounted runs of a paper and render its tables, verdicts and figures."""
+def collect_runs(paper: Paper, out: Path) -> Path:
+    """Collect the accounted runs of a paper; return the file."""
     folder = out / paper.plan.preset.preset / paper.name
-    runs = collect(sorted(paper.directories), folder / "runs.parquet")
-    write_tables(runs, declared(paper.plan, paper.name), folder)
-    write_figures(runs, {"figures": drawn(paper.plan, paper.name)}, folder)
+    return collect(sorted(paper.directories), folder / "runs.parquet")
+
+
+def render_tables(paper: Paper, runs: Path) -> None:
+    """Render the tables and verdicts of a paper from its collected runs."""
+    write_tables(runs, declared(paper.plan, paper.name), runs.parent)
+
+
+def render_figures(paper: Paper, runs: Path) -> None:
+    """Draw the figures of a paper from its collected runs."""
+    write_figures(runs, {"figures": drawn(paper.plan, paper.name)}, runs.parent)
 
 
 def compared(paper: Paper, reference: Path, out: Path) -> Rendered:

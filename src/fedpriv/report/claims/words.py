@@ -9,6 +9,7 @@ from fedpriv.paper.quantities import COLUMN, PRIVATE, Accuracy, Lead, Number, Ri
 from fedpriv.paper.spends import MEASURES
 from fedpriv.report.claims.quantities import Read
 from fedpriv.report.numbers import percent
+from fedpriv.report.reading import shared_seeds
 
 T = TypeVar("T")
 # What was measured, by what is compared with what; otherwise the one text, or one text against the other.
@@ -36,7 +37,8 @@ def measured(check: Check, that: Read, other: Read) -> str:
         return NUMBERS.get(names[0], "{0}").format(that.text)
     first, second = in_order(check, that.text, other.text)
     if names == ("accuracy", "accuracy"):
-        return f"{first} against {second}, gain {percent(np.ravel(that.values - other.values))} points"
+        gain = (that.values - other.values).loc[shared_seeds(that.values, other.values)]
+        return f"{first} against {second}, gain {percent(np.ravel(gain))} points"
     if names == ("growth", "growth") or (names == ("epsilon", "epsilon") and check.times is not None):
         of_first, of_second = in_order(check, check.that.epsilons[0], check.other.epsilons[0])
         return f"{first} ({of_first}) against {second} ({of_second})"
