@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-import numpy as np
+import pandas as pd
 
 from fedpriv.paper.claims import Check
 from fedpriv.paper.quantities import COLUMN, PRIVATE, Accuracy, Lead, Number, Rise
@@ -36,9 +36,10 @@ def measured(check: Check, that: Read, other: Read) -> str:
     if isinstance(check.other, Number):
         return NUMBERS.get(names[0], "{0}").format(that.text)
     first, second = in_order(check, that.text, other.text)
-    if names == ("accuracy", "accuracy"):
-        gain = (that.values - other.values).loc[shared_seeds(that.values, other.values)]
-        return f"{first} against {second}, gain {percent(np.ravel(gain))} points"
+    ours, theirs = that.values, other.values  # by seed
+    if names == ("accuracy", "accuracy") and isinstance(ours, pd.Series) and isinstance(theirs, pd.Series):
+        gain = (ours - theirs).loc[shared_seeds(ours, theirs)]
+        return f"{first} against {second}, gain {percent(gain)} points"
     if names == ("growth", "growth") or (names == ("epsilon", "epsilon") and check.times is not None):
         of_first, of_second = in_order(check, check.that.epsilons[0], check.other.epsilons[0])
         return f"{first} ({of_first}) against {second} ({of_second})"
