@@ -38,7 +38,7 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
     return _on_chords(sampling_rate, term, max(LOWEST + 1, highest))
 
 
-@lru_cache(maxsize=16)  # of 2 MB, at low rates of 20
+@lru_cache(maxsize=16)  # of 1 MB, at low rates of 30
 def _on_chords(sampling_rate: float, term: Term, highest: int) -> LogMoments:
     """Return what `log_moments` does, for values up to this power of STRIDE: the same for many runs."""
     low, high = STRIDE**LOWEST, STRIDE**highest

@@ -71,6 +71,11 @@ def shared_seeds(*values: pd.Series | pd.DataFrame) -> pd.Index:
     return reduce(pd.Index.intersection, (one.index for one in values))
 
 
+def difference(of: pd.Series, over: pd.Series) -> pd.Series:
+    """Return by seed how much larger one reading is than another, of the seeds that both have."""
+    return (of - over).loc[shared_seeds(of, over)]
+
+
 MEASURES = {"last": at_end, "best_drawn": best_drawn}
 
 

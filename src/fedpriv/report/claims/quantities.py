@@ -18,6 +18,7 @@ from fedpriv.report.reading import (
     WIDTH,
     accuracies,
     at_end,
+    difference,
     epsilon_at,
     fact,
     growth,
@@ -52,8 +53,7 @@ def accuracy(frame: pd.DataFrame, cells: Cells, quantity: declared.Accuracy) -> 
 
 def apart(frame: pd.DataFrame, of: Cell, over: Cell) -> pd.Series:
     """Return by seed how much more accurate one cell is than another."""
-    pair = accuracy_of(frame, of), accuracy_of(frame, over)
-    return (pair[0] - pair[1]).loc[shared_seeds(*pair)]
+    return difference(accuracy_of(frame, of), accuracy_of(frame, over))
 
 
 def told(*accuracies: pd.Series) -> str:

@@ -9,7 +9,7 @@ from fedpriv.paper.quantities import COLUMN, PRIVATE, Accuracy, Lead, Number, Ri
 from fedpriv.paper.spends import MEASURES
 from fedpriv.report.claims.quantities import Read
 from fedpriv.report.numbers import percent
-from fedpriv.report.reading import shared_seeds
+from fedpriv.report.reading import difference
 
 T = TypeVar("T")
 # What was measured, by what is compared with what; otherwise the one text, or one text against the other.
@@ -38,8 +38,7 @@ def measured(check: Check, that: Read, other: Read) -> str:
     first, second = in_order(check, that.text, other.text)
     ours, theirs = that.values, other.values  # by seed
     if names == ("accuracy", "accuracy") and isinstance(ours, pd.Series) and isinstance(theirs, pd.Series):
-        gain = (ours - theirs).loc[shared_seeds(ours, theirs)]
-        return f"{first} against {second}, gain {percent(gain)} points"
+        return f"{first} against {second}, gain {percent(difference(ours, theirs))} points"
     if names == ("growth", "growth") or (names == ("epsilon", "epsilon") and check.times is not None):
         of_first, of_second = in_order(check, check.that.epsilons[0], check.other.epsilons[0])
         return f"{first} ({of_first}) against {second} ({of_second})"

@@ -10,7 +10,7 @@ import pandas as pd
 from fedpriv.report import numbers
 from fedpriv.report.notes import unique
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import at_end
+from fedpriv.report.reading import at_end, rows_of
 from fedpriv.report.settings import flattened
 
 MACHINE = ("hardware", "engine", "code", "libraries")
@@ -33,7 +33,7 @@ def runs(frame: pd.DataFrame, declared: Sequence[str]) -> Runs:
     shared = common(list(settings.values()))
     lines = []
     for name in declared:
-        some = trained.loc[trained["run"] == name]
+        some = rows_of(trained, name)
         if some.empty:
             lines.append({"run": name})
             continue

@@ -14,10 +14,10 @@ from fedpriv.report.reading import (
     MEASURES,
     WIDTH,
     at_end,
+    difference,
     epsilon_at,
     fact,
     numbers_sent,
-    shared_seeds,
     spent,
     within,
 )
@@ -109,7 +109,7 @@ def gain(measure: Measure, label: str) -> Columns:
     def columns(declared: RunColumn, table: RunsTable) -> list[Column]:
         def read(frame: pd.DataFrame, run: str) -> pd.Series:
             of, over = (MEASURES[measure](frame, one)["accuracy"] for one in (run, table.reference))
-            return (of - over).loc[shared_seeds(of, over)]
+            return difference(of, over)
 
         return number("Difference (points)", label, read, numbers.percent)(declared, table)
 
