@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True)
+class Known:
     """A run until some round: what happened, how far clients were, what it cost, how it was set."""
 
     trace: pd.DataFrame
@@ -32,11 +35,16 @@ class Known(NamedTuple):
     parameters: int
     identity: str
 
+    @cached_property
+    def views(self) -> list[View]:
+        """Return every view of the trace, whose distances are checked."""
+        return views(self.trace, self.distances)
+
     def view(self, unit: str, accounting: str = "") -> View | None:
         """Return the view of the trace that is so called; the one whose assumptions hold, of two."""
         found = [
             one
-            for one in views(self.trace, self.distances)
+            for one in self.views
             if (one.unit, one.accounting) == (unit, accounting) and one.law in ("poisson", "full")
         ]
         return found[-1] if found else None

@@ -1,5 +1,6 @@
 """Every reference table, figure and verdict again, from the archives alone."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -56,6 +57,7 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
     wanted = [(plan, paper) for plan in plans for paper in plan.papers]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
+    os.environ["OMP_NUM_THREADS"] = "1"  # of them, as of the workflow's jobs: with more they stand in line
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
         papers = list(pool.map(unpacked, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
         kept = [paper for paper in papers if paper.runs]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fedpriv.account.complete import complete
@@ -62,7 +63,17 @@ WORDS = [name for name, dtype in SCHEMA.items() if dtype == "category"]
 
 def collect(directories: Sequence[Path], out: Path) -> Path:
     """Write the runs in `directories` to one parquet file, atomically; a missing or bad one is BadInput."""
-    frame = pd.concat([one_run(directory) for directory in directories], ignore_index=True)
+    runs = [one_run(directory) for directory in directories]
+    frame = pd.concat(runs, ignore_index=True)
+    told = pd.DataFrame(
+        [facts(one / "summary.json") | {"audits": written(audited(one))} for one in directories]
+    )
+    told = told.astype({name: dtype for name, dtype in SCHEMA.items() if name in told})
+    # Repeated as categories: as words they would be gigabytes.
+    of_run = np.repeat(np.arange(len(runs)), [len(one) for one in runs])
+    frame = frame.join(told.iloc[of_run].reset_index(drop=True))
+    # Before anything else was sent, every upload was of numbers of four bytes.
+    frame = frame.fillna({"upload_bytes": 4 * frame["parameters"]})
     frame[WORDS] = frame[WORDS].fillna("")
     frame["assumptions_met"] = frame["assumptions_met"].fillna(True)
     frame = frame.astype(SCHEMA)[list(SCHEMA)]
@@ -75,7 +86,7 @@ def load(path: Path) -> pd.DataFrame:
 
 
 def one_run(directory: Path) -> pd.DataFrame:
-    """Return the trace of one run beside its ledger; in every row what its summary and audits say."""
+    """Return the trace of one run beside its ledger."""
     trace = complete(
         parquet.load(directory / "trace.parquet", [name for name in TRACE if name not in MISSING])
     )
@@ -87,14 +98,10 @@ def one_run(directory: Path) -> pd.DataFrame:
         raise BadInput(
             f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
         )
-    if not ledger.empty:
-        trace = trace.drop(columns=list(KEYS))
-        frame = trace.merge(ledger, on="round", how="left", validate="one_to_many")
-    else:
-        frame = trace.assign(**{name: None for name in ledger.columns if name not in trace})
-    frame = frame.assign(**facts(directory / "summary.json"), audits=written(audited(directory)))
-    # Before anything else was sent, every upload was of numbers of four bytes.
-    return frame.fillna({"upload_bytes": 4 * frame["parameters"]})
+    if ledger.empty:
+        return trace.assign(**{name: None for name in ledger.columns if name not in trace})
+    trace = trace.drop(columns=list(KEYS))
+    return trace.merge(ledger, on="round", how="left", validate="one_to_many")
 
 
 def facts(path: Path) -> dict[str, Any]:

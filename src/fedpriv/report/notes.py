@@ -81,9 +81,10 @@ def replaced(frame: pd.DataFrame) -> list[str]:
 
 def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
     """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
+    rounds = frame.drop_duplicates(["run", "seed", "round"])  # whichever way its ε is counted
     parts = (data, models, seeds, ended, settings, unbounded, instances, responses, noises, evaluations)
-    parts += (secured, accounting, machines)
-    notes = [note for part in parts for note in part(frame)]
+    notes = [note for part in (*parts, secured) for note in part(rounds)]
+    notes += [*accounting(frame), *machines(rounds)]
     names = sorted(set(missing))
     return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
 
@@ -292,9 +293,8 @@ def accountings(spends: Iterable[SpendSelector]) -> list[str]:
 
 def machines(frame: pd.DataFrame) -> list[str]:
     """Name hardware and engine, and say how long the rounds took."""
-    rounds = frame.drop_duplicates(["run", "seed", "round"])
     return [
         f"Computed on {hardware} by {engine}: {some['seconds'].sum() / 60:,.0f} minutes of training in all; "
         f"results version {version}."
-        for (hardware, engine, version), some in groups(rounds, ("hardware", "engine", "results_version"))
+        for (hardware, engine, version), some in groups(frame, ("hardware", "engine", "results_version"))
     ]

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.ledgers import LEDGER
 from fedpriv.paper.cells import Cell
 from fedpriv.paper.spends import SPEND_COLUMNS
 
@@ -15,6 +16,8 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 READING = ["round", "accuracy"]
 DIVERGED = -math.inf
 WIDTH = 4  # bytes of a float32
+# What is read of an ε, beside its seed; a copy of all columns of its rows would take most of the time.
+SPENT = ["seed", *LEDGER, "clip_private", "per_example_clip"]
 
 
 class Counted(Protocol):
@@ -47,8 +50,8 @@ def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFra
 
 
 def spent(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
-    """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    rows = rows_of(frame, run)
+    """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round: `SPENT`."""
+    rows = rows_of(frame, run).filter(SPENT)
     meant = np.ones(len(rows), dtype=bool)
     for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
         meant &= (rows[column] == value).to_numpy()

@@ -39,11 +39,12 @@ def outcomes(frame: pd.DataFrame, check: Check, tables: Mapping[str, AccuracyTab
         sides = in_order(check, (check.that, case.that), (check.other, case.other))
         runs = [run for quantity, cells in sides for run in quantity.runs(cells)]
         spends = [spend for quantity, cells in sides for spend in quantity.spends(cells)]
+        used = pd.concat([rows_of(frame, run).iloc[:1] for run in runs])  # a row a run
         if not all(present(frame, run) for run in runs):
             yield Outcome(case.name, None, NOT_RUN, NOT_RUN)
         elif uncounted := [spend for run, spend in spends if spent(frame, run, spend).empty]:
             yield Outcome(case.name, None, f"no ε ({uncounted[0]}) in the ledger", NOT_RUN)
-        elif check.of_accuracies and (others := replaced(frame.loc[frame["run"].isin(runs)])):
+        elif check.of_accuracies and (others := replaced(used)):
             published = any(isinstance(quantity, Published) for quantity, _ in sides)
             said = f"{NOT_RUN if published else 'not judged'}, {', '.join(others)}"
             yield Outcome(case.name, None, said, NOT_JUDGED)
