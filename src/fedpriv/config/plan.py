@@ -48,6 +48,10 @@ class Plan(NamedTuple):
     def all_runs(self) -> Iterator[Run]:
         return (run for runs in self.runs.values() for run in runs.values())
 
+    def identities(self, paper: str, run: str) -> dict[int, str]:
+        """Return by seed what tells a run from every other: the hash of all that its training depends on."""
+        return {seed: self.planned[paper][run].run.identity(run, seed) for seed in self.seeds}
+
     def after(self, paper: str, run: str) -> int:
         """Return how many runs of `paper` are declared after `run`; of one that is not there, none."""
         names = list(self.planned[paper])

@@ -1,14 +1,14 @@
 """What training took: hours and rates of the kept runs, by preset, data, clients and scheme."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from fedpriv.config.plan import load_preset
+from fedpriv.config.plan import Plan, load_preset
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.doctor.times import duration, work
 from fedpriv.files import parquet
@@ -46,14 +46,16 @@ class Spent(NamedTuple):
 def page(root: Path) -> str:
     """Return docs/hours.md; kept runs of a config that has changed since are left out."""
     archives = everywhere(root / REFERENCE, "*")
-    spent = sorted(one for archive in archives for one in of_archive(root, archive))
+    presets = {archive.parents[1].name for archive in archives}
+    plans = {preset: load_preset(root / "config" / f"{preset}.yaml") for preset in presets}
+    spent = sorted(one for archive in archives for one in of_archive(plans, archive))
     return HEAD + "".join(line(list(runs)) for _, runs in groupby(spent, key=lambda one: one.group))
 
 
-def of_archive(root: Path, archive: Path) -> Iterator[Spent]:
+def of_archive(plans: Mapping[str, Plan], archive: Path) -> Iterator[Spent]:
     """Yield what each run of an archive took."""
-    preset, paper = archive.parent.parent.name, archive.parent.name
-    plan = load_preset(root / "config" / f"{preset}.yaml")
+    preset, paper = archive.parents[1].name, archive.parent.name
+    plan = plans[preset]
     for _, one in parquet.load(archive, READ, ALLOWED, READ).iterrows():
         run = plan.runs[paper].get(one["run"])
         if run and one["identity"] == run.identity(one["run"], one["seed"]):

@@ -100,9 +100,9 @@ def seconds(plan: Plan, measure: Measure, kept: Collection[str] = ()) -> float:
 
 def by_run(plan: Plan) -> Iterator[tuple[Run, set[str]]]:
     """Yield every run of a preset with its identities, one a seed."""
-    for runs in plan.runs.values():
+    for paper, runs in plan.runs.items():
         for name, run in runs.items():
-            yield run, {run.identity(name, seed) for seed in plan.seeds}
+            yield run, set(plan.identities(paper, name).values())
 
 
 def duration(seconds: float) -> str:

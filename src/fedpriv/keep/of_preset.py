@@ -15,8 +15,7 @@ def of_preset(plan: Plan, paper: str, reference: Path) -> Iterator[Kept]:
     Runs of another identity than the plan's, or of a seed that it does not have, are left out. A damaged
     archive is BadInput naming it.
     """
-    runs = plan.runs[paper]
-    wanted = {run.identity(name, seed) for name, run in runs.items() for seed in plan.seeds}
+    wanted = {identity for run in plan.runs[paper] for identity in plan.identities(paper, run).values()}
     for archive in everywhere(reference, paper):
         for one in read(archive, wanted):
             yield one._replace(summary=merge(one.summary, plan.labels(paper, one.run)))

@@ -27,7 +27,6 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     tree = laid(origins(plan.folders[paper], *above), paper, run)
     there = Path("results") / plan.preset.preset / paper / "runs" / run
     archives = {archive: identities(archive) for archive in everywhere(reference, paper)}
-    by_seed = {seed: one.identity(run, seed) for seed in plan.seeds}
     return {
         "paper": paper,
         "run": run,
@@ -37,7 +36,7 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
         },
         "seeds": {
             seed: {"identity": identity, "trace": trace(there / f"seed{seed}", identity, archives)}
-            for seed, identity in by_seed.items()
+            for seed, identity in plan.identities(paper, run).items()
         },
     }
 
