@@ -51,7 +51,7 @@ def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFra
 
 def spent(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round: `SPENT`."""
-    rows = rows_of(frame, run).filter(SPENT)
+    rows = rows_of(frame, run)[SPENT]
     meant = np.ones(len(rows), dtype=bool)
     for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
         meant &= (rows[column] == value).to_numpy()

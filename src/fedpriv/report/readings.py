@@ -11,13 +11,11 @@ import pandas as pd
 from fedpriv.account.recount import clipped, counted_at
 from fedpriv.errors import BadInput
 from fedpriv.paper.readings import ReadingsTable
-from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import accuracies, at_end, epsilon_at, present, rows_of, within
+from fedpriv.report.reading import SPENT, accuracies, at_end, epsilon_at, present, rows_of, within
 from fedpriv.report.settings import config_of
 
-OF_ROUND = ("run", "seed", "round", "diverged", "test_accuracy", "test_accuracy_drawn", "norm_median")
-OF_EPSILON = ("epsilon", "delta", "unit", "relation", "sampling_law", "kind", "assumptions_met")
+OF_ROUND = ("run", "diverged", "test_accuracy", "test_accuracy_drawn", "norm_median")
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 
 
@@ -111,7 +109,7 @@ def of_family(
 
 def of_run(frame: pd.DataFrame, one: Reading) -> pd.DataFrame:
     """Return what is read of the run of a reading: a few columns, which are quick to pick rows from."""
-    return rows_of(frame, one.run)[[*OF_ROUND, *SPEND_COLUMNS, *OF_EPSILON]]
+    return rows_of(frame, one.run)[[*OF_ROUND, *SPENT]]
 
 
 def targets(frame: pd.DataFrame, declared: ReadingsTable) -> tuple[float, float]:
