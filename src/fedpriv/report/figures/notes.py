@@ -37,7 +37,7 @@ def notes(frame: pd.DataFrame, declared: FigureSpec) -> list[str]:
     parts = declared.parts()
     curves = [curve for part in parts for curve in part.read]
     drawn = pd.concat([spent_by(frame, curve) for curve in curves])
-    used = frame.loc[frame["run"].isin(list(declared.runs()))].drop_duplicates(["run", "seed", "round"])
+    used = frame.loc[frame["run"].isin(list(declared.runs()))]
     return [
         *meanings(frame, parts),
         *accountings(curve.spend for curve in curves if curve.spend),
