@@ -25,6 +25,7 @@ from fedpriv.local.client import (
     collect_results,
     update_running_statistics,
 )
+from fedpriv.local.native_steps import UNITS, batches
 from fedpriv.local.optimiser import add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.machine.allocator import keep_buffers
@@ -34,7 +35,6 @@ from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, priva
 from fedpriv.models import native
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native import small_net
 from fedpriv.models.native.gradients import GradientEngine, Gradients
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
@@ -47,14 +47,13 @@ class CpuBackend:
         keep_buffers()
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
-        net, steps = task.model.gradient_engine(task.classes), task.model.small_net(task.classes)
+        net, steps = task.model.gradient_engine(task.classes), task.model.step_engine(task.classes)
         read = task.inputs.dtype, tuple(task.inputs.shape[1:])
         known = net and net.available() and read == (net.dtype, net.inputs)
         self.engine = net if known else None  # for gradients
-        known = steps and small_net.available() and read == (torch.uint8, (28, 28))
-        self.small_net = steps if known else None  # for local steps
-        units = [self.engine.unit] if self.engine else []
-        units += ["small_net"] if self.small_net else []
+        known = steps and native.available(steps.unit) and read == (torch.uint8, (28, 28))
+        self.step_engine = steps if known else None  # for all local steps at once
+        units = [one.unit for one in (self.engine, self.step_engine) if one]
         # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.
         self.dtype = torch.float32 if units else getattr(torch, speed.dtype)
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
@@ -90,8 +89,8 @@ class CpuBackend:
 
     def _forward(self, flat: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
         """Return what computes the logits of a chunk of inputs at `flat` `[d]`."""
-        if net := self.small_net:
-            return lambda chunk: small_net.logits(net, chunk, flat)
+        if net := self.step_engine:
+            return lambda chunk: UNITS[net.unit].logits(net, chunk, flat)
         if engine := self.engine:
             return lambda chunk: engine.logits(chunk, flat)
         # Detached, they leave no graph behind.
@@ -232,8 +231,7 @@ class CpuBackend:
         else:
             plan = client.mini_batches(work)
             uniforms = client.uniforms(len(plan), len(flat))
-            steps = self._native_steps if self.small_net and work.optimizer == "adam" else self._steps
-            loss = steps(work, flat, kept, plan, uniforms) if plan else 0.0
+            loss = self._steps(work, flat, kept, plan, uniforms) if plan else 0.0
         last = None if uniforms is None else uniforms[-1]
         update.copy_(self.task.upload(kept.weights, last, flat, send_weights))
         return loss, private
@@ -257,6 +255,8 @@ class CpuBackend:
         uniforms: torch.Tensor | None,
     ) -> float:
         """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
+        if (net := self.step_engine) and (unit := UNITS[net.unit]).knows(work):
+            return unit.steps(net, work, batches(self.task, plan), flat, kept, uniforms)
         weights, loss, running = kept.weights, 0.0, self.task.running
         # Where a gradient is zero Winograd's algorithm leaves rounding, and Adam would make steps of it.
         engine = None if work.optimizer == "adam" else self.engine
@@ -268,32 +268,3 @@ class CpuBackend:
             optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
             update_running_statistics(self.task, weights, before, found)
         return loss
-
-    def _native_steps(
-        self,
-        work: FedAvg,
-        flat: torch.Tensor,
-        kept: ClientState,
-        plan: list[np.ndarray],
-        uniforms: torch.Tensor | None,
-    ) -> float:
-        """As `_steps`, in one call of the engine in C."""
-        assert self.small_net is not None
-        memory = kept.memory
-        before = int(memory.steps)
-        memory.steps += len(plan)
-        adam = small_net.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
-        return small_net.train(
-            self.small_net,
-            self.task.inputs,
-            self.task.labels,
-            torch.from_numpy(np.concatenate(plan).astype(np.int64)),
-            torch.tensor([len(batch) for batch in plan]),
-            kept.weights,
-            memory.first,
-            memory.second,
-            before,
-            adam,
-            flat,
-            None if uniforms is None else uniforms[:-1],
-        )

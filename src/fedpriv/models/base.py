@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from fedpriv.models.native import mlp, small_net
     from fedpriv.models.native.gradients import GradientEngine
-    from fedpriv.models.native.small_net import Net
 
 Params = dict[str, "torch.Tensor"]
 Example = tuple[int, ...]  # the shape of what a model reads: (channels, height, width), or (features,)
@@ -85,8 +85,8 @@ class Model(Frozen):
         """Return this model as an engine of gradients in C knows it; None: none does."""
         return None
 
-    def small_net(self, classes: int) -> Net | None:
-        """Return this model as the engine of local steps in C knows it; None: it does not."""
+    def step_engine(self, classes: int) -> mlp.Net | small_net.Net | None:
+        """Return this model as an engine of local steps in C knows it; None: none does."""
         return None
 
     def size(self, classes: int) -> int:

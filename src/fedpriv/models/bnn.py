@@ -77,7 +77,7 @@ class Bnn(Normalised):
             return "protected"
         return "clear" if self.bn == "shared" else "kept"
 
-    def small_net(self, classes: int) -> Net | None:
+    def step_engine(self, classes: int) -> Net | None:
         from fedpriv.models.native.small_net import Net
 
         if self.widths[:2] != (16, 16):

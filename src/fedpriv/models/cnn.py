@@ -57,7 +57,7 @@ class Cnn(Model):
 
         return cnn.engine((*self.widths, classes), self.kernel, self.activation)
 
-    def small_net(self, classes: int) -> Net | None:
+    def step_engine(self, classes: int) -> Net | None:
         from fedpriv.models.native.small_net import Net
 
         known = self.kernel == 3 and self.activation == "tanh" and len(self.widths) == 3

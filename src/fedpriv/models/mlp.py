@@ -19,6 +19,8 @@ from fedpriv.models.base import GREY, Example, Model, Params
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.models.native.mlp import Net
+
 
 class Mlp(Model):
     """Dense layers with ReLU between them, and no biases; `widths` are the units of the hidden ones."""
@@ -30,6 +32,11 @@ class Mlp(Model):
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         units = (math.prod(example), *self.widths, classes)
         return {f"dense{layer}.weight": (units[layer], units[layer - 1]) for layer in range(1, len(units))}
+
+    def step_engine(self, classes: int) -> Net:
+        from fedpriv.models.native.mlp import Net
+
+        return Net((*self.widths, classes))
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         first, *rest = params.values()

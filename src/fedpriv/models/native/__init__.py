@@ -39,7 +39,7 @@ FLAGS = (
 # Compilers differ in how they are told to use all of this machine; the last is plain and always understood.
 TUNINGS = (("-march=native",), ("-mcpu=native",), ())
 
-UNITS = ("cnn3", "cnn5", "head", "small_net")  # each compiled from a C source of its own
+UNITS = ("cnn3", "cnn5", "head", "mlp", "small_net")  # each compiled from a C source of its own
 
 _compiling = threading.Lock()
 

@@ -29,6 +29,8 @@ class Net(NamedTuple):
     binarise_input: bool = False
     threshold: float = 0.5
 
+    unit = "small_net"
+
     @property
     def bits(self) -> int:
         """Return how many weights come before those of the normalisations."""
@@ -87,11 +89,6 @@ def _kernels() -> _Kernels:
     kernels.train.argtypes = [net, *batches, *state, *options, loss]
     kernels.logits.argtypes = [net, pointer, number, pointer, pointer]
     return kernels
-
-
-def available() -> bool:
-    """Say whether the engine can be called; the first call may compile it, a few seconds."""
-    return native.available("small_net")
 
 
 def _check(net: Net) -> None:
