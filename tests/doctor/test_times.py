@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import tiny
 
@@ -193,3 +194,8 @@ def test_one_preset_is_taken_by_its_name(here):
     assert times.presets(Path("config/tiny.yaml")) == times.presets(Path("config"))
     with pytest.raises(BadInput, match="no such"):
         times.presets(Path("no such"))
+
+
+def test_rates_are_measured_on_images_as_dark_as_digits():
+    lit = rates.made_up(run(), np.random.default_rng(0)) > 0
+    assert float(lit.float().mean()) == pytest.approx(0.2, abs=0.01)

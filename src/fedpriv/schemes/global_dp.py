@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedpriv.frozen import Delta, Frozen, Positive, unless
-from fedpriv.mechanisms.clipping import Bounded, clip, raise_to
+from fedpriv.mechanisms.clipping import Bounded, clip, norms_of, raise_to
 from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import DISTANCES, Facts, Unit
@@ -68,12 +68,10 @@ class GlobalDP(Scheme):
         )
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
-        import torch
-
         scale = raise_to if self.clipping == "released" else clip
         if self.clip != "median":
             return scale(updates, self.clip)
-        norms = torch.linalg.vector_norm(updates, dim=1, dtype=torch.float64)
+        norms = norms_of(updates)
         # An empty or all-zero round has no median; any positive bound keeps the noise defined.
         median = float(norms.median()) if len(norms) else 0.0
         bounded, facts = scale(updates, median if 0 < median < float("inf") else 1.0)
