@@ -61,7 +61,7 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 	@find Snakefile workflow src tests examples -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 300 {print $$2 ": " $$1 " lines, allowed: 300"; long = 1} END {exit long}'
 
-docs: $(INSTALLED) ## write what is generated: pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
+docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
 
 site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, in build/site

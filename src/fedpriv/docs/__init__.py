@@ -1,17 +1,18 @@
-"""What is generated: pages on keys, columns, departures, hours, papers and rooms; JSON schemas for editors.
+"""What is generated: tables of the README, pages on what the code says and the results, schemas for editors.
 
 `python -m fedpriv.docs` writes them in the root of the repository; a test compares them with those there.
 """
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, hours, keys, layout, papers, schema
+from fedpriv.docs import columns, deviations, front, hours, keys, layout, papers, schema
 
 
 def pages(root: Path) -> dict[Path, str]:
     """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
+        root / "README.md": front.page(root),
         docs / "architecture.md": layout.page(root),
         docs / "config.md": keys.page(),
         docs / "trace.md": columns.page(),

@@ -50,18 +50,30 @@ def with_interval(found: Interval, digits: int) -> str:
 
 def percent(values: Iterable[float]) -> str:
     """Return accuracies, fractions by seed, in percent; that of a run that has diverged is minus infinity."""
-    sample = 100 * np.asarray(list(values), dtype=float)
-    if gone := int(np.isneginf(sample).sum()):
-        return "diverged" if gone == len(sample) else f"diverged ({gone} of {len(sample)} seeds)"
-    return with_interval(interval(sample), 1)
+    sample = np.asarray(list(values), dtype=float)
+    gone = int(np.isneginf(sample).sum())
+    if 0 < gone < len(sample):
+        return f"diverged ({gone} of {len(sample)} seeds)"
+    return of_accuracy(interval(sample))
+
+
+def of_accuracy(found: Interval) -> str:
+    """Return an accuracy, a fraction, in percent."""
+    if np.isneginf(found.mean):
+        return "diverged"
+    return with_interval(Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n), 1)
 
 
 def epsilon(values: Iterable[float]) -> str:
-    """Return the ε of several seeds: two digits after the point, two that count below 0.1, none from 1000.
+    """Return the ε of several seeds: see `of_epsilon`."""
+    return of_epsilon(interval(values))
+
+
+def of_epsilon(found: Interval) -> str:
+    """Return an ε: two digits after the point, two that count below 0.1, none from 1000.
 
     From 100,000 on it is a power of ten: nobody reads on after the first digits.
     """
-    found = interval(values)
     if np.isinf(found.mean):
         return "∞"
     if found.mean >= 1e5:

@@ -1,0 +1,91 @@
+"""The tables of the README: cells of kept tables, published beside reproduced.
+
+Before each stands a comment that says which: a preset and paper, tables with their labels, columns of
+accuracies and columns of the (ε, δ) spent on them with their heads. `make docs` writes what is below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from fedpriv.docs.papers import REFERENCE
+from fedpriv.frozen import Frozen
+from fedpriv.report.numbers import Interval, delta, of_accuracy, of_epsilon
+
+# The comment, and the lines of the table below it.
+BLOCK = re.compile(r"(<!-- table\n((?s:.*?))-->\n)(?:\n(?:\|.*\n)+)?")
+READ = ["row", "column", "source", "quantity", "value", "low", "high", "seeds", "status"]
+
+
+class Asked(Frozen):
+    """What a comment asks for."""
+
+    of: str  # preset/paper
+    heads: tuple[str, str]  # of tables, and of their rows
+    tables: dict[str, str]  # the label of each
+    columns: dict[str, str]  # of accuracies: the head of each
+    spends: dict[str, str]  # of what they have spent: the head of each
+
+
+def page(root: Path) -> str:
+    """Return README.md with the tables as the kept ones are now."""
+
+    def written(block: re.Match[str]) -> str:
+        asked = Asked.model_validate(yaml.safe_load(block[2]))
+        return block[1] + "\n" + "".join(lines(asked, root / REFERENCE / asked.of / "tables"))
+
+    return BLOCK.sub(written, (root / "README.md").read_text(encoding="utf-8"))
+
+
+def lines(asked: Asked, tables: Path) -> Iterator[str]:
+    """Yield the lines of one table."""
+    heads = [*asked.heads, "", *asked.columns.values(), *asked.spends.values()]
+    yield line(heads)
+    yield line(["---"] * len(heads)).replace(" ", "")
+    for name, label in asked.tables.items():
+        cells = pd.read_csv(tables / f"{name}.csv", usecols=READ, dtype={"row": str})
+        for row, of_row in cells.groupby("row", sort=False):
+            first = [label, f"{int(row):,}" if str(row).isdecimal() else str(row)]
+            for source in ("reproduced", "published"):
+                there = of_row[of_row["source"] == source]
+                found = [accuracy(there[there["column"] == one]) for one in asked.columns]
+                found += [spent(there[there["column"] == one]) for one in asked.spends]
+                yield line([*first, source, *found])
+                first = ["", ""]
+            label = ""
+
+
+def line(cells: list[str]) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cells)} |\n"
+
+
+def accuracy(cell: pd.DataFrame) -> str:
+    """Return the accuracy of a cell in percent, or why there is none; nothing where none is published."""
+    for one in cell[cell["quantity"] == "accuracy"].itertuples():
+        if one.source == "published":
+            return f"{100 * one.value:g}"
+        return of_accuracy(interval(one)) if one.status == "ok" else str(one.status)
+    return ""
+
+
+def spent(cell: pd.DataFrame) -> str:
+    """Return every (ε, δ) of a cell, in its order."""
+    pairs = zip(
+        cell[cell["quantity"] == "epsilon"].itertuples(),
+        cell[cell["quantity"] == "delta"].itertuples(),
+        strict=True,
+    )
+    said = ((f"{one.value:g}" if pd.isna(one.seeds) else of_epsilon(interval(one)), at) for one, at in pairs)
+    return ", ".join(f"({epsilon}, {delta(at.value)})" for epsilon, at in said)
+
+
+def interval(one: Any) -> Interval:
+    """Return the interval that a line of a table has."""
+    return Interval(one.value, one.low, one.high, int(one.seeds))
