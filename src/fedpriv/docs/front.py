@@ -68,7 +68,7 @@ def line(cells: list[str]) -> str:
 
 def accuracy(cell: pd.DataFrame) -> str:
     """Return the accuracy of a cell in percent, or why there is none; nothing where none is published."""
-    for one in cell[cell["quantity"] == "accuracy"].itertuples():
+    for one in said(cell, "accuracy"):
         if one.source == "published":
             return f"{100 * one.value:g}"
         return of_accuracy(interval(one)) if one.status == "ok" else str(one.status)
@@ -77,13 +77,14 @@ def accuracy(cell: pd.DataFrame) -> str:
 
 def spent(cell: pd.DataFrame) -> str:
     """Return every (ε, δ) of a cell, in its order."""
-    pairs = zip(
-        cell[cell["quantity"] == "epsilon"].itertuples(),
-        cell[cell["quantity"] == "delta"].itertuples(),
-        strict=True,
-    )
-    said = ((f"{one.value:g}" if pd.isna(one.seeds) else of_epsilon(interval(one)), at) for one, at in pairs)
-    return ", ".join(f"({epsilon}, {delta(at.value)})" for epsilon, at in said)
+    pairs = zip(said(cell, "epsilon"), said(cell, "delta"), strict=True)
+    found = ((f"{one.value:g}" if pd.isna(one.seeds) else of_epsilon(interval(one)), at) for one, at in pairs)
+    return ", ".join(f"({epsilon}, {delta(at.value)})" for epsilon, at in found)
+
+
+def said(cell: pd.DataFrame, quantity: str) -> list[Any]:
+    """Return the lines of a cell that are about a quantity."""
+    return list(cell[cell["quantity"] == quantity].itertuples())
 
 
 def interval(one: Any) -> Interval:
