@@ -50,8 +50,9 @@ def lines(asked: Asked, tables: Path) -> Iterator[str]:
     yield line(["---"] * len(heads)).replace(" ", "")
     for name, label in asked.tables.items():
         cells = pd.read_csv(tables / f"{name}.csv", usecols=READ, dtype={"row": str})
-        for row, of_row in cells.groupby("row", sort=False):
-            first = [label, f"{int(row):,}" if str(row).isdecimal() else str(row)]
+        for row in cells["row"].unique().tolist():
+            of_row = cells[cells["row"] == row]
+            first = [label, f"{int(row):,}" if row.isdecimal() else row]
             for source in ("reproduced", "published"):
                 there = of_row[of_row["source"] == source]
                 found = [accuracy(there[there["column"] == one]) for one in asked.columns]
