@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import Interval, delta, of_accuracy, of_epsilon
+from fedpriv.report.numbers import Interval, delta, of_epsilon, with_interval
 
 # The comment, and the lines of the table below it.
 BLOCK = re.compile(r"(<!-- table\n((?s:.*?))-->\n)(?:\n(?:\|.*\n)+)?")
@@ -72,7 +73,9 @@ def accuracy(cell: pd.DataFrame) -> str:
     for one in said(cell, "accuracy"):
         if one.source == "published":
             return f"{100 * one.value:g}"
-        return of_accuracy(interval(one)) if one.status == "ok" else str(one.status)
+        if one.status != "ok":
+            return str(one.status)
+        return "diverged" if np.isneginf(one.value) else with_interval(interval(one, 100), 1)
     return ""
 
 
@@ -88,6 +91,6 @@ def said(cell: pd.DataFrame, quantity: str) -> list[Any]:
     return list(cell[cell["quantity"] == quantity].itertuples())
 
 
-def interval(one: Any) -> Interval:
-    """Return the interval that a line of a table has."""
-    return Interval(one.value, one.low, one.high, int(one.seeds))
+def interval(one: Any, times: float = 1) -> Interval:
+    """Return the interval that a line of a table has, times a number."""
+    return Interval(times * one.value, times * one.low, times * one.high, int(one.seeds))

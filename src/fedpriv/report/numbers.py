@@ -50,18 +50,10 @@ def with_interval(found: Interval, digits: int) -> str:
 
 def percent(values: Iterable[float]) -> str:
     """Return accuracies, fractions by seed, in percent; that of a run that has diverged is minus infinity."""
-    sample = np.asarray(list(values), dtype=float)
-    gone = int(np.isneginf(sample).sum())
-    if 0 < gone < len(sample):
-        return f"diverged ({gone} of {len(sample)} seeds)"
-    return of_accuracy(interval(sample))
-
-
-def of_accuracy(found: Interval) -> str:
-    """Return an accuracy, a fraction, in percent."""
-    if np.isneginf(found.mean):
-        return "diverged"
-    return with_interval(Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n), 1)
+    sample = 100 * np.asarray(list(values), dtype=float)
+    if gone := int(np.isneginf(sample).sum()):
+        return "diverged" if gone == len(sample) else f"diverged ({gone} of {len(sample)} seeds)"
+    return with_interval(interval(sample), 1)
 
 
 def epsilon(values: Iterable[float]) -> str:
