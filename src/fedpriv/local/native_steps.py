@@ -12,43 +12,38 @@ from fedpriv.local.client import ClientState, Task
 from fedpriv.local.work import FedAvg
 from fedpriv.models.native import mlp, small_net
 
-Batches = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]  # images, labels, rows, sizes
+
+class Steps(NamedTuple):
+    """The local steps of one client, which are taken in place."""
+
+    task: Task
+    work: FedAvg
+    start: torch.Tensor  # [d], the weights that it was sent
+    kept: ClientState
+    plan: list[np.ndarray]  # the rows of every mini-batch
+    uniforms: torch.Tensor | None  # [steps + 1, d], of stochastic signs
+
+    @property
+    def batches(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return images, labels, the rows of all mini-batches one after the other, and their sizes."""
+        rows = torch.from_numpy(np.concatenate(self.plan).astype(np.int64))
+        return self.task.inputs, self.task.labels, rows, torch.tensor([len(batch) for batch in self.plan])
 
 
-def batches(task: Task, plan: list[np.ndarray]) -> Batches:
-    """Return what the engines read: what the task holds, the rows of all mini-batches, and their sizes."""
-    rows = torch.from_numpy(np.concatenate(plan).astype(np.int64))
-    return task.inputs, task.labels, rows, torch.tensor([len(batch) for batch in plan])
-
-
-def adam_steps(
-    net: small_net.Net,
-    work: FedAvg,
-    given: Batches,
-    flat: torch.Tensor,
-    kept: ClientState,
-    uniforms: torch.Tensor | None,
-) -> float:
-    """Take the steps of Adam in place, from `flat` `[d]`; return the loss on the last mini-batch."""
-    memory = kept.memory
+def adam(net: small_net.Net, asked: Steps) -> float:
+    """Take the steps of Adam; return the loss on the last mini-batch."""
+    work, memory = asked.work, asked.kept.memory
     before = int(memory.steps)
-    memory.steps += len(given[-1])
-    adam = small_net.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
-    moments = memory.first, memory.second
-    drawn = None if uniforms is None else uniforms[:-1]
-    return small_net.train(net, *given, kept.weights, *moments, before, adam, flat, drawn)
+    memory.steps += len(asked.plan)
+    how = small_net.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
+    state = asked.kept.weights, memory.first, memory.second, before
+    drawn = None if asked.uniforms is None else asked.uniforms[:-1]
+    return small_net.train(net, *asked.batches, *state, how, asked.start, drawn)
 
 
-def sgd_steps(
-    net: mlp.Net,
-    work: FedAvg,
-    given: Batches,
-    flat: torch.Tensor,
-    kept: ClientState,
-    uniforms: torch.Tensor | None,
-) -> float:
-    """Take the steps of plain SGD in place; return the loss on the last mini-batch."""
-    return mlp.train(net, *given, kept.weights, work.learning_rate)
+def plain_sgd(net: mlp.Net, asked: Steps) -> float:
+    """Take the steps of plain SGD; return the loss on the last mini-batch."""
+    return mlp.train(net, *asked.batches, asked.kept.weights, asked.work.learning_rate)
 
 
 def is_plain_sgd(work: FedAvg) -> bool:
@@ -59,12 +54,12 @@ def is_plain_sgd(work: FedAvg) -> bool:
 class Unit(NamedTuple):
     """What a unit in C does for a client."""
 
-    knows: Callable[[FedAvg], bool]  # whether `steps` takes the steps of this work
-    steps: Callable[..., float]
+    knows: Callable[[FedAvg], bool]  # whether `take` takes the steps of this work
+    take: Callable[[Any, Steps], float]
     logits: Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 UNITS = {
-    "mlp": Unit(is_plain_sgd, sgd_steps, mlp.logits),
-    "small_net": Unit(lambda work: work.optimizer == "adam", adam_steps, small_net.logits),
+    "mlp": Unit(is_plain_sgd, plain_sgd, mlp.logits),
+    "small_net": Unit(lambda work: work.optimizer == "adam", adam, small_net.logits),
 }

@@ -25,7 +25,7 @@ from fedpriv.local.client import (
     collect_results,
     update_running_statistics,
 )
-from fedpriv.local.native_steps import UNITS, batches
+from fedpriv.local.native_steps import UNITS, Steps
 from fedpriv.local.optimiser import add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.machine.allocator import keep_buffers
@@ -256,7 +256,7 @@ class CpuBackend:
     ) -> float:
         """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
         if (net := self.step_engine) and (unit := UNITS[net.unit]).knows(work):
-            return unit.steps(net, work, batches(self.task, plan), flat, kept, uniforms)
+            return unit.take(net, Steps(self.task, work, flat, kept, plan, uniforms))
         weights, loss, running = kept.weights, 0.0, self.task.running
         # Where a gradient is zero Winograd's algorithm leaves rounding, and Adam would make steps of it.
         engine = None if work.optimizer == "adam" else self.engine

@@ -7,14 +7,12 @@ shapes. Arithmetic is float32, and what is zero is left out of it: of pixels, an
 from __future__ import annotations
 
 import ctypes
-import functools
 import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from fedpriv.models import native
-from fedpriv.models.native.tensors import check, check_range
+from fedpriv.models.native.steps import POINTER, Functions, Tensors, functions, logits_of, mini_batches
 
 LAYERS = 17  # as many as the C structure has room for
 PIXELS = 784
@@ -37,22 +35,9 @@ class _Net(ctypes.Structure):
     _fields_ = (("layers", ctypes.c_int64), ("widths", ctypes.c_int64 * (LAYERS + 1)))
 
 
-class _Kernels(NamedTuple):
-    train: Any
-    logits: Any
-
-
-@functools.cache
-def _kernels() -> _Kernels:
-    """Return the C functions with their types declared; a call releases Python's global lock."""
-    library = native.library("mlp")
-    kernels = _Kernels(library.mlp_train, library.mlp_logits)
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    net, loss = ctypes.POINTER(_Net), ctypes.POINTER(ctypes.c_double)
-    batches = [pointer, pointer, pointer, pointer, number]  # images, labels, rows, sizes, how many sizes
-    kernels.train.argtypes = [net, *batches, pointer, ctypes.c_double, loss]
-    kernels.logits.argtypes = [net, pointer, number, pointer, pointer]
-    return kernels
+def _functions() -> Functions:
+    """Return the functions in C: the weights and the rate are their own options."""
+    return functions(Net.unit, POINTER, ctypes.c_double)
 
 
 def _struct(net: Net) -> _Net:
@@ -73,45 +58,20 @@ def train(
 ) -> float:
     """Take one step of plain SGD for each mini-batch; return the mean loss on the last one, before its step.
 
-    images `[n, 28, 28]` uint8, labels `[n]` int64; rows int64: the examples of all mini-batches one after the
-    other; sizes int64: the lengths of these. Weights `[d]` float32 are changed in place; those at zeros are
-    left alone, whatever they are. Equal input gives equal bits, whatever other threads do. Raises ValueError
-    for what C would misread, MemoryError, and RuntimeError where the unit mlp is not available.
+    images, labels, rows and sizes are those of `mini_batches`. Weights `[d]` float32 are changed in place;
+    those at zeros are left alone, whatever they are. Equal input gives equal bits, whatever other threads do.
+    Raises ValueError for what C would misread, MemoryError, and RuntimeError where the unit mlp is not
+    available.
     """
-    structure, n = _struct(net), len(images)
-    check(
-        {
-            "images": (images, (n, 28, 28), torch.uint8),
-            "labels": (labels, (n,), torch.int64),
-            "rows": (rows, (len(rows),), torch.int64),
-            "sizes": (sizes, (len(sizes),), torch.int64),
-            "weights": (weights, (net.size,), torch.float32),
-        }
-    )
-    check_range("sizes", sizes, 1, len(rows))
-    check_range("rows", rows, 0, n - 1)
-    check_range("labels", labels[rows], 0, net.widths[-1] - 1)
-    if not len(sizes) or int(sizes.sum()) != len(rows):
-        raise ValueError(
-            f"sizes: found {len(sizes)} with sum {int(sizes.sum())}, allowed is the sum {len(rows)}"
-        )
+    structure = _struct(net)
+    others: Tensors = {"weights": (weights, (net.size,), torch.float32)}
+    given = mini_batches(images, labels, rows, sizes, net.widths[-1], others)
     loss = ctypes.c_double()
-    batches = [one.data_ptr() for one in (images, labels, rows, sizes)]
-    if _kernels().train(structure, *batches, len(sizes), weights.data_ptr(), rate, loss):
+    if _functions().train(ctypes.byref(structure), *given, weights.data_ptr(), rate, loss):
         raise MemoryError("the dense layers found too little memory for a mini-batch")
     return loss.value
 
 
 def logits(net: Net, images: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Return the logits `[n, classes]` of images `[n, 28, 28]` uint8; weights and errors as in `train`."""
-    structure, n = _struct(net), len(images)
-    check(
-        {
-            "images": (images, (n, 28, 28), torch.uint8),
-            "weights": (weights, (net.size,), torch.float32),
-        }
-    )
-    found = torch.empty(n, net.widths[-1])
-    if _kernels().logits(structure, images.data_ptr(), n, weights.data_ptr(), found.data_ptr()):
-        raise MemoryError("the dense layers found too little memory for their logits")
-    return found
+    return logits_of(_functions(), _struct(net), images, weights, net.size, net.widths[-1])

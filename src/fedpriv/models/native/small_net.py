@@ -8,13 +8,19 @@ float32.
 from __future__ import annotations
 
 import ctypes
-import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from fedpriv.models import native
-from fedpriv.models.native.tensors import check, check_range
+from fedpriv.models.native.steps import (
+    NUMBER,
+    POINTER,
+    Functions,
+    Tensors,
+    functions,
+    logits_of,
+    mini_batches,
+)
 
 CLASSES = 64
 
@@ -71,24 +77,11 @@ class _Adam(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_double) for name in Adam._fields)
 
 
-class _Kernels(NamedTuple):
-    train: Any
-    logits: Any
-
-
-@functools.cache
-def _kernels() -> _Kernels:
-    """Return the C functions with their types declared; a call releases Python's global lock."""
-    library = native.library("small_net")
-    kernels = _Kernels(library.small_net_train, library.small_net_logits)
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    net, adam, loss = ctypes.POINTER(_Net), ctypes.POINTER(_Adam), ctypes.POINTER(ctypes.c_double)
-    batches = [pointer, pointer, pointer, pointer, number]  # images, labels, rows, sizes, how many sizes
-    state = [pointer, pointer, pointer, number]  # weights, both moments, steps before
-    options = [adam, pointer, pointer, number]  # start, uniforms and the length of a row of them
-    kernels.train.argtypes = [net, *batches, *state, *options, loss]
-    kernels.logits.argtypes = [net, pointer, number, pointer, pointer]
-    return kernels
+def _functions() -> Functions:
+    """Return the functions in C: state, optimiser, start and uniforms are their own options."""
+    state = [POINTER, POINTER, POINTER, NUMBER]  # weights, both moments, steps before
+    options = [POINTER, POINTER, POINTER, NUMBER]  # Adam, start, uniforms and the length of a row of them
+    return functions(Net.unit, *state, *options)
 
 
 def _check(net: Net) -> None:
@@ -125,24 +118,20 @@ def train(
 ) -> float:
     """Take one step for each mini-batch; return the mean loss on the last one, before its step.
 
-    images `[n, 28, 28]` uint8, labels `[n]` int64; rows int64: the examples of all mini-batches one after the
-    other; sizes int64: the lengths of these. Weights and both moments, all `[d]` float32, are changed in
-    place; steps_before counts the steps that made the moments. Start `[d]` is where the proximal term draws
-    to. Of a binary network the signs of the weights are used or, with uniforms `[steps, d]` in [0, 1), +1
-    where u < (1 + weight)/2, and weights are clamped to [-1, 1] after each step; the gradient ignores all
-    signs. With `norm` a batch is normalised by its own statistics (epsilon 1e-5), and the running ones move a
-    tenth of the way towards them, the variance to the unbiased one.
+    images, labels, rows and sizes are those of `mini_batches`. Weights and both moments, all `[d]` float32,
+    are changed in place; steps_before counts the steps that made the moments. Start `[d]` is where the
+    proximal term draws to. Of a binary network the signs of the weights are used or, with uniforms `[steps,
+    d]` in [0, 1), +1 where u < (1 + weight)/2, and weights are clamped to [-1, 1] after each step; the
+    gradient ignores all signs. With `norm` a batch is normalised by its own statistics (epsilon 1e-5), and
+    the running ones move a tenth of the way towards them, the variance to the unbiased one.
 
     The maximum of a pool is the first in reading order. A dense bias before a normalisation gets the gradient
     zero, which it has but for rounding. Equal input gives equal bits, whatever other threads do. Raises
-    ValueError for what C would misread, MemoryError, and RuntimeError where `available()` is False.
+    ValueError for what C would misread, MemoryError, and RuntimeError where the unit small_net is not
+    available.
     """
-    d, n, steps = (net.size,), len(images), len(sizes)
-    tensors = {
-        "images": (images, (n, 28, 28), torch.uint8),
-        "labels": (labels, (n,), torch.int64),
-        "rows": (rows, (len(rows),), torch.int64),
-        "sizes": (sizes, (steps,), torch.int64),
+    d = (net.size,)
+    others: Tensors = {
         "weights": (weights, d, torch.float32),
         "first_moment": (first_moment, d, torch.float32),
         "second_moment": (second_moment, d, torch.float32),
@@ -150,31 +139,22 @@ def train(
     if adam.proximal:
         if start is None:
             raise ValueError(f"start: found None, allowed are weights where proximal is {adam.proximal}")
-        tensors["start"] = (start, d, torch.float32)
+        others["start"] = (start, d, torch.float32)
     if uniforms is not None:
-        tensors["uniforms"] = (uniforms, (steps, net.size), torch.float32)
+        others["uniforms"] = (uniforms, (len(sizes), net.size), torch.float32)
     _check(net)
-    check(tensors)
-    check_range("sizes", sizes, 1, len(rows))
-    check_range("rows", rows, 0, n - 1)
-    check_range("labels", labels[rows], 0, net.classes - 1)
-    if steps == 0 or int(sizes.sum()) != len(rows):
-        raise ValueError(f"sizes: found {steps} with sum {int(sizes.sum())}, allowed is the sum {len(rows)}")
+    given = mini_batches(images, labels, rows, sizes, net.classes, others)
     if steps_before < 0:
         raise ValueError(f"steps_before: found {steps_before}, allowed is 0 or more")
     loss = ctypes.c_double()
-    failed = _kernels().train(
-        _struct(net),
-        images.data_ptr(),
-        labels.data_ptr(),
-        rows.data_ptr(),
-        sizes.data_ptr(),
-        steps,
+    failed = _functions().train(
+        ctypes.byref(_struct(net)),
+        *given,
         weights.data_ptr(),
         first_moment.data_ptr(),
         second_moment.data_ptr(),
         steps_before,
-        _Adam(*adam),
+        ctypes.byref(_Adam(*adam)),
         None if start is None else start.data_ptr(),
         None if uniforms is None else uniforms.data_ptr(),
         net.size,
@@ -190,13 +170,5 @@ def logits(net: Net, images: torch.Tensor, weights: torch.Tensor) -> torch.Tenso
 
     Weights `[d]` float32; of a binary network their signs are used. Errors as in `train`.
     """
-    tensors = {
-        "images": (images, (len(images), 28, 28), torch.uint8),
-        "weights": (weights, (net.size,), torch.float32),
-    }
     _check(net)
-    check(tensors)
-    found = torch.empty(len(images), net.classes)
-    if _kernels().logits(_struct(net), images.data_ptr(), len(images), weights.data_ptr(), found.data_ptr()):
-        raise MemoryError("the small network found too little memory for its logits")
-    return found
+    return logits_of(_functions(), _struct(net), images, weights, net.size, net.classes)
