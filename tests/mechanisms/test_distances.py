@@ -11,8 +11,7 @@ def updates():
 
 
 def test_the_three_distances_are_their_definitions(updates):
-    cohort = torch.tensor([True] * 5 + [False])
-    found = distances(updates, cohort, np.array([0, 3, 4, 1]))
+    found = distances(updates, 5, np.array([0, 3, 4, 1]))
     rows = updates.numpy()
     for place, i in enumerate([0, 3, 4, 1]):
         others = rows[[j for j in range(5) if j != i]].mean(0)
@@ -23,21 +22,19 @@ def test_the_three_distances_are_their_definitions(updates):
 
 
 def test_a_client_outside_the_cohort_is_measured_as_if_it_joined(updates):
-    cohort = torch.tensor([True] * 5 + [False])
-    found = distances(updates, cohort, np.array([5]))
+    found = distances(updates, 5, np.array([5]))
     rows = updates.numpy()
     assert found["remove_mean"][0] == pytest.approx(np.linalg.norm(rows[5] - rows[:5].mean(0)))
 
 
 def test_alone_in_the_cohort_the_distance_to_the_others_is_the_own_norm(updates):
-    cohort = torch.tensor([True] + [False] * 5)
-    found = distances(updates, cohort, np.array([0]))
+    found = distances(updates, 1, np.array([0]))
     assert found["remove_mean"][0] == pytest.approx(float(updates[0].norm()))
 
 
 def test_removing_a_client_moves_the_mean_by_its_distance_over_the_cohort_size(updates):
     rows = updates.numpy()
-    found = distances(updates, torch.ones(6, dtype=torch.bool), np.arange(6))
+    found = distances(updates, 6, np.arange(6))
     moved = [np.linalg.norm(rows.mean(0) - np.delete(rows, i, 0).mean(0)) for i in range(6)]
     assert found["remove_mean"] / 6 == pytest.approx(moved)
 
@@ -45,8 +42,13 @@ def test_removing_a_client_moves_the_mean_by_its_distance_over_the_cohort_size(u
 def test_no_pair_shares_a_client():
     chosen = sample_positions(30, 11, np.random.default_rng(0))
     assert len(chosen) == len(set(chosen)) == 11
-    found = distances(torch.eye(30), torch.ones(30, dtype=torch.bool), chosen)
+    found = distances(torch.eye(30), 30, chosen)
     assert len(found["pairwise"]) == 5
+
+
+def test_nobody_chosen_has_no_distances(updates):
+    found = distances(updates, 6, np.array([], dtype=np.int64))
+    assert {name: values.shape for name, values in found.items()} == dict.fromkeys(found, (0,))
 
 
 def test_missing_samples_are_nan():

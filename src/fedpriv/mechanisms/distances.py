@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import torch
 
 
-def distances(updates: torch.Tensor, in_cohort: torch.Tensor, chosen: np.ndarray) -> dict[str, np.ndarray]:
+def distances(updates: torch.Tensor, size: int, chosen: np.ndarray) -> dict[str, np.ndarray]:
     """Return each distance for the `chosen` rows of `updates` `[n, d]`, float64.
 
-    The outcome is that of the rows marked `in_cohort` `[n]`; a chosen row outside the cohort is measured as
+    The outcome is that of the cohort, the first `size` rows; a chosen row outside the cohort is measured as
     if it joined. `pairwise` takes disjoint neighbours of `chosen`, so that its samples are independent too:
     it has half as many.
     """
@@ -29,9 +29,9 @@ def distances(updates: torch.Tensor, in_cohort: torch.Tensor, chosen: np.ndarray
 
     positions = torch.from_numpy(chosen)
     rows = updates[positions]
-    present = in_cohort[positions].to(rows.dtype)[:, None]
-    others = (in_cohort.sum() - present).clamp(min=1)
-    mean = (updates[in_cohort].sum(0) - rows * present) / others
+    present = (positions < size).to(rows)[:, None]
+    total = updates[:size].sum(0) if len(chosen) else 0  # a gigabyte of large cohorts
+    mean = (total - rows * present) / (size - present).clamp(min=1)
     pairs = len(chosen) // 2
     found = {
         "remove_sum": rows.norm(dim=1),

@@ -41,11 +41,12 @@ def record_client_distances(
     measured as they would have been bounded had they been drawn.
     """
     size = len(bounded.updates)
-    everyone = torch.cat([bounded.updates, clip(outsiders, bounded.l2)[0].updates])
-    in_cohort = torch.arange(len(everyone), device=everyone.device) < size
+    everyone = bounded.updates
+    if len(outsiders):
+        everyone = torch.cat([everyone, clip(outsiders, bounded.l2)[0].updates])
     drawn = sample_positions(size, run.probe.clients, rng)
     followed = np.array([np.flatnonzero(members == one)[0] for one in panel], dtype=np.int64)
     for prefix, positions in (("", drawn), ("panel_", followed)):
-        for name, values in distances(everyone, in_cohort, positions).items():
+        for name, values in distances(everyone, size, positions).items():
             if name in run.scheme.measures:
                 state.samples.setdefault(prefix + name, []).append(values)

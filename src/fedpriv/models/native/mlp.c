@@ -10,7 +10,12 @@
 #include "dense.h"
 #include "loss.h"
 
-enum { LAYERS = 17, CHUNK = 64, TILE = 8 }; /* examples of a pass without steps; vectors of a tile */
+enum {
+    LAYERS = 17,
+    CHUNK = 64, /* examples of a pass without steps */
+    TILE = 8,   /* vectors of a tile */
+    BLOCK = 64, /* rows of a tile that stay in the first-level cache while others pass */
+};
 
 typedef struct {
     int64_t layers, widths[LAYERS + 1]; /* inputs, units of each layer, the last are classes */
@@ -22,6 +27,7 @@ typedef struct {
     int32_t *count; /* [rows] */
     int32_t *place; /* [rows][columns] */
     float *value;   /* [rows][columns] */
+    int32_t *used;  /* [rows] how many of a row a product has added */
 } Sparse;
 
 typedef struct {
@@ -66,16 +72,21 @@ static inline const float *one_address(const float *from) {
 /* One tile of `add_products`, `width` vectors wide; inlined, so that `width` is a constant. */
 SPECIALISED void add_tile(const Sparse *a, int64_t rows, const float *b, int64_t length, float factor,
                           float *c, const int width) {
-    for (int64_t i = 0; i < rows; i++) {
-        Floats sums[TILE];
-        UNROLL for (int v = 0; v < width; v++) sums[v] = load(c + i * length + v * LANES);
-        for (int64_t k = i * a->columns, end = k + a->count[i]; k < end; k++) {
-            const float *row = one_address(b + a->place[k] * length);
-            Floats left = in_register(broadcast(factor * a->value[k]));
-            UNROLL for (int v = 0; v < width; v++) sums[v] += left * load(row + v * LANES);
+    memset(a->used, 0, sizeof *a->used * (size_t)rows);
+    for (int64_t block = BLOCK; block < a->columns + BLOCK; block += BLOCK)
+        for (int64_t i = 0; i < rows; i++) {
+            int64_t first = i * a->columns, k = first + a->used[i], end = first + a->count[i];
+            if (k == end || a->place[k] >= block) continue;
+            Floats sums[TILE];
+            UNROLL for (int v = 0; v < width; v++) sums[v] = load(c + i * length + v * LANES);
+            do {
+                const float *row = one_address(b + a->place[k] * length);
+                Floats left = in_register(broadcast(factor * a->value[k]));
+                UNROLL for (int v = 0; v < width; v++) sums[v] += left * load(row + v * LANES);
+            } while (++k < end && a->place[k] < block);
+            a->used[i] = (int32_t)(k - first);
+            UNROLL for (int v = 0; v < width; v++) store(c + i * length + v * LANES, sums[v]);
         }
-        UNROLL for (int v = 0; v < width; v++) store(c + i * length + v * LANES, sums[v]);
-    }
 }
 
 /* c += factor a b; rows of b and c of `length` in whole vectors, cut into tiles of nearly equal width */
@@ -173,6 +184,7 @@ static void sparse_pieces(Sparse *sparse, int64_t rows, int64_t columns, char *b
     sparse->count = next_piece(block, used, sizeof(int32_t) * (size_t)rows);
     sparse->place = next_piece(block, used, sizeof(int32_t) * (size_t)(rows * columns));
     sparse->value = next_piece(block, used, sizeof(float) * (size_t)(rows * columns));
+    sparse->used = next_piece(block, used, sizeof(int32_t) * (size_t)rows);
 }
 
 /* Allocate all for up to n examples, and lay out the weights; `allocation` is NULL where memory is short. */
