@@ -22,6 +22,14 @@ from fedpriv.report import page
 from fedpriv.report.collect import collect
 from fedpriv.report.paper import write_figures, write_tables
 
+# One thread, as of the workflow's jobs: with more they stand in line. And AVX2 where there is AVX-512, whose
+# logarithms and sums differ in their last digits, and so would the bytes: of NumPy's loops, and of its BLAS.
+ARITHMETIC = {
+    "OMP_NUM_THREADS": "1",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Haswell",
+}
+
 
 class Rendered(NamedTuple):
     """What a paper's kept runs give, against what is in the reference."""
@@ -57,7 +65,7 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
     wanted = [(plan, paper) for plan in plans for paper in plan.papers]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
-    os.environ["OMP_NUM_THREADS"] = "1"  # of them, as of the workflow's jobs: with more they stand in line
+    os.environ.update(ARITHMETIC)
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
         papers = list(pool.map(unpacked, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
         kept = [paper for paper in papers if paper.runs]
