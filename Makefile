@@ -73,5 +73,5 @@ clean: ## remove the demo's results and what the tools left behind
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]'
 	@touch $@

@@ -59,7 +59,8 @@ def test_every_published_paper_is_cited_and_a_search_of_ours_is_not():
 def test_no_figure_of_which_its_preset_runs_nothing_is_to_be_checked():
     listed = yaml.safe_load((ROOT / "codecheck.yml").read_text(encoding="utf-8"))["manifest"]
     figures = [Path(one["file"]).parts[2:] for one in listed if one["file"].endswith(".png")]
-    plans = {preset: load_preset(ROOT / f"config/{preset}.yaml") for preset, *_ in figures}
+    presets = {preset for preset, *_ in figures}
+    plans = {preset: load_preset(ROOT / f"config/{preset}.yaml") for preset in presets}
     assert figures
     assert all(Path(name).stem in drawn(plans[preset], paper) for preset, paper, _, name in figures)
 

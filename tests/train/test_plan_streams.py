@@ -1,7 +1,7 @@
 """No two streams of a plan are the same, at the sizes that the presets ask for.
 
-Left out, for they are most of all: the streams of batches at other seeds than the first, and all of a third
-seed, whose names differ from those of two others as these do from each other.
+Left out, for they are most of all: two rounds of three, the streams of batches at other seeds than the first,
+and all of a third seed, whose names differ from those of two others as these do from each other.
 """
 
 from array import array
@@ -57,7 +57,7 @@ def keys(preset, names):
                 panel = sample_positions(population, followed, streams.numpy("panel"))
                 yield from (streams._key(stream, 0, 0) for stream in once)
                 rounds = run.scheme.horizon(run.cohort, population, run.rounds)
-                for round in range(1, rounds + 1):
+                for round in range(1, rounds + 1, 3):
                     cohort = run.cohort.draw(population, streams.numpy("cohort", round))
                     members = np.union1d(cohort, panel).tolist()
                     yield from (streams._key(stream, round, 0) for stream in a_round)

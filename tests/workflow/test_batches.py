@@ -66,14 +66,6 @@ def test_a_line_tells_of_every_run_and_step(built_together):
     assert "rule" not in said
 
 
-def test_an_edit_of_one_run_trains_that_run_alone(together):
-    before = written(together)
-    config = write_config(together, changed(("runs", "private", "scheme", "clip_l2"), 0.6), TOGETHER)
-    snakemake("--cores", "2", *config, cwd=together)
-    after = written(together)
-    assert {run for run in before if before[run] != after[run]} == {"private/seed0", "private/seed1"}
-
-
 def test_an_edit_of_a_table_trains_nothing_together(together):
     paper = changed(("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95)
     assert planned(*write_config(together, paper, TOGETHER), cwd=together) == {"tables_tiny": 1, "report": 1}
@@ -85,7 +77,7 @@ def test_one_more_seed_trains_that_seed_alone(together):
     assert planned(*config, cwd=together) == jobs | RENDER
 
 
-def test_a_run_that_fails_keeps_those_it_was_trained_with(together):
+def test_an_edit_of_one_run_trains_that_run_alone_and_where_it_fails_the_others_stay(together):
     before = written(together)
     config = write_config(together, changed(("runs", "private", "scheme", "clip_l2"), 0.6), TOGETHER)
     with FileLock(together / "results/test/tiny/runs/private/seed0/resume/lock"):
@@ -94,4 +86,4 @@ def test_a_run_that_fails_keeps_those_it_was_trained_with(together):
     assert "training: failed: tiny private seed 0" in said
     snakemake("--cores", "1", "results/test/tiny/runs.parquet", *config, cwd=together)
     after = written(together)
-    assert {run for run in before if before[run] == after[run]} == {"plain/seed0", "plain/seed1"}
+    assert {run for run in before if before[run] != after[run]} == {"private/seed0", "private/seed1"}
