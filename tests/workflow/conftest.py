@@ -4,15 +4,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.once import once
 from support.workflow import snakemake, write_config
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """Return a folder in which everything of the tiny paper was built from nothing."""
-    folder = tmp_path_factory.mktemp("built")
-    snakemake("--cores", "2", *write_config(folder), cwd=folder)
-    return folder
+    return once(
+        tmp_path_factory,
+        "built",
+        lambda folder: snakemake("--cores", "2", *write_config(folder), cwd=folder),
+    )
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from filelock import FileLock
+from support.once import once
 from support.workflow import RENDER, ROOT, changed, planned, snakemake, write_config
 
 TOGETHER = {"speed": {"device": "cpu", "threads": 1, "runs_per_job": 8}}
@@ -16,9 +17,13 @@ TOGETHER = {"speed": {"device": "cpu", "threads": 1, "runs_per_job": 8}}
 @pytest.fixture(scope="module")
 def built_together(tmp_path_factory):
     """Return a folder with everything, in which runs were trained together, and what was said of it."""
-    folder = tmp_path_factory.mktemp("together")
-    said = followed("--cores", "2", *write_config(folder, preset=TOGETHER), cwd=folder)
-    return folder, said
+
+    def build(folder):
+        said = followed("--cores", "2", *write_config(folder, preset=TOGETHER), cwd=folder)
+        (folder / "said").write_text(said, encoding="utf-8")
+
+    folder = once(tmp_path_factory, "together", build)
+    return folder, (folder / "said").read_text(encoding="utf-8")
 
 
 @pytest.fixture

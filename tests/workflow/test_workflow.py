@@ -119,8 +119,8 @@ def test_every_job_has_a_log_and_training_was_measured(built):
     assert "max_rss" in pd.read_csv(measured, sep="\t")
 
 
-def test_what_is_built_is_not_built_again(built):
-    assert planned(*write_config(built), cwd=built) == {}
+def test_what_is_built_is_not_built_again(copy):
+    assert planned(*write_config(copy), cwd=copy) == {}
 
 
 @pytest.mark.parametrize(
