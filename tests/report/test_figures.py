@@ -204,6 +204,7 @@ def test_a_figure_of_which_nothing_was_run_says_so(frame):
     nothing = CURVES.model_copy(update={"panels": {"n1000": CURVES.panels["n1000"]}})
     (panel,) = draw(frame, nothing).axes
     assert [text.get_text() for text in panel.texts] == ["not run"] and not panel.get_lines()
+    assert not panel.get_xticks().size and not panel.get_yticks().size
     assert "Not run in this preset: 1000 clients." in notes(frame, nothing)
 
 

@@ -77,6 +77,8 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
             )
             axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="gray")
             axes.set_xticks([])
+    if not any(axes.has_data() for axes in row):
+        row[0].set_yticks([])  # of no quantity
     entries = {}
     for axes in row:
         handles, labels = axes.get_legend_handles_labels()
