@@ -75,9 +75,9 @@ def train(
         torch.from_numpy(data.x_train).to(device),
         torch.from_numpy(data.y_train).to(device),
     )
-    test = looked_at(run.evaluation, device, data.x_test, data.y_test)
 
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
+        test = looked_at(run.evaluation, device, data.x_test, data.y_test)
         state = checkpoint.load(saved, identity, engine.name, device)
         state = state or initial_state(run, task, streams, clients.clients)
         with progress(f"{name} seed {seed}", state.round, rounds) as report:

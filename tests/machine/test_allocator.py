@@ -1,0 +1,70 @@
+"""What training does to a process's memory: real processes that ask for buffers as rounds do."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's malloc is told, no other")
+
+# Every round stacks the updates of another number of clients, works on a copy, and leaves something small behind.
+ROUNDS = """
+import re
+import numpy as np
+from fedpriv.machine.allocator import keep_buffers
+assert keep_buffers()
+left = []
+for round in range(20):
+    updates = np.ones(((70 + 2 * round) << 20, ), np.uint8)
+    left.append(np.ones(1 << 16, np.uint8))
+    copy = updates + 1
+    left.append(np.ones(1 << 16, np.uint8))
+    del updates, copy
+print(int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[1]) / 1024)
+"""
+
+# A buffer of a step, twenty times; how many pages the system had to bring.
+STEPS = """
+import resource
+import numpy as np
+from fedpriv.machine.allocator import keep_buffers
+assert keep_buffers()
+np.ones(20 << 20, np.uint8)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for step in range(20):
+    np.ones(20 << 20, np.uint8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+HUGE = """
+import re
+import torch
+from fedpriv.machine.allocator import keep_buffers
+keep_buffers()
+held = torch.ones(100 << 20, dtype=torch.uint8)
+print(re.search(r"AnonHugePages:\\s+([0-9]+) kB", open("/proc/self/smaps_rollup").read())[1])
+"""
+
+
+def told(program: str) -> float:
+    """Return the number that a process of its own prints."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment.pop("THP_MEM_ALLOC_ENABLE", None)
+    return float(subprocess.check_output([sys.executable, "-c", program], text=True, env=environment))
+
+
+def test_stacks_of_another_size_in_every_round_leave_no_holes():
+    assert told(ROUNDS) < 108 * 2 + 100  # MiB: the largest two, and the interpreter
+
+
+def test_a_steps_buffer_is_brought_into_memory_once():
+    assert told(STEPS) < 20 * 20 * 256 / 10  # pages of 4 KiB; mapped anew it is all of them
+
+
+def test_a_large_tensor_lies_in_huge_pages_where_there_are_any():
+    modes = "/sys/kernel/mm/transparent_hugepage/enabled"
+    if not os.path.exists(modes) or "[never]" in open(modes).read():
+        pytest.skip("no huge pages here")
+    assert told(HUGE) > 50 << 10  # KiB; some may not be free
