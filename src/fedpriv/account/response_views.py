@@ -6,7 +6,8 @@ all bits or in everything that it sends, and single uploads are seen or the sum 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,10 +34,6 @@ class ResponseView(NamedTuple):
     released: np.ndarray  # [T], how many of the bits that may differ were released by then
     revealed: bool  # True where no flip hides what neighbours differ in
     assumption_holds: bool  # False where the reading rests on something that is not so
-
-    def divergence(self, order: float | np.ndarray) -> np.ndarray:
-        """Return the Rényi divergence of one released bit."""
-        return rr.divergence(self.gamma, order, self.clients)
 
 
 def responds(trace: pd.DataFrame) -> bool:
@@ -82,25 +79,13 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
 def curves(view: ResponseView, delta: float) -> list[Curve]:
     """Return ε after every round: by Rényi divergences, and of single bits by every conversion there is."""
     unknown = np.full(len(view.released), np.nan)
-
-    def exact() -> tuple[np.ndarray, np.ndarray]:
-        return np.array([rr.exact_epsilon(view.gamma, int(n), delta) for n in view.released]), unknown
-
-    def theorem() -> tuple[np.ndarray, np.ndarray]:
-        found = np.array([rr.theorem_epsilon(view.gamma, int(n), delta) for n in view.released])
-        with np.errstate(divide="ignore"):
-            return found, 1 - 2 * np.log(delta) / found
-
-    def rdp(tight: bool) -> tuple[np.ndarray, np.ndarray]:
-        pure = rr.pure_epsilon(view.gamma)
-        return rr.rdp_epsilons(view.divergence, view.released, delta, pure, tight)
-
-    accountants: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {"rdp": lambda: rdp(tight=False)}
-    if (view.accounting, view.sensitivity) == ("upload", "bit"):
-        accountants |= {"rdp_tight": lambda: rdp(tight=True), "exact": exact, "theorem": theorem}
+    single = (view.accounting, view.sensitivity) == ("upload", "bit")
     found: list[Curve] = []
-    for name, count in accountants.items():
-        epsilon, order = (np.full_like(unknown, np.inf), unknown) if view.revealed else count()
+    for name in ACCOUNTANTS if single else ("rdp",):
+        if view.revealed:
+            epsilon, order = np.full_like(unknown, np.inf), unknown
+        else:
+            epsilon, order = _counted(name, view.gamma, view.clients, tuple(view.released.tolist()), delta)
         found.append(
             Curve(
                 epsilon,
@@ -112,3 +97,44 @@ def curves(view: ResponseView, delta: float) -> list[Curve]:
             )
         )
     return found
+
+
+@cache  # runs of one paper differ in their data more often than in their flips
+def _counted(
+    accountant: str, gamma: float, clients: int, released: tuple[int, ...], delta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ε after every round and the order that gives it, NaN where there is none; both `[T]`."""
+    return ACCOUNTANTS[accountant](gamma, clients, released, delta)
+
+
+def _rdp(
+    gamma: float, clients: int, released: Sequence[int], delta: float, tight: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    def one_bit(order: float | np.ndarray) -> np.ndarray:
+        return rr.divergence(gamma, order, clients)
+
+    return rr.rdp_epsilons(one_bit, released, delta, rr.pure_epsilon(gamma), tight)
+
+
+def _exact(
+    gamma: float, clients: int, released: Sequence[int], delta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    found = np.array([rr.exact_epsilon(gamma, bits, delta) for bits in released])
+    return found, np.full(len(found), np.nan)
+
+
+def _theorem(
+    gamma: float, clients: int, released: Sequence[int], delta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    found = np.array([rr.theorem_epsilon(gamma, bits, delta) for bits in released])
+    with np.errstate(divide="ignore"):
+        return found, 1 - 2 * np.log(delta) / found
+
+
+# By name; those after the first count single bits of a single upload.
+ACCOUNTANTS: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
+    "rdp": _rdp,
+    "rdp_tight": partial(_rdp, tight=True),
+    "exact": _exact,
+    "theorem": _theorem,
+}
