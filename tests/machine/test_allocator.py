@@ -4,12 +4,13 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's malloc is told, no other")
+pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="no other malloc is told anything")
 
-# Every round stacks the updates of another number of clients, works on a copy, and leaves something small behind.
+# Every round stacks the updates of another number of clients, works on a copy, and leaves something small.
 ROUNDS = """
 import re
 import numpy as np
@@ -64,7 +65,7 @@ def test_a_steps_buffer_is_brought_into_memory_once():
 
 
 def test_a_large_tensor_lies_in_huge_pages_where_there_are_any():
-    modes = "/sys/kernel/mm/transparent_hugepage/enabled"
-    if not os.path.exists(modes) or "[never]" in open(modes).read():
+    modes = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not modes.exists() or "[never]" in modes.read_text():
         pytest.skip("no huge pages here")
     assert told(HUGE) > 50 << 10  # KiB; some may not be free
