@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from multiprocessing import get_context
@@ -12,7 +12,6 @@ from typing import NamedTuple
 from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.run import Run
 from fedpriv.config.targets import Batch, contents, declared, drawn, figures, tables
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
@@ -30,10 +29,6 @@ ARITHMETIC = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Haswell",
 }
-
-
-# Runs of the same noise: every seed of each, in all places where it was unpacked, and the δ to count at.
-Alike = list[tuple[list[list[Path]], Deltas]]
 
 
 class Rendered(NamedTuple):
@@ -74,7 +69,7 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
         papers = list(pool.map(unpacked, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
         kept = [paper for paper in papers if paper.runs]
-        list(pool.map(account_together, sorted(together(kept), key=distances, reverse=True)))
+        list(pool.map(account_together, *zip(*together(kept), strict=True)))
         kept.sort(key=lambda paper: -len(paper.directories))  # what takes longest comes first
         collected = list(pool.map(collect_runs, kept, repeat(out)))
         for written in [pool.map(part, kept, collected) for part in (render_tables, render_figures)]:
@@ -95,36 +90,23 @@ def unpacked(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
     return Paper(plan, paper, runs)
 
 
-def together(papers: Iterable[Paper]) -> list[Alike]:
+def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
     """Return the seeds of every run, and where each was unpacked: once for every preset that has it."""
-    found: dict[str, dict[tuple[str, str, Deltas], dict[str, list[Path]]]] = {}
+    found: dict[tuple[str, str, Deltas], dict[str, list[Path]]] = {}
     for paper in papers:
         for run, (seeds, deltas) in paper.runs.items():
-            runs = found.setdefault(noise_of(paper.plan.runs[paper.name][run]), {})
             for identity, directory in seeds.items():
-                same = runs.setdefault((paper.name, run, deltas), {}).setdefault(identity, [])
+                same = found.setdefault((paper.name, run, deltas), {}).setdefault(identity, [])
                 same.append(directory)
-    return [[(list(seeds.values()), key[-1]) for key, seeds in runs.items()] for runs in found.values()]
+    return [(list(seeds.values()), deltas) for (_, _, deltas), seeds in found.items()]
 
 
-def noise_of(run: Run) -> str:
-    """Return what is alike in runs whose noise costs the same: rounds, cohorts, multipliers or flips."""
-    noise = [(name, value) for name, value in run.scheme if name == "gamma" or name.endswith("multiplier")]
-    return repr((run.rounds, run.cohort, run.partition.clients, noise))
-
-
-def distances(runs: Alike) -> int:
-    """Return how many bytes of distances some runs have: what takes long to account."""
-    return sum((first / "distances.npz").stat().st_size for seeds, _ in runs for first, *_ in seeds)
-
-
-def account_together(runs: Alike) -> None:
-    """Account all seeds of some runs in one process, which knows what their noise costs after the first."""
-    for seeds, deltas in runs:
-        for first, *others in seeds:
-            ledger = account(first, deltas)
-            for directory in others:  # of the same bytes
-                shutil.copyfile(ledger, directory / ledger.name)
+def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
+    """Account all seeds of a run in one process, which knows what their noise costs after the first."""
+    for first, *others in seeds:
+        ledger = account(first, deltas)
+        for directory in others:  # of the same bytes
+            shutil.copyfile(ledger, directory / ledger.name)
 
 
 def collect_runs(paper: Paper, out: Path) -> Path:
