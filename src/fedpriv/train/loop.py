@@ -77,6 +77,7 @@ def train(
     )
 
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
+        # Tensors of our own come after the engine, which says how their memory is asked for.
         test = looked_at(run.evaluation, device, data.x_test, data.y_test)
         state = checkpoint.load(saved, identity, engine.name, device)
         state = state or initial_state(run, task, streams, clients.clients)
