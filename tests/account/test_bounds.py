@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, logsumexp, ndtr
 
 from fedpriv.account import loss, moments, pld, rdp, without_replacement
 from fedpriv.account.plans import PLANNERS
@@ -194,6 +194,22 @@ def test_the_divergence_of_one_release_is_that_of_its_densities(
     exact = np.trapezoid(gap.clip(min=0), x)
     found = loss.hockey_stick(rate, multiplier, np.array([epsilon]), added)[0]
     assert found == pytest.approx(exact, rel=1e-4, abs=1e-12 * rate)
+
+
+@pytest.mark.parametrize("added", [False, True])
+@settings(deadline=None, max_examples=25)
+@given(rate=powers_of_ten(-6, 0), multiplier=powers_of_ten(-0.5, 2), cells=st.integers(10, 5_000))
+def test_the_log_moments_that_bound_tails_are_rounded_up(
+    added: bool, rate: float, multiplier: float, cells: int
+) -> None:
+    low, high = loss.reach(rate, multiplier)
+    release = loss.Loss(rate, multiplier, (high - low) / cells, added)
+    some = release.mass > 0
+    for sign, found in zip((-1, 1), release.log_moments, strict=True):
+        powers = sign * np.multiply.outer(loss.TILTS, release.losses[some])
+        exact = logsumexp(powers, b=release.mass[some], axis=1)
+        assert (exact <= found).all()
+        assert (found <= exact + 1e-9 + 1e-10 * loss.TILTS * (1 + np.abs(release.losses).max())).all()
 
 
 def test_where_rounding_could_hide_half_of_delta_no_loss_distribution_is_believed() -> None:
