@@ -50,7 +50,42 @@ def test_a_table_is_written_below_its_comment_and_nothing_else_is_touched(tmp_pa
     assert front.page(tmp_path) == around.format(COMMENT + TABLE)
 
 
+GRID = """\
+<!-- grid
+of: paper/some
+heads: [data, reading]
+tables: {gammas: MNIST}
+rows: {code: released, signs: printed}
+columns: {none: no noise, g10: γ = 0.1}
+runs: "*_{row}_{column}"
+show: "{last round} ({one bit})"
+-->
+"""
+NUMBERS = """\
+run,column,quantity,value,low,high,seeds
+iid_code_none,last round,accuracy_last,0.98,0.96,1.0,3
+iid_code_none,one bit,epsilon,inf,,,3
+iid_code_g10,last round,accuracy_last,0.5,,,1
+iid_code_g10,one bit,epsilon,23.65,23.65,23.65,3
+iid_signs_g10,last round,accuracy_last,0.9,,,1
+iid_signs_g10,one bit,epsilon,670123,670123,670123,1
+"""
+LINES = """
+| data | reading | no noise | γ = 0.1 |
+|---|---|---|---|
+| MNIST | released | 98.0 ± 2.0 (∞) | 50.0 (23.65) |
+|  | printed | not run | 90.0 (6.70 · 10⁵) |
+"""
+
+
+def test_a_grid_has_a_line_a_family_of_runs_and_says_what_was_not_run(tmp_path):
+    (tmp_path / "results/reference/paper/some/tables").mkdir(parents=True)
+    (tmp_path / "results/reference/paper/some/tables/gammas.csv").write_text(NUMBERS, encoding="utf-8")
+    (tmp_path / "README.md").write_text(GRID, encoding="utf-8")
+    assert front.page(tmp_path) == GRID + LINES
+
+
 def test_the_readme_has_all_four_tables_of_the_paper():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    comments = [comment for comment, _ in front.BLOCK.findall(readme)]
+    comments = [comment for comment, *_ in front.BLOCK.findall(readme)]
     assert all(any(f"table{number}:" in one for one in comments) for number in (1, 2, 3, 4))

@@ -1,96 +1,37 @@
-"""The tables of the README: cells of kept tables, published beside reproduced.
+"""The README, with its tables as the kept ones are now.
 
-Before each stands a comment that says which: a preset and paper, tables with their labels, columns of
-accuracies and columns of the (ε, δ) spent on them with their heads. `make docs` writes what is below.
+Before each stands a comment that says what it shows; `make docs` writes what is below.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import yaml
 
+from fedpriv.docs import grid, published
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import Interval, delta, of_epsilon, with_interval
+
+# What a comment begins with: what it asks for, and the lines of that.
+TABLES: dict[str, tuple[type[Frozen], Callable[[Any, Path], Iterator[str]]]] = {
+    "table": (published.Published, published.lines),
+    "grid": (grid.Grid, grid.lines),
+}
 
 # The comment, and the lines of the table below it.
-BLOCK = re.compile(r"(<!-- table\n((?s:.*?))-->\n)(?:\n(?:\|.*\n)+)?")
-READ = ["row", "column", "source", "quantity", "value", "low", "high", "seeds", "status"]
-
-
-class Asked(Frozen):
-    """What a comment asks for."""
-
-    of: str  # preset/paper
-    heads: tuple[str, str]  # of tables, and of their rows
-    tables: dict[str, str]  # the label of each
-    columns: dict[str, str]  # of accuracies: the head of each
-    spends: dict[str, str]  # of what they have spent: the head of each
+BLOCK = re.compile(rf"(<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n)(?:\n(?:\|.*\n)+)?")
 
 
 def page(root: Path) -> str:
-    """Return README.md with the tables as the kept ones are now."""
+    """Return README.md with its tables written anew."""
 
     def written(block: re.Match[str]) -> str:
-        asked = Asked.model_validate(yaml.safe_load(block[2]))
-        return block[1] + "\n" + "".join(lines(asked, root / REFERENCE / asked.of / "tables"))
+        kind, lines = TABLES[block[2]]
+        asked = kind.model_validate(yaml.safe_load(block[3]))
+        return block[1] + "\n" + "".join(lines(asked, root / REFERENCE))
 
     return BLOCK.sub(written, (root / "README.md").read_text(encoding="utf-8"))
-
-
-def lines(asked: Asked, tables: Path) -> Iterator[str]:
-    """Yield the lines of one table."""
-    heads = [*asked.heads, "", *asked.columns.values(), *asked.spends.values()]
-    yield line(heads)
-    yield line(["---"] * len(heads)).replace(" ", "")
-    for name, label in asked.tables.items():
-        cells = pd.read_csv(tables / f"{name}.csv", usecols=READ, dtype={"row": str})
-        for row in cells["row"].unique().tolist():
-            of_row = cells[cells["row"] == row]
-            first = [label, f"{int(row):,}" if row.isdecimal() else row]
-            for source in ("reproduced", "published"):
-                there = of_row[of_row["source"] == source]
-                found = [accuracy(there[there["column"] == one]) for one in asked.columns]
-                found += [spent(there[there["column"] == one]) for one in asked.spends]
-                yield line([*first, source, *found])
-                first = ["", ""]
-            label = ""
-
-
-def line(cells: list[str]) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(cells)} |\n"
-
-
-def accuracy(cell: pd.DataFrame) -> str:
-    """Return the accuracy of a cell in percent, or why there is none; nothing where none is published."""
-    for one in said(cell, "accuracy"):
-        if one.source == "published":
-            return f"{100 * one.value:g}"
-        if one.status != "ok":
-            return str(one.status)
-        return "diverged" if np.isneginf(one.value) else with_interval(interval(one, 100), 1)
-    return ""
-
-
-def spent(cell: pd.DataFrame) -> str:
-    """Return every (ε, δ) of a cell, in its order."""
-    pairs = zip(said(cell, "epsilon"), said(cell, "delta"), strict=True)
-    found = ((f"{one.value:g}" if pd.isna(one.seeds) else of_epsilon(interval(one)), at) for one, at in pairs)
-    return ", ".join(f"({epsilon}, {delta(at.value)})" for epsilon, at in found)
-
-
-def said(cell: pd.DataFrame, quantity: str) -> list[Any]:
-    """Return the lines of a cell that are about a quantity."""
-    return list(cell[cell["quantity"] == quantity].itertuples())
-
-
-def interval(one: Any, times: float = 1) -> Interval:
-    """Return the interval that a line of a table has, times a number."""
-    return Interval(times * one.value, times * one.low, times * one.high, int(one.seeds))

@@ -1,0 +1,71 @@
+"""A table of the README with cells of kept tables, published beside reproduced.
+
+The comment above it says which: a preset and paper, tables with their labels, columns of accuracies and
+columns of the (ε, δ) spent on them with their heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.docs.cells import head, interval, line
+from fedpriv.frozen import Frozen
+from fedpriv.report.numbers import delta, of_epsilon, with_interval
+
+READ = ["row", "column", "source", "quantity", "value", "low", "high", "seeds", "status"]
+
+
+class Published(Frozen):
+    """What a comment asks for."""
+
+    of: str  # preset/paper
+    heads: tuple[str, str]  # of tables, and of their rows
+    tables: dict[str, str]  # the label of each
+    columns: dict[str, str]  # of accuracies: the head of each
+    spends: dict[str, str]  # of what they have spent: the head of each
+
+
+def lines(asked: Published, reference: Path) -> Iterator[str]:
+    """Yield the lines of one table."""
+    tables = reference / asked.of / "tables"
+    yield head([*asked.heads, "", *asked.columns.values(), *asked.spends.values()])
+    for name, label in asked.tables.items():
+        cells = pd.read_csv(tables / f"{name}.csv", usecols=READ, dtype={"row": str})
+        for row in cells["row"].unique().tolist():
+            of_row = cells[cells["row"] == row]
+            first = [label, f"{int(row):,}" if row.isdecimal() else row]
+            for source in ("reproduced", "published"):
+                there = of_row[of_row["source"] == source]
+                found = [accuracy(there[there["column"] == one]) for one in asked.columns]
+                found += [spent(there[there["column"] == one]) for one in asked.spends]
+                yield line([*first, source, *found])
+                first = ["", ""]
+            label = ""
+
+
+def accuracy(cell: pd.DataFrame) -> str:
+    """Return the accuracy of a cell in percent, or why there is none; nothing where none is published."""
+    for one in said(cell, "accuracy"):
+        if one.source == "published":
+            return f"{100 * one.value:g}"
+        if one.status != "ok":
+            return str(one.status)
+        return "diverged" if np.isneginf(one.value) else with_interval(interval(one, 100), 1)
+    return ""
+
+
+def spent(cell: pd.DataFrame) -> str:
+    """Return every (ε, δ) of a cell, in its order."""
+    pairs = zip(said(cell, "epsilon"), said(cell, "delta"), strict=True)
+    found = ((f"{one.value:g}" if pd.isna(one.seeds) else of_epsilon(interval(one)), at) for one, at in pairs)
+    return ", ".join(f"({epsilon}, {delta(at.value)})" for epsilon, at in found)
+
+
+def said(cell: pd.DataFrame, quantity: str) -> list[Any]:
+    """Return the lines of a cell that are about a quantity."""
+    return list(cell[cell["quantity"] == quantity].itertuples())
