@@ -21,7 +21,7 @@ help: ## list the targets
 
 demo: ## every table and figure, small, from bundled data: minutes, no data download
 laptop: ## the rows for 100 clients on real data: hours on a CPU
-binary: ## binary networks as published, the i.i.d. panels and the ablation: four hours on a CPU
+binary: ## binary networks as published, the i.i.d. panels and the ablation: five hours on a CPU
 paper: ## sizes and rounds as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
 readings: ## under which settings that the 2019 paper leaves out its published pairs come out: three hours on a CPU
