@@ -41,13 +41,18 @@ TABLE = """
 """
 
 
+def page(root, table, numbers, readme):
+    """Return the page that a README becomes where one table is kept."""
+    (root / "results/reference/paper/some/tables").mkdir(parents=True)
+    (root / f"results/reference/paper/some/tables/{table}.csv").write_text(numbers, encoding="utf-8")
+    (root / "README.md").write_text(readme, encoding="utf-8")
+    return front.page(root)
+
+
 @pytest.mark.parametrize("before", ["", "\n| an | old |\n|---|---|\n| table | 1 |\n"], ids=["none", "old"])
 def test_a_table_is_written_below_its_comment_and_nothing_else_is_touched(tmp_path, before):
-    (tmp_path / "results/reference/paper/some/tables").mkdir(parents=True)
-    (tmp_path / "results/reference/paper/some/tables/one.csv").write_text(CELLS, encoding="utf-8")
     around = "Before.\n\n| by | hand |\n\n{}\nAfter.\n\n| by | hand |\n"
-    (tmp_path / "README.md").write_text(around.format(COMMENT + before), encoding="utf-8")
-    assert front.page(tmp_path) == around.format(COMMENT + TABLE)
+    assert page(tmp_path, "one", CELLS, around.format(COMMENT + before)) == around.format(COMMENT + TABLE)
 
 
 GRID = """\
@@ -79,10 +84,7 @@ LINES = """
 
 
 def test_a_grid_has_a_line_a_family_of_runs_and_says_what_was_not_run(tmp_path):
-    (tmp_path / "results/reference/paper/some/tables").mkdir(parents=True)
-    (tmp_path / "results/reference/paper/some/tables/gammas.csv").write_text(NUMBERS, encoding="utf-8")
-    (tmp_path / "README.md").write_text(GRID, encoding="utf-8")
-    assert front.page(tmp_path) == GRID + LINES
+    assert page(tmp_path, "gammas", NUMBERS, GRID) == GRID + LINES
 
 
 def test_the_readme_has_all_four_tables_of_the_paper():

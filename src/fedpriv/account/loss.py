@@ -105,7 +105,7 @@ def epsilon(run: Sequence[tuple[Loss, int]], delta: float) -> float:
 
 
 def _power(base: np.ndarray, exponent: int) -> np.ndarray:
-    """Return `base` to a whole power by squaring: from 100 on NumPy's own takes ten times as long."""
+    """Return `base` to a power, 1 or more, by squaring: from 100 on NumPy's own takes ten times as long."""
     if exponent == 1:
         return base
     half = _power(base, exponent // 2)

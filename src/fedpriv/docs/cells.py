@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from fedpriv.report.numbers import Interval
+import numpy as np
+
+from fedpriv.report.numbers import Interval, with_interval
 
 
 def head(names: list[str]) -> str:
@@ -13,6 +15,11 @@ def head(names: list[str]) -> str:
 def line(cells: list[str]) -> str:
     """Return a line of a table."""
     return f"| {' | '.join(cells)} |\n"
+
+
+def percent(one: Any) -> str:
+    """Return the accuracy that a line of a kept table has, a fraction, in percent."""
+    return "diverged" if np.isneginf(one.value) else with_interval(interval(one, 100), 1)
 
 
 def interval(one: Any, times: float = 1) -> Interval:

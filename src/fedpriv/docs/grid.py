@@ -13,9 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.docs.cells import head, interval, line
+from fedpriv.docs.cells import head, interval, line, percent
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import of_epsilon, with_interval
+from fedpriv.report.numbers import of_epsilon
 
 READ = ["run", "column", "quantity", "value", "low", "high", "seeds"]
 
@@ -53,4 +53,4 @@ def cell(numbers: pd.DataFrame, name: str, show: str) -> str:
 
 def number(one: Any) -> str:
     """Return an accuracy in percent, or an ε."""
-    return of_epsilon(interval(one)) if one.quantity == "epsilon" else with_interval(interval(one, 100), 1)
+    return of_epsilon(interval(one)) if one.quantity == "epsilon" else percent(one)

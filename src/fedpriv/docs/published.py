@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from fedpriv.docs.cells import head, interval, line
+from fedpriv.docs.cells import head, interval, line, percent
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import delta, of_epsilon, with_interval
+from fedpriv.report.numbers import delta, of_epsilon
 
 READ = ["row", "column", "source", "quantity", "value", "low", "high", "seeds", "status"]
 
@@ -53,9 +52,7 @@ def accuracy(cell: pd.DataFrame) -> str:
     for one in said(cell, "accuracy"):
         if one.source == "published":
             return f"{100 * one.value:g}"
-        if one.status != "ok":
-            return str(one.status)
-        return "diverged" if np.isneginf(one.value) else with_interval(interval(one, 100), 1)
+        return percent(one) if one.status == "ok" else str(one.status)
     return ""
 
 
