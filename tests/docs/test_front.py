@@ -29,7 +29,7 @@ row,column,source,quantity,value,low,high,seeds,status
 1000,dp,reproduced,epsilon,0.05,0.04,0.06,3,ok
 1000,dp,reproduced,delta,1e-5,1e-5,1e-5,3,ok
 by hand,none,reproduced,accuracy,,,,,not run
-by hand,dp,reproduced,accuracy,-inf,,,3,ok
+by hand,dp,reproduced,accuracy,,,,3,diverged
 """
 TABLE = """
 | data | clients |  | baseline | DP | DP (ε, δ) |
@@ -60,26 +60,29 @@ GRID = """\
 of: paper/some
 heads: [data, reading]
 tables: {gammas: MNIST}
-rows: {code: released, signs: printed}
+rows: {code: released, signs: printed, paper: drawn}
 columns: {none: no noise, g10: γ = 0.1}
 runs: "*_{row}_{column}"
 show: "{last round} ({one bit})"
 -->
 """
 NUMBERS = """\
-run,column,quantity,value,low,high,seeds
-iid_code_none,last round,accuracy_last,0.98,0.96,1.0,3
-iid_code_none,one bit,epsilon,inf,,,3
-iid_code_g10,last round,accuracy_last,0.5,,,1
-iid_code_g10,one bit,epsilon,23.65,23.65,23.65,3
-iid_signs_g10,last round,accuracy_last,0.9,,,1
-iid_signs_g10,one bit,epsilon,670123,670123,670123,1
+run,column,quantity,value,low,high,seeds,status
+iid_code_none,last round,accuracy_last,0.98,0.96,1.0,3,
+iid_code_none,one bit,epsilon,inf,,,3,
+iid_code_g10,last round,accuracy_last,0.5,,,1,
+iid_code_g10,one bit,epsilon,23.65,23.65,23.65,3,
+iid_signs_g10,last round,accuracy_last,0.9,,,1,
+iid_signs_g10,one bit,epsilon,670123,670123,670123,1,
+iid_paper_g10,last round,accuracy_last,,,,3,diverged
+iid_paper_g10,one bit,epsilon,23.65,23.65,23.65,3,
 """
 LINES = """
 | data | reading | no noise | γ = 0.1 |
 |---|---|---|---|
 | MNIST | released | 98.0 ± 2.0 (∞) | 50.0 (23.65) |
 |  | printed | not run | 90.0 (6.70 · 10⁵) |
+|  | drawn | not run | diverged (23.65) |
 """
 
 

@@ -6,18 +6,17 @@ are called alike, and which of their numbers a cell shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fedpriv.docs.cells import head, interval, line, percent
+from fedpriv.docs.cells import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import of_epsilon
-
-READ = ["run", "column", "quantity", "value", "low", "high", "seeds"]
+from fedpriv.report.numbers import of_epsilon, of_fraction
+from fedpriv.report.tables.long import statistic
 
 
 class Grid(Frozen):
@@ -36,7 +35,7 @@ def lines(asked: Grid, reference: Path) -> Iterator[str]:
     """Yield the lines of one table."""
     yield head([*asked.heads, *asked.columns.values()])
     for table, label in asked.tables.items():
-        numbers = pd.read_csv(reference / asked.of / "tables" / f"{table}.csv", usecols=READ)
+        numbers = pd.read_csv(reference / asked.of / "tables" / f"{table}.csv")
         for row, called in asked.rows.items():
             names = [asked.runs.format(row=row, column=column) for column in asked.columns]
             yield line([label, called, *(cell(numbers, name, asked.show) for name in names)])
@@ -48,9 +47,12 @@ def cell(numbers: pd.DataFrame, name: str, show: str) -> str:
     of_run = numbers[[fnmatchcase(run, name) for run in numbers["run"]]]
     if of_run.empty:
         return "not run"
-    return show.format_map({one.column: number(one) for one in of_run.itertuples()})
+    return show.format_map({one["column"]: number(one) for one in of_run.to_dict("records")})
 
 
-def number(one: Any) -> str:
-    """Return an accuracy in percent, or an ε."""
-    return of_epsilon(interval(one)) if one.quantity == "epsilon" else percent(one)
+def number(one: dict[Hashable, Any]) -> str:
+    """Return an accuracy in percent, or why there is none, or an ε."""
+    if one["quantity"] == "epsilon":
+        return of_epsilon(statistic(one))
+    diverged = one.get("status") == "diverged"  # there is no such column where no run has
+    return "diverged" if diverged else of_fraction(statistic(one))

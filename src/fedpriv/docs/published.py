@@ -6,17 +6,18 @@ columns of the (ε, δ) spent on them with their heads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fedpriv.docs.cells import head, interval, line, percent
+from fedpriv.docs.cells import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import delta, of_epsilon
+from fedpriv.report.numbers import delta, of_epsilon, of_fraction
+from fedpriv.report.tables.long import STATISTIC, statistic
 
-READ = ["row", "column", "source", "quantity", "value", "low", "high", "seeds", "status"]
+READ = ["row", "column", "source", "quantity", *STATISTIC, "status"]
 
 
 class Published(Frozen):
@@ -50,19 +51,23 @@ def lines(asked: Published, reference: Path) -> Iterator[str]:
 def accuracy(cell: pd.DataFrame) -> str:
     """Return the accuracy of a cell in percent, or why there is none; nothing where none is published."""
     for one in said(cell, "accuracy"):
-        if one.source == "published":
-            return f"{100 * one.value:g}"
-        return percent(one) if one.status == "ok" else str(one.status)
+        if one["source"] == "published":
+            return f"{100 * one['value']:g}"
+        return of_fraction(statistic(one)) if one["status"] == "ok" else str(one["status"])
     return ""
 
 
 def spent(cell: pd.DataFrame) -> str:
     """Return every (ε, δ) of a cell, in its order."""
     pairs = zip(said(cell, "epsilon"), said(cell, "delta"), strict=True)
-    found = ((f"{one.value:g}" if pd.isna(one.seeds) else of_epsilon(interval(one)), at) for one, at in pairs)
-    return ", ".join(f"({epsilon}, {delta(at.value)})" for epsilon, at in found)
+    return ", ".join(f"({epsilon(one)}, {delta(at['value'])})" for one, at in pairs)
 
 
-def said(cell: pd.DataFrame, quantity: str) -> list[Any]:
+def epsilon(one: dict[Hashable, Any]) -> str:
+    """Return an ε: one that is published has no seeds."""
+    return f"{one['value']:g}" if pd.isna(one["seeds"]) else of_epsilon(statistic(one))
+
+
+def said(cell: pd.DataFrame, quantity: str) -> list[dict[Hashable, Any]]:
     """Return the lines of a cell that are about a quantity."""
-    return list(cell[cell["quantity"] == quantity].itertuples())
+    return cell[cell["quantity"] == quantity].to_dict("records")

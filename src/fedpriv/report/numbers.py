@@ -50,10 +50,15 @@ def with_interval(found: Interval, digits: int) -> str:
 
 def percent(values: Iterable[float]) -> str:
     """Return accuracies, fractions by seed, in percent; that of a run that has diverged is minus infinity."""
-    sample = 100 * np.asarray(list(values), dtype=float)
+    sample = np.asarray(list(values), dtype=float)
     if gone := int(np.isneginf(sample).sum()):
         return "diverged" if gone == len(sample) else f"diverged ({gone} of {len(sample)} seeds)"
-    return with_interval(interval(sample), 1)
+    return of_fraction(interval(sample))
+
+
+def of_fraction(found: Interval) -> str:
+    """Return an accuracy, a fraction, in percent."""
+    return with_interval(Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n), 1)
 
 
 def epsilon(values: Iterable[float]) -> str:

@@ -23,8 +23,7 @@ from fedpriv.report.claims.yardstick import (
     UNDECIDED,
     decided,
 )
-from fedpriv.report.numbers import Interval
-from fedpriv.report.tables.long import STATISTIC
+from fedpriv.report.tables.long import STATISTIC, statistic
 from fedpriv.report.texts import from_csv
 from fedpriv.terminal import visible
 
@@ -98,8 +97,7 @@ def accuracies(paper: Path) -> list[Sequence[str]]:
     """Return a line for every accuracy that the paper's tables print, in words, under `ACCURACY`."""
     lines = []
     for line in published_and_reproduced(paper).to_dict("records"):
-        found = Interval(*(100 * line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
-        published, reproduced = f"{100 * line['published']:.4g}", numbers.with_interval(found, 1)
+        published, reproduced = f"{100 * line['published']:.4g}", numbers.of_fraction(statistic(line))
         lines.append((line["table"], line["row"], line["column"], published, reproduced, line["verdict"]))
     return lines
 
@@ -125,7 +123,7 @@ def verdict(line: Mapping[Hashable, Any]) -> str:
     """Say whether the published accuracy is reached, up to its last digit, as a claim that it is would be."""
     if line["status"] != "ok" or line["stand_in_for"]:
         return line["status"] if line["status"] != "ok" else NOT_JUDGED
-    found = Interval(*(line[name] for name in ("value", "low", "high")), n=int(line["seeds"]))
+    found = statistic(line)
     alone = f" ({ONE_SEED})" if found.n == 1 else ""
     return REACHED[decided(found, line["published"] - LAST_DIGIT)] + alone
 

@@ -4,14 +4,14 @@ One that was measured holds its `sample`, by seed. The file for machines and wha
 these lines: nothing is read off the runs twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.report.numbers import interval
+from fedpriv.report.numbers import Interval, interval
 from fedpriv.report.reading import Counted
 
 Number = dict[str, Any]
@@ -42,6 +42,12 @@ def over_seeds(line: Number) -> Number:
     gone = {"status": "diverged"} if np.isneginf(values).any() else {}
     found = interval(np.where(np.isneginf(values), np.nan, values))
     return dict(zip(STATISTIC, found, strict=True)) | gone
+
+
+def statistic(line: Mapping[Hashable, Any]) -> Interval:
+    """Return the mean and interval of a line that was written by `tidy` and read again."""
+    mean, low, high, seeds = (line[name] for name in STATISTIC)
+    return Interval(mean, low, high, int(seeds))
 
 
 def as_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
