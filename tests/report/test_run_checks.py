@@ -62,7 +62,7 @@ def gain(plus=0.0, measure="last"):
 def test_a_gain_at_the_end_is_paired_by_seed(frame):
     outcome = outcome_of(frame, gain(-0.03), of="joint", over="client")
     assert outcome.margins == pytest.approx([0.01, 0.01])
-    assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 points"
+    assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
 
 
 def test_a_gain_is_told_of_the_seeds_that_both_have(frame):

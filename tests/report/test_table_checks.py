@@ -115,7 +115,7 @@ def test_a_column_may_be_compared_with_the_baseline(joint_frame, joint):
     check = {"that": {"gain": "bdp", "over": "baseline"}, "at_least": -0.065}
     outcome = outcome_of_photographs(joint_frame, joint, **check)
     assert outcome.margins == pytest.approx([0.015] * 3)
-    assert outcome.cell == "Table IV, Photographs" and outcome.measured == "gain −5.0 points"
+    assert outcome.cell == "Table IV, Photographs" and outcome.measured == "gain −5.0 ± 0.0 points"
 
 
 def test_a_share_of_the_gap_is_closed_by_seed(joint_frame, joint):

@@ -39,13 +39,16 @@ def interval(values: Iterable[float]) -> Interval:
 
 
 def with_interval(found: Interval, digits: int) -> str:
-    """Return `mean ± half-width`; the half-width is left out for one seed and where it rounds to nothing."""
+    """Return `mean ± half-width`, of one seed the mean alone."""
     if np.isnan(found.mean):
         return NONE
     text = f"{found.mean:.{digits}f}".replace("-", "−")
-    if found.n == 1 or found.half < 0.5 * 10**-digits:
-        return text
-    return f"{text} ± {found.half:.{digits}f}"
+    return text if found.n == 1 else f"{text} ± {found.half:.{digits}f}"
+
+
+def in_short(found: Interval, digits: int) -> str:
+    """Return `mean ± half-width`, or the mean alone where that rounds to nothing: of what no seed changes."""
+    return with_interval(found._replace(n=1) if found.half < 0.5 * 10**-digits else found, digits)
 
 
 def percent(values: Iterable[float]) -> str:
@@ -76,9 +79,9 @@ def of_epsilon(found: Interval) -> str:
     if found.mean >= 1e5:
         return power(found.mean, 2)
     if found.mean >= 1000:
-        return with_interval(found, 0)
+        return in_short(found, 0)
     small = np.floor(np.log10(found.mean)) if 0 < found.mean < 1 else 0
-    return with_interval(found, int(np.clip(1 - small, 2, 9)))
+    return in_short(found, int(np.clip(1 - small, 2, 9)))
 
 
 def several(values: Iterable[float]) -> str:

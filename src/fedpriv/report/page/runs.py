@@ -64,7 +64,7 @@ def line(some: pd.DataFrame) -> dict[str, Any]:
         "evaluated_on": first["evaluated_on"],
         "diverged": diverged,
         "rounds": numbers.whole(seeds["round"].max()),
-        "seconds": numbers.with_interval(interval(seeds["seconds"].sum()), 1),
+        "seconds": numbers.in_short(interval(seeds["seconds"].sum()), 1),
         "peak_mib": numbers.whole([some["peak_mib"].max()]),
     }
 

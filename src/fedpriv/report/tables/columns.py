@@ -128,7 +128,7 @@ def times_smaller(frame: pd.DataFrame, run: str) -> pd.Series:
 
 def times(values: Iterable[float]) -> str:
     """Return a ratio over seeds."""
-    return f"{numbers.with_interval(numbers.interval(values), 1)}×"
+    return f"{numbers.in_short(numbers.interval(values), 1)}×"
 
 
 COLUMNS: dict[str, Columns] = {
