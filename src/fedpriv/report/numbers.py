@@ -61,7 +61,17 @@ def percent(values: Iterable[float]) -> str:
 
 def of_fraction(found: Interval) -> str:
     """Return an accuracy, a fraction, in percent."""
-    return with_interval(Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n), 1)
+    return with_interval(hundredfold(found), 1)
+
+
+def share(values: Iterable[float]) -> str:
+    """Return fractions by seed that no seed need change, in percent."""
+    return in_short(hundredfold(interval(values)), 1)
+
+
+def hundredfold(found: Interval) -> Interval:
+    """Return the mean and interval of a fraction in percent."""
+    return Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n)
 
 
 def epsilon(values: Iterable[float]) -> str:

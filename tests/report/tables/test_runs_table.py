@@ -115,7 +115,7 @@ def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(frame):
     assert lines(table_of(frame, "gammas"))[2] == {
         "Run": "γ = 0.1",
         "γ": "0.1",
-        "Bits flipped (%)": "40.0 ± 0.0",
+        "Bits flipped (%)": "40.0",
         "ε of one bit exact": "23.65",
         "ε of one bit best order": "26.15",
         "ε of one bit Theorem 1": "28.31",

@@ -140,7 +140,7 @@ COLUMNS: dict[str, Columns] = {
     "round": rounds,
     "epsilon": epsilon,
     "gamma": trace("", "γ", "gamma", lambda values: f"{np.mean([*values]):g}"),
-    "share_flipped": trace("", "Bits flipped (%)", "share_flipped", numbers.percent),
+    "share_flipped": trace("", "Bits flipped (%)", "share_flipped", numbers.share),
     "numbers_sent": number(SENT, "numbers", numbers_sent, numbers.whole),
     "clear_values": trace(SENT, "in the clear", "clear_values", numbers.whole),
     "upload_bytes": trace(SENT, "bytes", "upload_bytes", numbers.whole),
