@@ -23,7 +23,7 @@ demo: ## every table and figure, small, from bundled data: minutes, no data down
 laptop: ## the rows for 100 clients on real data: hours on a CPU
 binary: ## binary networks as published, the i.i.d. panels and the ablation: five hours on a CPU
 paper: ## sizes and rounds as published: hours on a GPU, days on a CPU
-search: ## the hyper-parameter search behind the papers, on a validation split: half an hour on a CPU
+search: ## the hyper-parameter search behind the papers, on a validation split: a quarter of an hour on two cores
 readings: ## under which settings that the 2019 paper leaves out its published pairs come out: three hours on a CPU
 demo laptop binary paper search readings: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
