@@ -107,6 +107,12 @@ def test_the_page_of_a_paper_has_its_kept_tables_figures_and_verdicts():
         assert claim.text in page and claim.unsound in page
 
 
+def test_the_page_of_a_paper_that_claims_nothing_speaks_of_no_verdicts():
+    assert not load_paper("bdp2019_search", ROOT / "config/papers").claims
+    page = PAGES[ROOT / "docs/papers/bdp2019_search.md"]
+    assert "21 of the paper's 21 runs" in page and "verdict" not in page.lower()
+
+
 def test_the_page_of_a_paper_without_results_says_that_there_are_none(tmp_path):
     shutil.copytree(ROOT / "config", tmp_path / "config")
     (page,) = {text for name, text in papers.pages(tmp_path).items() if name == "nbafl"}

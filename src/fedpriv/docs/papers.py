@@ -86,7 +86,7 @@ def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
             title = for_markdown(titled(paper.figures[name]))
             yield f"### {title}"
             yield f"![{title}]({link(root, path)})"
-    if (results / "claims.md").exists():
+    if paper.claims:
         yield from of_table(root, results / "claims.md", ("csv",))
 
 
@@ -102,7 +102,7 @@ def told(plan: Plan, paper: Paper, results: Path) -> str:
     ]
     if instead:
         said.append(f"Data standing in for others: {', '.join(instead)}.")
-    if (results / "claims.csv").exists():
+    if paper.claims:
         counts = pd.read_csv(results / "claims.csv")["verdict"].value_counts()
         said.append(f"Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}.")
     return " ".join(said)
