@@ -5,7 +5,29 @@ from typing import Any, Literal, NamedTuple
 
 Unit = Literal["client", "instance", "both", "none"]
 Relation = Literal["add_remove", "replace_one"]
+Mechanism = Literal["none", "gaussian", "correlated_gaussian", "randomized_response", "other"]
 Facts = dict[str, Any]  # columns of one row that a verb fills in
+
+# What a scheme can say that it released; who does not say has no guarantee.
+MECHANISMS = {
+    "none": "nothing with noise in it",
+    "gaussian": "bounded parts with Gaussian noise that is independent from release to release",
+    "correlated_gaussian": "the same with noise that is correlated between releases, through a matrix",
+    "randomized_response": "bits, each flipped by a coin of its own or of its tensor",
+    "other": "none of these, or not said",
+}
+# What those schemes released whose traces are older than this column.
+BEFORE_MECHANISM = {
+    "none": "none",
+    "client_dp": "gaussian",
+    "adaptive_dp": "gaussian",
+    "global_dp": "gaussian",
+    "instance": "gaussian",
+    "joint": "gaussian",
+    "split": "gaussian",
+    "nbafl": "gaussian",
+    "dpfl_bnn": "randomized_response",
+}
 
 # Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.distances`).
 DISTANCES = ("remove_sum", "remove_mean", "pairwise")
@@ -23,6 +45,7 @@ class Column(NamedTuple):
 COLUMNS = {
     "round": Column("int64", "1, 2, ..."),
     "scheme": Column("str", "what was run"),
+    "mechanism": Column("str", "what the scheme says that it released (`MECHANISMS`)", "", later=True),
     "unit": Column("str", "whom it protects: client, instance, both, none"),
     "relation": Column("str", "what neighbours are: add_remove, replace_one"),
     "sampling_law": Column("str", "how clients were drawn: poisson, fixed, full"),
@@ -90,6 +113,12 @@ COLUMNS = {
     "share_flipped": Column("float64", "share of them that were flipped", 0.0, later=True),
     "upload_l2": Column("float64", "bound beneath the noise on an upload", math.inf, later=True),
     "upload_noise_std": Column("float64", "std of the noise on an upload", 0.0, later=True),
+    "upload_noise_least": Column(
+        "float64",
+        "the least such std of any client of the population, whether it came or not; NaN: not known",
+        math.nan,
+        later=True,
+    ),
     "uploads_apart": Column(
         "float64",
         "L2 distance of two of a round's uploads far from each other, beneath their noise; 0: not measured",

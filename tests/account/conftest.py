@@ -21,6 +21,7 @@ def make_trace() -> Callable[..., pd.DataFrame]:
         return pd.DataFrame(
             {
                 "round": np.arange(1, rounds + 1),
+                "mechanism": "gaussian",
                 "unit": "client",
                 "relation": "add_remove",
                 "sampling_law": law,
@@ -51,6 +52,7 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "noisy_bits": 0,
                 "upload_l2": np.inf,
                 "upload_noise_std": 0.0,
+                "upload_noise_least": np.nan,
                 "clear_values": 0,
             }
         )

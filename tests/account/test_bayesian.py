@@ -252,4 +252,4 @@ def test_without_noise_even_clients_that_move_nothing_are_revealed(make_trace) -
 
 def test_fixed_cohorts_do_not_meet_the_assumption_of_poisson_sampling(make_trace) -> None:
     curves = bayesian.curves(of_server(make_trace(law="fixed"), constant(30, 10, 0.4))[0], DELTA)
-    assert not any(curve.assumptions_met for curve in curves)
+    assert not any(not curve.unmet for curve in curves)

@@ -45,7 +45,8 @@ def make_bits(make_trace) -> Callable[..., pd.DataFrame]:
 
     def build(rounds: int = 5, gamma: float = 0.1, **facts: object) -> pd.DataFrame:
         trace = make_trace(rounds, 1.0, 0.0, law="full", clip=np.inf, population=100)
-        return trace.assign(**({"gamma": gamma, "flips": "coordinate", "noisy_bits": BITS} | facts))
+        bits = {"gamma": gamma, "flips": "coordinate", "noisy_bits": BITS}
+        return trace.assign(**({"mechanism": "randomized_response"} | bits | facts))
 
     return build
 

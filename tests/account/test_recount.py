@@ -130,5 +130,7 @@ def test_what_is_counted_again_leaves_the_rest_of_the_ledger_as_it_was_and_is_of
 
 @pytest.mark.parametrize("changed", [{"unit": "none"}, {"noise_multiplier": 0.0, "noise_std": 0.0}])
 def test_what_has_no_noise_for_clients_is_not_counted_again(trace, changed):
-    with pytest.raises(BadInput, match=r"account\.recount: found .*, allowed: clients, with the same noise"):
+    with pytest.raises(
+        BadInput, match=r"account\.recount: found .*, allowed: clients, gaussian, with the same"
+    ):
         counted(trace.assign(**changed), {})

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedpriv.account.spend import Deltas, Spend, attacker_accuracy
+from fedpriv.account.spend import STATUSES, Deltas, Spend, attacker_accuracy, status
 
 
 @pytest.mark.parametrize(("epsilon", "accuracy"), [(0, 0.5), (5, 0.9933), (8, 0.99966), (10, 0.999955)])
@@ -25,8 +25,8 @@ def test_a_spend_prints_everything_that_gives_it_meaning() -> None:
         composition="panel",
         distance="pairwise",
         right_term="both_left",
-        kind="estimate",
-        assumptions_met=False,
+        kind="guarantee",
+        unmet="cohorts have a fixed size",
     )
     for part in (
         "1.25",
@@ -41,8 +41,7 @@ def test_a_spend_prints_everything_that_gives_it_meaning() -> None:
         "both_left",
     ):
         assert part in str(spend)
-    assert "not a guarantee" in str(spend)
-    assert "sampling mismatch" in str(spend)
+    assert "not a guarantee: cohorts have a fixed size" in str(spend)
 
 
 def test_a_spend_knows_its_attackers_accuracy() -> None:
@@ -50,11 +49,13 @@ def test_a_spend_knows_its_attackers_accuracy() -> None:
     assert spend.attacker_accuracy == pytest.approx(0.9933, abs=5e-5)
 
 
-def test_what_else_than_sampling_is_not_met_is_said() -> None:
-    spend = Spend(
-        1.0, 1e-5, "instance", "add_remove", "poisson", "moments", "sequential", assumptions_met=False
-    )
-    assert "assumptions not met" in str(spend)
+@pytest.mark.parametrize("kind", STATUSES)
+@pytest.mark.parametrize("unmet", ["", "cohorts have a fixed size"])
+def test_nothing_is_called_a_guarantee_but_a_guarantee_whose_assumptions_hold(kind: str, unmet: str) -> None:
+    said = status(kind, unmet)
+    assert (said == "guarantee") == (kind == "guarantee" and not unmet)
+    assert said.startswith(("guarantee", "not a guarantee: ", "estimate", "nominal"))
+    assert said.endswith(unmet) or kind == "counterfactual"
 
 
 def test_each_unit_has_its_own_delta() -> None:

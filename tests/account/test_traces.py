@@ -25,7 +25,7 @@ def made(make_trace, make_instances) -> dict[str, Callable[[], pd.DataFrame]]:
         "joint": lambda: make_instances(2, joint=True),
         "upload": lambda: make_trace(2).assign(upload_l2=1.0, upload_noise_std=2.0),
         "bits": lambda: make_trace(2, 1.0, 0.0, law="full", clip=np.inf, population=10).assign(
-            gamma=0.1, flips="coordinate", noisy_bits=100
+            mechanism="randomized_response", gamma=0.1, flips="coordinate", noisy_bits=100
         ),
     }
 

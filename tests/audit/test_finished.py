@@ -18,6 +18,7 @@ JOINT = {
     **{"noise_multiplier": 0.0, "noise_std": 0.0, "noise_in_sum": True},
 }
 BITS = {
+    "mechanism": "randomized_response",
     **{"gamma": 0.2, "flips": "coordinate", "noisy_bits": 10_000, "sampling_law": "full"},
     **{"sampling_rate": 1.0, "cohort_size": 1000, "expected_cohort": 1000.0},
     **{"noise_multiplier": 0.0, "noise_std": 0.0, "clip_l2": np.inf},

@@ -111,7 +111,12 @@ def test_the_hooks_add_the_noise_they_state():
     hooks = Hooks(upload_noise_std=0.3, broadcast_noise_std=0.2)
     arrived, facts = hooks.on_upload(Bounded(torch.zeros(3, 40_000), 2.0), now())
     assert float(arrived.updates.std()) == pytest.approx(0.3, rel=0.02)
-    assert facts == {"upload_l2": 2.0, "upload_noise_std": 0.3, "noise_in_sum": True}
+    assert facts == {
+        "upload_l2": 2.0,
+        "upload_noise_std": 0.3,
+        "upload_noise_least": 0.3,
+        "noise_in_sum": True,
+    }
     weights, facts = hooks.before_broadcast(torch.zeros(40_000), now())
     assert float(weights.std()) == pytest.approx(0.2, rel=0.02)
     assert facts == {"broadcast_noise_std": 0.2}

@@ -75,6 +75,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
+def told(met: bool) -> dict[str, object]:
+    """Return what a ledger says of assumptions that are met, or of one that fails."""
+    return {"assumptions_met": met, "unmet": "" if met else "the size of a cohort is seen"}
+
+
 def ledger_of(spends: Mapping[tuple[str, ...], float], assumptions_met: bool, delta: float) -> pd.DataFrame:
     """Return a ledger in which the ε of `spends` are reached after the last round."""
     frames = []
@@ -97,7 +102,7 @@ def ledger_of(spends: Mapping[tuple[str, ...], float], assumptions_met: bool, de
                 | {"sampling_law": "full" if bit else "poisson"}
                 | {"relation": "zero_out" if accounting in ("sum", "upload") and not bit else relation}
                 | {"delta": 1e-5 if instance else delta}
-                | {"assumptions_met": assumptions_met and accounting != "sequential"}
+                | told(assumptions_met and accounting != "sequential")
                 | {"kind": "estimate" if words["accountant"] == "bayesian" else "guarantee"}
             )
         )

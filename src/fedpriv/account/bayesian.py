@@ -24,7 +24,7 @@ from scipy.special import stdtrit
 from fedpriv.account.chords import LogMoments, log_moments
 from fedpriv.account.moments import LAMBDAS, Term, best
 from fedpriv.account.spend import Curve
-from fedpriv.account.view import DISTANCES, Samples, View
+from fedpriv.account.view import DISTANCES, FIXED, Samples, View
 
 # Log-moments worked on at once: a chunk of rounds stays in a core's cache.
 CHUNK = 1 << 18
@@ -174,8 +174,15 @@ def _curve(view: View, distance: str, term: Term, composition: str, cost: np.nda
         distance=distance,
         right_term=term,
         kind="estimate",
-        assumptions_met=view.assumption_holds and view.law != "fixed" and distance in view.apart,
+        unmet=_unmet(view, distance),
     )
+
+
+def _unmet(view: View, distance: str) -> str:
+    """Return the assumption of an estimate by `distance` that fails; empty if all hold."""
+    if view.unmet or view.law == "fixed":
+        return view.unmet or FIXED
+    return "" if distance in view.apart else "the sum has another denominator"
 
 
 def _worst(samples: Samples, distance: str, by_rate: Mapping[float, LogMoments]) -> np.ndarray:

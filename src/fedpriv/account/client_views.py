@@ -17,6 +17,7 @@ from fedpriv.account.view import (
     OF_MEANS,
     OF_SUMS,
     REPLACE,
+    SIZE_SEEN,
     ZERO_OUT,
     Samples,
     View,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+LEAST_UNKNOWN = "the noise of clients that did not come is not known"
+
+
 def joint(trace: pd.DataFrame) -> bool:
     """Return whether the noise of local training is counted towards clients."""
     return trace["unit"].iloc[0] == "both" and bool((trace["noise_shares"] > 0).all())
@@ -39,32 +43,61 @@ def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[
 
     They are of clients, or of the instances that it holds itself: what is drawn and bounded in its sum.
     """
-    trace, distances = with_count(trace, distances)
+    present = bool((trace["denominator"] == "present").any())
+    own_noise = bool(trace["noise_in_sum"].any())
+    seen = present or own_noise
+    if not own_noise or present:
+        return _of_server(trace, distances, ADD_OR_REMOVE, seen)
+    if not counted(trace):
+        return _of_server(trace, distances, ZERO_OUT, seen)
+    # Of the count a client zeroed out is as far apart as one that is replaced, of the sum half as far.
+    zeroed = _of_server(trace, distances, {"C": ZERO_OUT["C"]}, seen=False, count_moved=2.0)
+    return [*zeroed, *_of_server(trace, distances, REPLACE, seen)]
+
+
+def _of_server(
+    trace: pd.DataFrame,
+    distances: Mapping[str, np.ndarray],
+    relations: dict[str, str],
+    seen: bool,
+    count_moved: float = 1.0,
+) -> list[View]:
+    """Return the views of the server's noise for neighbours by `relations`; of who sees a cohort's size, two.
+
+    `count_moved` is by how much such neighbours are apart in the count, in units of its own sensitivity,
+    where their parts of the sum are C apart.
+    """
+    trace, distances = with_count(trace, distances, count_moved)
     multiplier, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
     unit = {"none": "none", "instance": "instance"}.get(trace["unit"].iloc[0], "client")
     present = bool((trace["denominator"] == "present").any())
-    own_noise = bool(trace["noise_in_sum"].any())
     view = of_clients(trace, distances, unit, "", multiplier, std)._replace(
-        relations=ZERO_OUT if own_noise and not present else ADD_OR_REMOVE,
-        # The mean of those present has another denominator without the client.
+        relations=relations,
         certified=("2C",) if present else ("C", "2C"),
+        uncertified="the mean of those present has another denominator without the client",
         apart=OF_MEANS if present else OF_SUMS,
     )
-    return with_size(view, trace, multiplier, std, seen=present or own_noise)
+    return with_size(view, trace, multiplier, std, seen)
+
+
+def counted(trace: pd.DataFrame) -> bool:
+    """Return whether the server learns how many clients were within the bound."""
+    return bool(np.isfinite(trace["count_noise_multiplier"].to_numpy(dtype=np.float64)).any())
 
 
 def with_count(
-    trace: pd.DataFrame, distances: Mapping[str, np.ndarray]
+    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], moved: float = 1.0
 ) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
     """Return trace and distances with the noisy count of clients within the bound as one more coordinate.
 
     Scaled until its noise is that of the others it is a coordinate of the sum like them, and what is released
-    is one Gaussian: 1/z² of the sum and of the count add up. By that coordinate a client is apart from nobody
-    by std / (multiplier of the count), and from somebody else by twice as much at most.
+    is one Gaussian: 1/z² of the sum and of the count add up. Centred, a client counts ± 1/2: it is apart from
+    nobody by 1/2, and from somebody else by 1. Zeroed out it is still there and counts as within the bound:
+    it is apart by 1 from itself, while its part of the sum moves by C. `moved` is that number of halves.
     """
-    of_count = trace["count_noise_multiplier"].to_numpy(dtype=np.float64)
-    if np.isinf(of_count).all():
+    if not counted(trace):
         return trace, distances
+    of_count = trace["count_noise_multiplier"].to_numpy(dtype=np.float64) / moved
     of_sum, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
     with np.errstate(divide="ignore", over="ignore"):
         multiplier = (of_sum**-2.0 + of_count**-2.0) ** -0.5 * (1 - 1e-15)  # never rounded up
@@ -93,8 +126,8 @@ def of_sum(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[Vie
     more = bool((trace["upload_noise_std"] > 0).any())  # of everybody who comes, whatever is topped up
     view = of_clients(trace, distances, "client", "sum", multiplier, std)._replace(
         relations=ADD_OR_REMOVE if topped_up and not more else ZERO_OUT,
-        # Noise that was clipped with the upload is not that of all shares in the sum.
-        assumption_holds=not trace["noise_clipped"].any(),
+        # It is then not that of all shares in the sum.
+        unmet="noise was clipped with the upload" if trace["noise_clipped"].any() else "",
         residual=overflow(trace) if topped_up else 0.0,
     )
     return with_size(view, trace, multiplier, std, seen=more or not topped_up)
@@ -111,8 +144,8 @@ def with_size(
     """
     if view.law != "poisson" or not seen:
         return [view]
-    first = view._replace(assumption_holds=False)
-    if not view.assumption_holds:
+    first = view._replace(unmet=view.unmet or SIZE_SEEN)
+    if view.unmet:
         return [first]
     size = trace["cohort_size"].clip(lower=1)
     drawn = trace.assign(sampling_law="fixed", cohort_size=size, sampling_rate=size / trace["population"])
@@ -137,22 +170,39 @@ def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list
 
     `upload` is that of a client in every round in which anybody sent something; `drawn` is that of a client
     who sends something only when it is drawn, and is seen to: δ is then that of the coins and the noise
-    together. In joint training the noise is that of local training, else what was added to the upload;
-    without a bound beneath it, it hides nothing.
+    together. That noise is the least of any client of the population: a round in which the client with the
+    least did not come has more on what is sent, and its coin was thrown all the same.
+    In joint training the noise is that of local training, else what was added to the upload; without a bound
+    beneath it, it hides nothing. Nor does it where the upload has a bit beside it that is sent in the clear,
+    whether the client was within the bound.
     """
-    noise_std, clip_l2 = (
-        ("instance_noise_std", "clip_l2") if joint(trace) else ("upload_noise_std", "upload_l2")
-    )
-    std, bound = (trace[name].to_numpy(dtype=np.float64) for name in (noise_std, clip_l2))
-    multiplier = over_bound(std, bound)
+    of_gradients = joint(trace)
+    bound = trace["clip_l2" if of_gradients else "upload_l2"].to_numpy(dtype=np.float64)
+    bare = np.isfinite(trace["count_noise_multiplier"].to_numpy(dtype=np.float64))
+    on_sent = trace["instance_noise_std" if of_gradients else "upload_noise_std"].to_numpy(dtype=np.float64)
+    least, unmet = (on_sent, "") if of_gradients else least_noise(trace)
+    std, least = np.where(bare, 0.0, on_sent), np.where(bare, 0.0, least)
     alone = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
     sent = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
-    always = of_clients(alone, distances, "client", "upload", multiplier, std, sent)
+    always = of_clients(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
     found = [always._replace(relations=ZERO_OUT)]
     if (trace["sampling_rate"] < 1).any():
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
-        found.append(of_clients(seen, {}, "client", "drawn", multiplier, std)._replace(relations=ZERO_OUT))
+        drawn = of_clients(seen, {}, "client", "drawn", over_bound(least, bound), least)
+        found.append(drawn._replace(relations=ZERO_OUT, unmet=unmet))
     return found
+
+
+def least_noise(trace: pd.DataFrame) -> tuple[np.ndarray, str]:
+    """Return the least noise on the upload of any client `[T]`, and why that is not known.
+
+    Where a trace says only what was on the uploads that came, it is the least of all of those.
+    """
+    least = trace["upload_noise_least"].to_numpy(dtype=np.float64)
+    if not np.isnan(least).any():
+        return least, ""
+    came = trace.loc[trace["cohort_size"] > 0, "upload_noise_std"].to_numpy(dtype=np.float64)
+    return np.full(len(trace), came.min() if len(came) else 0.0), LEAST_UNKNOWN
 
 
 def of_clients(
@@ -188,7 +238,7 @@ def of_clients(
         law=law,
         relations=ADD_OR_REMOVE,
         certified=("C", "2C"),
-        assumption_holds=True,
+        unmet="",
         mechanisms=run,
         counts=counts,
         samples=Samples(

@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pandas.api.types import is_numeric_dtype
 
 from fedpriv.account.view import over_bound
-from fedpriv.trace import MISSING
+from fedpriv.trace import BEFORE_MECHANISM, MISSING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,7 @@ def complete(trace: pd.DataFrame) -> pd.DataFrame:
     without a population, which only `fixed` draws and divided means ask for, there is one of one.
     """
     old = "noise_in_sum" not in trace
+    trace = _mechanism(_least(trace))
     trace = trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
     if old and "unit" in trace:
         trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
@@ -35,6 +37,32 @@ def complete(trace: pd.DataFrame) -> pd.DataFrame:
     if "clip_private" not in trace:
         trace["clip_private"] = False
     return _cohorts(_noise(trace))
+
+
+def _mechanism(trace: pd.DataFrame) -> pd.DataFrame:
+    """Return the trace with what was released: of a plain one flipped bits or Gaussian noise, as it says.
+
+    A trace with a scheme that does not say is of before schemes did; of a scheme unknown then it is `other`.
+    """
+    if "mechanism" in trace and not (trace["mechanism"].astype(str) == "").any():
+        return trace
+    if "scheme" not in trace:
+        bits = "noisy_bits" in trace and (trace["noisy_bits"] > 0).all()
+        return trace.assign(mechanism="randomized_response" if bits else "gaussian")
+    return trace.assign(mechanism=trace["scheme"].map(BEFORE_MECHANISM).fillna("other"))
+
+
+def _least(trace: pd.DataFrame) -> pd.DataFrame:
+    """Return the trace with the least noise on any upload where it is that of every upload.
+
+    Of the schemes there were when traces did not say so, only NbAFL had clients with noise of their own.
+    """
+    known = "upload_noise_least" in trace and not trace["upload_noise_least"].isna().all()
+    if known or "upload_noise_std" not in trace:
+        return trace
+    std, own = trace["upload_noise_std"], "scheme" in trace and (trace["scheme"] == "nbafl").any()
+    alike = not own and is_numeric_dtype(std) and std.nunique() == 1
+    return trace.assign(upload_noise_least=std) if alike else trace
 
 
 def _noise(trace: pd.DataFrame) -> pd.DataFrame:

@@ -33,6 +33,7 @@ LEDGER = {
     "order": "float64",
     "attacker_accuracy": "float64",
     "assumptions_met": "bool",
+    "unmet": "str",
     "kind": "str",
 }
 
@@ -47,7 +48,9 @@ def ledger(
     `noise_multiplier`. `delta` is that of every unit, or `Deltas` of each. With sampled `distances` there
     are Bayesian estimates as well.
 
-    A round without noise makes ε infinite from there on. Where the clip bound was itself taken from private
+    An accountant has rows of the mechanisms that it can count, as the trace says what was released: of a
+    mechanism that nobody can count there are none. A round without noise makes ε infinite from there on.
+    Where the clip bound was itself taken from private
     data no row meets its assumptions. Raises BadInput naming the column that is missing or makes no sense.
 
     Rows whose sensitivity is a number are those of `Deltas.recount`, at evaluated rounds: of every σ at which
@@ -63,16 +66,19 @@ def ledger(
     for view in views(trace, distances):
         its = deltas.of(view.unit)
         left = its - view.residual
-        if left <= 0:  # δ cannot pay for it
-            view, left = view._replace(assumption_holds=False), its
+        if left <= 0:
+            view, left = view._replace(unmet="δ does not pay for the rounds with more shares"), its
         for accountant in ACCOUNTANTS.values():
-            rows += [_rows(curve, view, trace, its) for curve in accountant(view, left)]
+            if view.mechanism in accountant.mechanisms:
+                rows += [_rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
     for response in response_views(trace):
         rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
     for view, curve in recount.curves(trace, distances, deltas.recount, deltas.delta):
         found = _rows(curve, view, trace, deltas.delta)
         evaluated = trace["test_accuracy"].notna().to_numpy()
         rows.append({name: values[evaluated] for name, values in found.items()})
+    if not rows:  # nobody can count this mechanism
+        return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
     columns = {name: np.concatenate([one[name] for one in rows]) for name in LEDGER}
     return pd.DataFrame(columns).astype(LEDGER)
 
@@ -88,7 +94,8 @@ def _rows(
     curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float
 ) -> dict[str, np.ndarray]:
     """Return one curve as rows of the ledger, by column."""
-    met = curve.assumptions_met & ~trace["clip_private"].to_numpy(dtype=bool).cumsum().astype(bool)
+    private = trace["clip_private"].to_numpy(dtype=bool).cumsum() > 0
+    unmet = np.where(private & (curve.unmet == ""), "the clip bound is a private statistic", curve.unmet)
     columns = vars(curve) | {
         "round": trace["round"],
         "accounting": view.accounting,
@@ -96,7 +103,8 @@ def _rows(
         "sampling_law": view.law,
         "delta": delta,
         "attacker_accuracy": attacker_accuracy(curve.epsilon),
-        "assumptions_met": met,
+        "assumptions_met": unmet == "",
+        "unmet": unmet,
     }
     kinds = {name: object if kind == "str" else kind for name, kind in LEDGER.items()}
     return {name: np.full(len(trace), columns[name], dtype=kind) for name, kind in kinds.items()}

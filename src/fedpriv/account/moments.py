@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from fedpriv.account.spend import Curve
+from fedpriv.account.view import FIXED
 
 if TYPE_CHECKING:
     from fedpriv.account.events import Mechanism
@@ -167,7 +168,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     for sensitivity in view.relations:
         costs = [_cost(one, sensitivity) for one in view.mechanisms]
         curve = view.curve(*best(view.running(np.array(costs)), delta), "moments", sensitivity)
-        found.append(replace(curve, assumptions_met=view.law != "fixed" and curve.assumptions_met))
+        found.append(replace(curve, unmet=FIXED) if view.law == "fixed" else curve)
     return found
 
 

@@ -69,9 +69,13 @@ def curves(
     clients.
     """
     std = trace["noise_std"]
-    if multipliers and (trace["unit"].iloc[0] != "client" or not std.iloc[0] > 0 or std.nunique() > 1):
-        found = f"unit {trace['unit'].iloc[0]}, noise of std {std.iloc[0]:g}"
-        raise BadInput(f"account.recount: found {found}, allowed: clients, with the same noise in all rounds")
+    unit, mechanism = trace["unit"].iloc[0], trace["mechanism"].iloc[0]
+    alike = std.iloc[0] > 0 and std.nunique() == 1
+    if multipliers and not ((unit, mechanism) == ("client", "gaussian") and alike):
+        found = f"unit {unit}, mechanism {mechanism}, noise of std {std.iloc[0]:g}"
+        raise BadInput(
+            f"account.recount: found {found}, allowed: clients, gaussian, with the same noise in all rounds"
+        )
     sampled = None  # alike at every σ: distances and noise are
     for multiplier in multipliers:
         if not clipped(trace, multiplier):
@@ -80,7 +84,16 @@ def curves(
                 sampled = bayesian.sampled_moments(view)
             sensitivity = counted_at(float(std.iloc[0]) / multiplier)
             for curve in _of_view(view, sampled, delta):
-                yield view, replace(curve, sensitivity=sensitivity)
+                yield view, replace(curve, sensitivity=sensitivity, kind=_kind(trace, multiplier, curve))
+
+
+def _kind(trace: pd.DataFrame, noise_multiplier: float, curve: Curve) -> str:
+    """Return the kind of a curve at this σ: only the bound that the run clipped at can be a guarantee's.
+
+    Any other bound was met by the updates of this run, which is no property of the mechanism.
+    """
+    own = bool((trace["noise_multiplier"] == noise_multiplier).all())
+    return curve.kind if own or curve.kind != "guarantee" else "counterfactual"
 
 
 def _of_view(view: View, sampled: np.ndarray | None, delta: float) -> Iterator[Curve]:

@@ -33,7 +33,7 @@ class ResponseView(NamedTuple):
     clients: int  # whose bits are in the sum, in the smallest round; 1 where single uploads are seen
     released: np.ndarray  # [T], how many of the bits that may differ were released by then
     revealed: bool  # True where no flip hides what neighbours differ in
-    assumption_holds: bool  # False where the reading rests on something that is not so
+    unmet: str = ""  # the assumption of the reading that fails; empty if all hold
 
 
 def responds(trace: pd.DataFrame) -> bool:
@@ -48,7 +48,7 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
     in common, so nothing hides all bits, and one bit is hidden only from who sees no other bit of its tensor.
     What is sent in the clear beside the bits (statistics of batch normalisation) reveals a client.
     """
-    if not responds(trace):
+    if not responds(trace) or (trace["mechanism"] != "randomized_response").any():
         return
     first = trace.iloc[0]
     gamma, coordinate = float(first["gamma"]), first["flips"] == "coordinate"
@@ -67,10 +67,13 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
             clients=clients,
             released=rounds * int(first["noisy_bits"]),
             revealed=bare or not coordinate,
-            assumption_holds=True,
         )
         yield all_bits._replace(
-            unit=ONE_BIT, sensitivity="bit", released=rounds, revealed=bare, assumption_holds=coordinate
+            unit=ONE_BIT,
+            sensitivity="bit",
+            released=rounds,
+            revealed=bare,
+            unmet="" if coordinate else "other bits of the tensor have the same coin",
         )
         yield all_bits
         yield all_bits._replace(unit="client", sensitivity="all", revealed=all_bits.revealed or clear)
@@ -93,7 +96,7 @@ def curves(view: ResponseView, delta: float) -> list[Curve]:
                 accountant=name,
                 relation=RELATION,
                 sensitivity=view.sensitivity,
-                assumptions_met=view.assumption_holds,
+                unmet=view.unmet,
             )
         )
     return found

@@ -6,6 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+NO_GUARANTEE = "not a guarantee"
+# What an ε is counted to be -> what it is.
+STATUSES = {
+    "guarantee": "guarantee",
+    "estimate": "estimate",
+    "counterfactual": f"{NO_GUARANTEE}: the run did not clip at this bound",
+    "nominal": "nominal",  # somebody says so
+}
+
 
 def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
     """Return 1/(1+e^−ε), the bound on a membership guess from a flat prior.
@@ -13,6 +22,17 @@ def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
     Federated Learning with Bayesian Differential Privacy, eq. (1).
     """
     return 1.0 / (1.0 + np.exp(-np.asarray(epsilon, dtype=np.float64)))[()]
+
+
+def status(kind: str, unmet: str = "") -> str:
+    """Return what an ε of this kind is, in one word, and the assumption that fails where one does.
+
+    `guarantee` is said of nothing else than a guarantee whose assumptions all hold.
+    """
+    if kind == "guarantee" and unmet:
+        return f"{NO_GUARANTEE}: {unmet}"
+    word = STATUSES[kind]
+    return f"{word}: {unmet}" if unmet and NO_GUARANTEE not in word else word
 
 
 class Deltas(NamedTuple):
@@ -43,7 +63,17 @@ class Spend:
     right_term: str = ""
     sensitivity: str = ""
     kind: str = "guarantee"
-    assumptions_met: bool = True
+    unmet: str = ""  # the assumption that fails; empty if all hold
+
+    @property
+    def assumptions_met(self) -> bool:
+        """Return whether all hold that the ε assumes."""
+        return not self.unmet
+
+    @property
+    def status(self) -> str:
+        """Return what the ε is: a guarantee, none and why, an estimate, or nominal."""
+        return status(self.kind, self.unmet)
 
     @property
     def attacker_accuracy(self) -> float:
@@ -53,10 +83,9 @@ class Spend:
     @property
     def words(self) -> dict[str, str]:
         """Return what gives ε and δ their meaning, by name; what does not apply is empty."""
-        kind = f"{self.kind}, not a guarantee" if self.kind == "estimate" else self.kind
+        status = self.status
         if math.isinf(self.epsilon):
-            kind = "nothing, for some release is without a bound, or without noise"
-        mismatch = "sampling mismatch" if self.sampling_law == "fixed" else "assumptions not met"
+            status = "nothing, for some release is without a bound, or without noise"
         return {
             "unit": self.unit,
             "relation": self.relation,
@@ -67,15 +96,13 @@ class Spend:
             "distance": self.distance,
             "right term": self.right_term,
             "sensitivity": self.sensitivity,
-            "kind": kind,
+            "status": status,
             "attacker accuracy": f"{self.attacker_accuracy:.6g}",
-            "assumptions": "" if self.assumptions_met else mismatch,
         }
 
     def __str__(self) -> str:
         """Return all of it on one line; what does not apply is left out."""
-        alone = ("kind", "assumptions")  # say by themselves what they are
-        words = [text if name in alone else f"{name} {text}" for name, text in self.words.items() if text]
+        words = [text if name == "status" else f"{name} {text}" for name, text in self.words.items() if text]
         return f"ε = {self.epsilon:.4g} at δ = {self.delta:g} ({', '.join(words)})"
 
 
@@ -92,4 +119,4 @@ class Curve:
     right_term: str = ""
     sensitivity: str = ""
     kind: str = "guarantee"
-    assumptions_met: bool = True
+    unmet: str = ""  # the assumption that fails; empty if all hold

@@ -10,6 +10,7 @@ from pandas.api.types import is_float_dtype, is_integer_dtype
 from fedpriv.account.ranges import RATE, Range
 from fedpriv.account.view import DISTANCES
 from fedpriv.errors import BadInput, short_repr
+from fedpriv.trace import MECHANISMS
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
 MOST, MOST_RELEASES = 1e12, 1e15
@@ -43,11 +44,16 @@ NUMBERS: dict[str, Range] = {
     "noisy_bits": COUNT,
     "upload_l2": BOUND,
     "upload_noise_std": SIZE,
+    "upload_noise_least": (
+        lambda value: 0 <= value < np.inf or np.isnan(value),
+        "at least 0, NaN: not known",
+    ),
     "clear_values": COUNT,
 }
 # Where instances are protected.
 INSTANCE_NUMBERS = {"local_steps": POSITIVE, "rate_sequential": RATE, "rate_parallel": RATE}
 WORDS = {
+    "mechanism": tuple(MECHANISMS),
     "unit": ("client", "instance", "both", "none"),
     "sampling_law": ("poisson", "fixed", "full"),
     "denominator": ("expected", "present"),

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 # Distance -> the sensitivity that is for the same neighbours, and the most it can be, in units of the bound.
 DISTANCES = {"remove_sum": ("C", 1.0), "remove_mean": ("C", 2.0), "pairwise": ("2C", 2.0)}
 
+# Assumptions that fail, as a status names them.
+FIXED = "cohorts have a fixed size"
+SIZE_SEEN = "the size of a cohort is seen"
+
 ADD_OR_REMOVE = {"C": "add_remove", "2C": "replace_one"}
 ZERO_OUT = {"C": "zero_out", "2C": "replace_one"}
 REPLACE = {"2C": "replace_one"}
@@ -51,22 +55,23 @@ class View(NamedTuple):
     law: str  # how units get into a release: poisson, fixed, full or seen
     relations: dict[str, str]  # sensitivity -> the neighbours whom it is for
     certified: tuple[str, ...]  # the sensitivities that the mechanism enforces
-    assumption_holds: bool  # False where the view rests on something that is not so
+    unmet: str  # the assumption of the view that fails; empty if all hold
     mechanisms: list[Mechanism]  # [D], distinct
     counts: np.ndarray  # [T, D], how many of each were run in a round
     samples: Samples
     apart: tuple[str, ...] = OF_SUMS  # the distances that its neighbours are apart
     residual: float = 0.0  # the probability that the mechanisms are not those that were run; δ pays for it
+    uncertified: str = ""  # why a sensitivity is not certified that is not
+    mechanism: str = "gaussian"  # what was released, as its scheme declares
 
-    def assumptions_met(self, sensitivity: str) -> bool:
-        """Return whether an ε of this view at `sensitivity` rests on nothing that is not so."""
-        return self.assumption_holds and sensitivity in self.certified
+    def unmet_at(self, sensitivity: str) -> str:
+        """Return the assumption that fails of an ε of this view at `sensitivity`; empty if all hold."""
+        return self.unmet or ("" if sensitivity in self.certified else self.uncertified)
 
     def curve(self, epsilon: np.ndarray, order: np.ndarray, accountant: str, sensitivity: str) -> Curve:
         """Return ε at `sensitivity` after every round, with what it means in this view."""
-        met = self.assumptions_met(sensitivity)
-        relation = self.relations[sensitivity]
-        return Curve(epsilon, order, accountant, relation, sensitivity=sensitivity, assumptions_met=met)
+        unmet, relation = self.unmet_at(sensitivity), self.relations[sensitivity]
+        return Curve(epsilon, order, accountant, relation, sensitivity=sensitivity, unmet=unmet)
 
     def running(self, costs: np.ndarray) -> np.ndarray:
         """Return the total after each round `[T, ...]` of the mechanisms' costs `[D, ...]`; 0 × ∞ = 0."""

@@ -37,7 +37,16 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
         found += of_uploads(trace, {}) if noisy else []  # how far apart uploads are was not measured
     if unit in ("instance", "both") and not central(trace):
         found += [of_instances(trace, distances, "sequential"), of_instances(trace, distances, "parallel")]
-    return found
+    return [one._replace(mechanism=_mechanism(trace)) for one in found]
+
+
+def _mechanism(trace: pd.DataFrame) -> str:
+    """Return what the noise of a trace is, as its scheme declares.
+
+    Where a scheme releases nothing with Gaussian noise in it, what there is was added by hooks.
+    """
+    declared = str(trace["mechanism"].iloc[0])
+    return "gaussian" if declared in ("none", "randomized_response") else declared
 
 
 def of_instances(
@@ -75,7 +84,8 @@ def of_instances(
         law="poisson",
         relations=ADD_OR_REMOVE,
         certified=("C", "2C") if examples else ("2C",),
-        assumption_holds=bool((holders > 0).all() and (not sequential or (trace["population"] == 1).all())),
+        unmet=_unmet(trace, sequential),
+        uncertified="one example may move a clipped mean by 2C",
         mechanisms=run,
         counts=counts,
         samples=Samples(
@@ -90,3 +100,10 @@ def of_instances(
             alike=alike,
         ),
     )
+
+
+def _unmet(trace: pd.DataFrame, sequential: bool) -> str:
+    """Return the assumption of the examples' view that fails; empty if all hold."""
+    if sequential and not (trace["population"] == 1).all():
+        return "the client that holds an example stays the same"
+    return "" if (trace["holders"] > 0).all() else "a client may hold an example twice"

@@ -120,5 +120,6 @@ def meaning(one: Mapping[str, Any]) -> str:
     if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
         return ""
     told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
-    told |= {"epsilon": one["value"], "assumptions_met": str(one.get("assumptions_met", True)) == "True"}
+    met = str(one.get("assumptions_met", True)) == "True"
+    told |= {"epsilon": one["value"], "unmet": "" if met else "an assumption fails"}
     return str(Spend(**told))

@@ -20,7 +20,7 @@ from fedpriv.frozen import NUMBER, Fraction, Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.schemes.base import Memory, RoundContext, Scheme
-from fedpriv.trace import DISTANCES, Facts, Unit
+from fedpriv.trace import DISTANCES, Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +38,7 @@ class AdaptiveDP(Scheme):
 
     name: Literal["adaptive_dp"] = "adaptive_dp"
     unit: ClassVar[Unit] = "client"
+    mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip_l2: Positive  # in the first round
     noise_multiplier: Positive  # of a round: of the sum and the count together

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from fedpriv.frozen import Frozen
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.sampling import CohortLaw, Full
-from fedpriv.trace import Facts, Relation, Unit
+from fedpriv.trace import Facts, Mechanism, Relation, Unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,21 +45,34 @@ class RoundContext(NamedTuple):
     law: CohortLaw = Full()  # by which cohorts are drawn
     gradient_noise_std: float = 0.0  # of the noise of local training, on every number of a gradient
     memory: Mapping[str, torch.Tensor] = MappingProxyType({})  # what the scheme has kept
+    most: int | None = None  # examples of any client of the population; None: not known
 
     def noise(self, name: str) -> Noise:
         """Return the round's source of noise of that name."""
         return self.streams.noise(name, self.number)
 
 
+# What a scheme does with clients' data: whoever overrides one of them says anew what is released.
+VERBS = ("gradient", "memory", "bound", "release", "combine", "remember", "broadcast")
+
+
 class Scheme(Frozen):
     """No protection: every verb leaves its argument alone; schemes override the verbs they change.
 
-    Rows are updates, or whole weights for a scheme that `sends` these.
+    Rows are updates, or whole weights for a scheme that `sends` these. A scheme declares what it releases
+    (`fedpriv.trace.MECHANISMS`). A declaration is not inherited by a class that overrides a verb: of a
+    mechanism that nobody has declared there is no ε.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "mechanism" not in vars(cls) and any(verb in vars(cls) for verb in VERBS):
+            cls.mechanism = "other"
 
     name: str
     unit: ClassVar[Unit] = "none"
     relation: ClassVar[Relation] = "add_remove"
+    mechanism: ClassVar[Mechanism] = "other"  # what is released; accountants count what they know
     measures: ClassVar[tuple[str, ...]] = ()  # the distances of clients that may be sampled
     sends: ClassVar[Literal["update", "weights"]] = "update"  # what clients upload
 

@@ -16,7 +16,7 @@ from fedpriv.frozen import Positive, unless
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
-from fedpriv.trace import DISTANCES, Facts, Unit
+from fedpriv.trace import DISTANCES, Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -31,6 +31,7 @@ class ClientDP(Scheme):
 
     name: Literal["client_dp"] = "client_dp"
     unit: ClassVar[Unit] = "client"
+    mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip_l2: Positive  # the bound C of an update's norm
     noise_multiplier: Positive  # σ: noise std of the sum over C

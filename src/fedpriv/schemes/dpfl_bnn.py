@@ -20,7 +20,7 @@ from fedpriv.frozen import NUMBER, Positive
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.distances import apart
 from fedpriv.schemes.base import RoundContext, Scheme
-from fedpriv.trace import Facts, Unit
+from fedpriv.trace import Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -39,6 +39,7 @@ class DpflBnn(Scheme):
 
     name: Literal["dpfl_bnn"] = "dpfl_bnn"
     unit: ClassVar[Unit] = "client"
+    mechanism: ClassVar[Mechanism] = "randomized_response"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
     gamma: Annotated[float, Field(ge=0, le=0.5), NUMBER]  # a bit is kept with probability 1/2 + γ
     noise: Literal["coordinate", "tensor"] = "coordinate"  # a coin for every bit, or one for a whole tensor

@@ -14,7 +14,7 @@ from fedpriv.frozen import Delta, Frozen, Positive, unless
 from fedpriv.mechanisms.clipping import Bounded, clip, norms_of, raise_to
 from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
-from fedpriv.trace import DISTANCES, Facts, Unit
+from fedpriv.trace import DISTANCES, Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -43,6 +43,7 @@ class GlobalDP(Scheme):
 
     name: Literal["global_dp"] = "global_dp"
     unit: ClassVar[Unit] = "client"
+    mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip: Literal["median"] | Positive  # the bound S of an update's norm, or the median norm of the round
     clipping: Literal["bounded", "released"] = unless("bounded")  # released: inverted, without any ε

@@ -68,7 +68,12 @@ class Hooks(Frozen):
         if not self.upload_noise_std:
             return sent, {}
         noisy = sent.updates + self.upload_noise_std * context.noise("upload_hook").like(sent.updates)
-        facts = {"upload_l2": sent.l2, "upload_noise_std": self.upload_noise_std, "noise_in_sum": True}
+        facts = {
+            "upload_l2": sent.l2,
+            "upload_noise_std": self.upload_noise_std,
+            "upload_noise_least": self.upload_noise_std,
+            "noise_in_sum": True,
+        }
         return sent._replace(updates=noisy), facts
 
     def before_broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:

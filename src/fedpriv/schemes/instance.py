@@ -19,7 +19,7 @@ from fedpriv.frozen import Positive, ThousandsOrZero
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.private_gradient import PrivateGradient
 from fedpriv.schemes.base import RoundContext, Scheme
-from fedpriv.trace import Facts, Unit
+from fedpriv.trace import Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +33,7 @@ class Instance(Scheme):
 
     name: Literal["instance"] = "instance"
     unit: ClassVar[Unit] = "instance"
+    mechanism: ClassVar[Mechanism] = "gaussian"
     clip_l2: Positive  # of the mean gradient, which is what a client uploads
     noise_multiplier: Positive  # of the sensitivity to one example
     per_example_clip: bool = False  # every example's gradient is clipped (DP-SGD), not only their mean

@@ -18,7 +18,7 @@ from fedpriv.frozen import Below1, unless
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.instance import Instance
-from fedpriv.trace import Facts, Unit
+from fedpriv.trace import Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -41,6 +41,7 @@ class Joint(Instance):
 
     name: Literal["joint"] = "joint"
     unit: ClassVar[Unit] = "both"
+    mechanism: ClassVar[Mechanism] = "gaussian"
     # A client knows its own gradient and nobody else's.
     measures: ClassVar[tuple[str, ...]] = ("remove_sum",)
     # chance that a round has more than K shares; null: no noise is added

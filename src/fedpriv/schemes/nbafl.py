@@ -21,7 +21,7 @@ from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.distances import apart
 from fedpriv.schemes.base import RoundContext, Scheme
-from fedpriv.trace import Facts
+from fedpriv.trace import Facts, Mechanism
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +35,7 @@ class NbAFL(Scheme):
     """
 
     name: Literal["nbafl"] = "nbafl"
+    mechanism: ClassVar[Mechanism] = "gaussian"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
     epsilon: Positive  # a label: the noise is divided by it
     constant: Positive  # c, of a δ = 1.25 exp(-c²/2)
@@ -62,7 +63,7 @@ class NbAFL(Scheme):
             "uploads_apart": apart(rows),
             "noise_in_sum": True,
         }
-        return Bounded(noisy, bounded.l2), facts if len(rows) else {}
+        return Bounded(noisy, bounded.l2), (facts if len(rows) else {}) | self.least(bounded.l2, context)
 
     def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         if self.clip == "element":
@@ -71,6 +72,13 @@ class NbAFL(Scheme):
         if std:
             weights = weights + std * context.noise("downlink").like(weights)
         return weights, {"broadcast_noise_std": std}
+
+    def least(self, l2: float, context: RoundContext) -> Facts:
+        """Return what is known of the upload with the least noise there can be: of who has most examples."""
+        if context.most is None:
+            return {}
+        largest = context._replace(examples=np.array([context.most]))
+        return {"upload_l2": l2, "upload_noise_least": float(self.uplink_std(largest)[0])}
 
     def uplink_std(self, context: RoundContext) -> np.ndarray:
         """Return the std of the noise of each upload `[n]`; the repository has lost a factor of two."""

@@ -14,7 +14,7 @@ from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.instance import Instance
-from fedpriv.trace import Facts, Unit
+from fedpriv.trace import Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +33,7 @@ class Split(Instance):
 
     name: Literal["split"] = "split"
     unit: ClassVar[Unit] = "both"
+    mechanism: ClassVar[Mechanism] = "gaussian"
     server_noise_multiplier: Positive  # σ: noise std of the server over clip_l2
     clip_uploads: bool = True  # the server clips what arrives, noise and all, to clip_l2
 

@@ -53,6 +53,7 @@ def run_round(
         expected=expected,
         examples=examples[cohort],
         fewest=int(examples.min()),
+        most=int(examples.max()),
         tensors=layout.tensors,
         streams=streams,
         law=run.cohort,
@@ -117,6 +118,7 @@ def run_round(
         "test_loss": math.nan,
         **NO_FACTS,
         **facts,
+        "mechanism": run.scheme.mechanism,
         "clear_values": layout.clear,
         "upload_bytes": facts.get("upload_bytes", 4.0 * protected) + 4.0 * layout.clear,
     }

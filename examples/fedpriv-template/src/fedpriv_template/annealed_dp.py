@@ -8,7 +8,7 @@ from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
-from fedpriv.trace import DISTANCES, Facts, Unit
+from fedpriv.trace import DISTANCES, Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +22,7 @@ class AnnealedDP(Scheme):
 
     name: Literal["annealed_dp"] = "annealed_dp"
     unit: ClassVar[Unit] = "client"
+    mechanism: ClassVar[Mechanism] = "gaussian"  # of a multiplier of its own in every round
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip_l2: Positive
     first: Positive

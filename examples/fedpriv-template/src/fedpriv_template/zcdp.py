@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedpriv.account.accountants import Accountant
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def curves(view: View, delta: float) -> list[Curve]:
                 accountant="zcdp",
                 relation=view.relations[sensitivity],
                 sensitivity=sensitivity,
-                assumptions_met=view.assumptions_met(sensitivity),
+                unmet=view.unmet_at(sensitivity),
             )
         )
     return found
+
+
+ZCDP = Accountant(curves)
