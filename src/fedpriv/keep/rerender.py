@@ -57,7 +57,7 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
     Needs neither torch nor data nor a network. What a paper's table says "not run" of is what no preset
-    keeps. Runs of another identity than the plan's are left out. `out` is a folder of its own (`check_place`).
+    keeps. Runs of another identity than the plan's are left out. What `out` may be, `check_place` says.
     """
     check_place(out, reference)
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir())
