@@ -35,7 +35,7 @@ def rerender(
     configs: Configs = CONFIGS,
     out: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="An empty folder to render in; by default nothing is left."),
+        typer.Option(file_okay=False, help="An empty folder to render in; else nothing is left."),
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write what differs into the reference.")] = False,
     as_json: AsJson = False,
