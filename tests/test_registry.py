@@ -60,6 +60,11 @@ def test_a_name_can_be_set_and_removed_as_in_a_dict(install):
     ("points", "module", "said"),
     [
         ({"two": "added_module:two"}, "1 / 0", "found added_module:two, which fails with ZeroDivisionError"),
+        (
+            {"two": "added_module:two"},
+            "raise SystemExit",
+            "found added_module:two, which fails with Sys",
+        ),
         ({"two": "added_module:three"}, "two = 2", "found added_module:three, which fails with Attribute"),
         ({"two": "nowhere:two"}, "", "found nowhere:two, which fails with ModuleNotFoundError"),
         ({"two": "added_module:two"}, "two = 'two'", "found str added_module:two, allowed: int"),

@@ -71,7 +71,7 @@ def load(point: EntryPoint, kind: Any, where: str) -> Any:
     """Return what an entry point names; BadInput where that cannot be, or is of another kind or name."""
     try:
         found = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(
             f"{where}: found {point.value}, which fails with {type(error).__name__}: {error}; "
             "allowed: what can be imported"

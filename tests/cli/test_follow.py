@@ -108,13 +108,14 @@ def test_what_cannot_begin_is_one_line(tmp_path, words):
 
 @pytest.mark.parametrize(
     "content",
-    [b"preset: \xff\n", b"seeds: " + b"9" * 10_000, b"preset: a\npreset: b\n", b"- [", None],
-    ids=["not UTF-8", "digits", "twice", "no YAML", "missing"],
+    [b"preset: \xff\n", b"seeds: " + b"9" * 10_000, b"preset: a\npreset: b\n", b"- [", b"a: &b c", None],
+    ids=["not UTF-8", "digits", "twice", "no YAML", "an anchor", "missing"],
 )
-def test_a_preset_that_cannot_be_read_is_one_line_before_the_command_begins(content, tmp_path):
+@pytest.mark.parametrize("option", [["--configfile", "bad.yaml"], ["--configfile=bad.yaml"]], ids=len)
+def test_a_preset_that_cannot_be_read_is_one_line_before_the_command_begins(content, option, tmp_path):
     if content is not None:
         (tmp_path / "bad.yaml").write_bytes(content)
-    words = ["touch", "begun", "--configfile", "bad.yaml", "--cores", "all"]
+    words = ["touch", "begun", *option, "--cores", "all"]
     command = [sys.executable, "-m", "fedpriv.cli.follow", "said.log", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2 and not done.stderr and not (tmp_path / "begun").exists()

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.tiny import PAPER, PRESET, patch, write
+from support.tiny import PAPER, PRESET, contents, patch, write
 
 from fedpriv.cli import app
 from fedpriv.cli.account import account_run
@@ -54,6 +54,7 @@ def test_everything_is_rendered_from_what_is_kept_and_what_differs_is_named(kept
     (REFERENCE / "figures/epsilons.png").unlink()
     (REFERENCE / "tables/old.md").write_text("no longer declared")
     differ = ["figures/epsilons.png", "tables/old.md", "tables/table1.csv"]
+    (kept / "out").mkdir()  # empty
     code, out, err = fedpriv("rerender", "--write", "--out", "out", "--json")
     assert (code, err) == (0, [])
     assert json.loads("".join(out)) == {
@@ -68,6 +69,35 @@ def test_everything_is_rendered_from_what_is_kept_and_what_differs_is_named(kept
     ]
 
 
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("results", "in results"),
+        ("results/other", "in results"),
+        ("results/reference", "in results/reference"),
+        ("config/../results/reference/new", "in results/reference"),
+        ("link/new", "in results"),
+        (".", "a folder that holds something"),
+        ("config", "a folder that holds something"),
+        ("file", "a file"),
+    ],
+)
+@pytest.mark.parametrize("write", [(), ("--write",)], ids=["alone", "and written"])
+def test_nothing_is_rendered_over_what_is_there_and_nothing_compared_with_itself(
+    out, said, write, kept, fedpriv
+):
+    (REFERENCE / "tables/table1.csv").write_text("damaged")
+    (kept / "file").touch()
+    (kept / "link").symlink_to("results")
+    run = RESULTS / "runs/dp/seed0"
+    run.mkdir(parents=True)
+    (run / "model.safetensors").write_text("weights of three days")
+    before = contents(kept)
+    code, lines, err = fedpriv("rerender", "--out", out, *write)
+    assert (code, lines, len(err)) == (2, [], 1) and said in err[0]
+    assert contents(kept) == before
+
+
 def test_a_preset_without_kept_runs_is_said_and_nothing_differs(here, fedpriv):
     assert fedpriv("rerender")[0] == 2  # no reference at all
     REFERENCE.mkdir(parents=True)
@@ -77,7 +107,7 @@ def test_a_preset_without_kept_runs_is_said_and_nothing_differs(here, fedpriv):
 
 def test_runs_that_the_preset_has_otherwise_now_are_left_out(kept, fedpriv):
     patch(kept, rounds=3)
-    assert fedpriv("rerender") == (0, ["tiny/tiny: no kept runs"], [])
+    assert fedpriv("rerender", "--out", "new/below") == (0, ["tiny/tiny: no kept runs"], [])
 
 
 def test_a_preset_is_rendered_from_what_others_keep_of_its_runs_and_seeds(kept, fedpriv):

@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support import tiny
 from support.backends import every_backend
 from support.made_run import BY_SCHEME, RUN, go, result
 from support.own_nets import Good
 from torch.nn import functional as F
 
+from fedpriv.cli import app
 from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
@@ -104,6 +106,7 @@ def test_buffers_and_frozen_parameters_are_the_same_constants_for_everybody():
         ),
         ({"how": "good", "classes": 3}, r"found \[2, 3\] from inputs .*, allowed: logits \[2, 10\]"),
         ({"how": "raises"}, r"which cannot be made of it \(RuntimeError: of its own\), allowed: "),
+        ({"how": "leaves"}, r"which cannot be made of it \(SystemExit: nothing\), allowed: "),
         ({"how": "good", "deep": 3}, "with how, deep, which cannot be made of it .*, allowed: the arguments"),
     ],
     ids=lambda one: "-".join(map(str, one.values())) if isinstance(one, dict) else None,
@@ -128,14 +131,44 @@ def test_inputs_that_a_network_cannot_read_are_one_line(files, tmp_path):
             "found nowhere.at_all:Net, which cannot be imported .*, allowed: FILE:CLASS",
         ),
         ({"module": "support.own_nets:Bad"}, "found support.own_nets:Bad, which cannot be imported"),
-        ({"module": "support.own_nets:number", "classes": 3}, "a int, allowed: a torch.nn.Module"),
+        ({"module": "support.own_nets:number", "classes": 3}, "number, a function, allowed: a subclass of"),
+        ({"module": "support.own_nets:NoNetwork"}, "NoNetwork, a class NoNetwork, allowed: a subclass of"),
+        ({"module": "support.own_nets:Good.forward"}, "Good.forward, a function, allowed: a subclass of"),
+        ({"module": "support.own_nets:nn"}, "found support.own_nets:nn, a module, allowed: a subclass of"),
+        ({"module": "support.own_nets:torch.device", "type": "cpu"}, "a class device, allowed: a subclass"),
+        ({"module": "antigravity:Net"}, "antigravity:Net, of Python's own library, allowed: a subclass of"),
     ],
     ids=str,
 )
-def test_a_path_that_leads_to_no_network_is_one_line(words, said):
+def test_a_path_that_leads_to_no_network_is_one_line_and_nothing_is_called(words, said):
+    assert "antigravity" not in sys.modules
     with pytest.raises(BadInput, match=said) as told:
         model(**words).shapes(10)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(told.value) and "antigravity" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"module": "os:system", "command": "touch executed"},
+        {"module": "subprocess:run", "args": "touch executed", "shell": True},
+        {"module": "subprocess:Popen", "args": ["touch", "executed"]},
+        {"module": "shutil:rmtree", "path": "precious"},
+        {"module": "builtins:exec", "source": "open('executed', 'w')"},
+        {"module": "pathlib:Path.touch", "self": "executed"},
+        {"module": "torch:os.system", "command": "touch executed"},
+        {"module": "torch:os.remove", "path": "precious/data"},
+    ],
+    ids=lambda words: words["module"],
+)
+def test_a_preset_runs_no_command_and_deletes_nothing(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tiny.lay(tmp_path))
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/data").touch()
+    tiny.patch(tmp_path, model={"name": "module", **words})
+    assert app.main(tiny.RUN) == 2
+    assert "allowed: a subclass of torch.nn.Module" in capsys.readouterr().err
+    assert (tmp_path / "precious/data").exists() and not (tmp_path / "executed").exists()
 
 
 @pytest.mark.parametrize("words", [{"module": "no colon"}, {"module": 3}, {"name": "module"}], ids=str)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.trees import agreeing, trees
 
+from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.paper import read as reader
 from fedpriv.paper.read import FILES, merge, read_folder, read_yaml
@@ -93,9 +94,14 @@ def test_an_anchor_or_alias_in_a_paper_is_refused_with_its_line(read, text, foun
     assert "\n" not in str(error.value)
 
 
-def test_a_preset_may_have_anchors(tmp_path):
-    (tmp_path / "preset.yaml").write_text("a: &here {b: 1}\nc: *here")
-    assert read_yaml(tmp_path / "preset.yaml")["c"] == {"b": 1}
+@pytest.mark.parametrize("nested", ["[{below}, *a{number}]", "{{x: {below}, y: *a{number}}}"])
+def test_anchors_that_would_never_end_are_refused_in_a_preset_at_once(tmp_path, nested):
+    text = "[x, x]"
+    for number in range(40):
+        text = nested.format(below=f"&a{number} {text}", number=number)
+    (tmp_path / "preset.yaml").write_text(f"preset: a\npatches: {{'*': {text}}}")
+    with pytest.raises(BadInput, match=r"preset\.yaml: line 2: found &a39, allowed: no anchors"):
+        load_preset(tmp_path / "preset.yaml")
 
 
 def there(name):
@@ -109,7 +115,7 @@ def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
 
 
 @given(st.dictionaries(st.sampled_from("abc"), trees, max_size=3))
-def test_a_paper_without_anchors_reads_as_it_was_written(tmp_path_factory, content):
+def test_a_paper_reads_as_it_was_written(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("paper")
     (folder / "paper.yaml").write_text(yaml.safe_dump(content))
     assert read_folder(folder) == content

@@ -97,8 +97,10 @@ def end(log: Path) -> list[str]:
 def presets(command: Sequence[str]) -> Iterator[Path]:
     """Yield the presets that a command is given: Snakemake would read them first, and trip over some."""
     for place, word in enumerate(command):
-        if word == "--configfile":
-            yield from map(Path, takewhile(lambda word: not word.startswith("-"), command[place + 1 :]))
+        option, _, first = word.partition("=")
+        if option in ("--configfile", "--configfiles"):
+            others = takewhile(lambda word: not word.startswith("-"), command[place + 1 :])
+            yield from map(Path, filter(None, (first, *others)))
 
 
 if __name__ == "__main__":

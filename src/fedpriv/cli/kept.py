@@ -34,7 +34,8 @@ def rerender(
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     out: Annotated[
-        Path | None, typer.Option(file_okay=False, help="Where to render; by default nothing is left.")
+        Path | None,
+        typer.Option(file_okay=False, help="An empty folder to render in; else nothing is left."),
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write what differs into the reference.")] = False,
     as_json: AsJson = False,

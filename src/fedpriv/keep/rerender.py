@@ -57,8 +57,9 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
     Needs neither torch nor data nor a network. What a paper's table says "not run" of is what no preset
-    keeps. Runs of another identity than the plan's are left out.
+    keeps. Runs of another identity than the plan's are left out. What `out` may be, `check_place` says.
     """
+    check_place(out, reference)
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir())
     if not presets:
         raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
@@ -78,6 +79,20 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
         if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
             page.write(contents(plan), out / plan.preset.preset / "report.html")
     return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
+
+
+def check_place(out: Path, reference: Path) -> None:
+    """Raise BadInput unless `out` holds nothing, and is neither of the reference nor of finished results.
+
+    Runs are unpacked over what has their names there, and what is rendered is compared with the reference.
+    """
+    place = out.resolve()
+    for there in (reference, Path("results")):
+        if place.is_relative_to(there.resolve()):
+            raise BadInput(f"--out: found {out}, in {there}, allowed: a folder outside of it")
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        what = "a folder that holds something" if out.is_dir() else "a file"
+        raise BadInput(f"--out: found {out}, {what}, allowed: a new folder, or an empty one")
 
 
 def unpacked(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:

@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
 from functools import cache, reduce
 from pathlib import Path
 from typing import Any
@@ -26,29 +25,41 @@ from torch.nn.parameter import is_lazy
 from fedpriv.errors import BadInput, plain
 from fedpriv.models.base import Example, Params
 
+CLASS = "a subclass of torch.nn.Module"
 _building = threading.Lock()
 _of_thread = threading.local()
 
 
-def loaded(path: str) -> Callable[..., Any]:
-    """Return what an import path `package.file:Class` names; the folder one is in is looked into last."""
+def loaded(path: str) -> type[nn.Module]:
+    """Return the class that an import path `package.file:Class` names; the folder one is in comes last.
+
+    Importing runs the file, which is trusted. Nothing in it is called before it is known to be a class of
+    networks: a function, or another class, is BadInput, and so is a module of Python's own, which has none
+    and of which some do things when they are imported.
+    """
+    module, name = path.split(":")
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise BadInput(f"model.module: found {path}, of Python's own library, allowed: {CLASS}")
     if (here := os.getcwd()) not in sys.path:
         sys.path.append(here)
-    module, name = path.split(":")
     try:
-        return reduce(getattr, name.split("."), importlib.import_module(module))
-    except Exception as error:  # somebody's code runs here
+        found: Any = reduce(getattr, name.split("."), importlib.import_module(module))
+    except (Exception, SystemExit) as error:  # somebody's code runs here
         raise BadInput(
             f"model.module: found {path}, which cannot be imported ({said(error)}), allowed: FILE:CLASS, of "
             "an installed package or in the folder where the program is started"
         ) from error
+    if not (isinstance(found, type) and issubclass(found, nn.Module)):
+        what = f"a class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
+        raise BadInput(f"model.module: found {path}, {what}, allowed: {CLASS}")
+    return found
 
 
 def code(path: str) -> str:
     """Return an import path with a digest of the file that it leads to."""
     try:
-        source = inspect.getsourcefile(inspect.unwrap(loaded(path)))
-    except TypeError:  # neither a class nor a function
+        source = inspect.getsourcefile(loaded(path))
+    except TypeError:  # a class of a module without a file
         source = None
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8] if source else "without source"
     return f"{path} {digest}"
@@ -64,13 +75,11 @@ def built(spec: str, seed: int) -> nn.Module:
         torch.default_generator.manual_seed(seed)
         try:
             net = make(**arguments)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BadInput(
                 f"model: found {path} with {plain(', '.join(arguments))}, which cannot be made of it "
                 f"({said(error)}), allowed: the arguments of its constructor"
             ) from error
-    if not isinstance(net, nn.Module):
-        raise BadInput(f"model.module: found {path}, a {type(net).__name__}, allowed: a torch.nn.Module")
     for name, parameter in net.named_parameters():
         if is_lazy(parameter):
             raise refusal(path, f"parameter {name}, whose shape waits for a pass", "shapes that are known")
@@ -195,6 +204,6 @@ def refusal(path: str, found: str, allowed: str) -> BadInput:
     return BadInput(f"model.module: {path}: found {found}, allowed: {allowed}")
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """Return what an error says, short and on one line."""
     return f"{type(error).__name__}: {plain(' '.join(str(error).split()))}"

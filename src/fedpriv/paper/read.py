@@ -24,17 +24,20 @@ def unreadable(text: str) -> str:
 
 
 class Loader(yaml.SafeLoader):
-    """The safe loader, but a key stands once in a mapping, and anchors may be refused."""
+    """The safe loader, but a key stands once in a mapping, and there are no anchors.
 
-    def __init__(self, text: str, path: Path, anchors: bool) -> None:
+    A few lines of anchors are more keys than any memory holds.
+    """
+
+    def __init__(self, text: str, path: Path) -> None:
         super().__init__(text)
-        self.path, self.allows_anchors = path, anchors
+        self.path = path
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()
-        if not self.allows_anchors and isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
-            raise self.refused(event, f"{sign}{event.anchor}", "no anchors; runs share `parts`")
+            raise self.refused(event, f"{sign}{event.anchor}", "no anchors; runs of a paper share `parts`")
         return super().compose_node(parent, index)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
@@ -65,11 +68,8 @@ class Loader(yaml.SafeLoader):
         return BadInput(f"{self.path}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
 
 
-def read_yaml(path: Path, anchors: bool = True) -> dict[str, Any]:
-    """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it.
-
-    So is an anchor where `anchors` are not allowed.
-    """
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Return the mapping in a YAML file; a missing or malformed file, or an anchor, is BadInput naming it."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -81,7 +81,7 @@ def read_yaml(path: Path, anchors: bool = True) -> dict[str, Any]:
     if len(content) > LARGEST:
         raise BadInput(f"{path}: found more than {LARGEST:,} bytes, allowed: a preset or a paper")
     try:
-        content = Loader(text, path, anchors).get_single_data()
+        content = Loader(text, path).get_single_data()
     except RecursionError:
         raise BadInput(f"{path}: found keys within keys without end, allowed: a preset or a paper") from None
     except yaml.YAMLError as error:
@@ -103,7 +103,7 @@ def read_files(folder: Path) -> dict[str, Key]:
     require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
     found: dict[str, Key] = {}
     for file in (name for name in FILES if (folder / name).exists()):
-        for key, value in read_yaml(folder / file, anchors=False).items():
+        for key, value in read_yaml(folder / file).items():
             if key in found:
                 both = f"{found[key].file} and {file}"
                 raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
