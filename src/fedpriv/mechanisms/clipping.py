@@ -64,7 +64,7 @@ def scaled(updates: torch.Tensor, factors: torch.Tensor, most: float) -> torch.T
     """
     import torch
 
-    kind = torch.finfo(updates.dtype)
+    kind, most = torch.finfo(updates.dtype), min(most, torch.finfo(torch.float64).max)
     products = updates * factors.to(updates.dtype)[:, None]
     fine = kind.eps < SHRINK / 4 and most * SHRINK > 4 * kind.tiny * kind.eps * updates.shape[1] ** 0.5
     doubtful = (factors < kind.tiny) | (factors > kind.max) if fine else torch.ones_like(factors, dtype=bool)
@@ -109,6 +109,5 @@ def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:
 
     updates, norms, not_finite = with_norms(updates)
     factors = torch.where((norms > 0) & (norms < least), least / norms, 1.0)
-    # Any factor of float64: that of a tiny row is beyond the type of the rows.
-    raised = scaled(updates, factors, torch.finfo(updates.dtype).max)
+    raised = scaled(updates, factors, float("inf"))
     return Bounded(raised, float("inf"), least), {"clip_l2": float("inf"), "not_finite": not_finite}
