@@ -52,6 +52,7 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "upload_l2": np.inf,
                 "upload_noise_std": 0.0,
                 "clear_values": 0,
+                "releases": 1,
             }
         )
 
