@@ -54,6 +54,7 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "upload_noise_std": 0.0,
                 "upload_noise_least": np.nan,
                 "clear_values": 0,
+                "releases": 1,
             }
         )
 

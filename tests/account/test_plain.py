@@ -93,6 +93,74 @@ def test_who_draws_so_many_or_divides_by_them_says_of_how_many(column: str, fact
         ledger(trace, 1e-5)
 
 
+@pytest.mark.parametrize(
+    ("column", "meant"),
+    [
+        ("num_steps", "releases"),
+        ("steps", "releases"),
+        ("noise_multiplyer", "noise_multiplier"),
+        ("Sampling Rate", "sampling_rate"),
+        ("denominater", "denominator"),
+        ("clip_is_private", "clip_private"),
+        ("count_noise_mult", "count_noise_multiplier"),
+        ("local_step", "local_steps"),
+        ("max_grad_norm", "clip_l2"),
+        ("accuracy", r"test_accuracy"),
+        ("epsilon", "the columns of a trace"),
+        (0, "the columns of a trace"),
+        ("Unnamed: 0", "the columns of a trace"),
+    ],
+)
+def test_a_column_that_nobody_knows_is_refused_with_those_that_may_be_meant(
+    column: object, meant: str
+) -> None:
+    trace = pd.concat([TRACE, pd.Series(50, TRACE.index, name=column)], axis=1)
+    with pytest.raises(BadInput, match=rf"^trace: found the unknown column {column}, allowed: .*{meant}"):
+        ledger(trace, 1e-5)
+
+
+def test_a_column_that_says_nothing_about_privacy_may_be_named_as_such() -> None:
+    told = ledger(TRACE.assign(accuracy=0.9, hour="noon"), 1e-5, ignore=("accuracy", "hour", "not there"))
+    pd.testing.assert_frame_equal(told, ledger(TRACE, 1e-5))
+    with pytest.raises(BadInput, match=r"^trace: found the unknown column hour, allowed: "):
+        ledger(TRACE.assign(accuracy=0.9, hour="noon"), 1e-5, ignore=["accuracy"])
+
+
+@pytest.mark.parametrize("column", ["releases", "clip_private", "noise_multiplier"])
+def test_what_the_accountants_read_cannot_be_left_out(column: str) -> None:
+    with pytest.raises(BadInput, match=rf"^ignore: found {column}, which the accountants read, allowed: "):
+        ledger(TRACE, 1e-5, ignore=[column])
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"^trace: found the column sampling_rate twice, allowed: "):
+        ledger(pd.concat([TRACE, TRACE[["sampling_rate"]]], axis=1), 1e-5)
+
+
+@pytest.mark.parametrize("law", ["poisson", "full"])
+@pytest.mark.parametrize("facts", [{"population": 100}, {"cohort_size": 10}, {"cohort_size": [0, *[7] * 19]}])
+def test_a_population_or_a_cohort_alone_is_taken_where_nobody_asks_for_it(
+    law: str, facts: dict[str, object]
+) -> None:
+    trace = TRACE.assign(sampling_law=law, sampling_rate=0.1 if law == "poisson" else 1.0)
+    pd.testing.assert_frame_equal(ledger(trace.assign(**facts), 1e-5), ledger(trace, 1e-5))
+
+
+def test_rounds_may_be_counted_from_zero() -> None:
+    pd.testing.assert_frame_equal(ledger(TRACE.assign(round=range(20)), 1e-5), ledger(TRACE, 1e-5))
+    for rounds in (range(2, 22), [*range(19), 20], range(0, 40, 2)):
+        with pytest.raises(BadInput, match=r"^trace: round: found 20 rows not numbered 1, 2, 3"):
+            ledger(TRACE.assign(round=rounds), 1e-5)
+
+
+@pytest.mark.parametrize("column", ["noise_multiplier", "clip_l2", "noise_std"])
+@pytest.mark.parametrize("beside", ["noise_multiplier", "clip_l2", "noise_std"])
+def test_words_where_numbers_belong_are_named_whatever_else_there_is(column: str, beside: str) -> None:
+    trace = TRACE.drop(columns="noise_multiplier").assign(**{beside: 1.0, column: "1.1"})
+    with pytest.raises(BadInput, match=rf"^trace: {column}: found '1.1', allowed: numbers"):
+        ledger(trace, 1e-5)
+
+
 HIDE = """
 import sys
 class Hidden:

@@ -2,6 +2,7 @@ import json
 import re
 
 import pytest
+from PIL import Image
 from support.photos import TINY, image, lay, table
 
 from fedpriv.data import manifest
@@ -53,7 +54,7 @@ def test_missing_and_unreadable_images_are_named_and_counted_and_not_listed(raw,
     assert (listed.counts.missing, listed.counts.unreadable, listed.counts.rows) == (1, 1, 12)
     assert not {"p3", "p6"} & {image.id for image in listed.images}
     assert "tiny: 1 missing: p3; 1 unreadable: p6" in capsys.readouterr().err
-    with pytest.raises(BadInput, match=r"1 missing: p3; 1 unreadable: p6 \(of 12.*unreadable: skip"):
+    with pytest.raises(BadInput, match=r"1 missing: p3; 1 unreadable: p6, .*\(of 12.*unreadable: skip"):
         manifest.refuse(listed, path)
 
 
@@ -74,6 +75,41 @@ def test_a_table_without_any_image_is_bad_input(raw, path):
     with pytest.raises(BadInput, match=r"train\.csv: found no readable image of its 9 rows"):
         manifest.write(TINY, [], path)
     assert not path.exists()
+
+
+def test_where_no_image_is_found_the_line_names_the_first_and_where_it_was_looked_for(raw):
+    (raw / "train_images").rename(raw / "once")
+    (raw / "train_images").mkdir()
+    (raw / "once").rename(raw / "train_images/train_images")  # as an archive that was unpacked twice
+    said = rf"\(the first, p0: is not there\), allowed: images {raw}/train_images/p0\.png, \.jpg, \.jpeg$"
+    with pytest.raises(BadInput, match=said):
+        manifest.look(TINY, raw)
+
+
+def test_where_no_image_can_be_read_the_line_says_why(raw):
+    for picture in (raw / "train_images").iterdir():
+        Image.new("F", (9, 9)).save(picture, "TIFF")
+    with pytest.raises(BadInput, match=r"\(the first, p0: 32 bits a pixel .*\), allowed: images "):
+        manifest.look(TINY, raw)
+
+
+def test_images_of_one_single_colour_are_counted_and_named(raw, path, capsys):
+    before = manifest.write(TINY, [], path)
+    assert "blank" not in path.read_text() and "one single colour" not in str(before.counts)
+    for name, colour in (("p1", (255, 255, 255)), ("p4", (7, 8, 9))):
+        Image.new("RGB", (9, 9), colour).save(raw / f"train_images/{name}.png")
+    manifest.write(TINY, [], path)
+    listed = manifest.load(path)
+    assert listed.counts.blank == 2 and [one.id for one in listed.images if one.blank] == ["p1", "p4"]
+    assert "; 2 of one single colour" in str(listed.counts)
+    assert "tiny: 2 of one single colour: p1, p4" in capsys.readouterr().err
+
+
+def test_ids_with_spaces_or_a_suffix_name_the_same_images(raw):
+    plain = manifest.look(TINY, raw)
+    wild = [" p{}", "p{} ", "p{}.png", "p{}.PNG", "p{}.jpg ", "p{}.jpeg"]
+    table(raw, [(wild[n % len(wild)].format(n), f" {n % 5} ") for n in range(12)])
+    assert manifest.look(TINY, raw) == plain
 
 
 def test_a_manifest_that_says_the_same_keeps_its_time(raw, path):

@@ -1,5 +1,6 @@
 import io
 
+import numpy as np
 import pytest
 from PIL import Image
 from support.photos import image, lay, table
@@ -25,6 +26,8 @@ def test_a_table_is_read_in_its_order_whatever_else_it_has(tmp_path):
         ([*GOOD, ("d",)], ["line 5", "diagnosis nothing of d"]),
         ([*GOOD, ("", 1)], ["line 5", "no id_code"]),
         ([*GOOD, ("a", 0)], ["line 5", "a again (line 2)"]),
+        ([*GOOD, (" a.png", 0)], ["line 5", "a again (line 2)"]),
+        ([*GOOD, (" ", 1)], ["line 5", "no id_code"]),
         (GOOD[:2], ["2 rows", "more than 2"]),
         ([], ["0 rows"]),
     ],
@@ -88,3 +91,89 @@ def test_an_image_cut_anywhere_is_refused(kind, tmp_path):
         path.write_bytes(buffer.getvalue()[: int(share * len(buffer.getvalue()))])
         with pytest.raises(ValueError, match=r"."):
             photographs.decoded(path)
+
+
+RAMP = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
+COLOUR = np.stack([RAMP, RAMP[::-1, ::-1], np.full_like(RAMP, 99)], axis=-1)
+
+
+def written(path, array, kind="PNG", mode=None):
+    """Save an array as an image of some mode, and return its path."""
+    found = Image.fromarray(array)
+    (found.convert(mode) if mode else found).save(path, kind)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+@pytest.mark.parametrize("order", ["<u2", ">u2"])
+def test_sixteen_bits_of_grey_are_the_same_picture_in_eight(kind, order, tmp_path):
+    path = written(tmp_path / "a", (RAMP.astype(np.uint16) * 257).astype(order), kind)
+    found = np.asarray(photographs.decoded(path))
+    assert (found == RAMP[..., None]).all() and found.shape == (48, 64, 3)
+
+
+@pytest.mark.parametrize("bits", [10, 12, 14])
+def test_sixteen_bits_of_which_fewer_are_used_are_refused(bits, tmp_path):
+    path = written(tmp_path / "a", RAMP.astype(np.uint16) << bits - 8)
+    with pytest.raises(ValueError, match=r"^16 bits a pixel of which none is above [\d,]+: scale them to 8$"):
+        photographs.decoded(path)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_pixels_of_any_range_are_refused(dtype, tmp_path):
+    path = written(tmp_path / "a", RAMP.astype(dtype), "TIFF")
+    with pytest.raises(ValueError, match=r"^32 bits a pixel \(mode [IF]\), of any range"):
+        photographs.decoded(path)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+def test_a_picture_in_the_alpha_channel_is_refused(mode, tmp_path):
+    alpha = RAMP[..., None]
+    bare = np.zeros((48, 64, len(mode) - 1), np.uint8)
+    path = written(tmp_path / "a", np.concatenate([bare, alpha], axis=-1))
+    with pytest.raises(ValueError, match=r"^transparent pixels"):
+        photographs.decoded(path)
+
+
+@pytest.mark.parametrize("mode", ["P", "L", "RGB"])
+def test_a_colour_that_stands_for_transparent_is_refused_where_a_pixel_has_it(mode, tmp_path):
+    for there in (False, True):
+        found = Image.new("L", (9, 9)).convert(mode)
+        found.putpixel((0, 0), 1 if mode != "RGB" else (1, 1, 1))
+        unused = 200 if mode != "RGB" else (200, 0, 0)
+        path = tmp_path / f"{there}.png"
+        found.save(path, transparency=found.getpixel((0, 0)) if there else unused)
+        if there:
+            with pytest.raises(ValueError, match=r"^transparent pixels"):
+                photographs.decoded(path)
+        else:
+            assert photographs.decoded(path).tobytes() == found.convert("RGB").tobytes()
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("RGBA", "PNG"), ("L", "PNG"), ("CMYK", "TIFF"), ("P", "PNG")])
+def test_an_opaque_picture_is_the_same_in_every_mode(mode, kind, tmp_path):
+    array = RAMP if mode in ("L", "P") else COLOUR
+    found = np.asarray(photographs.decoded(written(tmp_path / "a", array, kind, mode)))
+    assert (found == (array if array.ndim == 3 else array[..., None])).all()
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_picture_is_turned_as_its_exif_says(orientation, tmp_path):
+    exif, turned = Image.Exif(), Image.fromarray(COLOUR)
+    exif[0x0112] = orientation
+    turned.save(tmp_path / "a.png", exif=exif)
+    ways = [None, 0, 3, 1, 5, 4, 6, 2]  # those of PIL.Image.Transpose: mirrored, half a turn, ...
+    way = ways[orientation - 1]
+    expected = turned if way is None else turned.transpose(Image.Transpose(way))
+    assert np.array_equal(photographs.decoded(tmp_path / "a.png"), expected)
+
+
+@pytest.mark.parametrize(
+    "exif", [b"Exif\0\0", b"Exif\0\0nonsense", b"Exif\0\0II*\0\xff\xff\xff\xff", b"\xff" * 40]
+)
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
+def test_exif_that_cannot_be_read_says_nothing(exif, tmp_path):
+    image(0).save(tmp_path / "a.jpg", exif=exif)
+    image(0).save(tmp_path / "b.jpg")
+    one, other = (photographs.decoded(tmp_path / name) for name in ("a.jpg", "b.jpg"))
+    assert photographs.fingerprint(one) == photographs.fingerprint(other)

@@ -269,9 +269,7 @@ def test_an_image_of_billions_of_pixels_is_not_decoded(name, write, tmp_path):
     assert "exceeds limit" in manifest.look(TINY, folder).unreadable["p1"]
 
 
-@pytest.mark.parametrize(
-    "id_", ["../../secret", "../secret", "..", ".", "/etc/passwd", "train_images/p1", "p1.png"]
-)
+@pytest.mark.parametrize("id_", ["../../secret", "../secret", "..", ".", "/etc/passwd", "train_images/p1"])
 def test_an_id_that_is_a_path_is_a_missing_image(id_, tmp_path):
     folder = lay(tmp_path / "mirror/tiny")
     for place in (tmp_path / "secret.png", tmp_path / "mirror/secret.png"):

@@ -162,7 +162,7 @@ def overflow(trace: pd.DataFrame) -> float:
     if trace["sampling_law"].iloc[0] != "poisson":
         return float((trace["cohort_size"] > shares).any())
     beyond = binom.sf(shares - 1, trace["population"] - 1, trace["sampling_rate"])
-    return min(1.0, float(beyond.sum()) * (1 + 1e-9))
+    return min(1.0, float((beyond * trace["releases"]).sum()) * (1 + 1e-9))
 
 
 def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
@@ -231,7 +231,9 @@ def of_clients(
         Mechanism(law, population, size if law == "fixed" else 0, rate, z)
         for population, size, rate, z in rounds
     )
-    run, counts = distinct(mechanisms, once if released is None else released)
+    run, counts = distinct(
+        mechanisms, trace["releases"].to_numpy() * (once if released is None else released)
+    )
     return View(
         unit=unit,
         accounting=accounting,

@@ -3,16 +3,19 @@
 Of a plain trace the accountants need to know who is protected (`unit`), how units were drawn (`sampling_law`,
 `sampling_rate`) and how much noise hid them (`noise_multiplier`, or `noise_std` with `clip_l2`). All else is
 taken to be as in the simplest mechanism: a sum of parts, each of norm `clip_l2` at most, over a public
-denominator, with Gaussian noise that whoever sums adds. Nothing that is assumed makes noise larger.
+denominator, with Gaussian noise that whoever sums adds. Nothing that is assumed makes noise larger, and
+nothing that is written is left unread: a column that nobody knows is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pandas.api.types import is_numeric_dtype
 
+from fedpriv.account.trace_check import check_columns, numbers
 from fedpriv.account.view import over_bound
 from fedpriv.trace import BEFORE_MECHANISM, MISSING
 
@@ -20,22 +23,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def complete(trace: pd.DataFrame) -> pd.DataFrame:
+def complete(trace: pd.DataFrame, ignore: Collection[str] = ()) -> pd.DataFrame:
     """Return a trace with every column that accountants read, so far as it says what they need.
 
     What is there stays. What an older trace never measured is NaN; where it does not say whether clients' own
     noise is in the sum, it is wherever it may be. Without `noise_std` the bound is the unit of the noise;
-    without a population, which only `fixed` draws and divided means ask for, there is one of one.
+    without a population, which only `fixed` draws, divided means and noise of clients ask for, all come.
+    Rounds from 0 are numbered from 1. Columns of other names than those of traces are BadInput, unless they
+    are named in `ignore`: then they are left out.
     """
+    check_columns(trace, ignore)
+    trace = trace.drop(columns=[name for name in ignore if name in trace])
     old = "noise_in_sum" not in trace
     trace = _mechanism(_least(trace))
     trace = trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
     if old and "unit" in trace:
         trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
-    if "round" not in trace:
-        trace["round"] = np.arange(1, len(trace) + 1)
+    from_0 = np.arange(len(trace))
+    if "round" not in trace or np.array_equal(numbers(trace, "round", "1, 2, 3, ..."), from_0):
+        trace["round"] = from_0 + 1
     if "clip_private" not in trace:
         trace["clip_private"] = False
+    if "releases" not in trace:
+        trace["releases"] = 1
     return _cohorts(_noise(trace))
 
 
@@ -81,8 +91,13 @@ def _cohorts(trace: pd.DataFrame) -> pd.DataFrame:
     if "sampling_law" not in trace:
         return trace
     law, summed = trace["sampling_law"], (trace["denominator"] == "expected").all()
-    if not {"population", "cohort_size"} & {*trace} and (law != "fixed").all() and summed:
-        trace = trace.assign(population=1, cohort_size=1)
+    alone = not (trace[["noise_shares", "local_steps"]] > 0).any(axis=None)
+    if (law != "fixed").all() and summed and alone:
+        if "population" not in trace:
+            most = trace["cohort_size"].clip(lower=1).max() if "cohort_size" in trace else 1
+            trace = trace.assign(population=most)
+        if "cohort_size" not in trace:
+            trace = trace.assign(cohort_size=trace["population"])
     if "sampling_rate" not in trace and (law == "full").all():
         return trace.assign(sampling_rate=1.0)
     if "sampling_rate" not in trace and {"population", "cohort_size"} <= {*trace} and (law == "fixed").all():

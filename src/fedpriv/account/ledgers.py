@@ -1,6 +1,6 @@
 """ε against round for every accountant: from the trace and the sampled distances of a finished run."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 
 import numpy as np
@@ -39,7 +39,10 @@ LEDGER = {
 
 
 def ledger(
-    trace: pd.DataFrame, delta: float | Deltas, distances: Mapping[str, np.ndarray] | None = None
+    trace: pd.DataFrame,
+    delta: float | Deltas,
+    distances: Mapping[str, np.ndarray] | None = None,
+    ignore: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return the ledger of a trace: columns `LEDGER`, one row for each round and way of counting.
 
@@ -50,15 +53,16 @@ def ledger(
 
     An accountant has rows of the mechanisms that it can count, as the trace says what was released: of a
     mechanism that nobody can count there are none. A round without noise makes ε infinite from there on.
-    Where the clip bound was itself taken from private
-    data no row meets its assumptions. Raises BadInput naming the column that is missing or makes no sense.
+    Where the clip bound was itself taken from private data no row meets its assumptions. Raises BadInput
+    naming the column that is missing, makes no sense or is not known; `ignore` names those that say nothing
+    about privacy.
 
     Rows whose sensitivity is a number are those of `Deltas.recount`, at evaluated rounds: of every σ at which
     a run with the same noise would have been this one (docs/readings.md).
     """
     deltas = delta if isinstance(delta, Deltas) else Deltas(delta, delta)
     distances = distances or {}
-    trace = complete(trace)
+    trace = complete(trace, ignore)
     check(delta=deltas.delta, instance_delta=deltas.instance_delta)
     check_trace(trace)
     check_distances(distances, trace)

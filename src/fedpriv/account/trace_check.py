@@ -1,6 +1,7 @@
 """What a trace and its distances must be like before anything is computed from them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from numbers import Real
 
 import numpy as np
@@ -9,8 +10,8 @@ from pandas.api.types import is_float_dtype, is_integer_dtype
 
 from fedpriv.account.ranges import RATE, Range
 from fedpriv.account.view import DISTANCES
-from fedpriv.errors import BadInput, short_repr
-from fedpriv.trace import MECHANISMS
+from fedpriv.errors import BadInput, plain, short_repr
+from fedpriv.trace import COLUMNS, MECHANISMS
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
 MOST, MOST_RELEASES = 1e12, 1e15
@@ -49,6 +50,7 @@ NUMBERS: dict[str, Range] = {
         "at least 0, NaN: not known",
     ),
     "clear_values": COUNT,
+    "releases": POSITIVE,
 }
 # Where instances are protected.
 INSTANCE_NUMBERS = {"local_steps": POSITIVE, "rate_sequential": RATE, "rate_parallel": RATE}
@@ -62,18 +64,57 @@ WORDS = {
 FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
+READ = ("round", *WORDS, *FLAGS, *NUMBERS)
+# What Opacus, Flower, TensorFlow Privacy and their accountants call some of these columns.
+ELSEWHERE = {
+    **dict.fromkeys(("step", "steps", "num_steps", "iterations", "num_compositions", "count"), "releases"),
+    **dict.fromkeys(("sigma", "noise", "z", "stddev_over_sensitivity"), "noise_multiplier"),
+    **dict.fromkeys(("stddev", "std", "noise_stddev"), "noise_std"),
+    **dict.fromkeys(("q", "sample_rate", "rate", "sampling_probability"), "sampling_rate"),
+    **dict.fromkeys(("clip", "max_grad_norm", "l2_norm_clip", "clipping_norm", "c", "s"), "clip_l2"),
+    **dict.fromkeys(("n", "clients", "num_clients", "examples"), "population"),
+    **dict.fromkeys(("m", "batch_size", "num_sampled_clients", "cohort"), "cohort_size"),
+}
+
+
+def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:
+    """Raise BadInput naming the first column that is not known, is there twice or should hold numbers.
+
+    A column whose name is misspelt would make ε too small without a word. Those named in `ignore` may be
+    there, but none that the accountants read may be named.
+    """
+    if read := [name for name in ignore if name in READ]:
+        raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
+    for name in trace.columns:
+        if name not in COLUMNS and name not in READ and name not in ignore:
+            raise BadInput(
+                f"trace: found the unknown column {plain(name)}, allowed: {closest(str(name))} "
+                "(docs/accounting-alone.md), or ledger(..., ignore=[NAME]) of what says nothing about privacy"
+            )
+    if twice := [name for name in trace.columns[trace.columns.duplicated()] if name not in ignore]:
+        raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")
+    for name, (_, words) in NUMBERS.items():
+        if name in trace:
+            numbers(trace, name, words)
+
+
+def closest(name: str) -> str:
+    """Return the columns that somebody who writes `name` may mean."""
+    name = name.strip().lower().replace(" ", "_").replace("-", "_")
+    found = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, [*COLUMNS, "releases"])
+    return " or ".join(found) or "the columns of a trace"
 
 
 def check_trace(trace: pd.DataFrame) -> None:
     """Raise BadInput naming the first column of a trace that cannot be what happened."""
-    for name in ("round", *WORDS, *FLAGS, *NUMBERS):
+    for name in READ:
         if name not in trace:
             raise BadInput(
                 f"trace: found no column {name}, allowed: the columns that a run writes, or those of a "
                 "plain trace (docs/accounting-alone.md)"
             )
     if (
-        not np.array_equal(_numbers(trace, "round", "1, 2, 3, ..."), np.arange(1, len(trace) + 1))
+        not np.array_equal(numbers(trace, "round", "1, 2, 3, ..."), np.arange(1, len(trace) + 1))
         or trace.empty
     ):
         raise BadInput(f"trace: round: found {len(trace)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
@@ -87,7 +128,7 @@ def check_trace(trace: pd.DataFrame) -> None:
             raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
     instances = trace["unit"].iloc[0] in ("instance", "both") and not central(trace)
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
-        for value in np.unique(_numbers(trace, name, words)).tolist():
+        for value in np.unique(numbers(trace, name, words)).tolist():
             if not allowed(value):
                 raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
     _check_cohorts(trace)
@@ -115,7 +156,7 @@ def nothing_bounded(trace: pd.DataFrame) -> pd.Series:
     return (trace["noise_std"] > 0) & (trace["noise_multiplier"] == 0) & np.isinf(trace["clip_l2"])
 
 
-def _numbers(trace: pd.DataFrame, name: str, words: str) -> np.ndarray:
+def numbers(trace: pd.DataFrame, name: str, words: str) -> np.ndarray:
     """Return a column of numbers as floats, NaN where one is missing; BadInput if it holds anything else."""
     column = trace[name]
     if not is_float_dtype(column) and not is_integer_dtype(column) and len(column):
@@ -143,11 +184,13 @@ def _check_cohorts(trace: pd.DataFrame) -> None:
             f"trace: sampling_rate: found {found:g}, allowed: {allowed:g}, the share of the population in a "
             f"cohort by sampling_law {law}"
         )
-    releases = (trace["local_steps"].astype(float) * size).sum()
-    if releases > MOST_RELEASES:
-        raise BadInput(
-            f"trace: local_steps: found {releases:g} in all cohorts, allowed: at most {MOST_RELEASES:g}"
-        )
+    steps = trace["local_steps"].astype(float) * size
+    parts = steps.clip(lower=1).mask(trace["noisy_bits"] > 0, trace["noisy_bits"])
+    for name, total in (("local_steps", steps.sum()), ("releases", (trace["releases"] * parts).sum())):
+        if total > MOST_RELEASES:
+            raise BadInput(
+                f"trace: {name}: found {total:g} in all cohorts, allowed: at most {MOST_RELEASES:g}"
+            )
 
 
 def _check_noise(trace: pd.DataFrame, std: str, multiplier: str, clip: str) -> None:
@@ -163,7 +206,10 @@ def check_distances(distances: Mapping[str, np.ndarray], trace: pd.DataFrame) ->
     """Raise BadInput naming the first array that is not of distances or NaN, in the shape the trace gives.
 
     Those of clients are `[T, m]`, those of instances `[T, K, n, m]` with K steps and the largest cohort's n.
+    Rounds that stand for several releases have none: every release has distances of its own.
     """
+    if distances and (most := trace["releases"].max()) > 1:
+        raise BadInput(f"trace: releases: found {most:g}, allowed: 1 in every round that has distances")
     rounds, steps, members = len(trace), int(trace["local_steps"].max()), int(trace["cohort_size"].max())
     for name in (prefix + distance for prefix in ("", "panel_", "instance_") for distance in DISTANCES):
         if name not in distances:

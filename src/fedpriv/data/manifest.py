@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 from pathlib import Path
 
-from fedpriv.data.photographs import Photographs, Row, decoded, fingerprint, located, rows
+from fedpriv.data.photographs import SUFFIXES, Photographs, Row, blank, decoded, fingerprint, located, rows
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.frozen import Frozen, parse
+from fedpriv.frozen import Frozen, parse, unless
 from fedpriv.progress import progress
 from fedpriv.terminal import aside
 
@@ -27,6 +27,7 @@ class Photograph(Frozen):
     label: int
     test: bool
     sha256: str  # of the decoded pixels
+    blank: bool = unless(False)  # all of one colour
 
 
 class Counts(Frozen):
@@ -40,13 +41,14 @@ class Counts(Frozen):
     identical_groups: int
     identical_images: int
     conflicting_groups: int  # of which the labels differ
+    blank: int = unless(0)  # images of one single colour
 
     def __str__(self) -> str:
         return (
             f"{self.rows:,} rows: {self.test:,} test and {self.train:,} training images; "
             f"{self.missing:,} missing, {self.unreadable:,} unreadable; {self.identical_groups:,} "
             f"pixel-identical groups ({self.identical_images:,} images), {self.conflicting_groups:,} with "
-            "conflicting labels"
+            "conflicting labels" + (f"; {self.blank:,} of one single colour" if self.blank else "")
         )
 
 
@@ -90,6 +92,7 @@ def count(total: int, images: Sequence[Photograph], missing: int, unreadable: in
         identical_groups=len(groups),
         identical_images=sum(map(len, groups)),
         conflicting_groups=sum(len({image.label for image in group}) > 1 for group in groups),
+        blank=sum(image.blank for image in images),
     )
 
 
@@ -102,11 +105,17 @@ def look(dataset: Photographs, folder: Path) -> Manifest:
         if row.id not in places:
             return None
         try:
-            pixels = fingerprint(decoded(folder / places[row.id]))
+            image = decoded(folder / places[row.id])
         except ValueError as error:
             return str(error)
-        test = number < dataset.test_rows
-        return Photograph(id=row.id, path=places[row.id], label=row.label, test=test, sha256=pixels)
+        return Photograph(
+            id=row.id,
+            path=places[row.id],
+            label=row.label,
+            test=number < dataset.test_rows,
+            sha256=fingerprint(image),
+            blank=blank(image),
+        )
 
     seen = []
     with (
@@ -120,9 +129,10 @@ def look(dataset: Photographs, folder: Path) -> Manifest:
     missing = tuple(row.id for row, found in zip(listed, seen, strict=True) if found is None)
     unreadable = {row.id: found for row, found in zip(listed, seen, strict=True) if isinstance(found, str)}
     if not images:
+        first, why = listed[0].id, seen[0] or "is not there"
         raise BadInput(
-            f"{folder / 'train.csv'}: found no readable image of its {len(listed)} rows, allowed: images "
-            f"train_images/<id_code>.png, .jpg or .jpeg"
+            f"{folder / 'train.csv'}: found no readable image of its {len(listed)} rows (the first, {first}: "
+            f"{why}), allowed: images {folder / 'train_images' / first}{', '.join(SUFFIXES)}"
         )
     return Manifest(
         dataset=dataset.name,
@@ -135,14 +145,17 @@ def look(dataset: Photographs, folder: Path) -> Manifest:
     )
 
 
+def listing(what: str, names: Sequence[str]) -> str:
+    """Return how many there are of something, and the names of the first."""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"{len(names):,} {what}: {', '.join(names[:NAMED])}{more}"
+
+
 def wrong(manifest: Manifest) -> str:
-    """Return the names of what cannot be used, or the empty string."""
-    named = []
-    for what, names in (("missing", manifest.missing), ("unreadable", tuple(manifest.unreadable))):
-        if names:
-            more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-            named.append(f"{len(names):,} {what}: {', '.join(names[:NAMED])}{more}")
-    return "; ".join(named)
+    """Return the names of what cannot be used and why the first of it is unreadable, or the empty string."""
+    kinds = (("missing", manifest.missing), ("unreadable", tuple(manifest.unreadable)))
+    named = "; ".join(listing(what, names) for what, names in kinds if names)
+    return named + "".join(f", {why}" for why in [*manifest.unreadable.values()][:1])
 
 
 def write(dataset: Photographs, mirrors: Sequence[str], path: Path) -> Manifest:
@@ -162,6 +175,8 @@ def write(dataset: Photographs, mirrors: Sequence[str], path: Path) -> Manifest:
     aside(f"{dataset.name}: {manifest.counts}")
     if names := wrong(manifest):
         aside(f"{dataset.name}: {names}")
+    if plain := [image.id for image in manifest.images if image.blank]:
+        aside(f"{dataset.name}: {listing('of one single colour', plain)}")
     return manifest
 
 
