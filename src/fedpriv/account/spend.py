@@ -83,7 +83,7 @@ class Spend:
     @property
     def words(self) -> dict[str, str]:
         """Return what gives ε and δ their meaning, by name; what does not apply is empty."""
-        status = self.status
+        status = self.status.replace("estimate", f"estimate, {NO_GUARANTEE}")
         if math.isinf(self.epsilon):
             status = "nothing, for some release is without a bound, or without noise"
         return {

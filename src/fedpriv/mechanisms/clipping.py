@@ -67,7 +67,9 @@ def scaled(updates: torch.Tensor, factors: torch.Tensor, most: float) -> torch.T
     kind, most = torch.finfo(updates.dtype), min(most, torch.finfo(torch.float64).max)
     products = updates * factors.to(updates.dtype)[:, None]
     fine = kind.eps < SHRINK / 4 and most * SHRINK > 4 * kind.tiny * kind.eps * updates.shape[1] ** 0.5
-    doubtful = (factors < kind.tiny) | (factors > kind.max) if fine else torch.ones_like(factors, dtype=bool)
+    doubtful = (
+        (factors < kind.tiny) | (factors > kind.max) if fine else torch.ones_like(factors, dtype=torch.bool)
+    )
     if not doubtful.any():
         return products
     long = doubtful.nonzero()[:, 0]
