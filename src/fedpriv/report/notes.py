@@ -33,6 +33,7 @@ MEAN_CLIPPED = (
     "Where only the mean of a batch was clipped, an instance ε that takes C for its sensitivity is what the "
     "paper claims, not a guarantee; that clipping certifies 2C."
 )
+LEAST = "The noise of clients that did not come is not known: no ε of accounting drawn is a guarantee."
 TENSOR = (
     "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
     "tensor."
@@ -50,7 +51,6 @@ ACCOUNTINGS = {
     "upload": "against who sees every upload, such as a server without secure aggregation",
     "drawn": "the same, of a client who uploads only when it is drawn",
 }
-
 COINS = {
     "coordinate": "a coin for every weight, as the paper defines it",
     "tensor": "one coin for all weights of a tensor, as the released code has it",
@@ -241,8 +241,7 @@ def noises(frame: pd.DataFrame) -> list[str]:
     noisy = frame.loc[(frame["upload_noise_std"] > 0) | (frame["broadcast_noise_std"] > 0)]
     if noisy.empty:
         return []
-    up = noisy.loc[noisy["upload_noise_std"] > 0]
-    down = noisy["broadcast_noise_std"]
+    up, down = noisy.loc[noisy["upload_noise_std"] > 0], noisy["broadcast_noise_std"]
     bounds = several(bound for bound in up["upload_l2"] if np.isfinite(bound))
     bare = "nothing" if np.isinf(up["upload_l2"]).any() else ""
     parts = [
@@ -275,7 +274,8 @@ def accounting(frame: pd.DataFrame) -> list[str]:
     poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
     reasons = {
         PRIVATE_BOUND: private,
-        MISMATCH: ~examples & ~bits & ~poisson,
+        MISMATCH: ~examples & ~bits & ~poisson & (unmet["accounting"] != "drawn"),
+        LEAST: unmet["accounting"] == "drawn",
         SIZE: poisson & ~private & guarantees,
         DISTANCE: poisson & ~private & ~guarantees,
         TENSOR: bits,
