@@ -122,8 +122,9 @@ def test_a_column_that_nobody_knows_is_refused_with_those_that_may_be_meant(
 def test_a_column_that_says_nothing_about_privacy_may_be_named_as_such() -> None:
     told = ledger(TRACE.assign(accuracy=0.9, hour="noon"), 1e-5, ignore=("accuracy", "hour", "not there"))
     pd.testing.assert_frame_equal(told, ledger(TRACE, 1e-5))
-    with pytest.raises(BadInput, match=r"^trace: found the unknown column hour, allowed: "):
-        ledger(TRACE.assign(accuracy=0.9, hour="noon"), 1e-5, ignore=["accuracy"])
+    for named in (["accuracy"], "accuracy", "accuracy, hour"):
+        with pytest.raises(BadInput, match=r"^trace: found the unknown column (accuracy|hour), allowed: "):
+            ledger(TRACE.assign(accuracy=0.9, hour="noon"), 1e-5, ignore=named)
 
 
 @pytest.mark.parametrize("column", ["releases", "clip_private", "noise_multiplier"])
@@ -151,6 +152,10 @@ def test_rounds_may_be_counted_from_zero() -> None:
     for rounds in (range(2, 22), [*range(19), 20], range(0, 40, 2)):
         with pytest.raises(BadInput, match=r"^trace: round: found 20 rows not numbered 1, 2, 3"):
             ledger(TRACE.assign(round=rounds), 1e-5)
+
+
+def test_no_noise_without_any_bound_costs_everything() -> None:
+    assert spent(TRACE.assign(noise_multiplier=0.0, clip_l2=float("inf")), "rdp") == float("inf")
 
 
 @pytest.mark.parametrize("column", ["noise_multiplier", "clip_l2", "noise_std"])

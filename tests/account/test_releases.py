@@ -47,6 +47,13 @@ KINDS = ["poisson", "fixed", "full", "present", "count", "instances", "joint", "
 KINDS += ["no noise in one", "bits"]
 
 
+@pytest.mark.parametrize("kind", ["poisson", "instances", "bits"])
+@pytest.mark.parametrize("dtype", ["float64", "uint8", "Int64"])
+def test_whole_numbers_of_any_type_are_counted_alike(made, kind: str, dtype: str) -> None:
+    found = last(made[kind]().assign(releases=pd.Series(TIMES, dtype=dtype)))
+    pd.testing.assert_frame_equal(found, last(made[kind]().assign(releases=TIMES)))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_of_several_releases_costs_what_so_many_rows_cost(made, kind: str) -> None:
     trace = made[kind]().drop(columns=["round", "releases"], errors="ignore")

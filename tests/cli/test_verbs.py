@@ -5,7 +5,7 @@ import sys
 
 import pandas as pd
 import pytest
-from support.tiny import PLAN, RUN, contents
+from support.tiny import PLAN, RUN, contents, patch
 
 from fedpriv import doctor
 from fedpriv.cli import app
@@ -35,6 +35,25 @@ def test_a_finished_run_of_another_config_is_not_overwritten(fedpriv, refused):
 def test_a_run_as_json_is_its_summary(fedpriv, here):
     _, out, _ = fedpriv(*RUN, "--json")
     assert json.loads("\n".join(out)) == json.loads((here / "out/summary.json").read_text())
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_run_that_diverges_says_so_beside_its_result(words, fedpriv, here):
+    wild = {"scheme": "none", "server": {"learning_rate": 1e38}, "probe": {"clients": 0}, "rounds": 9}
+    patch(here, **wild, cohort={"law": "full"})
+    code, out, err = fedpriv(*RUN, *words)
+    rounds = json.loads((here / "out/summary.json").read_text())["diverged"]
+    many = f"{rounds} round" if rounds == 1 else f"{rounds} rounds"
+    assert (
+        code == 0 and err[-1] == f"out: diverged in round {rounds}: weights or losses are no finite numbers"
+    )
+    assert words or out == [f"out: trained, diverged after {many}"]
+    assert fedpriv(*RUN, *words)[2] == err[-1:]
+
+
+def test_a_single_round_is_no_rounds(fedpriv, here):
+    patch(here, rounds=1)
+    assert fedpriv(*RUN)[1][0].endswith(" after 1 round")
 
 
 def test_an_account_is_every_spend_at_the_delta_of_the_run(fedpriv, trained):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedpriv.data import mnist
+from fedpriv.data import mnist, source
 from fedpriv.errors import BadInput
 
 
@@ -61,3 +61,28 @@ def test_a_damaged_idx_file_is_bad_input_naming_it(content, found, tmp_path):
 def test_a_missing_raw_file_is_bad_input_naming_it(tmp_path):
     with pytest.raises(BadInput, match=r"train-images-idx3-ubyte\.gz: found no such file"):
         mnist.decode(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "theirs"), [(mnist.MNIST, "MNIST"), (mnist.FASHION_MNIST, "FashionMNIST")]
+)
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "{ours}/{name}.gz",
+        "{ours}/{name}",
+        "{ours}/{kaggle}",
+        "{ours}/{name}/{name}",
+        "{ours}/{name}/{kaggle}",
+        "{theirs}/raw/{name}",
+        "{theirs}/raw/{name}.gz",
+    ],
+)
+def test_a_mirror_may_be_laid_out_as_torchvision_or_kaggle_do(dataset, theirs, layout, tmp_path):
+    for file in dataset.files:
+        name = file.name.removesuffix(".gz")
+        kaggle = name.replace("-idx", ".idx")
+        path = tmp_path / layout.format(ours=dataset.name, theirs=theirs, name=name, kaggle=kaggle)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+        assert source.places(dataset, file, [str(tmp_path)])[0] == str(path)

@@ -94,7 +94,20 @@ def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
         ({"owner": np.arange(24) / 2}, "owner: found float64"),
         ({"weights": np.arange(24)}, "weights, allowed: an npz file with x_train"),
         ({"x_train": made()["x_train"][:0], "y_train": np.arange(0)}, "an empty train split"),
-        ({"y_train": np.array([{}] * 24)}, "an unreadable file"),
+        ({"y_train": np.array([{}] * 24)}, "y_train holds objects of Python"),
+        (
+            {"owner": np.array(["a", "b"] * 12, object)},
+            r"owner holds objects of Python: save owner\.astype\(str\)",
+        ),
+        ({"x_train": made()["x_train"].astype(object)}, r"x_train holds objects .*astype"),
+        *(
+            (
+                made(dtype, shape),
+                r"x_train of .*, allowed: images \[n, c, h, w\]; .* transpose to \(0, 3, 1, 2\)",
+            )
+            for dtype in (np.uint8, np.float32)
+            for shape in ((32, 30, 3), (32, 32, 4), (12, 12, 1), (5, 9, 2), (96, 3, 2))
+        ),
     ],
     ids=lambda one: one if isinstance(one, str) else None,
 )
@@ -104,6 +117,20 @@ def test_a_file_that_cannot_be_trained_on_is_refused_by_its_array(changes, said,
         taken(path, tmp_path)
     assert str(told.value).startswith(str(path)) and "\n" not in str(told.value)
     assert not list(tmp_path.glob("resources/*"))
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 30), (4, 32, 32), (1, 12, 4), (16, 1, 1), (8, 2, 4), (64, 5, 5)])
+def test_channels_that_are_first_are_not_taken_for_last(shape, tmp_path):
+    assert len(taken(write(tmp_path / "mine.npz", **made(shape=shape)), tmp_path).y_test) == 6
+
+
+@pytest.mark.parametrize("array", [np.arange(3), np.array([{}])], ids=["numbers", "objects"])
+def test_a_single_array_under_the_name_of_many_is_one_line(array, tmp_path):
+    with (tmp_path / "mine.npz").open("wb") as file:
+        np.save(file, array, allow_pickle=True)
+    with pytest.raises(BadInput, match=r"mine\.npz: found an unreadable file \(.*\), allowed: ") as told:
+        taken(tmp_path / "mine.npz", tmp_path)
+    assert ("a single array, as np.save writes it" in str(told.value)) == (array.dtype != object)
 
 
 def test_an_array_that_is_missing_is_named(tmp_path):

@@ -117,6 +117,37 @@ def test_a_wrong_file_names_itself_both_hashes_and_the_way_out_and_leaves_nothin
     assert len(server.asked) == 1
 
 
+ALSO = FILE._replace(also=("toys/toy", "Theirs/raw/toy"))
+
+
+@pytest.mark.parametrize("name", ["toys/toy.gz", *ALSO.also])
+@pytest.mark.parametrize("body", [PACKED, CONTENT])
+def test_a_folder_may_keep_the_file_where_others_do_and_packed_or_not(name, body, tmp_path):
+    toys = Dataset("toys", (ALSO,), (), decode=lambda raw: None, licence="", citation="")
+    place = tmp_path / "mirror" / name
+    place.parent.mkdir(parents=True)
+    place.write_bytes(body)
+    path = source.fetch(toys, ALSO, tmp_path / "raw", [str(tmp_path / "mirror")])
+    assert path.name == "toy.gz" and source.decompressed(path) == CONTENT
+
+
+def test_of_several_in_one_folder_a_wrong_one_does_not_stop_the_next(tmp_path):
+    toys = Dataset("toys", (ALSO,), (), decode=lambda raw: None, licence="", citation="")
+    for name, body in ((ALSO.also[0], b"wrong"), (ALSO.also[1], CONTENT)):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(body)
+    assert source.decompressed(source.fetch(toys, ALSO, tmp_path / "raw", [str(tmp_path)])) == CONTENT
+
+
+def test_a_folder_that_has_it_nowhere_says_where_it_was_looked_for(tmp_path):
+    toys = Dataset("toys", (ALSO,), (), decode=lambda raw: None, licence="", citation="")
+    (tmp_path / "toys/toy").mkdir(parents=True)  # a folder of that name is no file
+    with pytest.raises(
+        SourceError, match=r"toys/toy\.gz: No such file .* as toys/toy\.gz or toys/toy or Theirs/raw/"
+    ):
+        source.fetch(toys, ALSO, tmp_path / "raw", [str(tmp_path)])
+
+
 def test_a_damaged_gzip_is_refused(server, tmp_path):
     server.files[PATH] = PACKED[:-20]
     with pytest.raises(SourceError, match="damaged gzip"):

@@ -270,6 +270,10 @@ def test_quantity_sizes_are_more_unequal_with_a_smaller_alpha():
     [
         (Iid(clients=11), "partition.clients: found 11, allowed: at most 10"),
         (Iid(clients=3, examples=4), "partition.examples: found 4 .*allowed: at most 3 .*or repeat: true"),
+        (
+            Iid(clients=11, examples=2),
+            "partition.clients: found 11 with 2 each, allowed: at most 10, .* repeat",
+        ),
         (Dirichlet(clients=11, alpha=1), "partition.clients: found 11, allowed: at most 10"),
         (Quantity(clients=5, alpha=1, examples=3), "partition.examples: found 3 .*allowed: at most 2"),
         (Shards(clients=3, shard_examples=2), r"partition.clients: found 3 .*at most 2 \(5 shards of 2\)"),

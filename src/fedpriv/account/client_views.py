@@ -232,7 +232,7 @@ def of_clients(
         for population, size, rate, z in rounds
     )
     run, counts = distinct(
-        mechanisms, trace["releases"].to_numpy() * (once if released is None else released)
+        mechanisms, trace["releases"].to_numpy(dtype=np.int64) * (once if released is None else released)
     )
     return View(
         unit=unit,

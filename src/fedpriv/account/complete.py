@@ -32,6 +32,7 @@ def complete(trace: pd.DataFrame, ignore: Collection[str] = ()) -> pd.DataFrame:
     Rounds from 0 are numbered from 1. Columns of other names than those of traces are BadInput, unless they
     are named in `ignore`: then they are left out.
     """
+    ignore = {ignore} if isinstance(ignore, str) else {*ignore}
     check_columns(trace, ignore)
     trace = trace.drop(columns=[name for name in ignore if name in trace])
     old = "noise_in_sum" not in trace
@@ -79,7 +80,8 @@ def _noise(trace: pd.DataFrame) -> pd.DataFrame:
     """Return the trace with those of bound, noise and multiplier that follow from the others."""
     if "noise_multiplier" in trace and "noise_std" not in trace:
         trace = trace if "clip_l2" in trace else trace.assign(clip_l2=1.0)
-        return trace.assign(noise_std=trace["noise_multiplier"] * trace["clip_l2"])
+        multiplier = trace["noise_multiplier"]
+        return trace.assign(noise_std=(multiplier * trace["clip_l2"]).mask(multiplier == 0, 0.0))
     if "noise_multiplier" not in trace and {"noise_std", "clip_l2"} <= {*trace}:
         std, bound = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_std", "clip_l2"))
         return trace.assign(noise_multiplier=over_bound(std, bound))

@@ -52,7 +52,7 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
         return
     first = trace.iloc[0]
     gamma, coordinate = float(first["gamma"]), first["flips"] == "coordinate"
-    rounds = trace["releases"].to_numpy().cumsum()
+    rounds = trace["releases"].to_numpy(dtype=np.int64).cumsum()
     smallest = max(1, int(trace["cohort_size"].min()))
     bare = gamma == 0.5
     clear = bool((trace["clear_values"] > 0).any())

@@ -77,7 +77,9 @@ def of_instances(
     mechanisms = (
         Mechanism("poisson", 0, 0, q, z) for q, z in zip(rate.tolist(), multiplier.tolist(), strict=True)
     )
-    run, counts = distinct(mechanisms, trace["releases"].to_numpy() * steps * (size if sequential else alike))
+    run, counts = distinct(
+        mechanisms, trace["releases"].to_numpy(dtype=np.int64) * steps * (size if sequential else alike)
+    )
     return View(
         unit="instance",
         accounting=accounting,

@@ -157,7 +157,10 @@ def run(
     done = train_run(config, paper, run, seed, out, resources, faster, kept, papers or ())
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
-    print_result(summary, [f"{out}: {done}, {end} after {summary['rounds']} rounds"], as_json)
+    rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
+    print_result(summary, [f"{out}: {done}, {end} after {rounds}"], as_json)
+    if end == "diverged":
+        aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 
 
 @app.command()

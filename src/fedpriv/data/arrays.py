@@ -56,6 +56,10 @@ def problem(arrays: Arrays) -> str:
         found = f"x_{split} of {x.dtype} {list(x.shape)}"
         if x.dtype not in DIMENSIONS or x.ndim not in DIMENSIONS[x.dtype] or 0 in x.shape[1:]:
             return f"{found}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f]"
+        if channels_last(x):
+            return (
+                f"{found}, allowed: images [n, c, h, w]; these look channels-last: transpose to (0, 3, 1, 2)"
+            )
         if x.shape[1:] != arrays.x_train.shape[1:] or x.dtype != arrays.x_train.dtype:
             return f"{found} beside x_train of {arrays.x_train.dtype} {list(arrays.x_train.shape)}"
         if x.dtype != np.uint8 and not np.isfinite(x).all():
@@ -67,6 +71,11 @@ def problem(arrays: Arrays) -> str:
         if y.min() < 0 or y.max() >= arrays.classes:
             return f"labels {y.min()}..{y.max()} in y_{split}, not 0..{arrays.classes - 1}"
     return _problem_of_groups(arrays.group, arrays.y_train) or _problem_of_owners(arrays)
+
+
+def channels_last(x: np.ndarray) -> bool:
+    """Return whether images `[n, ...]` look as [h, w, c]: few in the last axis alone."""
+    return x.ndim == 4 and x.shape[3] <= 4 < x.shape[1] and x.shape[3] < x.shape[2]
 
 
 def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:

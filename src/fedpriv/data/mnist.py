@@ -51,13 +51,22 @@ def decode(raw: Path) -> Arrays:
     return Arrays(x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64), classes=10)
 
 
-def _files(*sha256: str) -> tuple[RawFile, ...]:
-    return tuple(RawFile(f"{name}.gz", digest) for name, digest in zip(NAMES, sha256, strict=True))
+def _files(folder: str, theirs: str, *sha256: str) -> tuple[RawFile, ...]:
+    """Return the four files; mirrors may also keep them unpacked, as torchvision does, or as Kaggle does."""
+    found = []
+    for name, digest in zip(NAMES, sha256, strict=True):
+        kaggle = name.replace("-idx", ".idx")
+        ours = [f"{folder}/{other}" for other in (name, kaggle, f"{name}/{kaggle}", f"{name}/{name}")]
+        also = [*ours, f"{theirs}/raw/{name}", f"{theirs}/raw/{name}.gz"]
+        found.append(RawFile(f"{name}.gz", digest, also=tuple(also)))
+    return tuple(found)
 
 
 MNIST = Dataset(
     name="mnist",
     files=_files(
+        "mnist",
+        "MNIST",
         "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
         "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
         "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
@@ -75,6 +84,8 @@ MNIST = Dataset(
 FASHION_MNIST = Dataset(
     name="fashion_mnist",
     files=_files(
+        "fashion_mnist",
+        "FashionMNIST",
         "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
         "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
         "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",

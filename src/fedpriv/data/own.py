@@ -12,12 +12,16 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedpriv.data import arrays
 from fedpriv.data.arrays import NOBODY, Arrays
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, plain
 from fedpriv.files import npz
 from fedpriv.frozen import Frozen, choice_error
+from fedpriv.terminal import aside
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
-ALLOWED = f"an npz file with {', '.join(SPLITS)} and perhaps owner"
+MORE = ("owner", "classes")
+MOST_CLASSES = 10**6
+NAMED = 10  # labels, in a line
+ALLOWED = f"an npz file with {', '.join(SPLITS)} and perhaps {', '.join(MORE)}"
 
 
 class Npz(Frozen):
@@ -57,7 +61,7 @@ class Npz(Frozen):
         if (now := digest(path)) != self.sha256:
             raise BadInput(f"{path}: found sha256 {now}, allowed: {self.sha256}, that of the run")
         missing = [name for name in SPLITS if name not in found]
-        if missing or set(found) - {*SPLITS, "owner"}:
+        if missing or set(found) - {*SPLITS, *MORE}:
             raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {ALLOWED}")
         return own_arrays(str(path), found)
 
@@ -126,24 +130,66 @@ def own_arrays(where: str, found: dict[str, np.ndarray], note: str = "") -> Arra
     """Return arrays as they are trained on; what cannot be is BadInput that names the array of `where`.
 
     Inputs are uint8 or float32, `[n, h, w]`, `[n, c, h, w]` or flat `[n, f]`; labels are whole numbers from
-    0, and the largest says how many classes there are. Owners may be numbers or words.
+    0 without gaps, unless `classes` says how many there are. Owners may be numbers or words.
     """
     for name in ("y_train", "y_test"):
         if found[name].dtype.kind not in "iu" or found[name].ndim != 1:
             what = f"{found[name].dtype} {list(found[name].shape)}"
             raise BadInput(f"{where}: {name}: found {what}, allowed: whole numbers [n], from 0")
+    classes = labelled(where, found)
     labels = [found[name].astype(np.int64) for name in ("y_train", "y_test")]
     owner = NOBODY
     if "owner" in found:
         if found["owner"].dtype.kind not in "iuUS" or found["owner"].ndim != 1:
             raise BadInput(f"{where}: owner: found {found['owner'].dtype}, allowed: numbers or words [n]")
         owner = np.unique(found["owner"], return_inverse=True)[1].astype(np.int64)
-    classes = max((int(one.max()) + 1 for one in labels if len(one)), default=1)
     x_train, x_test = (in_layout(found[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, note, owner)
     if wrong := arrays.problem(made):
         raise BadInput(f"{where}: found {wrong}")
     return made
+
+
+def labelled(where: str, found: dict[str, np.ndarray]) -> int:
+    """Return how many classes there are; BadInput names a label of which nothing can be learnt.
+
+    Where `classes` does not say it they are counted, and no label may be left out. Labels of the test split
+    on which nobody trains are told to the user; it is BadInput if it has no others.
+    """
+    # As numbers of Python: 64 bits without a sign would wrap around.
+    trained, tested = (set(map(int, np.unique(found[name]))) for name in ("y_train", "y_test"))
+    if not trained or not tested:  # which is refused with all else
+        return max(trained | tested, default=0) + 1
+    classes = declared(where, found["classes"]) if "classes" in found else 0
+    for name, labels, seen in (("y_train", trained, trained), ("y_test", tested, trained | tested)):
+        lowest, highest = min(labels), max(labels)
+        missing = next(label for label in range(len(seen) + 1) if label not in seen)
+        allowed = f"0 to {classes - 1}, as classes says" if classes else "whole numbers from 0"
+        if lowest >= 0 and not classes:
+            allowed = (
+                f"every label up to the largest, but {missing} is missing; number those of both splits by "
+                "one np.unique(..., return_inverse=True), or add classes, how many there are"
+            )
+        if lowest < 0 or highest >= (classes or missing):
+            raise BadInput(f"{where}: {name}: found labels {lowest} to {highest}, allowed: {allowed}")
+    if unseen := sorted(tested - trained):
+        only = len(unseen) == len(tested)
+        named = ", ".join([*map(str, unseen[:NAMED]), *(["..."] if len(unseen) > NAMED else [])])
+        what = f"{where}: y_test: found {'only ' if only else ''}labels that y_train lacks ({named})"
+        if only:
+            raise BadInput(f"{what}, allowed: some that are trained on")
+        aside(what)
+    return classes or max(trained | tested) + 1
+
+
+def declared(where: str, classes: np.ndarray) -> int:
+    """Return how many classes a file says that there are."""
+    if classes.dtype.kind not in "iu" or classes.size != 1 or not 1 <= classes.item() <= MOST_CLASSES:
+        what = classes.item() if classes.size == 1 else f"{classes.dtype} {list(classes.shape)}"
+        raise BadInput(
+            f"{where}: classes: found {plain(what)}, allowed: a whole number, 1 to {MOST_CLASSES:,}"
+        )
+    return int(classes.item())
 
 
 def in_layout(x: np.ndarray) -> np.ndarray:

@@ -52,13 +52,18 @@ def folder_of(mirror: str) -> Path:
 
 
 def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]:
-    """Return the paths and URLs where the file may be, in the order to try; a missing folder is BadInput."""
+    """Return the paths and URLs where the file may be, in the order to try; a missing folder is BadInput.
+
+    Of a mirror's folder these are the paths that are there, or the first of all that are looked at.
+    """
     found = []
     for mirror in mirrors:
         if is_url(mirror):
             found.append(f"{mirror.rstrip('/')}/{dataset.name}/{file.name}")
         else:
-            found.append(str(folder_of(mirror) / dataset.name / file.name))
+            folder = folder_of(mirror)
+            looked_at = [str(folder / name) for name in (f"{dataset.name}/{file.name}", *file.also)]
+            found += [path for path in looked_at if os.path.isfile(path)] or looked_at[:1]
     return found + [base + file.name for base in dataset.public]
 
 
@@ -185,8 +190,9 @@ def bring(
             return
         aside(f"{label}: {shown(reason)}")
         failures.append(shown(f"{place}: {reason}"))
+    names = " or ".join((label, *file.also))
     raise SourceError(
-        f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {label} "
+        f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {names} "
         "and set FEDPRIV_MIRROR, or `mirrors:` in the config, to that folder, or to another base URL"
     )
 

@@ -55,6 +55,18 @@ def load(
     return [arrays[key] for key in keys]
 
 
+def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
+    """Return one array of an open file; one of objects of Python, which nobody unpickles, is a ValueError."""
+    try:
+        return file[key]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{key} holds objects of Python: save {key}.astype(str) of words, .astype(...) of numbers"
+        ) from None
+
+
 def everything(path: Path, allowed: str, ours: bool = True) -> dict[str, np.ndarray]:
     """Return all arrays of a file, by name; a missing or corrupt one is BadInput naming it.
 
@@ -63,8 +75,11 @@ def everything(path: Path, allowed: str, ours: bool = True) -> dict[str, np.ndar
     try:
         if ours:
             check(path)
-        with np.load(path) as file:
-            return {key: file[key] for key in file.files}
+        file = np.load(path)
+        if isinstance(file, np.ndarray):
+            raise ValueError("a single array, as np.save writes it and not np.savez")
+        with file:
+            return {key: part(file, key) for key in file.files}
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     except DAMAGED as error:

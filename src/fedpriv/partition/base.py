@@ -48,6 +48,11 @@ class PartitionLaw(Frozen):
                     f"partition.clients: found {self.clients}, allowed: at most {n}, one example each"
                 )
             return n // self.clients
+        if self.clients > n and not self.repeat:
+            raise BadInput(
+                f"partition.clients: found {self.clients} with {self.examples} each, allowed: at most {n}, "
+                "as there are examples, or repeat: true"
+            )
         if self.clients * self.examples > n and not self.repeat:
             raise BadInput(
                 f"partition.examples: found {self.examples} for each of {self.clients} clients, allowed: "
