@@ -4,6 +4,7 @@ import re
 import runpy
 import shutil
 import sys
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,7 +83,7 @@ def test_the_script_of_the_coverage_study_reads_its_settings_as_all_yaml_is_read
         monkeypatch.setattr(sys, name, getattr(sys, name))  # the script takes them away
     settings = {"replicates": 2, "samples": [3], "failure": [0.1], "cases": []}
     (tmp_path / "coverage.yaml").write_text(
-        yaml.safe_dump({"seed": 1, "spread": 0.3, "cost": settings, "epsilon": settings})
+        yaml.safe_dump({"seed": 1, "spread": 0.3, "cost": settings, "epsilon": deepcopy(settings)})
     )
     out = SimpleNamespace(csv=tmp_path / "out.csv", markdown=tmp_path / "out.md")
     job = SimpleNamespace(input=[tmp_path / "coverage.yaml"], output=out, log=[tmp_path / "log"])
