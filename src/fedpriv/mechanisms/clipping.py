@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 ROWS = 8  # in one go of `norms_of`
+SHRINK = 1e-6  # of what is clipped
 
 
 class Bounded(NamedTuple):
@@ -54,23 +55,48 @@ def with_norms(updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
     return updates, norms, int((~finite).sum())
 
 
-def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
-    """Scale every row down to norm at most `l2`; rows inside the ball are untouched.
+def scaled(updates: torch.Tensor, factors: torch.Tensor, most: float) -> torch.Tensor:
+    """Return rows `[n, d]` times their float64 `factors` `[n]`, none longer than `most`, all of them finite.
 
-    A row that is not finite becomes zero.
+    Factors are rounded to the type of the rows, and so are products. Where that could be felt (of half
+    precision, of a tiny `most`, of a factor too small or too large for the type) it is looked at, and rows
+    that came out too long are scaled in float64 instead, by a little less if that must be.
+    """
+    import torch
+
+    kind, most = torch.finfo(updates.dtype), min(most, torch.finfo(torch.float64).max)
+    products = updates * factors.to(updates.dtype)[:, None]
+    fine = kind.eps < SHRINK / 4 and most * SHRINK > 4 * kind.tiny * kind.eps * updates.shape[1] ** 0.5
+    doubtful = (factors < kind.tiny) | (factors > kind.max) if fine else torch.ones_like(factors, dtype=bool)
+    if not doubtful.any():
+        return products
+    long = doubtful.nonzero()[:, 0]
+    long = long[~(norms_of(products[long]) <= most)]
+    rows, less = updates[long].double() * factors[long, None], kind.eps
+    while len(long):
+        products[long] = rows.to(updates.dtype)
+        still = ~(norms_of(products[long]) <= most)
+        long, rows, less = long[still], rows[still] * (1 - less), min(2 * less, 0.5)
+    return products
+
+
+def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
+    """Scale every row down to norm at most `l2`, in float64; rows inside the ball are untouched.
+
+    A row that is not finite becomes zero, and so does one of float64 whose norm is beyond float64.
     """
     import torch
 
     updates, norms, not_finite = with_norms(updates)
     over = norms > l2
-    # The tiny shrink keeps the float32 product inside the ball; clamping means no division by zero.
-    scale = torch.where(over, l2 / norms.clamp(min=l2) * (1 - 1e-6), 1.0)
+    # The shrink keeps the float32 product inside the ball; clamping means no division by zero.
+    factors = torch.where(over, l2 / norms.clamp(min=l2) * (1 - SHRINK), 1.0)
     facts = {
         "clip_l2": l2,
         "share_clipped": float(over.float().mean()) if len(norms) else 0.0,
         "not_finite": not_finite,
     }
-    return Bounded(updates * scale.to(updates.dtype)[:, None], l2, inside=~over), facts
+    return Bounded(scaled(updates, factors, l2), l2, inside=~over), facts
 
 
 def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:
@@ -82,6 +108,6 @@ def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:
     import torch
 
     updates, norms, not_finite = with_norms(updates)
-    scale = torch.where((norms > 0) & (norms < least), least / norms, 1.0)
-    raised = updates * scale.to(updates.dtype)[:, None]
+    factors = torch.where((norms > 0) & (norms < least), least / norms, 1.0)
+    raised = scaled(updates, factors, float("inf"))
     return Bounded(raised, float("inf"), least), {"clip_l2": float("inf"), "not_finite": not_finite}
