@@ -15,10 +15,10 @@ from fedpriv.account.spend import Deltas
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full
 from fedpriv.schemes import SCHEMES, ClientDP, Scheme
 from fedpriv.schemes.base import RoundContext
+from fedpriv.schemes.exchange import exchange
 from fedpriv.schemes.hooks import Hooks
 from fedpriv.streams import Streams
 from fedpriv.trace import BEFORE_MECHANISM, MECHANISMS, NO_FACTS, Mechanism
-from fedpriv.train.exchange import exchange
 
 DELTA = 1e-5
 

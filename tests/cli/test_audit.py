@@ -28,6 +28,22 @@ def test_a_mechanism_is_audited_by_name(capsys):
     assert found["verdict"] == "not refuted" and "knows all but one client's coins" in found["threat"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["adaptive_dp", "--set", "count_share=0.5"],
+        ["client_dp", "--set", "cohort.law=fixed"],
+        ["client_dp", "--set", "hooks.upload_noise_std=0.01"],
+        ["none", "--set", "hooks.clip_upload.bound=0.5", "--set", "hooks.upload_noise_std=2"],
+    ],
+    ids=" ".join,
+)
+def test_keys_of_a_scheme_its_hooks_and_its_cohorts_are_set_by_name(arguments, capsys):
+    assert main(["audit", "--mechanism", *arguments, *PLAN, "--json"]) == 0
+    found = told(capsys)
+    assert 0 <= found["lower_bound"] < found["epsilon"]
+
+
 def test_a_mechanism_that_protects_nobody_is_refuted_with_exit_code_1(capsys):
     assert main(["audit", "--mechanism", "global_dp_released", *PLAN, "--json"]) == 1
     assert told(capsys)["refuted"] is True
@@ -69,6 +85,16 @@ def test_after_fewer_rounds_less_has_leaked(run, capsys):
         (["--mechanism", "client_dp", "--q", ".3"], "--noise-multiplier: found nothing"),
         (["--mechanism", "nobody", *PLAN], "--mechanism: found nobody, allowed: client_dp"),
         (["--mechanism", "client_dp", *PLAN, "--q", "2"], "--q: found 2"),
+        (["--mechanism", "none", *PLAN], "--mechanism: found none with these settings, whose facts state no"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "x"], "--set: found x, allowed: KEY=VALUE"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "x=1"], "--mechanism client_dp --set: x"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "clip_l2=[1"], "--set: clip_l2: found [1"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "hooks.x=1"], "--set hooks: x"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "hooks=1"], "--set hooks"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "cohort=1"], "--set cohort"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "cohort.law=x"], "--set cohort.law: found x"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "a=1", "--set", "a.b=2"], "found a.b below a value"),
+        (["{run}", "--set", "clip_l2=1"], "found --set"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, said, run, capsys):

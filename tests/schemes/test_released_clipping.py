@@ -15,10 +15,10 @@ from fedpriv.cli.account import account_run
 from fedpriv.files import parquet
 from fedpriv.mechanisms.clipping import raise_to
 from fedpriv.schemes.base import RoundContext
+from fedpriv.schemes.exchange import exchange
 from fedpriv.schemes.global_dp import Budget, GlobalDP
 from fedpriv.schemes.hooks import Clip, Hooks
 from fedpriv.streams import Streams
-from fedpriv.train.exchange import exchange
 
 NOW = RoundContext(
     number=1,

@@ -6,10 +6,10 @@ import torch
 
 from fedpriv.mechanisms.sampling import CohortLaw
 from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.schemes.exchange import exchange
 from fedpriv.schemes.hooks import Hooks
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS, TRACE
-from fedpriv.train.exchange import exchange
 
 UNUSED = {name: float("nan") for name, dtype in TRACE.items() if dtype == "float64" and name not in NO_FACTS}
 

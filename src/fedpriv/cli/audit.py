@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fedpriv.cli.options import rate
 from fedpriv.cli.output import AsJson, print_result
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.terminal import aside
 
 
@@ -26,7 +26,8 @@ def audit(
         typer.Option("--round", help="After which round of a run; by default its last."),
     ] = None,
     mechanism: Annotated[
-        str, typer.Option(help="Instead of a run: client_dp, global_dp or global_dp_released.")
+        str,
+        typer.Option(help="Instead of a run: the name of any scheme with an ε, or global_dp_released."),
     ] = "",
     q: Annotated[float | None, typer.Option("--q", help="Of a mechanism: the sampling rate.")] = None,
     noise_multiplier: Annotated[float | None, typer.Option(help="Of a mechanism: noise over bound.")] = None,
@@ -34,7 +35,15 @@ def audit(
     delta: Annotated[float | None, typer.Option(help="δ; that of the run if not given.")] = None,
     transcripts: Annotated[
         int, typer.Option(min=100, help="Of a mechanism: how many with the client.")
-    ] = 60_000,
+    ] = 12_000,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Of a mechanism: a key of its scheme, hooks.KEY, or cohort.law; more than once if need be.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of a kept run which seed; of a mechanism its coins.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -46,7 +55,7 @@ def audit(
     plan = {"--q": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     if directory:
         given = [name for name, value in plan.items() if value is not None]
-        require_known("audit RUN", given, ["--delta", "--round"])
+        require_known("audit RUN", given + ["--set"] * bool(settings), ["--delta", "--round"])
         finished(directory, run, seed, until, delta, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
@@ -55,7 +64,7 @@ def audit(
     from fedpriv.audit.likelihood import Plan
 
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
-    attacked = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta)
+    attacked = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta, read(settings or []))
     started = time.perf_counter()
     found = dry.audited(attacked, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
@@ -64,6 +73,28 @@ def audit(
     )
     if found.refuted:
         raise typer.Exit(1)
+
+
+def read(settings: list[str]) -> dict[str, Any]:
+    """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
+    import yaml
+
+    found: dict[str, Any] = {}
+    for one in settings:
+        path, given, text = one.partition("=")
+        *above, last = path.split(".")
+        place = found
+        for key in above:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise BadInput(f"--set: found {path} below a value, allowed: one of both")
+        if not given or not all((*above, last)):
+            raise BadInput(f"--set: found {plain(one)}, allowed: KEY=VALUE")
+        try:
+            place[last] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise BadInput(f"--set: {path}: found {plain(text)}, allowed: a value as YAML has it") from None
+    return found
 
 
 def finished(

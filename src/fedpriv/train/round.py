@@ -14,11 +14,11 @@ from fedpriv.local.engine import LocalEngine
 from fedpriv.mechanisms.distances import sample_positions
 from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
+from fedpriv.schemes.exchange import exchange
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS
 from fedpriv.train import canaries, neighbours
 from fedpriv.train.clients import receive_broadcast, round_clients
-from fedpriv.train.exchange import exchange
 from fedpriv.train.measure import record_client_distances, record_instance_distances
 from fedpriv.train.server import learning_rate, move
 from fedpriv.train.state import RoundState

@@ -1,0 +1,159 @@
+"""Who sees what of a round, how it is scored, and how the scores are distributed without the canary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std
+from fedpriv.audit.dry.statements import Statement
+from fedpriv.audit.likelihood import Plan, Scores, score, scores
+
+if TYPE_CHECKING:
+    import torch
+
+LOUD = 10.0  # norm of what a canary sends, in units of the bound
+CELLS = 4_000  # values of a score of which nothing is composed
+
+
+class Design(NamedTuple):
+    """The directions of a dry run: of each of the population, and some that nobody has."""
+
+    population: int
+    directions: torch.Tensor  # orthonormal rows `[d, d]`; of bits plus and minus one `[population, d]`
+
+    def rows(self, ids: np.ndarray, bound: float) -> torch.Tensor:
+        """Return what these canaries send `[n, d]`."""
+        import torch
+
+        return self.directions.index_select(0, torch.from_numpy(ids)).mul_(bound)
+
+
+class Sight(NamedTuple):
+    """What an attacker sees of a round, in units of the bound, and the noise of the sum, over σ."""
+
+    seen: np.ndarray
+    noise: np.ndarray  # [d]
+    multiplier: float  # of the noise that hides a canary
+
+
+# What is seen in all rounds: of each transcript with the canary `[T, n]`, and without; NaN where nothing is.
+Sides = tuple[np.ndarray, np.ndarray]
+
+
+def see_sum(site: Site, design: Design, ids: np.ndarray, played: Round) -> Sight:
+    """Return what whoever sees the noisy sum sees: the sum `[d]`."""
+    std = declared_std(played.facts, len(played.clean))
+    bound = declared_bound(played.facts, "sum", site.of_examples)
+    noise = (played.total - played.clean.sum(0)).numpy() / std
+    return Sight(played.total.numpy() / bound, noise, std / bound)
+
+
+def along(design: Design, seen: np.ndarray) -> Sides:
+    """Return sums `[T, d]` along the directions of canaries, and along those that nobody has."""
+    found = seen @ design.directions.double().numpy().T
+    return found[:, : design.population], found[:, design.population :]
+
+
+def see_uploads(site: Site, design: Design, ids: np.ndarray, played: Round) -> Sight:
+    """Return what whoever receives single uploads sees of each client, along its direction and nobody's.
+
+    What is looked at for faults is the noise of their sum.
+    """
+    bound = declared_bound(played.facts, "upload", site.of_examples)
+    std = played.facts["upload_noise_std"] or played.facts["instance_noise_std"]
+    rows = played.received.updates
+    nobodys = design.directions[design.population :]
+    seen = np.full((2, design.population), np.nan)
+    for side, directions in enumerate((design.directions[ids], nobodys[ids % len(nobodys)])):
+        seen[side, ids] = (rows * directions).sum(1).double().numpy() / bound
+    noise = (rows - played.clean).sum(0).double().numpy() / (std * max(1, len(ids)) ** 0.5)
+    return Sight(seen, noise, std / bound)
+
+
+def see_bits(site: Site, design: Design, ids: np.ndarray, played: Round) -> Sight:
+    """Return which answers are as they were sent, of half of the bits, and flipped, of the others."""
+    gamma = played.facts["gamma"]
+    right = (played.received.updates * played.sent > 0).double().numpy()
+    first, second = np.hsplit(right, 2)
+    mean, std = 0.5 + gamma, (0.25 - gamma**2) ** 0.5
+    noise = (right - mean).sum(0) / (std * max(1, len(ids)) ** 0.5)
+    return Sight(np.stack([first.ravel(), 1 - second.ravel()]), noise, gamma)
+
+
+def both(design: Design, seen: np.ndarray) -> Sides:
+    """Return both sides, `[T, 2, n]`, of what was seen."""
+    return seen[:, 0], seen[:, 1]
+
+
+def of_sum(plan: Plan, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """Return the scores of what was `seen` `[T, n]` of a client that may be in a round."""
+    return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)  # pyright: ignore[reportArgumentType]
+
+
+def of_uploads(plan: Plan, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """Return the same of a client that is seen to be in a round."""
+    ratio = (seen - 0.5) / multipliers[:, None] ** 2
+    return np.where(np.isnan(ratio), 0.0, ratio).sum(axis=0)
+
+
+def of_bits(plan: Plan, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """Return how many answers say so."""
+    return seen.sum(axis=0)
+
+
+def upload_scores(said: Statement, plan: Plan) -> Scores:
+    """Return how the score of a client is distributed that is seen to come: each time it is Gaussian."""
+    come = np.arange(plan.rounds + 1)
+    chance = (come == plan.rounds) * 1.0 if said.always else binom.pmf(come, plan.rounds, plan.sampling_rate)
+    told = come / plan.noise_multiplier**2
+    spread = np.sqrt(np.maximum(told, 1e-300))
+    reach = told[-1] / 2 + 10 * spread[-1]
+    values = np.linspace(-reach, reach, CELLS)
+    tails = [(chance * ndtr((side * told / 2 - values[:, None]) / spread)).sum(axis=1) for side in (-1, 1)]
+    return Scores(values, *tails)
+
+
+def bit_scores(said: Statement, plan: Plan) -> Scores:
+    """Return how many of the answers are right by chance, and of the bit that was sent."""
+    counts, gamma = np.arange(plan.rounds + 1), plan.noise_multiplier
+    outside, inside = (binom.sf(counts - 1, plan.rounds, 0.5 + side * gamma) for side in (-1, 1))
+    return Scores(counts.astype(np.float64), outside, inside)
+
+
+class Attack(NamedTuple):
+    """An attacker: what it sees, how it scores that, and the exact law of its scores.
+
+    `scores` are of rounds that are alike, with the multiplier that hides a canary in the plan.
+    """
+
+    see: Callable[[Site, Design, np.ndarray, Round], Sight]
+    sides: Callable[[Design, np.ndarray], Sides]
+    score: Callable[[Plan, np.ndarray, np.ndarray], np.ndarray]
+    scores: Callable[[Statement, Plan], Scores]
+
+
+ATTACKS = {
+    "sum": Attack(see_sum, along, of_sum, lambda said, plan: scores(plan)),
+    "upload": Attack(see_uploads, both, of_uploads, upload_scores),
+    "bit": Attack(see_bits, both, of_bits, bit_scores),
+}
+
+
+def design(attack: str, population: int, dimension: int, rng: np.random.Generator, turned: bool) -> Design:
+    """Return directions: along the axes, or `turned` at random; of bits the answers of every client."""
+    import torch
+
+    if attack == "bit":
+        return Design(
+            population,
+            torch.from_numpy(rng.choice(np.array([-1, 1], dtype=np.float32), (population, dimension))),
+        )
+    if not turned:
+        return Design(population, torch.eye(dimension))
+    turn = np.linalg.qr(rng.standard_normal((dimension, dimension)))[0]
+    return Design(population, torch.from_numpy(turn.astype(np.float32)))

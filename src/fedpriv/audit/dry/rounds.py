@@ -1,0 +1,192 @@
+"""One round of a dry run, as the loop of training has it, and its row of the trace."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from fedpriv.audit.dry.mechanisms import Mechanism
+from fedpriv.local.work import FedSGD
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise
+from fedpriv.mechanisms.sampling import Full
+from fedpriv.schemes.base import Memory, RoundContext, Scheme
+from fedpriv.schemes.exchange import exchange
+from fedpriv.streams import Streams
+from fedpriv.trace import NO_FACTS, Facts
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Overheard:
+    """A scheme that somebody listens to: what it combined is kept."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+        self.received: list[Bounded] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.scheme, name)
+
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
+        """Return what the scheme combines of what it has received."""
+        self.received.append(bounded)
+        return self.scheme.combine(bounded, context)
+
+
+class Round(NamedTuple):
+    """What came of a round, and what its facts say of it."""
+
+    sent: torch.Tensor  # what clients would send, `[n, d]`, before anything bounds it
+    clean: torch.Tensor  # of which the sum consists beneath its noise, `[n, d]`
+    received: Bounded  # what the server combined
+    total: torch.Tensor  # the noisy sum, float64 `[d]`
+    memory: Memory  # what the scheme keeps
+    facts: Facts
+
+
+class Site(NamedTuple):
+    """Where rounds are played: a mechanism whose `population` has rows of `dimension` numbers."""
+
+    mechanism: Mechanism
+    population: int
+    dimension: int
+
+    @property
+    def of_examples(self) -> bool:
+        """Return whether rows are those of the examples of one client, which a batch samples."""
+        return self.mechanism.believed.unit == "instance"
+
+    @property
+    def expected(self) -> float:
+        """Return how many of the population are expected in a round."""
+        return self.mechanism.law.expected(self.population)
+
+    def gradient(self, scheme: Scheme) -> PrivateGradient | None:
+        """Return how clients randomise what they send; nothing is sampled of it."""
+        batch = max(1, round(self.expected)) if self.of_examples else 1
+        # Checked again, it would take a tenth of a round.
+        found = scheme.gradient(FedSGD.model_construct(batch_size=batch))
+        return found._replace(samples=0) if found else None
+
+    def draw(self, round: int, streams: Streams) -> np.ndarray:
+        """Return who takes part: ids of clients, or of the examples of a batch."""
+        return self.mechanism.law.draw(self.population, streams.numpy("cohort", round))
+
+    def play(
+        self, rows: torch.Tensor, ids: np.ndarray, round: int, memory: Memory, streams: Streams
+    ) -> Round:
+        """Return what comes of a round in which `rows` `[n, d]` are sent by those with these ids.
+
+        The facts are those of what is believed.
+        """
+        mechanism = self.mechanism
+        context = self.context(len(rows), round, memory, streams)
+        mean, bounded, received, kept, facts = self.exchanged(mechanism.scheme, rows, ids, context)
+        if mechanism.believed is not mechanism.scheme:
+            facts = self.exchanged(mechanism.believed, rows, ids, context)[-1]
+        present = facts["denominator"] == "present" and len(rows)
+        total = mean.double() * (len(rows) if present else context.expected)
+        clean = bounded.updates if facts["noise_in_sum"] else received.updates
+        return Round(rows, clean, received, total, kept, facts)
+
+    def context(self, size: int, round: int, memory: Memory, streams: Streams) -> RoundContext:
+        """Return what the verbs may know of a round of so many rows; examples are those of one client."""
+        one, population = self.of_examples, self.population
+        return RoundContext(
+            number=round,
+            rounds=self.mechanism.plan.rounds,
+            population=1 if one else population,
+            expected=1.0 if one else self.expected,
+            examples=np.array([population]) if one else np.ones(size, dtype=np.int64),
+            fewest=population if one else 1,
+            tensors=(self.dimension - self.dimension // 2, self.dimension // 2),
+            streams=streams,
+            law=Full() if one else self.mechanism.law,
+            memory=memory,
+        )
+
+    def exchanged(
+        self, scheme: Scheme, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
+    ) -> tuple[torch.Tensor, Bounded, Bounded, Memory, Facts]:
+        """Return the mean, the bounded rows, what the server received, what the scheme keeps, the facts."""
+        gradient, hooks, heard = self.gradient(scheme), self.mechanism.hooks, Overheard(scheme)
+        clean, noisy = worked(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
+        uploads = hooks.before_upload(noisy)
+        of_gradients: Facts = {}
+        if gradient:
+            context = context._replace(gradient_noise_std=gradient.noise_std)
+            of_gradients = gradient.facts(1, np.array([context.fewest]))
+        mean, bounded, memory, facts = exchange(
+            cast(Scheme, heard), hooks, clean if gradient else uploads, uploads, context, gradient is not None
+        )
+        return mean, bounded, heard.received[-1], memory, NO_FACTS | of_gradients | facts
+
+    def row(self, facts: Facts, round: int, size: int) -> dict[str, Any]:
+        """Return the round's row of a trace: what the loop writes down of it, and the facts."""
+        size, population, law = (1, 1, Full()) if self.of_examples else (size, self.population, None)
+        law = law or self.mechanism.law
+        return {
+            **facts,
+            "round": round,
+            "scheme": self.mechanism.believed.name,
+            "mechanism": self.mechanism.believed.mechanism,
+            "unit": self.mechanism.believed.unit,
+            "relation": self.mechanism.believed.relation,
+            "sampling_law": law.law,
+            "population": population,
+            "expected_cohort": law.expected(population),
+            "sampling_rate": law.expected(population) / population,
+            "cohort_size": size,
+            "holders": 1,
+            "clear_values": 0,
+            "test_accuracy": math.nan,
+        }
+
+
+def worked(
+    gradient: PrivateGradient | None, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what clients of these ids send without noise of their own, and with it.
+
+    Rows are a gradient of each, or of one client those of the examples of its batch.
+    """
+    import torch
+
+    if gradient is None or not len(ids):
+        return rows, rows
+    bound = gradient.example_clip_l2
+    parts = clip(rows, bound)[0].updates if bound else rows
+    totals = list(parts) if context.population > 1 else [parts.sum(0) / gradient.batch_size]
+    found = [
+        privatise(gradient, total, rows[:0], 1, 0.0, context.streams.noise("local", context.number, client))
+        for total, client in zip(totals, ids.tolist(), strict=True)
+    ]
+    return torch.stack([one.clean for one in found]), torch.stack([one.noisy for one in found])
+
+
+def nothing(size: int, dimension: int) -> torch.Tensor:
+    """Return what `size` clients send that have nothing to send."""
+    import torch
+
+    return torch.zeros(size, dimension)
+
+
+def declared_bound(facts: Facts, attack: str, of_examples: bool) -> float:
+    """Return the norm that a part of what an attacker sees is said to have at most."""
+    if of_examples:
+        return facts["instance_clip_l2"]
+    of_upload = attack == "upload" and facts["upload_noise_std"] > 0
+    return facts["upload_l2"] if of_upload else facts["clip_l2"]
+
+
+def declared_std(facts: Facts, size: int) -> float:
+    """Return the std of the noise that the sum of so many uploads is said to have."""
+    variance = facts["noise_std"] ** 2
+    if facts["noise_in_sum"]:
+        shares = max(size, facts["noise_shares"]) if facts["topped_up"] else size
+        variance += size * facts["upload_noise_std"] ** 2 + shares * facts["instance_noise_std"] ** 2
+    return math.sqrt(variance)

@@ -1,0 +1,106 @@
+"""Each of these faults breaks what its facts state: a dry run finds it."""
+
+import math
+
+import numpy as np
+import pytest
+from support import dry_faults as faults
+
+from fedpriv.audit import dry
+from fedpriv.audit.dry.mechanisms import CLIENTS
+from fedpriv.audit.dry.probes import kept, probed
+from fedpriv.audit.dry.rounds import Site
+from fedpriv.audit.dry.statements import statement
+from fedpriv.audit.likelihood import Plan
+from fedpriv.mechanisms.sampling import Poisson
+from fedpriv.streams import Streams
+
+PLAN, DELTA, WANTED = Plan(0.3, 2.0, 12), 1e-3, 400
+SAID = {
+    faults.HalfVariance: "the noise has 0.5",
+    faults.OneValueForAll: "variance",
+    faults.LayersShareNoise: "the difference of two layers",
+    faults.SumZeroNoise: "the sum of all numbers",
+    faults.NoNoiseInOneRound: "the level of the noise changes",
+    faults.NoiseOfRealisedCohort: "one upload moves the sum by 1.0",
+    faults.NoiseOfTheRoundAlone: "comes again in another run",
+    faults.NoiseEveryFourthRound: "the noise of round",
+    faults.DividedTwice: "variance",
+    faults.NoiseOfTheData: "the noise is another where other updates are sent",
+    faults.CorrelatedOverRounds: "comes again in round",
+    faults.CoupledNumbers: "numbers 8 and 301",
+    faults.OutsideOfStreams: "not from the run's streams",
+    faults.CountsTwice: "one upload moves the sum by 1.",
+    faults.ClipsTheMean: "an upload of norm",
+    faults.ClipsByMax: "an upload of norm",
+    faults.ClipsPerLayer: "has norm 1.4",
+    faults.ClipsOnlyLarge: "an upload of norm 3 has norm 3",
+    faults.AnySum: "an upload of norm",
+    faults.ForgetsWhatIsNoNumber: "an upload that is no number reaches the sum",
+    faults.LoosensAfterRoundTen: "has norm 1.49",
+    faults.ClipsTheHugeInFloat32: "has norm 1.0",
+    faults.Remembers: "what is kept after round 1",
+    faults.CountsByZeroAndOne: "what is kept after round 1",
+    faults.Sticky: "the cohort of round",
+    faults.ComesTooOften: "a client comes with probability 0.3",
+    faults.DrawsTwice: "a client is drawn more than once",
+    faults.SharesUploadNoise: "variance",
+    faults.FlipsTensors: "variance",
+    faults.FlipsTooFew: "the mean of the noise",
+    faults.ForgetsExamples: "one upload moves the sum by 1.5 times",
+}
+OF = {
+    faults.AdaptiveDP: "adaptive_dp",
+    faults.DpflBnn: "dpfl_bnn",
+    faults.NbAFL: "nbafl",
+    faults.Instance: "instance",
+    faults.ClientDP: "client_dp",
+}
+
+
+def planted(fault):
+    """Return the mechanism with the fault, of which is stated what the sound one states."""
+    if issubclass(fault, Poisson):
+        return dry.named("client_dp", PLAN, DELTA)._replace(law=fault(rate=PLAN.sampling_rate))
+    sound = dry.named(next(name for kind, name in OF.items() if issubclass(fault, kind)), PLAN, DELTA)
+    return sound._replace(scheme=fault(**sound.scheme.model_dump()))
+
+
+@pytest.mark.parametrize("fault", SAID, ids=lambda one: one.__name__)
+def test_a_dry_run_finds(fault):
+    wanted = (
+        2000
+        if fault in (faults.NoiseOfTheRoundAlone, faults.CoupledNumbers, faults.ComesTooOften)
+        else WANTED
+    )
+    found = dry.audited(planted(fault), DELTA, wanted)
+    assert found.refuted and SAID[fault] in found.broken
+
+
+def test_a_scheme_is_held_to_its_own_facts_where_nobody_else_states_any():
+    scheme = faults.HalfVariance(clip_l2=1.0, noise_multiplier=2.0)
+    mechanism = dry.named("client_dp", PLAN, DELTA)._replace(scheme=scheme, stated=None)
+    found = dry.audited(mechanism, DELTA, WANTED)
+    assert found.refuted and found.epsilon < math.inf
+
+
+def test_a_count_that_a_client_moves_by_more_than_is_accounted_is_found():
+    settings = {"count_share": 0.5, "hooks": {"upload_noise_std": 1e-3}}
+    mechanism = dry.named("adaptive_dp", Plan(1.0, 2.0, 3), DELTA, settings)
+    site = Site(mechanism, CLIENTS, CLIENTS + 100)
+    said = statement(site, DELTA)
+    of_the_sum = np.full(3, 2.0)  # as if a client moved the count by one half, and not by one
+    assert kept(site, said._replace(relation="zero_out", sensitivity="C", multipliers=of_the_sum), 1e-4)
+    honest = (1 / (2 / 0.5**0.5) ** 2 + 4 * 0.5 / 2**2) ** -0.5
+    assert not kept(
+        site, said._replace(relation="zero_out", sensitivity="C", multipliers=np.full(3, honest)), 1e-4
+    )
+
+
+def test_the_bit_beside_a_noisy_upload_is_no_secret():
+    hooks = {"hooks": {"upload_noise_std": 20.0}, "count_share": 0.5}
+    mechanism = dry.named("adaptive_dp", Plan(1.0, 2.0, 4), DELTA, hooks)
+    site = Site(mechanism, CLIENTS, CLIENTS + 100)
+    said = statement(site, DELTA)._replace(accounting="upload")
+    found = probed(site, said, 1, mechanism.scheme.memory(site.dimension), Streams(0, "x"))
+    assert "without noise" in found["beside"]

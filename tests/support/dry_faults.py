@@ -1,0 +1,230 @@
+"""Faults planted in schemes that state what a sound one would, with a noise multiplier of 2."""
+
+import numpy as np
+import torch
+
+from fedpriv.mechanisms.clipping import Bounded, clip, norms_of
+from fedpriv.mechanisms.sampling import Poisson
+from fedpriv.schemes import AdaptiveDP, ClientDP, DpflBnn, Instance, NbAFL
+from fedpriv.streams import Streams
+
+FACTS = {"noise_multiplier": 2.0, "noise_std": 2.0}
+
+
+class Noisy(ClientDP):
+    """Adds what `noise` makes of the sum's shape; says that it is noise as it should be."""
+
+    mechanism = "gaussian"
+
+    def combine(self, bounded, context):
+        total = bounded.updates.sum(0)
+        noise = 2.0 * self.noise(context, total, bounded)
+        return (total + noise) / context.expected, {**FACTS, "denominator": "expected"}
+
+    def noise(self, context, total, bounded):
+        return context.noise("noise").like(total)
+
+
+class Clips(ClientDP):
+    """Bounds rows by `clipped`, and says that they are bounded as they should be."""
+
+    def bound(self, updates, context):
+        return Bounded(self.clipped(updates, context), self.clip_l2), {"clip_l2": self.clip_l2}
+
+
+class HalfVariance(Noisy):
+    def noise(self, context, total, bounded):
+        return super().noise(context, total, bounded) / 2**0.5
+
+
+class OneValueForAll(Noisy):
+    def noise(self, context, total, bounded):
+        return context.noise("noise").like(total[:1]).expand(len(total))
+
+
+class LayersShareNoise(Noisy):
+    def noise(self, context, total, bounded):
+        half = context.noise("noise").like(total[: context.tensors[0]])
+        return torch.cat([half, half[: context.tensors[1]]])
+
+
+class SumZeroNoise(Noisy):
+    def noise(self, context, total, bounded):
+        noise = super().noise(context, total, bounded)
+        return noise - noise.mean()
+
+
+class NoNoiseInOneRound(Noisy):
+    def noise(self, context, total, bounded):
+        return super().noise(context, total, bounded) * (context.number != 7)
+
+
+class NoiseOfRealisedCohort(Noisy):
+    def noise(self, context, total, bounded):
+        return super().noise(context, total, bounded) * (len(bounded.updates) / context.expected) ** 0.5
+
+
+class NoiseOfTheRoundAlone(Noisy):
+    def noise(self, context, total, bounded):
+        return Streams(0, "every run").noise("noise", context.number).like(total)
+
+
+class NoiseEveryFourthRound(Noisy):
+    def noise(self, context, total, bounded):
+        return super().noise(context._replace(number=context.number % 4), total, bounded)
+
+
+class DividedTwice(Noisy):
+    def noise(self, context, total, bounded):
+        return super().noise(context, total, bounded) / context.expected
+
+
+class NoiseOfTheData(Noisy):
+    def noise(self, context, total, bounded):
+        largest = float(bounded.updates.abs().max()) if len(bounded.updates) else 0.0
+        return super().noise(context, total, bounded) * (1.0 if largest > 0.3 else 0.9)
+
+
+class CorrelatedOverRounds(Noisy):
+    """The difference of two noises: what every prefix sum shows has the noise of one round alone."""
+
+    def noise(self, context, total, bounded):
+        now, before = (context.streams.noise("tree", context.number - back).like(total) for back in (0, 1))
+        return (now - before) / 2**0.5
+
+
+class CoupledNumbers(Noisy):
+    def noise(self, context, total, bounded):
+        noise = super().noise(context, total, bounded)
+        noise[7] = (noise[7] + 2 * noise[300]) / 5**0.5
+        return noise
+
+
+class OutsideOfStreams(Noisy):
+    def noise(self, context, total, bounded):
+        return torch.randn(len(total))
+
+
+class CountsTwice(ClientDP):
+    def combine(self, bounded, context):
+        return super().combine(
+            bounded._replace(updates=torch.cat([bounded.updates, bounded.updates[:1]])), context
+        )
+
+
+class ClipsTheMean(ClientDP):
+    def bound(self, updates, context):
+        return Bounded(updates.nan_to_num(0.0, 0.0, 0.0), self.clip_l2), {"clip_l2": self.clip_l2}
+
+    def combine(self, bounded, context):
+        mean = clip(bounded.updates.mean(0, keepdim=True), self.clip_l2)[0].updates
+        return super().combine(bounded._replace(updates=mean), context)
+
+
+class ClipsByMax(Clips):
+    def clipped(self, updates, context):
+        return updates / updates.abs().amax(dim=1, keepdim=True).clamp(min=self.clip_l2) * self.clip_l2
+
+
+class ClipsPerLayer(Clips):
+    def clipped(self, updates, context):
+        return torch.cat(
+            [clip(part, self.clip_l2)[0].updates for part in updates.split(context.tensors, 1)], 1
+        )
+
+
+class ClipsOnlyLarge(Clips):
+    def clipped(self, updates, context):
+        updates = clip(updates, 1e9)[0].updates
+        norms = norms_of(updates)
+        return updates * torch.where(norms > 9 * self.clip_l2, self.clip_l2 / norms, 1.0).float()[:, None]
+
+
+class AnySum(Clips):
+    def clipped(self, updates, context):
+        return updates.clamp(-self.clip_l2, self.clip_l2)
+
+
+class ForgetsWhatIsNoNumber(Clips):
+    def clipped(self, updates, context):
+        norms = norms_of(updates)
+        return updates * torch.where(norms > self.clip_l2, 0.999 * self.clip_l2 / norms, 1.0).float()[:, None]
+
+
+class LoosensAfterRoundTen(Clips):
+    def clipped(self, updates, context):
+        return clip(updates, self.clip_l2 * (1.0 if context.number <= 10 else 1.5))[0].updates
+
+
+class ClipsTheHugeInFloat32(Clips):
+    """As it was before norms and products were looked at in float64."""
+
+    def clipped(self, updates, context):
+        norms = norms_of(updates).nan_to_num(0.0, 0.0, 0.0)
+        rows = updates.nan_to_num(0.0, 0.0, 0.0).where(updates.isfinite().all(1, keepdim=True), 0.0)
+        scale = torch.where(norms > self.clip_l2, self.clip_l2 / norms * (1 - 1e-6), 1.0)
+        return rows * scale.float()[:, None]
+
+
+class Remembers(ClientDP):
+    """Keeps the unnoised share of updates within the bound."""
+
+    def memory(self, parameters):
+        return {"share": torch.zeros(1)}
+
+    def remember(self, bounded, context):
+        return {"share": bounded.inside.float().sum(0, keepdim=True) / context.expected}, {}
+
+
+class CountsByZeroAndOne(AdaptiveDP):
+    """The count is not centred, so that a client moves it by 1, with the noise of ½."""
+
+    def remember(self, bounded, context):
+        count = bounded.inside.double().sum(0, keepdim=True)
+        noisy = count + self.count_noise_multiplier / 2 * context.noise("count").like(count)
+        now = context.memory["clip_l2"] * (self.adaptation * (self.quantile - noisy / context.expected)).exp()
+        return {"clip_l2": now.clamp(1e-30, 1e30)}, {"count_noise_multiplier": self.count_noise_multiplier}
+
+
+class Sticky(Poisson):
+    def draw(self, population, rng):
+        return np.flatnonzero(np.random.default_rng(1).random(population) < self.rate)
+
+
+class ComesTooOften(Poisson):
+    def draw(self, population, rng):
+        return np.flatnonzero(rng.random(population) < 1.2 * self.rate)
+
+
+class DrawsTwice(Poisson):
+    def draw(self, population, rng):
+        return np.repeat(super().draw(population, rng), 2)
+
+
+class SharesUploadNoise(NbAFL):
+    def release(self, bounded, uploads, context):
+        sent, facts = super().release(bounded, uploads, context)
+        noise = facts["upload_noise_std"] * context.noise("uplink").like(bounded.updates[:1])
+        return sent._replace(updates=bounded.updates + noise), facts
+
+
+class FlipsTensors(DpflBnn):
+    def release(self, bounded, uploads, context):
+        sent, facts = self.model_copy(update={"noise": "tensor"}).release_bits(bounded, uploads, context)
+        return sent, facts | {"flips": "coordinate"}
+
+    def release_bits(self, bounded, uploads, context):
+        return DpflBnn.release(self, bounded, uploads, context)
+
+
+class FlipsTooFew(DpflBnn):
+    def release(self, bounded, uploads, context):
+        sent, facts = DpflBnn(gamma=1.1 * self.gamma).release(bounded, uploads, context)
+        return sent, facts | {"gamma": self.gamma}
+
+
+class ForgetsExamples(Instance):
+    """Clips the mean of a batch and no example."""
+
+    def gradient(self, local):
+        return super().gradient(local)._replace(example_clip_l2=1.5 * self.clip_l2, noise_multiplier=2 / 1.5)
