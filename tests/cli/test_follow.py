@@ -1,9 +1,11 @@
 """Following a workflow: short on the screen, whole in the file, honest in its end."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -63,20 +65,67 @@ def test_what_ends_before_its_first_job_is_told_in_its_own_words(tmp_path):
     assert process.returncode == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_the_command_end_by_itself(tmp_path, number):
-    """An interrupt reaches both, as from a terminal; SIGTERM the one that was started."""
+    """An interrupt reaches both, and so does the end of a terminal; SIGTERM the one that was started."""
     ending = "lambda *_: (print('» ending', flush=True), sys.exit(3))"
     code = (
-        f"import signal, sys; signal.signal({int(number)}, {ending}); "
+        f"import signal, sys; [signal.signal(one, {ending}) for one in (signal.SIGINT, signal.SIGTERM)]; "
         "print('» working', flush=True); signal.pause()"
     )
     process = follow(tmp_path, code, start_new_session=True)
     assert process.stdout and "working" in process.stdout.readline()
-    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    process.send_signal(number) if number == signal.SIGTERM else os.killpg(process.pid, number)
     rest = process.stdout.read()
     assert process.wait() == 128 + number and "ending" in rest
     assert rest.splitlines()[-1].startswith("interrupted after 0 of ? steps; the same command goes on")
+
+
+def test_where_nohup_says_so_the_end_of_a_terminal_stops_nothing(tmp_path):
+    code = "import sys; print('» working', flush=True); input(); print('» done')"
+    hushed = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = follow(tmp_path, code, start_new_session=True, stdin=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGHUP, hushed)
+    assert process.stdout and "working" in process.stdout.readline()
+    os.killpg(process.pid, signal.SIGHUP)
+    rest = process.communicate("go on\n")[0]
+    assert process.returncode == 0 and " done" in rest.splitlines()[0]
+
+
+def test_a_second_one_is_refused_in_one_line_and_the_log_of_the_first_stays_whole(tmp_path):
+    first = follow(tmp_path, "print('» one', flush=True); input(); print('two')", stdin=subprocess.PIPE)
+    assert first.stdout and " one" in first.stdout.readline()
+    second = follow(tmp_path, "open('begun', 'w')")
+    (line,) = second.communicate()[0].splitlines()
+    assert second.returncode == 2 and not (tmp_path / "begun").exists()
+    assert line.startswith(f"{tmp_path / 'kept/said.log'}: found another workflow that writes it")
+    first.communicate("go on\n")
+    assert (tmp_path / "kept/said.log").read_text() == "» one\ntwo\n"
+    third = follow(tmp_path, "print('of the third')")
+    assert third.communicate() and third.returncode == 0
+    assert (tmp_path / "kept/said.log").read_text() == "of the third\n"
+
+
+def test_a_log_that_finds_no_room_is_said_once_and_what_is_followed_goes_on(tmp_path):
+    """A limit on the size of files is the full disk."""
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, 1000))
+    code = "[print('x' * 100, flush=True) for _ in range(50)]; print('» it', flush=True); print('» end')"
+    process = follow(tmp_path, code, preexec_fn=limit)
+    lines = process.communicate()[0].splitlines()
+    assert process.returncode == 0
+    assert len(lines) == 4 and lines[0] == lines[3] and "said.log: File too large; the workflow" in lines[0]
+    assert [line.partition("]")[2] for line in lines[1:3]] == [" it", " end"]
+
+
+def test_a_screen_that_takes_nothing_more_does_not_stop_what_is_followed(tmp_path):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "fedpriv.cli.follow", tmp_path / "said.log", sys.executable, "-c"]
+        code = "print('» one', flush=True); print('» two', flush=True); open('done', 'w')"
+        done = subprocess.run([*command, code], stdout=full, cwd=tmp_path)
+    assert done.returncode == 0 and (tmp_path / "done").exists()
+    assert (tmp_path / "said.log").read_text() == "» one\n» two\n"
 
 
 def test_what_begins_is_told_whatever_the_encoding_and_nothing_in_it_is_obeyed(tmp_path):

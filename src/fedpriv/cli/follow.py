@@ -4,6 +4,7 @@ python -m fedpriv.cli.follow LOG snakemake ...
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Self
 
 from fedpriv.errors import BadInput
 from fedpriv.paper.read import read_yaml
@@ -24,20 +26,62 @@ TOTAL = re.compile(r"^total +(\d+)$")  # in the table of jobs, before the first
 FAILED = re.compile(r"^Error in rule (\w+)")
 LOG = re.compile(r"^    log: (.+?)(?: \(check log file|$)")
 LAST = 20  # lines of what failed
+STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last where the terminal goes away
 UTF8 = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}  # of the command, whatever our terminal takes
+
+
+class Log:
+    """The file that keeps all that is said, while there is room for it."""
+
+    def __init__(self, path: Path) -> None:
+        """Empty the log of those before, unless one of them still writes it: BadInput."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path, self.lost = path, ""
+        self.file = path.open(
+            "ab", buffering=0
+        )  # what could not be written is not tried again when it closes
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it dies with this process
+        except BlockingIOError:
+            self.file.close()
+            raise BadInput(
+                f"{path}: found another workflow that writes it, allowed: one of a preset at a time"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        self.file.truncate(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def keep(self, line: str) -> None:
+        """Write a line; from the first that does not fit on, nothing."""
+        if self.lost:
+            return
+        try:
+            self.file.write(line.encode())
+        except OSError as error:
+            self.lost = f"{self.path}: {error.strerror}; the workflow goes on, what it says is kept no longer"
+            tell(self.lost)
 
 
 def follow(command: Sequence[str], kept: Path) -> int:
     """Run `command`, print a line for whatever it begins and return its exit code, 128 + n after signal n.
 
-    A failed job is told with the end of its log. An interrupt is the command's to handle: it is waited for.
-    Nothing of it depends on who reads what is printed, or in which encoding.
+    A failed job is told with the end of its log. An interrupt is the command's to handle: it is waited for,
+    and so is its end where the terminal goes away. Nothing of it depends on who reads what is printed, in
+    which encoding, or whether there is room for it. BadInput where another one is followed into that file.
     """
     started, done, total, failed = time.monotonic(), "0", "?", False
     signals: list[int] = []
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    hushed = signal.signal(
+        signal.SIGHUP, signal.SIG_IGN
+    )  # by the command and its jobs: this process tells it
     with (
-        kept.open("w", encoding="utf-8") as file,
+        Log(kept) as log,
         subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -47,38 +91,45 @@ def follow(command: Sequence[str], kept: Path) -> int:
             env=os.environ | UTF8,
         ) as process,
     ):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (
+            STOPPED_BY if hushed != signal.SIG_IGN else STOPPED_BY[:-1]
+        ):  # not where `nohup` says so
             signal.signal(number, lambda number, _: signals.append(passed_on(process, number)))
         assert process.stdout
         for line in process.stdout:
-            file.write(line)
-            file.flush()
+            log.keep(line)
             if found := TOTAL.match(line):
                 total = found[1]
             elif found := STEPS.match(line):
                 done, total = found.groups()
             elif found := FAILED.match(line):
                 failed = True
-                say(f"failed: {found[1]}")
+                tell(f"failed: {found[1]}")
             elif failed and (found := LOG.match(line)):
                 failed = False
-                say(*end(Path(found[1])))
+                tell(*end(Path(found[1])))
             elif MARK in line:
                 minutes, seconds = divmod(int(time.monotonic() - started), 60)
                 what = line.partition(MARK)[2].strip()
-                say(f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}")
+                tell(f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}")
     if process.returncode and total == "?":  # before the first job
-        say(*end(kept))
-    say(f"All that Snakemake said: {kept}")
+        tell(*end(kept))
+    tell(log.lost or f"All that Snakemake said: {kept}")
     if process.returncode and signals:
-        say(f"interrupted after {done} of {total} steps; the same command goes on from there")
+        tell(f"interrupted after {done} of {total} steps; the same command goes on from there")
         return 128 + signals[0]
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
+def tell(*lines: str) -> None:
+    """Print lines; what cannot be printed is no reason to stop, for what is followed would stop too."""
+    with contextlib.suppress(OSError):
+        say(*lines)
+
+
 def passed_on(process: subprocess.Popen[str], number: int) -> int:
     """Let the command end by itself, and return the signal; a terminal has sent the interrupt to it too."""
-    if number == signal.SIGTERM:
+    if number != signal.SIGINT:
         process.terminate()
     with contextlib.suppress(OSError):  # nobody may read it
         os.write(1, b"stopping when what runs has ended\n")  # print may be in the midst of a line
