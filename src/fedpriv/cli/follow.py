@@ -37,9 +37,7 @@ class Log:
         """Empty the log of those before, unless one of them still writes it: BadInput."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path, self.lost = path, ""
-        self.file = path.open(
-            "ab", buffering=0
-        )  # what could not be written is not tried again when it closes
+        self.file = path.open("ab", buffering=0)  # closing tries nothing again that found no room
         try:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it dies with this process
         except BlockingIOError:
@@ -77,9 +75,8 @@ def follow(command: Sequence[str], kept: Path) -> int:
     """
     started, done, total, failed = time.monotonic(), "0", "?", False
     signals: list[int] = []
-    hushed = signal.signal(
-        signal.SIGHUP, signal.SIG_IGN
-    )  # by the command and its jobs: this process tells it
+    # The command and its jobs would die of it, and leave a lock: they end when this process tells them.
+    hushed = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with (
         Log(kept) as log,
         subprocess.Popen(
@@ -91,9 +88,8 @@ def follow(command: Sequence[str], kept: Path) -> int:
             env=os.environ | UTF8,
         ) as process,
     ):
-        for number in (
-            STOPPED_BY if hushed != signal.SIG_IGN else STOPPED_BY[:-1]
-        ):  # not where `nohup` says so
+        # Under nohup nobody minds the end of the terminal.
+        for number in STOPPED_BY if hushed != signal.SIG_IGN else STOPPED_BY[:-1]:
             signal.signal(number, lambda number, _: signals.append(passed_on(process, number)))
         assert process.stdout
         for line in process.stdout:
