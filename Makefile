@@ -68,8 +68,9 @@ site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, i
 	@NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mkdocs build
 	@echo "The pages: build/site/index.html"
 
+# Not .snakemake: it remembers what the results of every preset were made from.
 clean: ## remove the demo's results and what the tools left behind
-	rm -rf results/demo .snakemake .pytest_cache .ruff_cache .hypothesis
+	rm -rf results/demo .pytest_cache .ruff_cache .hypothesis
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -29,9 +29,40 @@ def test_each_unit_is_counted_at_the_runs_own_delta(finished: Path) -> None:
     assert deltas(finished) == {"client": 1e-3, "instance": 1e-4}
 
 
-def test_a_run_that_says_nothing_is_counted_at_the_defaults(finished: Path) -> None:
-    summary.save(finished / "summary.json", {"account": {"delta": 1e-3}})
-    assert deltas(finished) == {"client": 1e-3, "instance": 1e-5}
+@pytest.mark.parametrize(
+    ("said", "asked", "missing"),
+    [
+        ({}, {}, "--delta"),
+        ({"delta": 1e-3}, {}, "--instance-delta"),
+        ({}, {"delta": 1e-3}, "--instance-delta"),
+        ({"instance_delta": 1e-3}, {}, "--delta"),
+    ],
+)
+def test_a_delta_that_nobody_says_is_asked_for_in_one_line_and_never_made_up(
+    finished: Path, said: dict[str, float], asked: dict[str, float], missing: str
+) -> None:
+    summary.save(finished / "summary.json", {"account": said})
+    with pytest.raises(BadInput, match=rf"found nobody who says at which δ .*, allowed: {missing}, or"):
+        account_run(finished, **asked)
+    assert not (finished / "ledger.parquet").exists()
+    both = {"delta": 1e-3, "instance_delta": 1e-4}
+    assert deltas(finished, **both) == {"client": 1e-3, "instance": 1e-4}
+
+
+def test_a_delta_of_a_unit_that_no_row_is_about_is_not_asked_for(make_trace, tmp_path: Path) -> None:
+    parquet.save(make_trace(rounds=3), tmp_path / "trace.parquet")
+    npz.save(tmp_path / "distances.npz", {})
+    assert deltas(tmp_path, delta=1e-3) == {"client": 1e-3}
+
+
+def test_epsilons_of_other_clip_bounds_are_not_lost_where_nobody_says_them_again(finished: Path) -> None:
+    account_run(finished)
+    frame = pd.read_parquet(finished / "ledger.parquet")
+    frame["sensitivity"] = "C = 3"
+    before = parquet.save(frame, finished / "ledger.parquet").read_bytes()
+    with pytest.raises(BadInput, match=r"ledger\.parquet: found ε at other clip bounds"):
+        account_run(finished)
+    assert (finished / "ledger.parquet").read_bytes() == before
 
 
 def test_every_spend_says_who_sees_what(finished: Path) -> None:

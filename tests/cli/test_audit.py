@@ -50,7 +50,7 @@ def test_a_mechanism_that_protects_nobody_is_refuted_with_exit_code_1(capsys):
 
 
 def test_a_finished_run_is_accounted_and_audited(run, capsys):
-    assert main(["audit", str(run), "--json"]) == 0
+    assert main(["audit", str(run), "--delta", "1e-5", "--json"]) == 0
     found = told(capsys)["findings"]
     assert {"outlier", "followed", "frequency"} <= {one["audit"] for one in found}
     assert all(one["epsilon"] > 0 and one["threat"] for one in found)
@@ -58,10 +58,21 @@ def test_a_finished_run_is_accounted_and_audited(run, capsys):
 
 def test_of_a_kept_run_one_seed_is_audited_and_another_than_those_kept_refused(capsys):
     asked = ["audit", str(ROOT / "results/reference/paper/bdp2019"), "--run", "aptos_n100_tight"]
+    asked += ["--configs", str(ROOT / "config")]
     assert main([*asked, "--seed", "2", "--json"]) == 0
     assert told(capsys)["findings"]
     assert main([*asked, "--seed", "9"]) == 2
     assert "--seed of aptos_n100_tight: found 9, allowed: 0, 1, 2, 3, 4" in capsys.readouterr().err
+
+
+def test_a_kept_run_is_attacked_at_the_delta_that_its_paper_counts_at(capsys):
+    asked = ["audit", str(ROOT / "results/reference/paper/bdp2019"), "--run", "noniid_n100_dp"]
+    config = ["--configs", str(ROOT / "config")]
+    assert main([*asked, *config, "--round", "30", "--json"]) == 0
+    assert {one["delta"] for one in told(capsys)["findings"]} == {1e-3}
+    assert main([*asked, "--configs", "nowhere"]) == 2
+    error = capsys.readouterr().err
+    assert "allowed: --delta, or the run's preset in nowhere" in error and error.count("\n") == 1
 
 
 def test_after_fewer_rounds_less_has_leaked(run, capsys):

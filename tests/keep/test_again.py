@@ -12,7 +12,6 @@ from fedpriv.config.plan import load_preset
 from fedpriv.config.targets import alone, inputs, trainings
 from fedpriv.files import parquet, summary
 from fedpriv.keep.index import identities, of_plan
-from fedpriv.local.work import Speed
 from fedpriv.train import loop, outputs
 
 RUNS = Path("results/tiny/tiny/runs/dp")
@@ -89,10 +88,10 @@ def test_a_workflow_takes_what_is_kept_and_asks_no_data_for_it(kept, untrained):
     plan = load_preset(Path("config/tiny.yaml"))
     batch = alone(OneRun)
     assert inputs(plan, batch, identities(ARCHIVE)) == [] != inputs(plan, batch)
-    train_each(trainings(plan, batch), Speed(), Path("results/reference"))
+    train_each(trainings(plan, batch), plan, 1, Path("results/reference"))
     assert outputs.finished(RUNS / "seed0") in identities(ARCHIVE)
     with pytest.raises(ExceptionGroup):  # there are no data to train on
-        train_each(trainings(plan, alone(type("Two", (OneRun,), {"seed": "1"}))), Speed(), None)
+        train_each(trainings(plan, alone(type("Two", (OneRun,), {"seed": "1"}))), plan, 1, None)
 
 
 def test_the_weights_of_an_older_run_are_not_left_beside_a_kept_one(here, untrained):
@@ -101,7 +100,7 @@ def test_the_weights_of_an_older_run_are_not_left_beside_a_kept_one(here, untrai
         (RUNS / "seed0" / name).unlink()
     shutil.rmtree(RUNS / "seed0/resume")
     plan = load_preset(Path("config/tiny.yaml"))
-    train_each(trainings(plan, alone(OneRun)), Speed(), Path("results/reference"))
+    train_each(trainings(plan, alone(OneRun)), plan, 1, Path("results/reference"))
     assert sorted(path.name for path in (RUNS / "seed0").iterdir()) == sorted(
         set(outputs.FILES) - {outputs.WEIGHTS}
     )
@@ -112,7 +111,7 @@ def test_what_was_trained_here_comes_before_what_is_kept(here, untrained):
     for name in ("trace.parquet", "distances.npz", "summary.json"):
         (RUNS / "seed0" / name).unlink()
     plan = load_preset(Path("config/tiny.yaml"))
-    train_each(trainings(plan, alone(OneRun)), Speed(), Path("results/reference"))
+    train_each(trainings(plan, alone(OneRun)), plan, 1, Path("results/reference"))
     assert "kept" not in summary.load(RUNS / "seed0/summary.json")
     assert (RUNS / "seed0" / outputs.WEIGHTS).exists()
 

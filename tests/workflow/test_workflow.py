@@ -13,6 +13,9 @@ import pytest
 import yaml
 from support.workflow import PRESETS, RENDER, ROOT, changed, kinds, planned, snakemake, write_config
 
+from fedpriv.cli.account import account_run
+from fedpriv.files import summary
+
 
 def test_the_workflow_lints():
     assert "good condition" in snakemake("--lint")
@@ -171,6 +174,17 @@ def test_a_run_that_was_changed_can_be_run_again(copy):
     snakemake("--cores", "2", "results/test/tiny/runs/private/seed0/ledger.parquet", *config, cwd=copy)
     trace = pd.read_parquet(copy / "results/test/tiny/runs/private/seed0/trace.parquet")
     assert set(trace["clip_l2"]) == {0.6}
+
+
+def test_a_run_of_the_workflow_is_counted_at_its_own_delta_whatever_counts_it(copy):
+    run = copy / "results/test/tiny/runs/private/seed0"
+    told = summary.load(run / "summary.json")
+    assert told["account"]["delta"] == 1e-3
+    for known in (told, {key: value for key, value in told.items() if key != "account"}):  # as before
+        (run / "ledger.parquet").unlink()
+        summary.save(run / "summary.json", {key: value for key, value in known.items() if key != "seal"})
+        configs = copy / "config" if "account" not in known else copy / "nowhere"
+        assert {spend.delta for spend in account_run(run, configs=configs)} == {1e-3}
 
 
 def test_a_failed_job_leaves_the_reason_in_its_log(copy):

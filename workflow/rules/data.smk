@@ -1,4 +1,5 @@
 # From public sources to arrays: one rule for every file, one for every dataset, one for all features.
+from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.data import of_images, of_photographs
 from fedpriv.data.features import FEATURES_VERSION
 
@@ -32,6 +33,8 @@ rule decode:
         "logs/decode/{dataset}.log",
     wildcard_constraints:
         dataset="|".join(of_images()),
+    params:
+        version=RESULTS_VERSION,  # raised where what is decoded is other arrays
     message:
         "» decoding {wildcards.dataset}"
     script:
@@ -46,6 +49,8 @@ rule own:
         "logs/own/{arrays}.log",
     wildcard_constraints:
         arrays="|".join(own_data) or "none",
+    params:
+        version=RESULTS_VERSION,
     message:
         "» reading {wildcards.arrays}"
     script:

@@ -1,4 +1,5 @@
 # From all runs of a paper to its tables, figures and claims.
+from fedpriv.config.finished import beside, identities, made_now
 from fedpriv.config.targets import declared, drawn, figures, run_files, tables
 
 
@@ -7,8 +8,12 @@ rule collect:
         lambda wildcards: run_files(plan, wildcards.paper),
     output:
         "results/{preset}/{paper}/runs.parquet",
+        made="results/{preset}/{paper}/made/collect.txt",
     log:
         "logs/{preset}/{paper}/collect.log",
+    params:
+        planned=lambda wildcards: identities(plan, wildcards.paper),
+        made=lambda wildcards: made_now(plan, "collect", wildcards.paper),
     message:
         "» collecting the runs of {wildcards.paper}"
     script:
@@ -25,6 +30,7 @@ for paper in plan.papers:
             f"results/{plan.preset.preset}/{paper}/runs.parquet",
         output:
             tables(plan, paper),
+            made=beside(plan, "tables", paper),
         log:
             f"logs/{plan.preset.preset}/{paper}/tables.log",
         group:
@@ -33,6 +39,7 @@ for paper in plan.papers:
             runtime=30,  # minutes, for a scheduler
         params:
             declared=declared(plan, paper),
+            made=made_now(plan, "tables", paper),
         message:
             f"» tables and verdicts of {paper}"
         script:
@@ -45,6 +52,7 @@ for paper in plan.papers:
             f"results/{plan.preset.preset}/{paper}/runs.parquet",
         output:
             figures(plan, paper),
+            made=beside(plan, "figures", paper),
         log:
             f"logs/{plan.preset.preset}/{paper}/figures.log",
         group:
@@ -53,6 +61,7 @@ for paper in plan.papers:
             runtime=30,
         params:
             declared={"figures": drawn(plan, paper)},
+            made=made_now(plan, "figures", paper),
         message:
             f"» figures of {paper}"
         script:

@@ -1,4 +1,5 @@
 # From all that was built of a preset to one page.
+from fedpriv.config.finished import beside, made_now
 from fedpriv.config.targets import contents, rendered
 
 
@@ -6,11 +7,13 @@ rule report:
     input:
         rendered(plan),
     output:
-        "results/{preset}/report.html",
+        f"results/{plan.preset.preset}/report.html",
+        made=beside(plan, "report"),
     log:
-        "logs/{preset}/report.log",
+        f"logs/{plan.preset.preset}/report.log",
     params:
         declared=contents(plan),
+        made=made_now(plan, "report"),
     message:
         "» the report"
     script:

@@ -2,6 +2,7 @@
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config.names import arrays_id
 from fedpriv.config.targets import TRAINED, alone, batches, deltas, inputs, trainings
+from fedpriv.files.made import maker_version
 from fedpriv.keep.index import of_plan
 
 partitions = plan.partitions()
@@ -24,6 +25,8 @@ rule partition:
         # The id says all that a partition depends on: another law is another file.
         partition="|".join(partitions),
     priority: 1000  # many wait for it
+    params:
+        version=RESULTS_VERSION,
     message:
         "» dealing examples to clients: {wildcards.partition}, seed {wildcards.seed}"
     script:
@@ -62,6 +65,7 @@ rule account:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
         deltas=lambda wildcards: deltas(plan, alone(wildcards)),
+        version=maker_version("account.runs"),
     script:
         "../scripts/account.py"
 
@@ -102,19 +106,6 @@ for batch in batches(plan):
         priority: 1
         params:
             deltas=deltas(plan, batch),
+            version=maker_version("account.runs"),
         script:
             "../scripts/account.py"
-
-
-rule coverage:
-    input:
-        "config/coverage.yaml",
-    output:
-        csv="results/coverage/coverage.csv",
-        markdown="results/coverage/coverage.md",
-    log:
-        "logs/coverage.log",
-    message:
-        "» measuring how often the Bayesian estimate covers the true ε"
-    script:
-        "../scripts/coverage.py"

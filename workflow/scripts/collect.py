@@ -4,7 +4,10 @@
 import sys
 from pathlib import Path
 
+from fedpriv.config.finished import check, note
 from fedpriv.report.collect import collect
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
+check(snakemake.params.planned)
 collect(sorted({Path(file).parent for file in snakemake.input}), Path(snakemake.output[0]))
+note(snakemake.params.made, Path(snakemake.output.made))

@@ -4,7 +4,9 @@
 import sys
 from pathlib import Path
 
+from fedpriv.config.finished import note
 from fedpriv.report.page import write
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
 write(snakemake.params.declared, Path(snakemake.output[0]))
+note(snakemake.params.made, Path(snakemake.output.made))

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from fedpriv.cli.batch import train_each
-from fedpriv.local.work import Speed
+from fedpriv.config.plan import make_plan
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
-speed = Speed(**snakemake.config.get("speed", {}) | {"threads": snakemake.threads})
-reference = None if snakemake.config.get("again") else Path("results/reference")
-train_each(snakemake.params.runs, speed, reference)
+plan = make_plan(snakemake.config, Path("config/papers"))
+reference = None if plan.preset.again else Path("results/reference")
+train_each(snakemake.params.runs, plan, snakemake.threads, reference)

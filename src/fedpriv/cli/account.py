@@ -1,12 +1,15 @@
 """What a finished run has spent: its last round, by every accountant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from fedpriv.account.ledgers import spends
-from fedpriv.account.runs import account
+from fedpriv.account.runs import counted, write
 from fedpriv.account.spend import Deltas, Spend
+from fedpriv.cli.output import CONFIGS
+from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
@@ -15,29 +18,56 @@ from fedpriv.paper.cells import with_cells
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
 
+UNITS = {"delta": "clients", "instance_delta": "instances"}  # whose δ it is
+
 
 def account_run(
-    directory: Path, delta: float | None = None, instance_delta: float | None = None
+    directory: Path, delta: float | None = None, instance_delta: float | None = None, configs: Path = CONFIGS
 ) -> list[Spend]:
     """Write the ledger of a run directory and return every spend after the last round.
 
-    What is not given is the run's own. A ledger that counts at another δ belongs to whoever made it, and
-    what was rendered from it: BadInput, as for a run directory that is missing or corrupt.
+    What is not given is the run's own (`counted_at`); BadInput where nobody says it and a row would need it.
+    A ledger that counts at another δ belongs to whoever made it, and what was rendered from it: BadInput, as
+    for a run directory that is missing or corrupt.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: found no such folder, allowed: a run directory")
-    counted = counted_at(directory)
-    own = configured(directory)._replace(**counted)
-    asked = {"delta": delta, "instance_delta": instance_delta}
-    wanted = own._replace(**{name: value for name, value in asked.items() if value is not None})
-    for name, value in wanted._asdict().items():
-        if name in counted and value != counted[name] and 0 < value < 1:
-            there = directory / "ledger.parquet"
+    there = directory / "ledger.parquet"
+    stated = in_ledger(there)
+    given = {"delta": delta, "instance_delta": instance_delta}
+    asked = {name: value for name, value in given.items() if value is not None}
+    for name, value in asked.items():
+        if value != (before := stated.get(name, value)) and 0 < value < 1:
             raise BadInput(
-                f"{name}: found {value:g}, allowed: {counted[name]:g}, at which {there} counts; "
-                "or remove that file"
+                f"{name}: found {value:g}, allowed: {before:g}, at which {there} counts; or remove that file"
             )
-    return spends(parquet.load(account(directory, wanted)))
+    known: dict[str, Any] = counted_at(directory, configs) | stated | asked
+    unsaid = [name for name in UNITS if name not in known]
+    if len(unsaid) == len(UNITS):
+        raise nobody_says("delta", directory, configs)
+    if "recount" not in known and recounted(there):
+        raise BadInput(
+            f"{there}: found ε at other clip bounds, at which nobody says to count, allowed: such a ledger "
+            f"with the run's preset in {configs}; or remove that file"
+        )
+    # One that nobody says is no row's: where it would be, nothing is written.
+    either = next(known[name] for name in UNITS if name in known)
+    filled: dict[str, Any] = dict.fromkeys(UNITS, either) | known
+    deltas = Deltas(**filled)
+    frame = counted(directory, deltas)
+    for name in unsaid:
+        if ((frame["unit"] == "instance") == (name == "instance_delta")).any():
+            raise nobody_says(name, directory, configs)
+    write(directory, frame, deltas)
+    return spends(frame)
+
+
+def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:
+    """Return the error that asks for a δ."""
+    return BadInput(
+        f"{directory}: found nobody who says at which δ {UNITS[name]} are counted, allowed: "
+        f"--{name.replace('_', '-')}, or the run's preset in {configs}"
+    )
 
 
 def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[list[str]]:
@@ -68,17 +98,39 @@ def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[lis
     return [[] for _ in spends]
 
 
-def counted_at(directory: Path) -> dict[str, float]:
-    """Return the δ of each unit in the ledger that is there, by their names in `Deltas`; none if none is."""
+def counted_at(directory: Path, configs: Path) -> dict[str, Any]:
+    """Return at which δ, and which other σ, a run is counted, by their names in `Deltas`, as far as is known.
+
+    Its preset in `configs` says it, where that still has this run; else its summary. BadInput if what a
+    summary says is none.
+    """
+    path = directory / "summary.json"
+    told = summary.load(path) if path.exists() else {}
+    own = parse(Accounting.model_validate, told.get("account", {}), f"{path}: account")
+    return planned(told, configs) or own.model_dump(include=own.model_fields_set)
+
+
+def planned(told: Mapping[str, Any], configs: Path) -> dict[str, Any]:
+    """Return how the preset of a summary counts its run; nothing where that is another run now, or none."""
+    with suppress(BadInput, KeyError):
+        plan = load_preset(configs / f"{told['preset']}.yaml")
+        run = plan.runs[told["paper"]][told["run"]]
+        if run.identity(told["run"], told["seed"]) == told["identity"]:
+            return run.account.model_dump()
+    return {}
+
+
+def in_ledger(path: Path) -> dict[str, float]:
+    """Return the δ of each unit in a ledger, by their names in `Deltas`; none if there is none."""
     with suppress(OSError, ValueError, KeyError):
-        frame = parquet.load(directory / "ledger.parquet", ["unit", "delta"])
+        frame = parquet.load(path, ["unit", "delta"])
         names = frame["unit"].map(lambda unit: "instance_delta" if unit == "instance" else "delta")
         return {str(name): float(rows.iloc[0]) for name, rows in frame["delta"].groupby(names)}
     return {}
 
 
-def configured(directory: Path) -> Deltas:
-    """Return the δ of the run's config, or the defaults where it says nothing; BadInput if they are none."""
-    path = directory / "summary.json"
-    found = summary.load(path).get("account", {}) if path.exists() else {}
-    return Deltas(**parse(Accounting.model_validate, found, f"{path}: account").model_dump())
+def recounted(path: Path) -> bool:
+    """Return whether a ledger that is there and whole has rows of other clip bounds."""
+    with suppress(OSError, ValueError, KeyError):
+        return bool(parquet.load(path, ["sensitivity"])["sensitivity"].str.contains(" = ").any())
+    return False

@@ -175,11 +175,12 @@ def account(
 ) -> None:
     """Count what a finished run has spent, by every accountant, and write its ledger.
 
-    What a column of the run's paper uses is marked, where the paper is declared.
+    Its preset says at which δ, or its summary; what neither says has to be given. What a column of the
+    run's paper uses is marked, where the paper is declared.
     """
     from fedpriv.cli.account import account_run, used_by
 
-    spends = account_run(directory, delta, instance_delta)
+    spends = account_run(directory, delta, instance_delta, configs)
     used = used_by(directory, spends, configs)
     facts = [spend_as_dict(spend) | {"used_by": one} for spend, one in zip(spends, used, strict=True)]
     print_result({"spends": facts}, spend_table(spends, marks=list(map(", ".join, used))), as_json)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fedpriv.cli.options import rate
-from fedpriv.cli.output import AsJson, print_result
+from fedpriv.cli.output import CONFIGS, AsJson, Configs, print_result
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.terminal import aside
 
@@ -45,6 +45,7 @@ def audit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of a kept run which seed; of a mechanism its coins.")] = 0,
+    configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
     """Put a lower bound under ε by attacking a finished run or a mechanism; exit code 1 if one is refuted."""
@@ -56,7 +57,7 @@ def audit(
     if directory:
         given = [name for name, value in plan.items() if value is not None]
         require_known("audit RUN", given + ["--set"] * bool(settings), ["--delta", "--round"])
-        finished(directory, run, seed, until, delta, as_json)
+        finished(directory, run, seed, until, delta, configs, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]}: found nothing, allowed: a number, of --mechanism {mechanism}")
@@ -98,12 +99,18 @@ def read(settings: list[str]) -> dict[str, Any]:
 
 
 def finished(
-    directory: Path, run: str, seed: int, until: int | None, delta: float | None, as_json: bool
+    directory: Path,
+    run: str,
+    seed: int,
+    until: int | None,
+    delta: float | None,
+    configs: Path,
+    as_json: bool,
 ) -> None:
     """Audit a run directory, or a kept run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audited, broken_guarantees
     from fedpriv.cli.account import account_run
-    from fedpriv.files import parquet
+    from fedpriv.files import made, parquet
     from fedpriv.keep.archive import read
     from fedpriv.keep.index import NAME
     from fedpriv.keep.unpack import unpack
@@ -121,8 +128,8 @@ def finished(
                 f"--run: found {run} with {directory}, allowed: with the folder of a paper's kept runs"
             )
         ledger = directory / "ledger.parquet"
-        if delta is not None or not ledger.exists() or parquet.stale(ledger):
-            account_run(directory, delta)
+        if delta is not None or not made.said(ledger) or parquet.stale(ledger):
+            account_run(directory, delta, configs=configs)
         findings = audited(directory, until)
     took = time.perf_counter() - started
     text = [*map(str, findings), *dict.fromkeys(f"{one.audit}: {one.threat}" for one in findings)]

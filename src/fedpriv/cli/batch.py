@@ -5,26 +5,35 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedpriv.config.plan import Plan
 from fedpriv.config.run import Run
 from fedpriv.keep.unpack import find
 from fedpriv.local.work import Speed
 from fedpriv.progress import announce
 
 
-def train_each(trainings: Sequence[Mapping[str, Any]], speed: Speed, reference: Path | None) -> None:
+def train_each(trainings: Sequence[dict[str, Any]], plan: Plan, threads: int, reference: Path | None) -> None:
     """Train each run, or go on with it, as `fedpriv.config.targets.trainings` describes them.
 
-    One that is kept below `reference` is taken from there instead; without a reference all are trained.
+    One that is kept below `reference` is taken from there instead; without a reference all are trained. The
+    plan says how fast, and what is written beside the results: at which δ a run is counted.
     """
+    speed = plan.preset.speed.model_copy(update={"threads": threads})
     in_turn(
         "training",
         {
             f"{one['labels']['paper']} {one['name']} seed {one['seed']}": partial(
-                train_one, one, speed, reference
+                train_one, one | {"labels": one["labels"] | counting(plan, one)}, speed, reference
             )
             for one in trainings
         },
     )
+
+
+def counting(plan: Plan, one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a summary says of how the run is counted; nothing of one that is no longer planned."""
+    planned = plan.runs.get(one["labels"]["paper"], {}).get(one["name"])
+    return {"account": planned.account.model_dump()} if planned else {}
 
 
 def train_one(one: Mapping[str, Any], speed: Speed, reference: Path | None) -> None:

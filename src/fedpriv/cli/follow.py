@@ -11,13 +11,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from fedpriv.cli.again import with_outdated
 from fedpriv.errors import BadInput
-from fedpriv.paper.read import read_yaml
 from fedpriv.progress import MARK
 from fedpriv.terminal import say
 
@@ -37,9 +36,7 @@ class Log:
         """Empty the log of those before, unless one of them still writes it: BadInput."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path, self.lost = path, ""
-        self.file = path.open(
-            "ab", buffering=0
-        )  # what could not be written is not tried again when it closes
+        self.file = path.open("ab", buffering=0)  # closing tries nothing again that found no room
         try:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it dies with this process
         except BlockingIOError:
@@ -77,9 +74,8 @@ def follow(command: Sequence[str], kept: Path) -> int:
     """
     started, done, total, failed = time.monotonic(), "0", "?", False
     signals: list[int] = []
-    hushed = signal.signal(
-        signal.SIGHUP, signal.SIG_IGN
-    )  # by the command and its jobs: this process tells it
+    # The command and its jobs would die of it, and leave a lock: they end when this process tells them.
+    hushed = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with (
         Log(kept) as log,
         subprocess.Popen(
@@ -91,9 +87,8 @@ def follow(command: Sequence[str], kept: Path) -> int:
             env=os.environ | UTF8,
         ) as process,
     ):
-        for number in (
-            STOPPED_BY if hushed != signal.SIG_IGN else STOPPED_BY[:-1]
-        ):  # not where `nohup` says so
+        # Under nohup nobody minds the end of the terminal.
+        for number in STOPPED_BY if hushed != signal.SIG_IGN else STOPPED_BY[:-1]:
             signal.signal(number, lambda number, _: signals.append(passed_on(process, number)))
         assert process.stdout
         for line in process.stdout:
@@ -145,20 +140,9 @@ def end(log: Path) -> list[str]:
     return [f"{log}:", *(f"    {line}" for line in lines[-LAST:])]
 
 
-def presets(command: Sequence[str]) -> Iterator[Path]:
-    """Yield the presets that a command is given: Snakemake would read them first, and trip over some."""
-    for place, word in enumerate(command):
-        option, _, first = word.partition("=")
-        if option in ("--configfile", "--configfiles"):
-            others = takewhile(lambda word: not word.startswith("-"), command[place + 1 :])
-            yield from map(Path, filter(None, (first, *others)))
-
-
 if __name__ == "__main__":
     try:
-        for preset in presets(sys.argv[2:]):
-            read_yaml(preset)
-        sys.exit(follow(sys.argv[2:], Path(sys.argv[1])))
+        sys.exit(follow(with_outdated(sys.argv[2:]), Path(sys.argv[1])))
     except BadInput as error:
         say(str(error))
         sys.exit(2)

@@ -10,27 +10,31 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from fedpriv.errors import BadInput
-from fedpriv.files import seal
+from fedpriv.files import made, seal
 from fedpriv.files.atomic import writing
 
 SOURCES = "made_from"
 
 
-def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = ()) -> Path:
+def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_with: str = "") -> Path:
     """Write `frame`, without its index, atomically and sealed; return `path`.
 
-    The seals of the files that it was made from are kept with it, by their names.
+    The seals of the files that it was made from are kept with it, by their names, and what it was
+    `made_with` (`fedpriv.files.made`).
     """
-    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, sources)
+    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, sources, made_with)
 
 
-def save_table(table: Any, path: Path, sources: Iterable[Path] = (), **layout: Any) -> Path:
+def save_table(
+    table: Any, path: Path, sources: Iterable[Path] = (), made_with: str = "", **layout: Any
+) -> Path:
     """Do the same with a table of pyarrow's; `layout` says how its `ParquetWriter` lays it out."""
     made_from = {source.name: seal.of(source) for source in sources}
+    told = {"seal": seal.OPEN, SOURCES: json.dumps(made_from)} | ({"by": made_with} if made_with else {})
     with writing(path) as partial:
         with parquet.ParquetWriter(partial, table.schema, **layout) as writer:
             writer.write_table(table)
-            writer.add_key_value_metadata({"seal": seal.OPEN, SOURCES: json.dumps(made_from)})
+            writer.add_key_value_metadata(told)
         seal.seal(partial)
     return path
 
@@ -62,7 +66,8 @@ def load(
 
 
 def stale(path: Path) -> str:
-    """Return the name of the first file beside `path` that it was not made from as it is now, or nothing."""
+    """Return what a file was not made with as it is now, or nothing: a file beside it, or our own code."""
     kept = parquet.read_metadata(path).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
-    return next((name for name, was in made_from.items() if was != seal.of(path.with_name(name))), "")
+    others = (name for name, was in made_from.items() if was != seal.of(path.with_name(name)))
+    return next(others, "version of the code" if made.by_other_code(path) else "")

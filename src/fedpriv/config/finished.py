@@ -1,0 +1,109 @@
+"""What there is of a plan's results, and which of it was made of something else than the plan says now.
+
+Snakemake remembers what a file was made from, in a folder that may be gone, or of another machine. So
+finished files say it themselves: a run its identity, a ledger its accountant and its δ, and beside what is
+rendered stands a small file with the code that rendered it and what it was told.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from fedpriv.config.plan import Plan
+from fedpriv.config.targets import Batch, contents, declared, drawn
+from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
+from fedpriv.files.made import made, said
+
+RULES = ("all",)  # what may be asked for by its rule and is made of everything
+
+
+def beside(plan: Plan, step: str, paper: str = "") -> str:
+    """Return the file that says what came of a step was made with."""
+    return str(Path("results", plan.preset.preset, paper, "made", f"{step}.txt"))
+
+
+def made_now(plan: Plan, step: str, paper: str = "") -> str:
+    """Return what that file says of what is made now."""
+    if step == "collect":
+        return made("report.collect", identities(plan, paper))
+    if step == "tables":
+        return made("report.paper", declared(plan, paper))
+    if step == "figures":
+        return made("report.paper", drawn(plan, paper))
+    return made("report.page", contents(plan))
+
+
+def steps(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the steps that render, each with its paper."""
+    yield from ((step, paper) for paper in plan.papers for step in ("collect", "tables", "figures"))
+    if not plan.preset.show:
+        yield "report", ""
+
+
+def note(text: str, path: Path) -> None:
+    """Write what a step has made its files with: the last thing that it does."""
+    with writing(path) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
+
+
+def identities(plan: Plan, paper: str) -> dict[str, str]:
+    """Return the identity that the run of every directory of a paper has in the plan."""
+    return {
+        Batch(plan.preset.preset, paper, seed, [run]).files("")[0]: identity
+        for run in plan.planned[paper]
+        for seed, identity in plan.identities(paper, run).items()
+    }
+
+
+def check(planned: Mapping[str, str]) -> None:
+    """Raise BadInput unless the finished run in each directory is the planned one."""
+    for directory, identity in planned.items():
+        if (found := identity_in(Path(directory, "summary.json"))) != identity:
+            raise BadInput(
+                f"{directory}: found {'run ' + found if found else 'no finished run'}, allowed: {identity}, "
+                "that of the plan; delete the folder to train it"
+            )
+
+
+def identity_in(path: Path) -> str:
+    """Return the identity that a summary says, unchecked and fast; nothing where there is none."""
+    with suppress(OSError, ValueError, AttributeError):
+        return str(json.loads(path.read_bytes()).get("identity", ""))
+    return ""
+
+
+def outdated(plan: Plan, asked: Iterable[str] = ()) -> set[str]:
+    """Return files that were made of something else than the plan says; only those of what is `asked` for.
+
+    What is not there is not among them, nor what is made of them. Nothing asked for is everything.
+    """
+    from fedpriv.account.runs import made_with
+
+    found: set[str] = set()
+    for paper, runs in plan.runs.items():
+        counting = {name: made_with(run.account.model_dump()) for name, run in runs.items()}
+        for directory, identity in identities(plan, paper).items():
+            summary, ledger = Path(directory, "summary.json"), Path(directory, "ledger.parquet")
+            if summary.exists() and identity_in(summary) != identity:
+                found.add(str(summary))
+            if ledger.exists() and said(ledger) != counting[ledger.parts[-3]]:
+                found.add(str(ledger))
+    for step, paper in steps(plan):
+        path = beside(plan, step, paper)
+        if Path(path).exists() and said(Path(path)) != made_now(plan, step, paper):
+            found.add(path)
+    return {file for file in found if needed(file, [str(one) for one in asked])}
+
+
+def needed(file: str, asked: Sequence[str]) -> bool:
+    """Return whether what is asked for may be made of a file: whatever is below its run, paper or preset."""
+    return not asked or any(word in RULES or Path(file).is_relative_to(scope(word)) for word in asked)
+
+
+def scope(target: str) -> Path:
+    """Return the folder of all that a file of results is made of."""
+    path = Path(os.path.relpath(target))
+    return path.parent if "runs" in path.parts else Path(*path.parts[: 3 if len(path.parts) > 3 else 2])
