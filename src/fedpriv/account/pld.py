@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account import loss, moments, rdp
+from fedpriv.account import composition, loss, moments, rdp
 from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.spend import Curve
 
@@ -56,7 +56,7 @@ def interval(
             cost += count * moments.log_moment(rate, noise)
             low, high = loss.reach(rate, noise)
             widest = max(widest, high - low)
-    return max(FINEST, float(moments.best(cost, delta)[0]) / cells, 2 * widest / loss.MOST_CELLS)
+    return max(FINEST, float(moments.best(cost, delta)[0]) / cells, 2 * widest / composition.MOST_CELLS)
 
 
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
@@ -125,12 +125,12 @@ def _losses(mechanisms: Iterable[Mechanism], width: float, sensitivity: str) -> 
     found: Losses = {}
     for one in mechanisms:
         rate, noise = _counted_as(one, sensitivity)
-        found[one] = loss.Loss(rate, noise, width, added=False), loss.Loss(rate, noise, width, added=True)
+        found[one] = loss.above(rate, noise, width, added=False), loss.above(rate, noise, width, added=True)
     return found
 
 
 def _composed(once: Losses, run: Mapping[Mechanism, int], delta: float) -> float:
-    return max(loss.epsilon([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
+    return max(composition.upper([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
 
 
 def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:
