@@ -1,14 +1,14 @@
 """Bounds on ε of many releases, whose losses on a grid are composed by fast Fourier transform.
 
 What rounding can have done to a transform is bounded, and ε is found for a δ that differs by as much. Where
-that is no small part of δ the losses are tilted: weighed with exp(t·loss), which makes those that decide δ the
-usual ones, so that rounding is small beside them too.
+that is no small part of δ the losses are tilted: weighed with exp(t·loss), which makes those that decide δ
+the usual ones, so that rounding is small beside them too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,13 +26,16 @@ TAIL = 5e-16
 # Cells of the longest array that is worked on.
 MOST_CELLS = 1 << 20
 
-# Rounding that takes a larger share of δ than this calls for tilting; from a δ as small as this it always does.
+# Rounding that takes a larger share of δ than this calls for tilting. Of a δ this small it always does.
 SHARE, SMALL = 1e-3, 1e-9
+
+# Where other rounding may take a larger share of δ than this nothing is certified.
+MOST_RELATIVE = 0.5
 
 
 @dataclass(frozen=True)
 class Composed:
-    """The loss of all releases, on multiples of `width` from `first`·`width` on; tilted as each of them was."""
+    """The loss of all releases, on multiples of `width` from `first`·`width` on; tilted as each was."""
 
     width: float
     first: int
@@ -40,8 +43,13 @@ class Composed:
     tilt: float
     log_scale: float
     infinite: float
-    off: float  # what the transforms may have moved, under the tilted measure
+    off: float  # what the transforms may have moved a δ, under the tilted measure
     relative: float  # what rounding may have taken from any δ, of it
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Return the points, in units of `width`."""
+        return self.first + np.arange(len(self.mass))
 
     def scale(self, cells: np.ndarray) -> np.ndarray:
         """Return what probabilities at these points are multiplied with to undo the tilt.
@@ -50,36 +58,62 @@ class Composed:
         """
         return np.exp((self.log_scale - self.tilt * self.width * cells).clip(max=600.0))
 
+    def moved(self, epsilon: float) -> float:
+        """Return what the transforms may have moved δ(ε)."""
+        undone = self.log_scale - self.tilt * epsilon if self.tilt else 0.0
+        return self.off * math.exp(min(undone, 600.0))
+
 
 def upper(run: Run, delta: float) -> float:
     """Return an upper bound on ε: infinite where rounding leaves none, or where there are too many cells."""
-    found = _composed(run, delta)
-    if found is None or found.relative > 0.5:
-        return math.inf
-    end = found.scale(np.array([found.first + len(found.mass) - 1.0]))
-    escaped = found.infinite + TAIL * float(end[0])
-    crossing = _crossing(found, escaped, lambda scale: (delta - found.off * scale) / (1 + 2 * found.relative))
-    return max(0.0, found.first * found.width, crossing)
+
+    def found(run: Run) -> tuple[float, float]:
+        one = _transformed(run)
+        if one is None or one.relative > MOST_RELATIVE:
+            return math.inf, math.inf
+        escaped = one.infinite + TAIL * float(one.scale(one.cells[-1:])[0])
+        crossing = _crossing(one, escaped, lambda scale: (delta - one.off * scale) / (1 + 2 * one.relative))
+        epsilon = max(0.0, one.first * one.width, crossing)
+        return epsilon, one.moved(epsilon) / delta
+
+    return min(_attempts(run, delta, found))
 
 
 def lower(run: Run, delta: float) -> float:
     """Return a lower bound on ε: 0 where rounding leaves none, or where there are too many cells."""
-    found = _composed(run, delta)
-    if found is None or found.relative > 0.5:
-        return 0.0
-    # A transform is circular: what lies beyond either end comes in at the other one.
-    off = found.off + 2 * TAIL
-    return max(0.0, _crossing(found, 0.0, lambda scale: (delta + off * scale) / (1 - found.relative)))
+
+    def found(run: Run) -> tuple[float, float]:
+        one = _transformed(run)
+        if one is None or one.relative > MOST_RELATIVE:
+            return 0.0, math.inf
+        # A transform is circular: what lies beyond either end comes in at the other one.
+        off = one.off + 2 * TAIL / (1 + one.tilt)
+        crossing = _crossing(one, 0.0, lambda scale: (delta + off * scale) / (1 - one.relative))
+        epsilon = max(0.0, crossing)
+        return epsilon, one.moved(epsilon) / delta
+
+    return max(_attempts(run, delta, found))
 
 
-def _composed(run: Run, delta: float) -> Composed | None:
+def _attempts(run: Run, delta: float, found: Callable[[Run], tuple[float, float]]) -> Iterator[float]:
+    """Yield bounds on ε of the releases as they are, and tilted; `found` gives one and its share of rounding.
+
+    Chernoff's bound on ε is least at the first tilt; at the second one rounding is, at the ε of the first.
+    """
     if delta > SMALL:
-        found = _transformed(run)
-        if found is None or found.off <= SHARE * delta:
-            return found
-    exponents = (_moments(run)[1] - math.log(delta)) / run[0][0].tilts
-    tilt = float(run[0][0].tilts[exponents.argmin()])
-    return _transformed([(one.tilted(tilt), count) for one, count in run])
+        epsilon, share = found(run)
+        yield epsilon
+        if share <= SHARE:
+            return
+    tilts, moments = run[0][0].tilts, _moments(run)[1]
+    tilt = float(tilts[((moments - math.log(delta)) / tilts).argmin()])
+    epsilon, share = found([(one.tilted(tilt), count) for one, count in run])
+    yield epsilon
+    if SHARE < share < math.inf:
+        weights = np.log([_weight(one, run[0][0].width) for one in tilts.tolist()])
+        again = float(tilts[(moments - tilts * epsilon + weights).argmin()])
+        if again != tilt:
+            yield found([(one.tilted(again), count) for one, count in run])[0]
 
 
 def _moments(run: Run) -> np.ndarray:
@@ -101,10 +135,9 @@ def _transformed(run: Run) -> Composed | None:
         folded = np.pad(one.mass, (0, -len(one.mass) % size)).reshape(-1, size).sum(axis=0)
         spectrum *= _power(np.fft.rfft(folded), count)
     mass = np.roll(np.fft.irfft(spectrum, size), (start - first) % size)
-    # Each number f of a transform is off by so much for each of its steps, of the 1 that it is at most; a product of
-    # n of them by n times that where they are large, Σ n·f^(n−1) being at most 2n·f^n + 1.
-    steps = math.log2(size) * math.sqrt(size)
-    moved = ROUNDING * steps * float(total * np.linalg.norm(mass) + np.linalg.norm(spectrum))
+    # Each number f of a transform, at most 1, is off by so much for each of its steps. A power f^n is off by
+    # n·f^(n−1) times that, which is at most 2n·f^n + 1; a product of powers by no more.
+    moved = ROUNDING * math.log2(size) * float(total * np.linalg.norm(mass) + np.linalg.norm(spectrum))
     # All else has a share in each δ: releases, weights that undo the tilt, sums from the top.
     farthest = max(abs(first), abs(first + size)) * width
     relative = sum(count * one.uncertain for one, count in run)
@@ -116,9 +149,20 @@ def _transformed(run: Run) -> Composed | None:
         tilt,
         sum(count * one.log_scale for one, count in run),
         -math.expm1(sum(count * math.log1p(-one.infinite) for one, count in run)),
-        moved / (1 + tilt),  # e^-tx·(1 − e^-x) is at most that
+        float(moved * min(math.sqrt(size), _weight(tilt, width))),
         relative,
     )
+
+
+def _weight(tilt: float, width: float) -> float:
+    """Return a bound on the norm of what the cells from an ε on count for in its δ: e^-tx·(1 − e^-x).
+
+    The sum of its squares over a grid is at most that of an integral and its largest value.
+    """
+    if not tilt:
+        return math.inf
+    integral = 2 / (2 * tilt * (2 * tilt + 1) * (2 * tilt + 2))
+    return math.sqrt(integral / width + 1 / (1 + tilt) ** 2)
 
 
 def _power(base: np.ndarray, exponent: int) -> np.ndarray:
@@ -130,16 +174,16 @@ def _power(base: np.ndarray, exponent: int) -> np.ndarray:
 
 
 def _crossing(found: Composed, escaped: float, allowed: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Return the largest ε on the grid whose δ exceeds what is `allowed` at the scale of its losses; −∞ if none does."""
+    """Return the largest ε whose δ exceeds what is `allowed` at the scale of the losses; −∞ if none does."""
     from scipy.signal import lfilter  # takes longest to import
 
-    cells = found.first + np.arange(len(found.mass))[::-1]
+    cells = found.cells[::-1]
     scale = found.scale(cells)
     from_top = found.mass[::-1] * scale
     over = np.cumsum(from_top) - from_top  # P[loss > ε] without what has escaped
-    # δ at a point is that at the next higher one times e^-width, and 1 − e^-width of what is above: no difference.
+    # δ at a point is e^-width of that at the next higher one and 1 − e^-width of what is above.
     gain = -math.expm1(-found.width)
-    delta = lfilter([gain], [1.0, gain - 1], over)
+    delta = cast(np.ndarray, lfilter([gain], [1.0, gain - 1], over))
     at_most = allowed(scale)
     exceeds = np.flatnonzero(escaped + delta > at_most)
     if not len(exceeds):

@@ -23,7 +23,7 @@ REACH = 9.75
 TILTS = 1e-4 * np.sqrt(2.0) ** np.arange(54)
 FINE = 1e-4
 
-# How far rounding may move a function of one number, of its value, or a number in one step of a Fourier transform.
+# How far rounding may move a function of one number, of its value; or a number in one step of a transform.
 ROUNDING = 4 * np.finfo(np.float64).eps
 
 # Cells that hold less have no part in log-moments: a composition of any length holds next to nothing of them.
@@ -32,7 +32,7 @@ LEAST_MASS = 1e-100
 # From this multiplier on a divergence is a series in its inverse: differences of tails lose their digits.
 SMOOTH = 100.0
 
-# Lower bounds leave out larger losses: their exponentials are no floats.
+# Lower bounds count larger losses as this: their exponentials are no floats.
 LARGEST = 600.0
 
 
@@ -93,6 +93,8 @@ class Loss:
             shift = float((exponents + np.log(np.abs(self.mass))).max())
         weighed = self.mass * np.exp((exponents - shift).clip(max=700.0))
         total = float(weighed.sum())
+        if not total > 0:  # nothing but rounding has weight
+            return replace(self, uncertain=math.inf)
         log_scale = shift + math.log(total)
         uncertain = self.uncertain + ROUNDING * (farthest + abs(log_scale))
         return replace(self, mass=weighed / total, uncertain=uncertain, tilt=tilt, log_scale=log_scale)
@@ -112,20 +114,24 @@ def below(rate: float, multiplier: float, width: float, added: bool) -> Loss:
 
     grid = _grid(rate, multiplier, width, added)
     grid = grid[np.abs(grid * width) < LARGEST]
-    losses = grid * width
+    losses, gain = grid * width, -np.expm1(-width)
     middle = losses[:-1] + width / 2
+    # What each of these tests achieves at the points to its left and right.
     delta = hockey_stick(rate, multiplier, middle, added)
     other = _other_tail(rate, multiplier, middle, added)
-    # What each of these tests achieves at the points to its left and right. One that is worse than never to
-    # accuse is replaced by it, and left of them all is the test that always does.
     left, right = (delta - other * np.expm1(side) for side in (-width / 2, width / 2))
-    left, right = (np.where(right > 0, one, 0.0) for one in (left, right))
+    # Where one is worse than never to accuse, whatever is above the right point counts as being there.
+    worse = np.append(right[:-1] <= 0, True)
+    ends = losses[1:][worse]
+    tail = hockey_stick(rate, multiplier, ends, added) + _other_tail(rate, multiplier, ends, added)
+    left[worse], right[worse] = tail * gain, 0.0
+    # Left of them all is the test that always accuses.
     least = np.minimum(np.append(left, 0.0), np.append(-np.expm1(losses[0]), right))
-    # Its greatest convex minorant in e^ε: slopes that never fall.
-    steps = np.exp(losses[1:]) * -np.expm1(-width)
-    slopes = isotonic_regression(np.diff(least) / steps, weights=steps).x
-    upper = -slopes * np.exp(losses[1:])
-    return _on_grid(multiplier, width, grid, least, upper * -np.expm1(-width), upper)
+    # The greatest convex minorant in e^ε, from 1 at 0 on: slopes that never fall.
+    steps = np.exp(losses) * np.append(1.0, np.full(len(losses) - 1, gain))
+    slopes = isotonic_regression(np.diff(least, prepend=1.0) / steps, weights=steps).x
+    mass = np.diff(slopes, append=0.0) * np.exp(losses)
+    return Loss(width, int(grid[0]), mass, 0.0, _digits(multiplier, grid))
 
 
 def _grid(rate: float, multiplier: float, width: float, added: bool) -> np.ndarray:
@@ -145,18 +151,24 @@ def _on_grid(
 ) -> Loss:
     """Return the loss whose δ at the points is `delta`, and straight in e^ε between them.
 
-    δ has `fallen` from each point to the next, and `upper` is that per 1 − e^-width: the mass that goes to the
-    upper of both points for what lies between them. What goes to the lower one is that much less, so that mass
-    between two points is kept under either neighbour. Rounding makes some of it negative; without that it would
-    grow with every composition.
+    δ has `fallen` from each point to the next, and `upper` is that per 1 − e^-width: what lies between both
+    adds so much to the mass of the upper one, and takes as much from the lower one less what has fallen, so
+    that it is kept under either neighbour. Rounding makes some mass negative; without that it would grow with
+    every composition.
     """
     mass = np.concatenate([[1 - delta[0]], upper])
     mass[:-1] -= upper
     mass[:-1] += fallen
-    # Exponents in the tails are as large as REACH² and points as far from 0 as so many cells; a difference of tails is
-    # smaller than they are by their ratio of slopes.
-    digits = 1 + REACH**3 * min(max(multiplier, 1.0), SMOOTH) + len(grid)
-    return Loss(width, int(grid[0]), mass, float(delta[-1]), ROUNDING * digits)
+    return Loss(width, int(grid[0]), mass, float(delta[-1]), _digits(multiplier, grid))
+
+
+def _digits(multiplier: float, grid: np.ndarray) -> float:
+    """Return what rounding may take from δ on a grid, of it.
+
+    Exponents in the tails are up to REACH², and points as far from 0 as there are cells. δ is a difference of
+    tails that may be REACH·z times as large.
+    """
+    return ROUNDING * (1 + REACH**3 * min(max(multiplier, 1.0), SMOOTH) + len(grid))
 
 
 def _subsampled(rate: float, loss: float) -> float:
@@ -214,8 +226,8 @@ def _gaussian(multiplier: float, epsilon: np.ndarray) -> np.ndarray:
     found = -np.exp(log_upper) * np.expm1(np.minimum(epsilon + log_lower - log_upper, 0.0))
     if multiplier < SMOOTH:
         return found
-    # With Mills' ratio R it is φ(x)·(R(x) − R(x + h)), h = 1/z, x = zε − h/2: the integral of 1 − y·R(y) from x
-    # to x + h, by the values in its middle. Far below zero nothing cancels.
+    # With Mills' ratio R it is φ(x)·(R(x) − R(x + h)), h = 1/z, x = zε − h/2: the integral of 1 − y·R(y) from
+    # x to x + h, by the values in its middle. Far below zero nothing cancels.
     step, y = 1 / multiplier, np.maximum(epsilon * multiplier, -4.0)
     mills = np.sqrt(np.pi / 2) * erfcx(y / np.sqrt(2))
     slopes = [1 - y * mills]
