@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting import get_epsilon_gaussian
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -12,6 +13,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from fedpriv.account import loss, moments, pld, rdp, without_replacement
 from fedpriv.account.plans import PLANNERS
+from fedpriv.audit import individual
 
 each_accountant = pytest.mark.parametrize("accountant", PLANNERS)
 mpmath = pytest.importorskip("mpmath")  # comes with torch
@@ -203,18 +205,48 @@ def test_the_log_moments_that_bound_tails_are_rounded_up(
     added: bool, rate: float, multiplier: float, cells: int
 ) -> None:
     low, high = loss.reach(rate, multiplier)
-    release = loss.Loss(rate, multiplier, (high - low) / cells, added)
-    some = release.mass > 0
+    release = loss.above(rate, multiplier, (high - low) / cells, added)
+    some = release.mass > loss.LEAST_MASS
     for sign, found in zip((-1, 1), release.log_moments, strict=True):
-        powers = sign * np.multiply.outer(loss.TILTS, release.losses[some])
+        powers = sign * np.multiply.outer(release.tilts, release.losses[some])
         exact = logsumexp(powers, b=release.mass[some], axis=1)
         assert (exact <= found).all()
-        assert (found <= exact + 1e-9 + 1e-10 * loss.TILTS * (1 + np.abs(release.losses).max())).all()
+        assert (found <= exact + 1e-9 + 1e-10 * release.tilts * (1 + np.abs(release.losses).max())).all()
 
 
-def test_where_rounding_could_hide_half_of_delta_no_loss_distribution_is_believed() -> None:
-    release = loss.Loss(0.01, 1.0, 1e-3, added=False)
-    assert math.isfinite(loss.epsilon([(release, 100)], 1e-6))
-    assert math.isinf(loss.epsilon([(release, 100)], 1e-14))
-    plan = {"sampling_rate": 0.01, "noise_multiplier": 1.0, "rounds": 100, "delta": 1e-14}
-    assert pld.epsilon(**plan) == rdp.epsilon(**plan)
+@pytest.mark.parametrize(
+    ("rate", "multiplier", "rounds", "delta", "known"),
+    [  # by the pessimistic distributions of dp-accounting, on finer grids
+        (0.01, 1.0, 1000, 1e-11, 3.600),
+        (0.01, 100.0, 10_000, 1e-8, 0.0444),
+        (0.3, 3.0, 300, 1e-11, 13.55),
+        (0.3, 3.0, 300, 1e-12, 14.20),
+        (1e-4, 1.0, 1000, 1e-10, 0.0482),
+        (0.01, 1400.0, 1000, 1e-9, 0.00093),
+    ],
+)
+def test_loss_distributions_certify_a_tiny_delta_and_a_small_epsilon_within_a_hundredth(
+    rate: float, multiplier: float, rounds: int, delta: float, known: float
+) -> None:
+    plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "rounds": rounds, "delta": delta}
+    upper, lower = pld.epsilon(**plan), individual.epsilon(rate, np.full(rounds, 1 / multiplier), delta)
+    assert 0.99 * known <= upper <= 1.01 * known
+    assert 0.99 * upper <= lower <= upper
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-9, 1e-12, 1e-15])
+def test_of_everybody_in_every_round_the_exact_gaussian_lies_between_both_bounds(delta: float) -> None:
+    for mu in (0.01, 0.3, 2.0):
+        exact, multiplier = get_epsilon_gaussian(1 / mu, delta), 10 / mu
+        plan = {"sampling_rate": 1.0, "noise_multiplier": multiplier, "rounds": 100, "delta": delta}
+        assert individual.epsilon(1.0, np.full(100, 1 / multiplier), delta) <= exact * (1 + 1e-6)
+        assert exact * (1 - 1e-6) <= pld.epsilon(**plan) <= 1.01 * exact + 1e-9
+
+
+def test_no_lower_bound_is_above_the_upper_one_however_small_delta_or_many_the_rounds() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        rate, multiplier = float(10 ** rng.uniform(-4, 0)), float(10 ** rng.uniform(-0.3, 1.5))
+        rounds, delta = int(10 ** rng.uniform(0, 5)), float(10 ** rng.uniform(-15, -2))
+        plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "rounds": rounds, "delta": delta}
+        assert individual.epsilon(rate, np.full(rounds, 1 / multiplier), delta) <= pld.epsilon(**plan)

@@ -1,8 +1,11 @@
 from typing import Any
 
+import numpy as np
 import pytest
+from dp_accounting import get_epsilon_gaussian
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from fedpriv.account import plans
 from fedpriv.errors import BadInput
@@ -142,3 +145,19 @@ def test_a_planned_spend_states_what_it_assumes(rate: float, law: str) -> None:
     spend = plans.epsilon(sampling_rate=rate, noise_multiplier=2.0, rounds=3, delta=1e-5)
     assert (spend.unit, spend.relation, spend.sampling_law) == ("client", "add_remove", law)
     assert (spend.accountant, spend.sensitivity, spend.kind) == ("moments", "C", "guarantee")
+
+
+@pytest.mark.parametrize(
+    ("rate", "rounds", "epsilon", "delta"), [(1.0, 1, 1e-3, 1e-5), (0.5, 1000, 1e-3, 1e-9)]
+)
+def test_no_more_than_twice_the_noise_is_asked_for_or_the_accountant_and_its_floor_are_named(
+    rate, rounds, epsilon, delta
+):
+    plan = {"epsilon": epsilon, "delta": delta, "sampling_rate": rate, "rounds": rounds}
+    with pytest.raises(BadInput, match=r"allowed: above .*, the least that rdp certifies at delta"):
+        plans.calibrate(**plan, accountant="rdp")
+    # Noise of twice that for which a normal approximation has this ε is more than enough.
+    needed = brentq(
+        lambda log: get_epsilon_gaussian(np.exp(log) / (rate * rounds**0.5), delta) - epsilon, 0, 25
+    )
+    assert plans.calibrate(**plan, accountant="pld") <= 1.05 * np.exp(needed)

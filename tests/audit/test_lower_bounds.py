@@ -177,3 +177,11 @@ def test_estimators_agree_with_jax_privacy_on_common_scores(auditing):
         assert bounds.one_run_fdp(*counts, delta) == pytest.approx(
             theirs.epsilon_one_run_fdp(0.05, delta, threshold_strategy=at), abs=2e-6
         )
+
+
+def test_scores_that_are_no_numbers_say_nothing():
+    nothing = np.full(100, np.nan)
+    assert bounds.thresholded(nothing, nothing, 0.0, 1e-5) == 0
+    assert bounds.gaussian_reading(nothing, nothing, 0.0, 1e-5) == 0
+    for few in ([], [0.5], [0.1, np.nan]):
+        assert bounds.one_shot(np.array(few), 100, 1e-5) == (0.0, 0.0)

@@ -77,3 +77,13 @@ def test_json_says_inf_where_a_number_is_infinite_and_null_where_there_is_none(c
     print_result(found, [], as_json=True)
     said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert said == {"epsilon": "inf", "accuracy": None, "rounds": [1, "-inf"]}
+
+
+def test_of_all_accountants_those_that_can_are_shown_and_why_another_cannot(fedpriv):
+    goal = ["--epsilon", "0.001", "--delta", "1e-9", "--q", "0.01", "--rounds", "1000", "--accountant", "all"]
+    _, out, _ = fedpriv("calibrate", *goal, "--json")
+    found = json.loads("\n".join(out))
+    assert 1200 < found["pld"]["noise_multiplier"] < 1400
+    assert "the least that rdp certifies" in found["rdp"]["found"]
+    _, out, _ = fedpriv("calibrate", *goal)
+    assert any("the least that moments certifies" in line for line in out)

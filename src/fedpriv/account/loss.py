@@ -1,36 +1,39 @@
-"""Privacy loss distributions of the Poisson-subsampled Gaussian on a grid of losses, and their composition.
+"""The privacy loss of one release of the Poisson-subsampled Gaussian, on a grid of losses.
 
-Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, "Connect the dots: tighter discrete approximations of
-privacy loss distributions", as in dp-accounting, with whole arrays instead of loops. On a grid every δ(ε)
-lies on a chord above the exact one, so composed δ are too small by rounding alone. What that can have taken
-is bounded, and ε is found for a δ that is smaller by as much.
+`above` lays a chord over the exact δ(ε) between two points of the grid: Doroshenko, Ghazi, Kamath, Kumar,
+Manurangsi 2022, "Connect the dots: tighter discrete approximations of privacy loss distributions", as in
+dp-accounting, with whole arrays instead of loops. `below` stays under the exact δ(ε) everywhere: on either
+side of each point it is at most what a likelihood-ratio test midway to the next point achieves.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
-from scipy.fft import next_fast_len
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr
 
 # Standard deviations of the noise beyond which an outcome counts as revealing everything: e^-50 of them.
 REACH = 9.75
 
-# What each tail of a composition may hold beyond what is looked at; it counts as revealing everything.
-TAIL = 5e-16
+# Exponents at which tails are bounded, per unit of loss: each is twice the last but one. On grids finer than
+# `FINE` they are larger by as much as the grid is finer.
+TILTS = 1e-4 * np.sqrt(2.0) ** np.arange(54)
+FINE = 1e-4
 
-# Cells of the longest array that is worked on.
-MOST_CELLS = 1 << 20
-
-# How far rounding may move one δ of one release, or one number in one step of a Fourier transform.
+# How far rounding may move a function of one number, of its value; or a number in one step of a transform.
 ROUNDING = 4 * np.finfo(np.float64).eps
 
-# Exponents at which tails are bounded, per unit of loss: each is twice the last but one.
-TILTS = 1e-4 * np.sqrt(2.0) ** np.arange(54)
+# Cells that hold less have no part in log-moments: a composition of any length holds next to nothing of them.
+LEAST_MASS = 1e-100
+
+# From this multiplier on a divergence is a series in its inverse: differences of tails lose their digits.
+SMOOTH = 100.0
+
+# Lower bounds count larger losses as this: their exponentials are no floats.
+LARGEST = 600.0
 
 
 def reach(rate: float, multiplier: float) -> tuple[float, float]:
@@ -39,102 +42,140 @@ def reach(rate: float, multiplier: float) -> tuple[float, float]:
     return _subsampled(rate, -top), _subsampled(rate, top)
 
 
+@dataclass(frozen=True)
 class Loss:
-    """The loss of one release on multiples of `width`, in one of the two directions of add/remove."""
+    """The loss of one release in one of the two directions of add/remove.
 
-    def __init__(self, rate: float, multiplier: float, width: float, added: bool):
-        low, high = reach(rate, multiplier)
-        if added:
-            low, high = -high, -low
-        self.width = width
-        self.range = high - low
-        self.low = int(np.floor(low / width))
-        self.losses = np.arange(self.low, int(np.ceil(high / width)) + 1) * width
-        delta = hockey_stick(rate, multiplier, self.losses, added)
-        # Mass between two points goes to both, so that it is kept under either neighbour. Rounding makes some
-        # of it negative; without that it would grow with every composition.
-        upper = -np.diff(delta) / -np.expm1(-width)
-        self.mass = np.concatenate([[1 - delta[0]], upper])
-        self.mass[:-1] -= upper * np.exp(-width)
-        self.infinite = float(delta[-1])
+    `mass` lies on the multiples of `width` from `low`·`width` on, `infinite` beyond them all. Of a tilted
+    loss it is that times exp(`tilt`·loss − `log_scale`), which sums to 1.
+    """
+
+    width: float
+    low: int
+    mass: np.ndarray
+    infinite: float
+    uncertain: float  # what rounding may have taken from any δ, of it
+    tilt: float = 0.0
+    log_scale: float = 0.0
+
+    @property
+    def losses(self) -> np.ndarray:
+        """Return the losses that the mass lies on."""
+        return np.arange(self.low, self.low + len(self.mass)) * self.width
+
+    @property
+    def tilts(self) -> np.ndarray:
+        """Return the exponents at which log-moments are taken."""
+        return TILTS * max(1.0, FINE / self.width)
 
     @cached_property
     def log_moments(self) -> np.ndarray:
-        """Return log E exp(t·loss) for every t in −TILTS and TILTS, `[2, tilts]`, rounded up."""
-        some = self.mass > 0
+        """Return log E exp(t·loss) for every t in −`tilts` and `tilts`, `[2, tilts]`, rounded up."""
+        some, tilts = self.mass > LEAST_MASS, self.tilts
         mass, losses = self.mass[some], self.losses[some]
-        found = np.empty((2, len(TILTS)))
+        found = np.empty((2, len(tilts)))
         for row, signed in enumerate((-losses, losses)):
             largest = signed.max()
-            powers = [np.exp(tilt * (signed - largest)) for tilt in TILTS[:2]]
-            for column in range(len(TILTS)):
+            powers = [np.exp(tilt * (signed - largest)) for tilt in tilts[:2]]
+            for column in range(len(tilts)):
                 power = powers[column % 2]
                 found[row, column] = np.log(power @ mass)
                 np.square(power, out=power)  # which doubles its relative error
-            found[row] += TILTS * largest
+            found[row] += tilts * largest
         farthest = float(np.abs(losses).max())
-        return found + 8 * ROUNDING * (1 + TILTS * (1 / TILTS[0] + farthest))
+        return found + 8 * ROUNDING * (1 + tilts * (1 / tilts[0] + farthest))
+
+    def tilted(self, tilt: float) -> Loss:
+        """Return the loss under the measure that weighs each outcome with exp(tilt·loss)."""
+        exponents = tilt * self.losses
+        farthest = float(np.abs(exponents).max())
+        with np.errstate(divide="ignore"):
+            shift = float((exponents + np.log(np.abs(self.mass))).max())
+        weighed = self.mass * np.exp((exponents - shift).clip(max=700.0))
+        total = float(weighed.sum())
+        if not total > 0:  # nothing but rounding has weight
+            return replace(self, uncertain=math.inf)
+        log_scale = shift + math.log(total)
+        uncertain = self.uncertain + ROUNDING * (farthest + abs(log_scale))
+        return replace(self, mass=weighed / total, uncertain=uncertain, tilt=tilt, log_scale=log_scale)
 
 
-def epsilon(run: Sequence[tuple[Loss, int]], delta: float) -> float:
-    """Return an upper bound on ε of so many releases of each loss, of one direction and one width.
+def above(rate: float, multiplier: float, width: float, added: bool) -> Loss:
+    """Return a loss whose δ(ε) is nowhere below that of the release, and equal to it on the grid."""
+    grid = _grid(rate, multiplier, width, added)
+    delta = hockey_stick(rate, multiplier, grid * width, added)
+    fallen = -np.diff(delta)
+    return _on_grid(multiplier, width, grid, delta, fallen, fallen / -np.expm1(-width))
 
-    It is infinite where rounding could hide half of δ, or where there are too many cells.
+
+def below(rate: float, multiplier: float, width: float, added: bool) -> Loss:
+    """Return a loss whose δ(ε) is nowhere above that of the release."""
+    from scipy.optimize import isotonic_regression  # takes longest to import
+
+    grid = _grid(rate, multiplier, width, added)
+    grid = grid[np.abs(grid * width) < LARGEST]
+    losses, gain = grid * width, -np.expm1(-width)
+    middle = losses[:-1] + width / 2
+    # What each of these tests achieves at the points to its left and right.
+    delta = hockey_stick(rate, multiplier, middle, added)
+    other = _other_tail(rate, multiplier, middle, added)
+    left, right = (delta - other * np.expm1(side) for side in (-width / 2, width / 2))
+    # Where one is worse than never to accuse, whatever is above the right point counts as being there.
+    worse = np.append(right[:-1] <= 0, True)
+    ends = losses[1:][worse]
+    tail = hockey_stick(rate, multiplier, ends, added) + _other_tail(rate, multiplier, ends, added)
+    left[worse], right[worse] = tail * gain, 0.0
+    # Left of them all is the test that always accuses.
+    least = np.minimum(np.append(left, 0.0), np.append(-np.expm1(losses[0]), right))
+    # The greatest convex minorant in e^ε, from 1 at 0 on: slopes that never fall.
+    steps = np.exp(losses) * np.append(1.0, np.full(len(losses) - 1, gain))
+    slopes = isotonic_regression(np.diff(least, prepend=1.0) / steps, weights=steps).x
+    mass = np.diff(slopes, append=0.0) * np.exp(losses)
+    return Loss(width, int(grid[0]), mass, 0.0, _digits(multiplier, grid))
+
+
+def _grid(rate: float, multiplier: float, width: float, added: bool) -> np.ndarray:
+    low, high = reach(rate, multiplier)
+    if added:
+        low, high = -high, -low
+    return np.arange(int(np.floor(low / width)), int(np.ceil(high / width)) + 1)
+
+
+def _on_grid(
+    multiplier: float,
+    width: float,
+    grid: np.ndarray,
+    delta: np.ndarray,
+    fallen: np.ndarray,
+    upper: np.ndarray,
+) -> Loss:
+    """Return the loss whose δ at the points is `delta`, and straight in e^ε between them.
+
+    δ has `fallen` from each point to the next, and `upper` is that per 1 − e^-width: what lies between both
+    adds so much to the mass of the upper one, and takes as much from the lower one less what has fallen, so
+    that it is kept under either neighbour. Rounding makes some mass negative; without that it would grow with
+    every composition.
     """
-    width, total = run[0][0].width, sum(count for _, count in run)
-    moments = np.sum([count * one.log_moments for one, count in run], axis=0)
-    low, high = ((moments - np.log(TAIL)) / TILTS).min(axis=1)
-    start = sum(count * one.low for one, count in run)
-    end = start + sum(count * (len(one.mass) - 1) for one, count in run)
-    first, last = max(start, math.floor(-low / width)), min(end, math.ceil(high / width))
-    if not 0 <= last - first < MOST_CELLS:
-        return math.inf
-    size = cast(int, next_fast_len(last - first + 1, real=True))
-    spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
-    for one, count in run:
-        folded = np.pad(one.mass, (0, -len(one.mass) % size)).reshape(-1, size).sum(axis=0)
-        spectrum *= _power(np.fft.rfft(folded), count)
-    mass = np.roll(np.fft.irfft(spectrum, size), (start - first) % size)
-    escaped = 2 * TAIL - math.expm1(sum(count * math.log1p(-one.infinite) for one, count in run))
-    # Each number of a transform is off by so much for each of its steps, and a power of it by so many times.
-    steps = math.log2(size) * math.sqrt(size)
-    taken = steps * (total * np.linalg.norm(mass) + np.linalg.norm(spectrum))
-    taken += sum(count * (1 + one.range) for one, count in run)
-    allowed = delta - ROUNDING * float(taken)
-    return _least(mass, first * width, width, escaped, allowed) if allowed > delta / 2 else math.inf
+    mass = np.concatenate([[1 - delta[0]], upper])
+    mass[:-1] -= upper
+    mass[:-1] += fallen
+    return Loss(width, int(grid[0]), mass, float(delta[-1]), _digits(multiplier, grid))
 
 
-def _power(base: np.ndarray, exponent: int) -> np.ndarray:
-    """Return `base` to a power, 1 or more, by squaring: from 100 on NumPy's own takes ten times as long."""
-    if exponent == 1:
-        return base
-    half = _power(base, exponent // 2)
-    return half * half * base if exponent % 2 else half * half
+def _digits(multiplier: float, grid: np.ndarray) -> float:
+    """Return what rounding may take from δ on a grid, of it.
 
-
-def _least(mass: np.ndarray, lowest: float, width: float, escaped: float, delta: float) -> float:
-    """Return the least ε ≥ 0 at which the hockey-stick divergence of `mass` on a grid is at most δ."""
-    from scipy.signal import lfilter  # takes longest to import
-
-    from_top = mass[::-1]
-    upper = escaped + np.cumsum(from_top) - from_top
-    # The same mass under the neighbour, in units of e^-loss where it is held against.
-    fall = np.exp(-width)
-    lower = lfilter([0.0, fall], [1.0, -fall], from_top)
-    above = np.flatnonzero(upper - lower > delta)
-    if not len(above):
-        return max(0.0, lowest)
-    if above[0] == 0:
-        return np.inf
-    cell = above[0]
-    loss = lowest + (len(mass) - 1 - cell) * width
-    with np.errstate(divide="ignore", invalid="ignore"):  # of no mass but rounding
-        further = np.fmin(np.log((upper[cell] - delta) / lower[cell]), width)
-    return max(0.0, loss + float(further))
+    Exponents in the tails are up to REACH², and points as far from 0 as there are cells. δ is a difference of
+    tails that may be REACH·z times as large.
+    """
+    return ROUNDING * (1 + REACH**3 * min(max(multiplier, 1.0), SMOOTH) + len(grid))
 
 
 def _subsampled(rate: float, loss: float) -> float:
     """Return log(1 − q + q e^loss)."""
+    if loss < 1:
+        with np.errstate(divide="ignore"):
+            return float(np.log1p(rate * np.expm1(loss))) if rate < 1 else loss
     with np.errstate(divide="ignore"):
         return float(np.logaddexp(np.log1p(-rate), np.log(rate) + loss))
 
@@ -145,11 +186,8 @@ def hockey_stick(rate: float, multiplier: float, epsilon: np.ndarray, added: boo
     Amplification by sampling in closed form: δ(ε) = q·δ'(log(1 + (e^ε − 1)/q)) of the whole Gaussian δ' if a
     client is removed, and much the same if one is added.
     """
-    sign = 1.0 if not added else -1.0
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        inner = -(1 - rate) * np.expm1(-sign * epsilon) / rate
-        inside = inner > -1  # elsewhere one of the densities is larger throughout
-        loss = epsilon + sign * np.log1p(np.where(inside, inner, 0.0))
+    inner, inside, loss = _unsampled(rate, epsilon, added)
+    with np.errstate(over="ignore", invalid="ignore"):
         if added:
             share, outside = rate * (1 + inner), 0.0
         else:
@@ -157,7 +195,45 @@ def hockey_stick(rate: float, multiplier: float, epsilon: np.ndarray, added: boo
         return np.where(inside, share * _gaussian(multiplier, loss), outside).clip(0.0, 1.0)
 
 
-def _gaussian(multiplier: float, epsilon: np.ndarray) -> np.ndarray:
+def _unsampled(rate: float, epsilon: np.ndarray, added: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (e^loss − 1 as it is needed, where there is such a loss, the loss of the whole Gaussian)."""
+    sign = 1.0 if not added else -1.0
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        inner = -(1 - rate) * np.expm1(-sign * epsilon) / rate
+        inside = inner > -1  # elsewhere one of the densities is larger throughout
+        return inner, inside, epsilon + sign * np.log1p(np.where(inside, inner, 0.0))
+
+
+def _other_tail(rate: float, multiplier: float, epsilon: np.ndarray, added: bool) -> np.ndarray:
+    """Return e^ε·P[loss > ε] under the neighbour."""
+    _, inside, loss = _unsampled(rate, epsilon, added)
+    log_upper, log_lower = _tails(multiplier, np.where(inside, loss, np.inf if added else -np.inf))
+    other = log_lower + epsilon
+    if added:
+        with np.errstate(divide="ignore"):
+            other = np.logaddexp(np.log1p(-rate) + log_upper, np.log(rate) + log_lower) + epsilon
+    return np.exp(other)
+
+
+def _tails(multiplier: float, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P[loss > ε] of the whole Gaussian, and under its neighbour."""
     shift = 1 / (2 * multiplier)
-    log_upper, log_lower = (log_ndtr(one - epsilon * multiplier) for one in (shift, -shift))
-    return -np.exp(log_upper) * np.expm1(np.minimum(epsilon + log_lower - log_upper, 0.0))
+    return log_ndtr(shift - epsilon * multiplier), log_ndtr(-shift - epsilon * multiplier)
+
+
+def _gaussian(multiplier: float, epsilon: np.ndarray) -> np.ndarray:
+    log_upper, log_lower = _tails(multiplier, epsilon)
+    found = -np.exp(log_upper) * np.expm1(np.minimum(epsilon + log_lower - log_upper, 0.0))
+    if multiplier < SMOOTH:
+        return found
+    # With Mills' ratio R it is φ(x)·(R(x) − R(x + h)), h = 1/z, x = zε − h/2: the integral of 1 − y·R(y) from
+    # x to x + h, by the values in its middle. Far below zero nothing cancels.
+    step, y = 1 / multiplier, np.maximum(epsilon * multiplier, -4.0)
+    mills = np.sqrt(np.pi / 2) * erfcx(y / np.sqrt(2))
+    slopes = [1 - y * mills]
+    slopes.append(y * slopes[0] - mills)
+    for order in (2, 3, 4):
+        slopes.append(order * slopes[-2] + y * slopes[-1])
+    mean = slopes[0] + step**2 / 24 * slopes[2] + step**4 / 1920 * slopes[4]
+    density = np.exp(-np.square(y - step / 2) / 2) / np.sqrt(2 * np.pi)
+    return np.where(y > -4, density * step * mean, found)

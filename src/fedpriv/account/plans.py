@@ -5,6 +5,7 @@ All of it from public values, under Poisson sampling (full participation at q = 
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from fedpriv.account import moments, pld, rdp
 from fedpriv.account.events import planned
@@ -23,8 +24,8 @@ PLANNERS: dict[str, Callable[..., float]] = {
 # can be counted costs anything.
 LOWEST, HIGHEST = 0.05, 1e15
 
-# The search stops at this relative width.
-TOLERANCE = 1e-7
+# The search stops at this relative width; where so much less noise costs twice as much, ε has jumped.
+TOLERANCE, JUMP = 1e-7, 1e-3
 
 
 def epsilon(
@@ -64,7 +65,7 @@ def calibrate(
 
     from scipy.optimize import root_scalar
 
-    low, high = _bracket(spent, epsilon)
+    low, high = _bracket(spent, epsilon, partial(beyond, accountant, epsilon, delta))
 
     def excess(log_multiplier: float) -> float:
         found = spent(math.exp(log_multiplier)) / epsilon
@@ -75,7 +76,18 @@ def calibrate(
     step = TOLERANCE
     while (enough := min(high, math.exp(near + step))) < high and spent(enough) > epsilon:
         step *= 2
+    # Where ε jumps, from a floor that no noise lowers to what δ alone hides, the root is the jump.
+    if spent(enough) < epsilon / 2 and (floor := spent(enough * (1 - JUMP))) > epsilon:
+        raise beyond(accountant, epsilon, delta, floor)
     return enough
+
+
+def beyond(accountant: str, epsilon: float, delta: float, floor: float) -> BadInput:
+    """Return the error that says which ε is the least that an accountant certifies."""
+    return BadInput(
+        f"epsilon: found {epsilon:g}, allowed: above {floor:.4g}, the least that {accountant} certifies at "
+        f"delta {delta:g}"
+    )
 
 
 def affordable_rounds(
@@ -115,15 +127,14 @@ def affordable_rounds(
     return affordable
 
 
-def _bracket(spent: Callable[[float], float], epsilon: float) -> tuple[float, float]:
-    """Return two multipliers: the lower exceeds the budget, the upper does not."""
+def _bracket(
+    spent: Callable[[float], float], epsilon: float, beyond: Callable[[float], BadInput]
+) -> tuple[float, float]:
+    """Return two multipliers: the lower exceeds the budget, the upper does not. Or raise `beyond`."""
     low = high = 1.0
     while spent(high) > epsilon:
         if high >= HIGHEST:
-            raise BadInput(
-                f"epsilon: found {epsilon:g}, allowed: above {spent(high):.4g}, the least that the "
-                "accountant certifies at this delta"
-            )
+            raise beyond(spent(high))
         low, high = high, min(HIGHEST, high * max(2.0, high))
     while spent(low) <= epsilon:
         if low < LOWEST:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account import loss, moments, rdp
+from fedpriv.account import composition, loss, moments, rdp
 from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.spend import Curve
 
@@ -19,17 +20,24 @@ if TYPE_CHECKING:
 Losses = dict[Mechanism, tuple[loss.Loss, loss.Loss]]
 
 # Losses are rounded to multiples of an interval: 1e-4, coarser where ε or the loss of one release is so large
-# that the cells would not fit. The rounding makes ε larger, by a few intervals at most.
+# that the cells would not fit, finer where fewer than these would go into a usual loss. The rounding makes ε
+# larger, by a few intervals at most.
 FINEST = 1e-4
 CELLS = 50_000  # per ε, of single values and of the last round of a curve
 CURVE_CELLS = 5_000  # per ε, of the rounds before it
+RESOLVED = 10.0
+
+# Standard deviations of all losses together that are looked at, at least. Where it is so much more that the
+# cells do not fit, intervals are taken that are larger by these.
+SPREADS = 20.0
+COARSER = (1, 4, 16)
 
 # Where losses would be rounded to more than this nobody has a use for ε: a curve is left out.
 WIDEST = 100.0
 
 # More noise and smaller rates count as these, which cost more, but next to nothing. With less noise than this
 # losses are beyond all use.
-MOST_NOISE, LEAST_NOISE, LEAST_RATE = 1e6, 1e-50, 1e-12
+MOST_NOISE, LEAST_NOISE, LEAST_RATE = 1e9, 1e-50, 1e-12
 
 # A curve is evaluated at each of the first rounds, then at steps of this ratio, and at the last round.
 EACH_ROUND_UNTIL = 20
@@ -45,7 +53,8 @@ def interval(
 ) -> float:
     """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells.
 
-    It is larger where one release would need more than half of the cells that there may be.
+    It is larger where one release would need more than half of the cells that there may be, or all of them
+    more than there may be, and smaller where a usual loss would be few intervals.
     """
     cost, widest = np.zeros(len(moments.LAMBDAS)), 0.0
     for mechanism, count in zip(mechanisms, times, strict=True):
@@ -56,7 +65,11 @@ def interval(
             cost += count * moments.log_moment(rate, noise)
             low, high = loss.reach(rate, noise)
             widest = max(widest, high - low)
-    return max(FINEST, float(moments.best(cost, delta)[0]) / cells, 2 * widest / loss.MOST_CELLS)
+    # The square of a loss is about e^moment − 1 on average.
+    usual = math.sqrt(math.expm1(min(cost[0] / max(1, sum(times)), 700.0)))
+    spread = math.sqrt(cost[0])
+    wanted = min(max(FINEST, float(moments.best(cost, delta)[0]) / cells), usual / RESOLVED)
+    return max(wanted, max(2 * widest, SPREADS * spread) / composition.MOST_CELLS)
 
 
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
@@ -101,7 +114,11 @@ def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float
         return np.inf
     run = _together(run)
     width = interval(list(run), list(run.values()), delta, sensitivity, CELLS)
-    return _composed(_losses(run, width, sensitivity), run, delta) if width <= WIDEST else np.inf
+    for wider in (width * coarser for coarser in COARSER):
+        found = _composed(_losses(run, wider, sensitivity), run, delta) if wider <= WIDEST else np.inf
+        if found < np.inf:
+            return found
+    return np.inf
 
 
 def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
@@ -125,12 +142,12 @@ def _losses(mechanisms: Iterable[Mechanism], width: float, sensitivity: str) -> 
     found: Losses = {}
     for one in mechanisms:
         rate, noise = _counted_as(one, sensitivity)
-        found[one] = loss.Loss(rate, noise, width, added=False), loss.Loss(rate, noise, width, added=True)
+        found[one] = loss.above(rate, noise, width, added=False), loss.above(rate, noise, width, added=True)
     return found
 
 
 def _composed(once: Losses, run: Mapping[Mechanism, int], delta: float) -> float:
-    return max(loss.epsilon([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
+    return max(composition.upper([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
 
 
 def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:

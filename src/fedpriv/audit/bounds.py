@@ -26,7 +26,8 @@ def clopper_pearson(count: int, trials: int, alpha: float) -> float:
 
 def rates(inside: np.ndarray, outside: np.ndarray, threshold: float, alpha: float) -> tuple[float, float]:
     """Return upper limits of the rates of misses and of false alarms, together wrong with probability α."""
-    missed, alarms = int((inside < threshold).sum()), int((outside >= threshold).sum())
+    # What is no number says nothing: it counts against the attacker on either side.
+    missed, alarms = int((~(inside >= threshold)).sum()), int((~(outside < threshold)).sum())
     return clopper_pearson(missed, len(inside), alpha / 2), clopper_pearson(alarms, len(outside), alpha / 2)
 
 
@@ -132,5 +133,7 @@ def one_shot(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, 
     federated learning", in which all canaries are in one run and their cosines count as independent.
     """
     scaled = np.asarray(cosines) * math.sqrt(dimension)
+    if len(scaled) < 2 or np.isnan(scaled).any():
+        return 0.0, 0.0
     mean, slack = float(scaled.mean()), 1.96 * float(scaled.std(ddof=1)) / math.sqrt(len(scaled))
     return gaussian.epsilon(max(0.0, mean), delta), gaussian.epsilon(max(0.0, mean - slack), delta)

@@ -8,16 +8,21 @@ is with probability q; every round's u is rounded down, so that what is composed
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from fedpriv.account import loss, moments
+from fedpriv.account import composition, loss, pld
+from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.view import View
+from fedpriv.audit import gaussian
 
 STEP = 0.98  # between levels of u that are told apart
-SHRUNK = 0.999  # more than a grid of losses rounds ε up
 LEVELS = 150  # below the last one a client moves nothing
-CELLS = 5_000  # per ε
+CELLS, RESOLVED = 5_000, 5.0  # per ε, and per loss of most releases
+FINER, GAIN = 4, 1.005  # grids are finer by so much, as long as each raises the bound by as much
+FARTHEST, WIDEST = 40.0, 5.0  # losses are as large as lower bounds count them, and widest apart
+SOLVED = 1e-8  # more than an ε in closed form is off
 LARGE = 500.0  # a loss beyond which sampling at any rate takes a constant from it
 
 
@@ -29,38 +34,57 @@ def in_stds(view: View, distances: np.ndarray) -> np.ndarray:
 
 
 def epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
-    """Return ε of a client that moves the sum of each round by `moved` `[T]`, rounded down; ∞ without noise.
+    """Return a lower bound on ε of a client that moves the sum of each round by `moved` `[T]`.
 
-    That of the worse of both directions, to add the client and to remove it.
+    It is that of the worse of both directions, to add the client and to remove it. It is infinite without
+    noise, and 0 where nothing can be certified.
     """
     if not len(moved) or not moved.max() > 0:
         return 0.0
     if np.isinf(moved).any():
         return math.inf
-    if rate == 1:  # all rounds are one release
-        rounds, largest = np.ones(1, dtype=np.int64), float(np.linalg.norm(moved))
-        levels = np.zeros(1, dtype=np.int64)
-    else:
-        largest = float(moved.max())
-        with np.errstate(divide="ignore"):
-            level = np.ceil(np.log(moved / largest) / math.log(STEP) - 1e-9)
-        levels, rounds = np.unique(level[level < LEVELS].astype(np.int64), return_counts=True)
-    multipliers = 1 / (SHRUNK * largest * STEP**levels)
-    costs = moments.log_moment(rate, multipliers)
-    rough = float(moments.best(rounds @ costs, delta)[0])
-    reach = max(high - low for low, high in (loss.reach(rate, float(one)) for one in multipliers))
-    width = max(rough / CELLS, 2 * reach / loss.MOST_CELLS)
-    found = max(
-        loss.epsilon(
+    if rate == 1:  # all rounds are one release, whose ε is known but for what its solver is off
+        found = gaussian.epsilon(min(float(np.linalg.norm(moved.clip(max=1e6))), 1e6), delta)
+        return max(0.0, found - SOLVED * (1 + found))
+    moved = np.where(moved * pld.MOST_NOISE < 1, 0.0, moved.clip(max=FARTHEST))
+    largest = float(moved.max())
+    if not largest > 0:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        level = np.ceil(np.log(moved / largest) / math.log(STEP) - 1e-9)
+    levels, rounds = np.unique(level[level < LEVELS].astype(np.int64), return_counts=True)
+    releases = [planned(rate, float(one)) for one in 1 / (largest * STEP**levels)]
+    wanted = pld.interval(releases, rounds.tolist(), delta, "C", CELLS)
+    width, narrow, best = min(wanted * FINER, WIDEST), finest(rate, largest), 0.0
+    while True:
+        found = lower(releases, rounds.tolist(), width, delta)
+        if width <= narrow or 0 < found < GAIN * best:
+            return max(best, found)
+        width, best = max(width / FINER, narrow), max(best, found)
+
+
+def finest(rate: float, largest: float) -> float:
+    """Return the finest interval that is of use: wider ones lose up to so much of ε in every release.
+
+    It is a share of most losses, if the cells of all losses fit.
+    """
+    usual = rate * min(1.0, largest) * math.exp(-(largest**2) / 2)
+    low, high = loss.reach(rate, 1 / largest)
+    return max(usual / RESOLVED, 2 * (high - low) / composition.MOST_CELLS)
+
+
+def lower(releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float) -> float:
+    """Return a lower bound on ε of so many of each release, from losses on multiples of `width`."""
+    return max(
+        composition.lower(
             [
-                (loss.Loss(rate, float(one), width, added), int(times))
-                for one, times in zip(multipliers, rounds, strict=True)
+                (loss.below(one.sampling_rate, one.noise_multiplier, width, added), count)
+                for one, count in zip(releases, times, strict=True)
             ],
             delta,
         )
         for added in (False, True)
     )
-    return float(found)
 
 
 def losses(rate: float, moved: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:

@@ -11,6 +11,7 @@ import typer
 from fedpriv.cli.options import Delta, Rate, Rounds
 from fedpriv.cli.output import AsJson, print_result, spend_as_dict
 from fedpriv.cli.spends import spend_table
+from fedpriv.errors import BadInput
 
 Accountant = Annotated[
     Literal["moments", "rdp", "pld", "all"], typer.Option(help="How ε is counted; all shows each of them.")
@@ -60,18 +61,26 @@ def calibrate(
     """Find the least noise that keeps a plan within ε."""
     from fedpriv.account import plans
 
-    facts, spends, multipliers = {}, [], []
+    facts, spends, multipliers, cannot = {}, [], [], {}
     for name in planners(accountant):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
-        multiplier = plans.calibrate(epsilon=epsilon, **plan)
+        try:
+            multiplier = plans.calibrate(epsilon=epsilon, **plan)
+        except BadInput as error:
+            cannot[name] = str(error)
+            continue
         spend = plans.epsilon(noise_multiplier=multiplier, **plan)
         facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
         spends.append(spend)
         multipliers.append(f"{float(SIX_DIGITS.create_decimal(multiplier)):.6g}")
+    if not facts:
+        raise BadInput([*cannot.values()][-1])  # the tightest has the lowest floor
+    notes = [f"{name}: {why}" for name, why in cannot.items()]
     shown = spend_table(
-        spends, {"noise multiplier": multipliers}, [PAPERS.get(name, "") for name in facts], [ASSUMED]
+        spends, {"noise multiplier": multipliers}, [PAPERS.get(name, "") for name in facts], [*notes, ASSUMED]
     )
-    print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
+    found = facts | {name: {"found": why} for name, why in cannot.items()}
+    print_result(found if accountant == "all" else facts[accountant], shown, as_json)
 
 
 def rr_epsilon(
