@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, Protocol
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
 
-UNMET = "unmet"  # what would be a guarantee, if something were so that is not
-
 
 class Counted(Protocol):
     """What tells one ε of a ledger from another."""
@@ -40,7 +38,7 @@ class Finding(NamedTuple):
 
     audit: str  # one of `THREATS`
     about: str  # whose ε: of which client, example or bit, and how it is counted
-    kind: str  # of the stated ε: guarantee, estimate, label, unmet
+    kind: str  # what the stated ε is: its status
     epsilon: float  # stated
     delta: float
     lower_bound: float

@@ -15,7 +15,7 @@ from fedpriv.account.ledgers import LEDGER, spends
 from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
 from fedpriv.account.views import views
-from fedpriv.audit.finding import UNMET, Finding, how_counted
+from fedpriv.audit.finding import Finding, how_counted
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
 from fedpriv.streams import Streams
@@ -71,8 +71,7 @@ def words(spend: Spend) -> str:
 
 def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
     """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
-    kind = stated.kind if stated.assumptions_met or stated.kind != "guarantee" else UNMET
-    return Finding(audit, words(stated), kind, stated.epsilon, stated.delta, lower, confidence, cost)
+    return Finding(audit, words(stated), stated.status, stated.epsilon, stated.delta, lower, confidence, cost)
 
 
 def known(directory: Path, until: int | None = None) -> Known:

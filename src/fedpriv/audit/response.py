@@ -57,7 +57,7 @@ def uploads(known: Known) -> Iterator[Finding]:
     else:
         cost = f"no run, no transcripts; clients that differ in {differ:,} bits of a round"
     found = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
-    yield finding("uploads", stated, found, cost)._replace(kind="label", about=OF_ONE_BIT)
+    yield finding("uploads", stated, found, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
 
 def tensors(known: Known) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def tensors(known: Known) -> Iterator[Finding]:
     stated = label(known)
     if stated is not None and (known.trace["flips"] == "tensor").all():
         cost = "no run, no transcripts; one upload"
-        yield finding("tensors", stated, math.inf, cost)._replace(kind="label", about=OF_ONE_BIT)
+        yield finding("tensors", stated, math.inf, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
 
 def label(known: Known) -> Spend | None:

@@ -149,4 +149,4 @@ def budget(known: Known) -> Spend | None:
 
 def labelled(epsilon: float, delta: float, accountant: str) -> Spend:
     """Return an ε that somebody says there is."""
-    return Spend(epsilon, delta, "client", "add_remove", "", accountant, kind="label")
+    return Spend(epsilon, delta, "client", "add_remove", "", accountant, kind="nominal")

@@ -120,6 +120,5 @@ def meaning(one: Mapping[str, Any]) -> str:
     if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
         return ""
     told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
-    met = str(one.get("assumptions_met", True)) == "True"
-    told |= {"epsilon": one["value"], "unmet": "" if met else "an assumption fails"}
+    told |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
     return str(Spend(**told))

@@ -26,7 +26,7 @@ def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(frame, decla
     table = companion_of(frame, declared, spends)
     shown = lines(table)
     dp, bdp = "N = 100, δ = 10⁻³ DP, round 10", "N = 100, δ = 10⁻³ BDP, round 20"
-    assert [line["Kind"] for line in shown] == ["guarantee", "guarantee", "estimate", "estimate"]
+    assert [line["Status"] for line in shown] == ["guarantee", "guarantee", "estimate", "estimate"]
     assert [line[dp] for line in shown] == ["5.66 (99.7)", "12.02 (> 99.9)", "1.41 (80.4)", numbers.NONE]
     assert shown[1][bdp] == "17.00 (> 99.9)"
     assert [line["Neighbours"] for line in shown[:3]] == ["add_remove", "replace_one", "add_remove"]
@@ -47,12 +47,14 @@ def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_tha
     assert [line["Photographs BDP, round 20"] for line in shown] == [
         "1.60 (83.2)",
         "40.00 (> 99.9)",
-        "0.20 (55.0)",
+        "0.20† (55.0)",
         "9.00 (> 99.9)",
     ]
     assert [line["Unit"] for line in shown] == ["client", "client", "instance", "instance"]
     assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
-    assert [line["Assumptions"] for line in shown] == ["met", "met", "not met", "met"]
+    failing = "not a guarantee: the size of a cohort is seen"
+    assert [line["Status"] for line in shown] == ["guarantee", "guarantee", failing, "guarantee"]
+    assert sum(note.startswith("†: not a guarantee") for note in table.notes) == 1
     assert len(table.tidy) == 2 * 3 * len(spends)
 
 

@@ -59,7 +59,7 @@ def test_the_notes_say_how_both_levels_were_read_and_counted(joint_frame, joint)
         "unit client, neighbours by zero_out, poisson sampling",
         "unit instance, neighbours by add_remove, poisson sampling",
         "DP, as the paper; DP-SGD: read at",
-        "sequential moments, sensitivity C; guarantee, its assumptions not met; unit instance",
+        "sequential moments, sensitivity C; not a guarantee: the size of a cohort is seen; unit instance",
         "Every other column is a run of its own.",
         "sum: against who sees only the sum of the uploads",
         "sequential: an example is drawn with its share of all clients' examples",

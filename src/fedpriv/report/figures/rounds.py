@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from fedpriv.paper.figures import NORMS, Curve, Part, RoundsFigure
 from fedpriv.report.numbers import delta, interval
 from fedpriv.report.reading import accuracies, growth, norms, present, spent
+from fedpriv.report.tables.long import meaning
 from fedpriv.report.texts import for_figure
 
 AXES = {
@@ -28,6 +29,7 @@ DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))  # of the ways
 COUNTED = ("moments exact", "rdp", "pld rdp_tight", "product theorem", "hoelder", "panel")
 FILLS = {"none": "C remove_sum bit", "full": "2C remove_mean bits", "left": "pairwise all"}
 GREY = "#606060"
+GUARANTEE = "guarantee"
 FEW = 3  # with fewer seeds the interval covers everything and says nothing
 GAP = 0.09  # between two labels beside the axes, of their height, so that they do not overlap
 
@@ -39,9 +41,9 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: RoundsFigure, part: Part) ->
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
             label = curve.label
-            if declared.quantity == "epsilon" and curve.counted.kind == "estimate":
-                label += " (estimate)"
-            style = look(declared, number) | {"label": for_figure(label), "markevery": (start, every)}
+            what = status_of(frame, curve) if declared.quantity == "epsilon" else GUARANTEE
+            label += f" ({what})" * (what != GUARANTEE)
+            style = look(declared, number, what) | {"label": for_figure(label), "markevery": (start, every)}
             band(axes, seeds, extremes=declared.quantity not in PERCENT, **style)
     if not axes.has_data():
         return
@@ -71,10 +73,16 @@ def read(frame: pd.DataFrame, curve: Curve, quantity: str) -> pd.DataFrame:
     return spent(frame, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
 
 
-def look(declared: RoundsFigure, number: int) -> dict[str, Any]:
+def status_of(frame: pd.DataFrame, curve: Curve) -> str:
+    """Return what the ε of a curve are, without the assumption that fails."""
+    told = meaning(spent(frame, curve.run, curve.counted)).get("epsilon_status", GUARANTEE)
+    return told.partition(":")[0]
+
+
+def look(declared: RoundsFigure, number: int, what: str = "") -> dict[str, Any]:
     """Return how a curve is drawn: by its run and how that is counted, or by who counts where one run is.
 
-    Then a guarantee is solid and an estimate dashed.
+    Then a guarantee is solid, and what is none dashed.
     """
     cycle = list(rcParams["axes.prop_cycle"])
     ways = list(declared.spends.values())
@@ -86,7 +94,7 @@ def look(declared: RoundsFigure, number: int) -> dict[str, Any]:
     place = [(spend.composition or spend.accountant) in words.split() for words in COUNTED].index(True)
     against = spend.distance or spend.sensitivity
     fill = next(fill for fill, words in FILLS.items() if against in words.split())
-    return cycle[place] | {"fillstyle": fill, "linestyle": "--" if spend.kind == "estimate" else "-"}
+    return cycle[place] | {"fillstyle": fill, "linestyle": "-" if (what or spend.kind) == GUARANTEE else "--"}
 
 
 def band(axes: Axes, seeds: pd.DataFrame, extremes: bool = False, **style: Any) -> None:
@@ -174,7 +182,7 @@ def caption(declared: RoundsFigure) -> str:
     if declared.quantity == "norms":
         said.append("Updates: their median norm, before they are bounded. Noise: std·√d, on their mean.")
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
-        said.append("Solid: a guarantee; dashed: an estimate. Markers filled alike: the same sensitivity.")
+        said.append("Solid: a guarantee; dashed: none. Markers filled alike: the same sensitivity.")
     if any(panel.published for panel in declared.panels.values()):
         said.append("Grey, dashed: published.")
     if declared.budgets:

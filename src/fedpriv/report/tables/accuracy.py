@@ -150,8 +150,8 @@ def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelecto
     if there:
         unit, relation, law = (", ".join(sorted({line[name] for line in there})) for name in MEANING[:3])
         meant = f"; unit {unit}, neighbours by {relation}, {law} sampling"
-    unmet = "" if all(line["assumptions_met"] for line in there) else ", its assumptions not met"
-    return f"{spend}; {spend.kind}{unmet}{meant}"
+    are = " or ".join(sorted({line["epsilon_status"] for line in there})) or spend.kind
+    return f"{spend}; {are}{meant}"
 
 
 def note_our_columns(declared: AccuracyTable) -> Iterator[str]:

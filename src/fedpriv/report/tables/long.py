@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.spend import status
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import Interval, interval
 from fedpriv.report.reading import Counted
 
 Number = dict[str, Any]
 STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
-MEANING = ("unit", "relation", "sampling_law", "kind", "assumptions_met")  # of an ε, beside its spend
+MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its spend
 
 
 def spend_words(spend: Counted) -> Number:
@@ -26,7 +27,12 @@ def spend_words(spend: Counted) -> Number:
 
 def meaning(rows: pd.DataFrame, *more: str) -> Number:
     """Return for whom and against whom the ε in `rows` of a ledger holds, and `more`; of no rows, nothing."""
-    return {name: rows[name].iloc[0] for name in (*MEANING, *more) if len(rows)}
+    if rows.empty:
+        return {}
+    first = rows.iloc[0]
+    failing = rows.loc[rows["unmet"] != "", "unmet"]  # of any row: a few rounds are enough
+    told = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
+    return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | told
 
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:

@@ -105,12 +105,20 @@ def how_counted(columns: Iterable[Column], found: Sequence[Number]) -> Iterator[
     said: dict[str, list[str]] = {}
     epsilons = [column for column in columns if column.quantity == "epsilon"]
     for column in epsilons:
-        if there := [line for line in found if line["column"] == column.name and "unit" in line]:
-            deltas = ", ".join(map(numbers.delta, sorted({line["delta"] for line in there})))
-            meant = f"unit {there[0]['unit']}, neighbours by {there[0]['relation']}, δ = {deltas}"
-            said.setdefault(meant, []).append(f"{column.label} ({column.spend})")
+        there = [line for line in found if line["column"] == column.name]
+        meant = {line["row"]: meant_by(line) for line in there if line.get("unit", "none") != "none"}
+        for one in dict.fromkeys(meant.values()):
+            rows = ", ".join(row for row, other in meant.items() if other == one)
+            of = f" of {rows}" * (len(set(meant.values())) > 1)
+            said.setdefault(one, []).append(f"{column.label} ({column.spend}){of}")
     yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in said.items())
     yield from accountings(column.spend for column in epsilons if column.spend)
+
+
+def meant_by(line: Number) -> str:
+    """Return whose ε a number is, against which neighbours, at which δ, and what it is."""
+    whose = f"unit {line['unit']}, neighbours by {line['relation']}, δ = {numbers.delta(line['delta'])}"
+    return f"{whose}; {line['epsilon_status']}"
 
 
 def how_compared(declared: RunsTable, chosen: Sequence[Line]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from fedpriv.account.spend import attacker_accuracy
+from fedpriv.account.spend import NO_GUARANTEE, attacker_accuracy
 from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import SpendsTable
@@ -18,6 +18,8 @@ from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, mea
 
 COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, "run", "delta", *SPEND_COLUMNS, *MEANING]
 CELLS = "Cells: ε, and in brackets the accuracy (%) that it leaves to a membership guess from a flat prior."
+MARK = "†"
+MARKED = f"{MARK}: {NO_GUARANTEE}; which assumption fails stands under Status."
 MATCHING = (
     "A fair comparison keeps the sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
 )
@@ -33,6 +35,8 @@ def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table
         (group(frame, place), f"{of.columns[place['column']].label}, round {numbers.rounds(place['sample'])}")
         for place in places
     ]
+    # A way of counting that no run here has is no line, unless there is no other.
+    spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
     shown = [
         row_header(spend, [line for lines in found for line in lines[spend]], both="" not in deltas(of))
         | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
@@ -40,7 +44,10 @@ def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table
     ]
     title = titled(declared) + stand_ins(runs_of(frame, of))
     long = tidy(name, COLUMNS, [line for lines in found for some in lines.values() for line in some])
-    notes = dict.fromkeys([CELLS, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(frame, of)])
+    marked = [MARKED] if any(MARK in text for line in shown for text in line.values()) else []
+    notes = dict.fromkeys(
+        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(frame, of)]
+    )
     return Table(name, title, long, as_frame(shown), list(notes))
 
 
@@ -62,14 +69,14 @@ def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dic
     """Return what is said of a spend before its numbers; at both levels, whose ε it is at which δ as well."""
     found = {
         name: sorted({line[name] for line in lines if line["unit"] != "none"})
-        for name in ("relation", "unit", "delta", "assumptions_met")
+        for name in ("relation", "unit", "delta")
     }
-    header = {"ε counted by": str(spend), "Kind": spend.kind, "Neighbours": ", ".join(found["relation"])}
+    counted = list(dict.fromkeys(line["epsilon_status"] for line in lines if line["unit"] != "none"))
+    header = {"ε counted by": str(spend), "Status": "; ".join(counted) or spend.kind}
+    header["Neighbours"] = ", ".join(found["relation"])
     if both:
-        met = ["met" if one else "not met" for one in found["assumptions_met"]]
         header["Unit"] = ", ".join(found["unit"])
         header["δ"] = ", ".join(map(numbers.delta, reversed(found["delta"])))
-        header["Assumptions"] = " and ".join(met)
     return {("", name): words or numbers.NONE for name, words in header.items()}
 
 
@@ -86,4 +93,5 @@ def cell(lines: Sequence[Number]) -> str:
     """Return ε and what it leaves to an attacker."""
     if not lines or (text := numbers.epsilon(lines[0]["sample"])) == numbers.NONE:
         return numbers.NONE
-    return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"
+    mark = MARK if lines[0]["epsilon_status"].startswith(NO_GUARANTEE) else ""
+    return f"{text}{mark} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"
