@@ -22,7 +22,7 @@ from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.hooks import Hooks
 
 GONE = np.nan
-SETTINGS = 324
+SETTINGS = 660
 
 
 # --- how rounds are run, in words of the oracle ------------------------------------------------------------
@@ -47,6 +47,8 @@ def federation(setting: Setting) -> tuple[Federation, float]:
     """Return how a round's sum comes about, and the most that a client's part of it can be."""
     scheme, hook = setting.scheme, setting.hooks.upload_noise_std
     clients = drawn(setting)
+    if setting.kind == "falling":
+        return clients, scheme.clip_l2  # the noise is another in every round
     if setting.kind in SERVER:
         most = min(scheme.clip_l2 if setting.kind == "client_dp" else scheme.clip, clip_of(setting))
         return clients._replace(
@@ -61,6 +63,20 @@ def federation(setting: Setting) -> tuple[Federation, float]:
     if setting.kind == "split":
         return clients._replace(server_std=server, client_std=hook), min(scheme.clip_l2, clip_of(setting))
     return clients._replace(server_std=server, client_std=own), scheme.clip_l2
+
+
+def of_sum_and_count(setting: Setting, relation: str) -> tuple[Federation, float]:
+    """Return the round of a sum and a count, in units of their noise: how far a client moves both at once.
+
+    From outside of the bound, where it counts −1/2, to not there, or to zero, where it counts 1/2, or to the
+    other side of the ball and within the bound.
+    """
+    scheme = setting.scheme
+    of_sum = (1 - scheme.count_share) ** 0.5 / scheme.noise_multiplier
+    of_count = scheme.count_share**0.5 / scheme.noise_multiplier
+    return drawn(setting)._replace(server_std=1.0), float(
+        np.hypot(of_sum, 2 * of_count if relation == "zero_out" else of_count)
+    )
 
 
 def topped_up(setting: Setting, shares: int) -> tuple[Federation, float]:
@@ -78,7 +94,8 @@ def alone(setting: Setting) -> tuple[float, float]:
     if setting.kind.startswith("joint"):
         return share(scheme), scheme.clip_l2  # a hook that clips it, or adds noise, does so afterwards
     if scheme.name == "nbafl":
-        own = 2 * scheme.weight_clip * scheme.constant / scheme.epsilon * setting.rounds / EXAMPLES
+        examples = max(EXAMPLES, setting.largest)
+        own = 2 * scheme.weight_clip * scheme.constant / scheme.epsilon * setting.rounds / examples
         return float(np.hypot(own, hook)), min(scheme.weight_clip, clip_of(setting))
     if scheme.name == "none":
         return hook, clip_of(setting)
@@ -110,8 +127,12 @@ def exact(
 ) -> np.ndarray:
     """Return the largest δ at every ε of some neighbours by `relation`, before whom `accounting` names."""
     if accounting in ("upload", "drawn"):
+        if setting.kind == "adaptive_dp":  # a bit beside the upload says whether it was within the bound
+            return np.full(len(epsilons), setting.law.expected(setting.population) / setting.population)
         std, most = alone(setting)
         sent = int((trace["cohort_size"] > 0).sum()) if accounting == "upload" else len(trace)
+        if accounting == "upload" and setting.largest:  # what came of the others has more noise
+            sent = sum(trace.attrs["came"][: len(trace)])
         if not sent:
             return np.zeros(len(epsilons))
         found = [
@@ -122,11 +143,19 @@ def exact(
     if accounting == "parallel" or accounting == "sequential":
         return exact_of_instances(setting, trace, relation, epsilons, rng)
     shares = int(trace["noise_shares"].iloc[0])
-    run, most = topped_up(setting, shares) if setting.kind == "joint topped up" else federation(setting)
+    if setting.kind == "adaptive_dp":
+        run, most = of_sum_and_count(setting, relation)
+    else:
+        run, most = topped_up(setting, shares) if setting.kind == "joint topped up" else federation(setting)
     found = []
     for here, there in pairs(relation, setting.population - 1, most, rng):
+        if setting.kind == "adaptive_dp":
+            here, there = (np.append(one[:1], np.zeros(len(one) - 1)) for one in (here, there))
         once = run.round(here), run.round(there)
         rounds = [once] * len(trace)
+        if setting.kind == "falling":
+            each = [run._replace(server_std=setting.scheme.multiplier(one) * most) for one in trace["round"]]
+            rounds = [(one.round(here), one.round(there)) for one in each]
         if accounting == "sized":
             sizes = trace["cohort_size"]
             rounds = [tuple(given(one, size) for one in once) for size in sizes if size > 0]

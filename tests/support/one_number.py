@@ -24,27 +24,34 @@ def trace_of(
     local: object = None,
     examples: int = 6,
     holders: int = 1,
+    largest: int = 0,
 ) -> pd.DataFrame:
-    """Return the trace of `rounds` rounds of a federation whose clients have `examples` examples each."""
+    """Return the trace of `rounds` rounds of a federation whose clients have `examples` examples each.
+
+    The first client has `largest`, if that is more. In which rounds it came is in the trace's attributes.
+    """
     rows = []
     gradient = scheme.gradient(local)
     expected = law.expected(population)
     sizes = np.full(population, examples)
-    memory = scheme.memory(1)
+    sizes[0] = max(examples, largest)
+    memory, came = scheme.memory(1), []
     for number in range(1, rounds + 1):
-        size = len(law.draw(population, rng))
+        ids = law.draw(population, rng)
+        size, came = len(ids), [*came, 0 in ids]
         context = RoundContext(
             number,
             rounds,
             population,
             expected,
-            sizes[:size],
+            sizes[ids],
             examples,
             (1,),
             Streams(0, "one number"),
             law,
             gradient.noise_std if gradient else 0.0,
             memory,
+            int(sizes.max()),
         )
         sent = torch.from_numpy(rng.choice([-1.0, 1.0], (size, 1)))
         uploads = hooks.before_upload(sent)
@@ -58,6 +65,7 @@ def trace_of(
             | {
                 "round": number,
                 "scheme": scheme.name,
+                "mechanism": scheme.mechanism,
                 "unit": scheme.unit,
                 "relation": scheme.relation,
                 "sampling_law": law.law,
@@ -69,4 +77,6 @@ def trace_of(
                 "clear_values": 0,
             }
         )
-    return pd.DataFrame(rows, columns=pd.Index(TRACE)).astype(TRACE)
+    trace = pd.DataFrame(rows, columns=pd.Index(TRACE)).astype(TRACE)
+    trace.attrs["came"] = came
+    return trace

@@ -1,6 +1,6 @@
 """Random small settings of every scheme, sampling law, denominator and hook, and their ledgers."""
 
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,15 +8,32 @@ import pandas as pd
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.local.work import FedAvg, FedSGD
+from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
-from fedpriv.schemes import SCHEMES, Scheme
+from fedpriv.schemes import SCHEMES, ClientDP, Scheme
 from fedpriv.schemes.hooks import Hooks
+from fedpriv.trace import Mechanism
 from support.one_number import trace_of
 
 EXAMPLES, BATCH = 6, 3
 SERVER = ("client_dp", "global_dp")
 CLIENTS = ("instance", "joint", "split")
 KINDS = (*SERVER, "joint", "joint topped up", "split", "split unclipped", "instance", "nbafl", "none")
+KINDS += ("adaptive_dp", "nbafl unequal", "falling")
+
+
+class Falling(ClientDP):
+    """Somebody else's scheme: noise that is a tenth less in every round, and says so."""
+
+    mechanism: ClassVar[Mechanism] = "gaussian"
+    name: Literal["falling"] = "falling"
+
+    def multiplier(self, round: int) -> float:
+        return self.noise_multiplier * 0.9 ** (round - 1)
+
+    def combine(self, bounded, context):
+        noise = context.noise("noise")
+        return gaussian_mean(bounded, self.multiplier(context.number), context.expected, noise)
 
 
 class Setting(NamedTuple):
@@ -29,6 +46,7 @@ class Setting(NamedTuple):
     holders: int
     steps: int
     delta: float
+    largest: int = 0  # examples of the first client, where it has more than the others
 
 
 def draw(number: int, rng: np.random.Generator) -> Setting:
@@ -44,7 +62,13 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
         Full(),
         Fixed(size=int(rng.integers(1, population + 1))),
     )[rng.choice(3, p=[0.6, 0.2, 0.2])]
+    largest = 0
     if name == "nbafl" and law.law == "poisson":
+        law = Full()
+    if kind == "nbafl unequal":  # of few of many, so that the first client often does not come
+        population, rounds, largest = 6, 2, EXAMPLES * int(rng.choice([2, 10]))
+        law = Fixed(size=int(rng.integers(1, 3)))
+    if name == "falling" and law.law == "fixed":
         law = Full()
     delta = float(rng.choice([1e-1, 1e-2, 1e-5]))
     keys: dict[str, object] = {}
@@ -75,6 +99,11 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
             population = int(rng.integers(1, 3))
             law = Full()
             rounds, steps, holders = [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, population)][rng.integers(4)]
+    elif name == "falling":
+        keys = {"clip_l2": bound, "noise_multiplier": noise}
+    elif name == "adaptive_dp":
+        share = float(rng.choice([0.05, 0.5, 0.9]))
+        keys = {"clip_l2": bound, "noise_multiplier": noise, "count_share": share}
     elif name == "nbafl":
         keys = {
             "epsilon": float(rng.choice([1.0, 3.0, 8.0])),
@@ -92,9 +121,13 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
         hooks["upload_noise_std"] = float(rng.choice([0.3, 1.0, 3.0]) * bound)
     if rng.random() < 0.2:
         hooks["broadcast_noise_std"] = 1.0
+    if kind in ("adaptive_dp", "falling"):  # what noise on uploads adds to theirs is not counted
+        own = {"upload_noise_std": float(rng.choice([1e-3, 3.0]) * bound)}
+        hooks = own if kind == "adaptive_dp" and rng.random() < 0.5 else {}
+        law = Full() if hooks or law.law == "fixed" else law
     return Setting(
         kind,
-        SCHEMES[name].model_validate({"name": name} | keys),
+        {**SCHEMES, "falling": Falling}[name].model_validate({"name": name} | keys),
         Hooks.model_validate(hooks),
         law,
         population,
@@ -102,6 +135,7 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
         holders,
         steps,
         delta,
+        largest,
     )
 
 
@@ -122,5 +156,6 @@ def book(setting: Setting, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.D
         local,
         EXAMPLES,
         setting.holders,
+        setting.largest,
     )
     return trace, ledger(trace, Deltas(setting.delta, setting.delta))
