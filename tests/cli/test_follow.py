@@ -73,7 +73,9 @@ def test_a_signal_lets_the_command_end_by_itself(tmp_path, number):
         f"import signal, sys; [signal.signal(one, {ending}) for one in (signal.SIGINT, signal.SIGTERM)]; "
         "print('» working', flush=True); signal.pause()"
     )
-    process = follow(tmp_path, code, start_new_session=True)
+    # Whoever runs the tests may be under nohup.
+    minds = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)
+    process = follow(tmp_path, code, start_new_session=True, preexec_fn=minds)
     assert process.stdout and "working" in process.stdout.readline()
     process.send_signal(number) if number == signal.SIGTERM else os.killpg(process.pid, number)
     rest = process.stdout.read()

@@ -25,7 +25,7 @@ def with_outdated(command: Sequence[str]) -> list[str]:
     for preset in presets(command):
         config = read_yaml(preset) | {name: yaml.safe_load(text) for name, _, text in overrides}
         found |= outdated(make_plan(config, Path("config/papers"), str(preset)), asked)
-    return [*command[:1], *(["--forcerun", *sorted(found)] if found else []), *command[1:]]
+    return [*command, *(["--forcerun", *sorted(found)] if found else [])]
 
 
 def presets(command: Sequence[str]) -> Iterator[Path]:
