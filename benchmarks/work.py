@@ -6,6 +6,7 @@ Imported by every contender in its own interpreter, hence without fedpriv.
 from __future__ import annotations
 
 import functools
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from torch.nn import functional as F
 from workload import SEED, Workload
 
 EVALUATION_CHUNK = 1000  # images
+DEVICE = torch.device(os.environ.get("RACED_DEVICE", "cpu"))  # of the plain loops and of fedpriv
 
 
 class Data(NamedTuple):
@@ -65,7 +67,7 @@ def module(workload: Workload) -> nn.Module:
 def load(path: Path) -> Data:
     """Read mnist.npz, or the features of photographs, as `fedpriv.data` writes them."""
     with np.load(path) as file:
-        return Data(*(torch.from_numpy(file[name]) for name in Data._fields))
+        return Data(*(torch.from_numpy(file[name]).to(DEVICE) for name in Data._fields))
 
 
 @functools.cache
@@ -99,7 +101,7 @@ def network(workload: Workload) -> nn.Module:
             nn.init.kaiming_normal_(parameter, nonlinearity="relu")
         else:
             nn.init.zeros_(parameter)
-    return model
+    return model.to(DEVICE)
 
 
 def floats(inputs: torch.Tensor) -> torch.Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 import settings
 import torch
 from laps import Laps
+from work import DEVICE
 from workload import SEED, Workload
 
 from fedpriv.config.run import Probe, Run
@@ -31,11 +32,11 @@ def declared(workload: Workload, rounds: int) -> Run:
 
 def speed(dtype: str) -> Speed:
     """Return the settings that are raced; threads: one a core."""
-    return Speed.model_validate({"device": "cpu", "dtype": dtype, "chunk": settings.CHUNKS[dtype]})
+    return Speed.model_validate({"device": DEVICE.type, "dtype": dtype, "chunk": settings.CHUNKS[dtype]})
 
 
 def task_of(run: Run, data: arrays.Arrays) -> Task:
-    images, labels = torch.from_numpy(data.x_train), torch.from_numpy(data.y_train)
+    images, labels = (torch.from_numpy(part).to(DEVICE) for part in (data.x_train, data.y_train))
     return Task(run.model, data.classes, images, labels)
 
 
@@ -45,7 +46,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     probed = run.model_copy(update={"probe": Probe(clients=workload.cohort)})
     data = arrays.load(path)
     clients, task = inputs.partition_for(run, data, SEED), task_of(run, data)
-    test = torch.from_numpy(data.x_test), torch.from_numpy(data.y_test)
+    test = [torch.from_numpy(part).to(DEVICE) for part in (data.x_test, data.y_test)]
     streams = Streams(SEED, workload.name)
     state = initial_state(run, task, streams, workload.clients)
     start = state.flat

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from support.backends import every_backend
+from support.backends import TOLERANCE, every_backend
 from support.tiny import PAPER, PRESET
 from torch.nn import functional as F
 
@@ -235,7 +235,7 @@ def test_every_backend_reads_every_shape_as_a_plain_loop_does(kind, backend):
     ]
     logits = engine.logits(flat, x)
     engine.close()
-    assert torch.allclose(update.double(), -expected, atol=1e-5)
+    assert torch.allclose(update.double(), -expected, atol=TOLERANCE)
     assert torch.allclose(
         logits.double(), model.apply(unflatten(flat.double(), task.shapes), exact), atol=1e-4
     )

@@ -15,7 +15,7 @@ from fedpriv.local.client import Client, Task
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.distances import leave_one_out
-from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise
+from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise, privatise_stack
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import initial, unflatten
@@ -168,7 +168,7 @@ def test_one_example_moves_a_clipped_mean_by_no_more_than_its_sensitivity():
     how = PrivateGradient(B, C, C, noise_multiplier=1.0, samples=8)
     rows = torch.randn(8, 30, generator=torch.Generator().manual_seed(0))
     rows = rows / rows.norm(dim=1, keepdim=True) * C / B
-    found = leave_one_out(rows.sum(0), rows, 8, C)
+    found = leave_one_out(rows.sum(0), rows, 8 / 7, C)
     assert found["remove_sum"].max() <= how.sensitivity * (1 + 1e-5)
     assert found["pairwise"].max() <= 2 * how.sensitivity * (1 + 1e-5)
 
@@ -176,8 +176,8 @@ def test_one_example_moves_a_clipped_mean_by_no_more_than_its_sensitivity():
 @given(seed=st.integers(0, 10**6), scale=st.floats(1e-3, 1e3), l2=st.floats(1e-2, 1e2))
 def test_no_neighbour_of_a_clipped_mean_is_further_away_than_the_ball_is_wide(seed, scale, l2):
     rows = scale * torch.randn(6, 9, generator=torch.Generator().manual_seed(seed))
-    found = leave_one_out(rows.sum(0), rows, 6, l2)
-    free = leave_one_out(rows.sum(0), rows, 6, math.inf)
+    found = leave_one_out(rows.sum(0), rows, 6 / 5, l2)
+    free = leave_one_out(rows.sum(0), rows, 6 / 5, math.inf)
     for name, values in found.items():
         assert (values <= 2 * l2 * (1 + 1e-5)).all()
         assert (values <= free[name] * (1 + 1e-4) + 1e-6).all()
@@ -185,7 +185,7 @@ def test_no_neighbour_of_a_clipped_mean_is_further_away_than_the_ball_is_wide(se
 
 def test_the_leave_one_out_distances_are_their_definitions():
     rows = torch.randn(5, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    found = leave_one_out(rows.sum(0), rows, 5, math.inf)
+    found = leave_one_out(rows.sum(0), rows, 5 / 4, math.inf)
     assert found["remove_sum"].tolist() == pytest.approx(rows.norm(dim=1).tolist())
     means = [rows[torch.arange(5) != i].mean(0) for i in range(5)]
     moved = [5 * float((rows.mean(0) - mean).norm()) for mean in means]
@@ -193,6 +193,29 @@ def test_the_leave_one_out_distances_are_their_definitions():
     assert found["pairwise"].tolist() == pytest.approx(
         [float((rows[0] - rows[1]).norm()), float((rows[2] - rows[3]).norm())]
     )
+
+
+@pytest.mark.parametrize("example_clip", [None, C])
+def test_a_stack_of_clients_is_privatised_as_each_is_alone(example_clip):
+    how = PrivateGradient(B, C, example_clip, noise_multiplier=1.0, samples=5)
+    rng = torch.Generator().manual_seed(0)
+    rows, sizes = torch.randn(3, 5, 7, generator=rng), [9, 3, 0]  # fewer than are sampled, and none at all
+    totals = torch.stack([one[:size].sum(0) for one, size in zip(rows, sizes, strict=True)])
+
+    def noise(client):
+        return Noise(np.random.default_rng(client))
+
+    shares = torch.tensor([0.5, 0.25, 0.0]) if example_clip else None
+    stack = privatise_stack(how, totals, rows, sizes, shares, [noise(client) for client in range(3)])
+    for client, (found, size) in enumerate(zip(stack, sizes, strict=True)):
+        share = float(shares[client]) if shares is not None else 0.0
+        alone = privatise(how, totals[client], rows[client, :size], size, share, noise(client))
+        assert torch.allclose(found.noisy, alone.noisy, atol=1e-6)
+        assert torch.allclose(found.clean, alone.clean, atol=1e-6)
+        assert found.share_clipped == alone.share_clipped
+        assert set(found.distances) == set(alone.distances)
+        for name, values in alone.distances.items():
+            assert np.allclose(found.distances[name], values, atol=1e-5, equal_nan=True)
 
 
 def test_the_noise_has_the_stated_std_on_every_coordinate():

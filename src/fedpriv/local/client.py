@@ -154,12 +154,15 @@ def as_floats(inputs: torch.Tensor) -> torch.Tensor:
 
 
 def pixels(images: torch.Tensor) -> torch.Tensor:
-    """Return uint8 images `[n, (c,) h, w]` as float32 `[n, c, h, w]` in [0, 1], with channels-last strides.
+    """Return uint8 images `[n, (c,) h, w]` as float32 `[n, c, h, w]` in [0, 1], on a CPU with channels last.
 
     `contiguous(memory_format=...)` leaves a one-channel tensor as it is and the first convolution in its
-    slow layout, so the strides are asked for when the tensor is made.
+    slow layout, so the strides are asked for when the tensor is made. On a GPU stacked clients want the
+    usual ones.
     """
     images = images[:, None] if images.dim() == 3 else images
+    if images.device.type != "cpu":
+        return images / 255
     x = torch.empty(images.shape, device=images.device, memory_format=torch.channels_last)
     x.copy_(images)
     return x.div_(255)

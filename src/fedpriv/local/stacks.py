@@ -26,7 +26,8 @@ from fedpriv.local.client import (
 from fedpriv.local.optimiser import OptimizerState, add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.mechanisms.clipping import clip
-from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
+from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise_stack
+from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
 
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
@@ -91,7 +92,7 @@ class GpuBackend:
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         try:
             with torch.no_grad():
-                used = self.task.effective(flat)
+                used = self._named(self.task.effective(flat))
                 return torch.cat([self._apply(used, as_floats(chunk)) for chunk in inputs.split(self.chunk)])
         except torch.OutOfMemoryError:
             if self.chunk == 1:
@@ -100,20 +101,30 @@ class GpuBackend:
         release(self.device)
         return self.logits(flat, inputs)
 
-    def _apply(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        params = unflatten(flat.to(self.dtype), self.task.shapes)
-        return self.task.model.apply(params, x).float()
+    def _apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
+        return self.task.model.apply(self._cast(params), x).float()
 
-    def _loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
-        return (F.cross_entropy(self._apply(flat, x), y, reduction="none") * weight).sum()
+    def _cast(self, params: Params) -> Params:
+        return {name: one.to(self.dtype) for name, one in params.items()}
 
-    def _learning(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
+    def _loss(self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
+        return (F.cross_entropy(self._apply(params, x), y, reduction="none") * weight).sum()
+
+    def _one_loss(self, params: Params, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(self._apply(params, x[None]), y[None])
+
+    def _learning(self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
         """Return the loss in training and the running statistics that this batch has `[r]`."""
-        params = unflatten(flat.to(self.dtype), self.task.shapes)
-        logits, found = self.task.model.learn(params, x, weight)
-        statistics = [found[name].float() for name in self.task.shapes if name in found]
+        logits, found = self.task.model.learn(self._cast(params), x, weight)
         loss = (F.cross_entropy(logits.float(), y, reduction="none") * weight).sum()
-        return loss, torch.cat([flat.new_zeros(0), *statistics])
+        return loss, [found[name].float() for name in self.task.shapes if name in found]
+
+    def _named(self, flat: torch.Tensor) -> Params:
+        """Return views of weights `[..., d]`; gradients are taken by these.
+
+        By the vector each would be a vector of zeros but for its place.
+        """
+        return unflatten(flat, self.task.shapes)
 
     def _gather(
         self, rows: Sequence[np.ndarray], denominator: int | None = None
@@ -138,33 +149,30 @@ class GpuBackend:
         """Return a private gradient of each client at its row of `weights` `[c, d]`, and the losses."""
         batches = [client.one_batch(private_gradient.batch_size) for client in clients]
         x, y, weight = self._gather(batches, private_gradient.batch_size)
+        params, samples = self._named(weights), private_gradient.samples
         each = vmap(vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0)))
-        totals = rows = weights.new_zeros(len(clients), 0, weights.shape[1])  # unless they are needed
-        if private_gradient.example_clip_l2:
-            rows, of_examples = each(weights, x, y)
+        if bound := private_gradient.example_clip_l2:
+            found, of_examples = each(params, x, y)
             losses = (of_examples * weight).sum(1)
+            bounded, _ = clip(flattened(found, 2).flatten(0, 1), bound)
+            assert bounded.inside is not None
+            present = weight > 0
+            rows = bounded.updates.unflatten(0, present.shape) * weight[..., None]
+            clipped = present & ~bounded.inside.view(present.shape)
+            shares = clipped.sum(1) / present.sum(1).clamp(min=1)
+            totals = rows.sum(1)
+            rows = rows[:, :samples]
         else:
-            totals, losses = vmap(grad_and_value(self._loss))(weights, x, y, weight)
-            if private_gradient.samples:
-                rows, _ = each(weights, x[:, : private_gradient.samples], y[:, : private_gradient.samples])
-        found = []
-        for client, batch, own, total in zip(clients, batches, rows, totals, strict=True):
-            own, share = own[: len(batch)], 0.0
-            if private_gradient.example_clip_l2:
-                bounded, facts = clip(own, private_gradient.example_clip_l2)
-                own, share = bounded.updates, facts["share_clipped"]
-            own = own / private_gradient.batch_size
-            total = own.sum(0) if private_gradient.example_clip_l2 else total
-            assert client.noise is not None
-            found.append(
-                privatise(
-                    private_gradient, total, own[: private_gradient.samples], len(batch), share, client.noise
-                )
-            )
-        return found, losses
-
-    def _one_loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return F.cross_entropy(self._apply(flat, x[None]), y[None])
+            found, losses = vmap(grad_and_value(self._loss))(params, x, y, weight)
+            totals = flattened(found, 1)
+            rows = totals.new_zeros(len(clients), 0, totals.shape[1])
+            if samples:
+                found, _ = each(params, x[:, :samples], y[:, :samples])
+                rows = flattened(found, 2) * weight[:, :samples, None]
+            shares = None
+        sizes = list(map(len, batches))
+        noises = [client.noise for client in clients if client.noise]
+        return privatise_stack(private_gradient, totals, rows, sizes, shares, noises), losses
 
     def _fedsgd(
         self,
@@ -179,8 +187,10 @@ class GpuBackend:
             return -noisy, -clean, losses, [[one] for one in private]
         rows = [client.one_batch(work.batch_size) for client in clients]
         x, y, weight = self._gather(rows, work.batch_size)
-        gradients, losses = vmap(grad_and_value(self._loss), in_dims=(None, 0, 0, 0))(flat, x, y, weight)
-        return -gradients, -gradients, losses, []
+        of_each = vmap(grad_and_value(self._loss), in_dims=(None, 0, 0, 0))
+        found, losses = of_each(self._named(flat), x, y, weight)
+        gradients = -flattened(found, 1)
+        return gradients, gradients, losses, []
 
     def _fedavg(
         self,
@@ -262,17 +272,24 @@ class GpuBackend:
             now = [plan[step] if step < len(plan) else nothing for plan in plans]
             x, y, weight = self._gather(now)
             used = self.task.effective(weights, None if uniforms is None else uniforms[:, step])
-            gradients, (loss, found) = learn(used, x, y, weight)
+            gradients, (loss, found) = learn(self._named(used), x, y, weight)
             # A client that has finished stays as it is, whatever its optimiser would do without a gradient.
             active = torch.tensor([len(one) > 0 for one in now], device=self.device)
             parts, before = (weights, *vars(kept.memory).values()), weights[:, running]
             held = [] if all(map(len, now)) else [part.clone() for part in parts]
-            optimise(work, weights, add_penalty(work, gradients, weights, flat, running), kept.memory)
-            update_running_statistics(self.task, weights, before, found)
+            optimise(
+                work, weights, add_penalty(work, flattened(gradients, 1), weights, flat, running), kept.memory
+            )
+            update_running_statistics(self.task, weights, before, torch.cat([before[:, :0], *found], dim=1))
             for part, old in zip(parts, held, strict=True) if held else ():
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses
+
+
+def flattened(named: Params, dims: int) -> torch.Tensor:
+    """Return tensors `[..., *shape]` as vectors `[..., d]`; `dims` come before their shapes."""
+    return torch.cat([one.flatten(dims).float() for one in named.values()], dim=-1)
 
 
 def attempted(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:

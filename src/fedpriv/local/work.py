@@ -106,7 +106,7 @@ class Speed(Frozen):
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if there is one
     threads: CountOrZero = 0  # worker threads on CPU; 0 means one a core
     chunk: Count = 100  # examples in one pass on CPU
-    stack: Count = 32  # clients in one launch on a GPU
+    stack: Count = 100  # clients in one launch on a GPU
     dtype: Literal["float32", "bfloat16"] = "float32"  # of the arithmetic; weights and sums stay float32
     checkpoint_every: Count = 10  # rounds between two states that a killed run goes on from
     runs_per_job: Count = 1  # at most so many are trained in one process, one after the other

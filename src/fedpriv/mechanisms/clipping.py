@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
 
 
-ROWS = 8  # in one go of `norms_of`
+ROWS = 8  # in one go of `norms_of` on a CPU
 SHRINK = 1e-6  # of what is clipped
 
 
@@ -34,11 +34,12 @@ class Bounded(NamedTuple):
 def norms_of(updates: torch.Tensor) -> torch.Tensor:
     """Return the norms `[n]` of rows `[n, d]`, float64: one rounded down would let its row pass unclipped.
 
-    A few rows at a time: all of them in float64 at once are twice the memory that they are.
+    On a CPU a few rows at a time: all of them in float64 at once are twice the memory that they are.
     """
     import torch
 
-    parts = [torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64) for rows in updates.split(ROWS)]
+    at_once = ROWS if updates.device.type == "cpu" else max(len(updates), 1)
+    parts = [torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64) for rows in updates.split(at_once)]
     return torch.cat(parts)
 
 

@@ -41,12 +41,14 @@ def distances(updates: torch.Tensor, size: int, chosen: np.ndarray) -> dict[str,
     return {name: values.double().cpu().numpy() for name, values in found.items()}
 
 
-def leave_one_out(total: torch.Tensor, rows: torch.Tensor, size: int, l2: float) -> dict[str, torch.Tensor]:
+def leave_one_out(
+    total: torch.Tensor, rows: torch.Tensor, grown: float | torch.Tensor, l2: float
+) -> dict[str, torch.Tensor]:
     """Return how far each of `rows` `[m, d]` moves the clipped mean of its batch: distances `[m]` by name.
 
-    `total` `[d]` is the mean over the public batch size and `rows` are examples' parts of it, out of `size`
-    that are present. The neighbours are clipped to `l2` as the mean is, which never takes them apart. The
-    names and the pairs are those of `distances`.
+    `total` `[d]` is the mean over the public batch size and `rows` are examples' parts of it; a mean over
+    those present, n of them, is `grown` = n/(n − 1) times as large without one. The neighbours are clipped
+    to `l2` as the mean is, which never takes them apart. The names and the pairs are those of `distances`.
     """
     import torch
 
@@ -55,13 +57,13 @@ def leave_one_out(total: torch.Tensor, rows: torch.Tensor, size: int, l2: float)
     replaced = without[: 2 * pairs : 2] + rows[1 : 2 * pairs : 2]
     here = total * (l2 / total.norm()).clamp(max=1)
 
-    def moved(neighbours: torch.Tensor, scale: float) -> torch.Tensor:
+    def moved(neighbours: torch.Tensor, scale: float | torch.Tensor) -> torch.Tensor:
         inside = scale * (l2 / (scale * neighbours.norm(dim=1, keepdim=True))).clamp(max=1)
         return torch.addcmul(here, neighbours, inside, value=-1).norm(dim=1)
 
     return {
         "remove_sum": moved(without, 1.0),
-        "remove_mean": moved(without, size / max(size - 1, 1)),
+        "remove_mean": moved(without, grown),
         "pairwise": moved(replaced, 1.0),
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -91,11 +93,52 @@ def privatise(
     noisy = clean + private_gradient.noise_std * noise.like(clean)
     distances = {}
     if private_gradient.samples:
-        for name, values in leave_one_out(total, rows, size, private_gradient.clip_l2).items():
-            distances[name] = np.full(
-                distance_count(name, private_gradient.samples), np.nan, dtype=np.float32
-            )
-            distances[name][: len(values)] = values.cpu().numpy()
+        moved = leave_one_out(total, rows, size / max(size - 1, 1), private_gradient.clip_l2)
+        distances = {name: padded(private_gradient, name, len(rows), one) for name, one in moved.items()}
     return Gradient(
         noisy, clean, distances, share_clipped if private_gradient.example_clip_l2 else facts["share_clipped"]
     )
+
+
+def privatise_stack(
+    private_gradient: PrivateGradient,
+    totals: torch.Tensor,
+    rows: torch.Tensor,
+    sizes: Sequence[int],
+    shares_clipped: torch.Tensor | None,
+    noises: Sequence[Noise],
+) -> list[Gradient]:
+    """Return what `privatise` does for each of a stack of clients, in a few launches for all of them.
+
+    `totals` `[c, d]`, `rows` `[c, m, d]`; of a client with fewer than m examples the last rows mean nothing.
+    `shares_clipped` `[c]` are those of examples, None where only means are clipped.
+    """
+    import torch
+
+    bounded, _ = clip(totals, private_gradient.clip_l2)
+    drawn = torch.stack([noise.like(row) for noise, row in zip(noises, totals, strict=True)])
+    noisy = bounded.updates + private_gradient.noise_std * drawn
+    moved = {}
+    if private_gradient.samples:
+        grown = totals.new_tensor([size / max(size - 1, 1) for size in sizes])
+        away = partial(leave_one_out, l2=private_gradient.clip_l2)
+        moved = {name: of_all.cpu() for name, of_all in torch.func.vmap(away)(totals, rows, grown).items()}
+    assert bounded.inside is not None
+    shares = (~bounded.inside).double() if shares_clipped is None else shares_clipped
+    return [
+        Gradient(
+            noisy[client],
+            bounded.updates[client],
+            {name: padded(private_gradient, name, size, of_all[client]) for name, of_all in moved.items()},
+            share,
+        )
+        for client, (size, share) in enumerate(zip(sizes, shares.tolist(), strict=True))
+    ]
+
+
+def padded(private_gradient: PrivateGradient, name: str, examples: int, values: torch.Tensor) -> np.ndarray:
+    """Return the distances that `examples` have, float32, and NaN for those that more would have."""
+    found = np.full(distance_count(name, private_gradient.samples), np.nan, dtype=np.float32)
+    there = distance_count(name, min(examples, private_gradient.samples))
+    found[:there] = values[:there].cpu().numpy()
+    return found

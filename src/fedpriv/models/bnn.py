@@ -89,6 +89,7 @@ class Bnn(Normalised):
     ) -> torch.Tensor:
         from torch.nn import functional as F
 
+        from fedpriv.models.cnn import dense
         from fedpriv.models.normalise import normalise
         from fedpriv.models.sign import signs, straight_through
 
@@ -108,7 +109,7 @@ class Bnn(Normalised):
         x = F.max_pool2d(normal(1, "conv1", F.conv2d(x, params["conv1.weight"], padding=1)), 2)
         x = straight_through(x.tanh())
         x = F.max_pool2d(normal(2, "conv2", F.conv2d(x, params["conv2.weight"], padding=1)), 2)
-        x = F.conv2d(x.tanh(), params["dense1.weight"], bias("dense1"))
+        x = dense(x.tanh(), params["dense1.weight"], bias("dense1"))
         x = straight_through(normal(3, "dense1", x).tanh())
-        x = F.conv2d(x, params["dense2.weight"], bias("dense2"))
+        x = dense(x, params["dense2.weight"], bias("dense2"))
         return normal(4, "dense2", x).flatten(1)

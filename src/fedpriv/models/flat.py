@@ -36,11 +36,11 @@ def layout(model: Model, classes: int, example: Example = GREY) -> Layout:
 
 
 def unflatten(flat: torch.Tensor, shapes: Shapes) -> Params:
-    """Return named views of `flat` `[d]`; writing to a view writes to the vector."""
+    """Return named views `[..., *shape]` of `flat` `[..., d]`; writing to a view writes to the vector."""
     params, start = {}, 0
     for name, shape in shapes.items():
         size = math.prod(shape)
-        params[name] = flat[start : start + size].view(shape)
+        params[name] = flat[..., start : start + size].view(*flat.shape[:-1], *shape)
         start += size
     return params
 
