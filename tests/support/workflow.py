@@ -42,7 +42,7 @@ PRESET = {
 }
 
 
-RENDER = {"collect": 1, "tables_tiny": 1, "figures_tiny": 1, "report": 1}  # jobs
+RENDER = {"audit": 1, "collect": 1, "tables_tiny": 1, "figures_tiny": 1, "report": 1}  # jobs
 
 
 def snakemake(*arguments, cwd=ROOT, check=True):

@@ -1,11 +1,28 @@
 # From all runs of a paper to its tables, figures and claims.
 from fedpriv.config.finished import beside, identities, made_now
-from fedpriv.config.targets import declared, drawn, figures, run_files, tables
+from fedpriv.config.targets import AUDITED, COLLECTED, declared, drawn, figures, run_files, tables
+
+
+rule audit:
+    input:
+        lambda wildcards: run_files(plan, wildcards.paper, *AUDITED),
+    output:
+        "results/{preset}/{paper}/findings.parquet",
+        made="results/{preset}/{paper}/made/audit.txt",
+    log:
+        "logs/{preset}/{paper}/audit.log",
+    params:
+        made=lambda wildcards: made_now(plan, "audit", wildcards.paper),
+    message:
+        "» attacking the runs of {wildcards.paper}"
+    script:
+        "../scripts/audit.py"
 
 
 rule collect:
     input:
-        lambda wildcards: run_files(plan, wildcards.paper),
+        findings="results/{preset}/{paper}/findings.parquet",
+        runs=lambda wildcards: run_files(plan, wildcards.paper, *COLLECTED),
     output:
         "results/{preset}/{paper}/runs.parquet",
         made="results/{preset}/{paper}/made/collect.txt",

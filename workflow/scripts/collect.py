@@ -9,5 +9,6 @@ from fedpriv.report.collect import collect
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
 check(snakemake.params.planned)
-collect(sorted({Path(file).parent for file in snakemake.input}), Path(snakemake.output[0]))
+runs = sorted({Path(file).parent for file in snakemake.input.runs})
+collect(runs, Path(snakemake.output[0]), Path(snakemake.input.findings))
 note(snakemake.params.made, Path(snakemake.output.made))

@@ -6,12 +6,18 @@ to say about. To add one, write it, its line here, and in `finding.py` who attac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+
+import pandas as pd
 
 from fedpriv.audit import clients, response, uploads
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.known import Known, known
+from fedpriv.files import parquet, summary
+
+OF_RUN = ["run", "seed"]
+COLUMNS = [*OF_RUN, *Finding._fields]
 
 AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "outlier": clients.outlier,
@@ -40,6 +46,26 @@ def audited(directory: Path, until: int | None = None) -> list[Finding]:
     """
     run = known(directory, until)
     return [found for audit in AUDITS.values() for found in audit(run)]
+
+
+def audit_runs(directories: Sequence[Path], out: Path) -> Path:
+    """Write the findings about accounted run directories to one parquet file, a row each; return it."""
+    rows = [
+        {name: told[name] for name in OF_RUN} | found._asdict()
+        for directory in directories
+        for told in [summary.load(directory / "summary.json")]
+        for found in audited(directory)
+    ]
+    return parquet.save(pd.DataFrame(rows, columns=COLUMNS), out)
+
+
+def findings_in(path: Path) -> dict[tuple[str, int], list[Finding]]:
+    """Return what `audit_runs` wrote, by run and seed; anything else is BadInput naming the file."""
+    frame = parquet.load(path, COLUMNS, "the findings of audits")
+    found: dict[tuple[str, int], list[Finding]] = {}
+    for run, seed, *finding in frame[COLUMNS].itertuples(index=False):
+        found.setdefault((run, seed), []).append(Finding(*finding))
+    return found
 
 
 def broken_guarantees(findings: Iterable[Finding]) -> list[Finding]:

@@ -17,6 +17,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.files.made import made, said
 
+OF_PAPER = ("audit", "collect", "tables", "figures")  # steps
 RULES = ("all",)  # what may be asked for by its rule and is made of everything
 
 
@@ -27,6 +28,8 @@ def beside(plan: Plan, step: str, paper: str = "") -> str:
 
 def made_now(plan: Plan, step: str, paper: str = "") -> str:
     """Return what that file says of what is made now."""
+    if step == "audit":
+        return made("audit.finished", identities(plan, paper))
     if step == "collect":
         return made("report.collect", identities(plan, paper))
     if step == "tables":
@@ -38,7 +41,7 @@ def made_now(plan: Plan, step: str, paper: str = "") -> str:
 
 def steps(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield the steps that render, each with its paper."""
-    yield from ((step, paper) for paper in plan.papers for step in ("collect", "tables", "figures"))
+    yield from ((step, paper) for paper in plan.papers for step in OF_PAPER)
     if not plan.preset.show:
         yield "report", ""
 

@@ -10,6 +10,7 @@ from fedpriv.paper.figures import FigureSpec
 
 TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
 COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
+AUDITED = (*COLLECTED, "distances.npz")
 TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
 
 
@@ -89,10 +90,10 @@ def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
     return [plan.planned[batch.paper][name].run.account.model_dump() for name in batch.runs]
 
 
-def run_files(plan: Plan, paper: str) -> list[str]:
-    """Return the files of every run and seed of `paper` that its collected frame is made of."""
+def run_files(plan: Plan, paper: str, *names: str) -> list[str]:
+    """Return the files of these names of every run and seed of `paper`."""
     everything = [Batch(plan.preset.preset, paper, seed, list(plan.planned[paper])) for seed in plan.seeds]
-    return [file for batch in everything for file in batch.files(*COLLECTED)]
+    return [file for batch in everything for file in batch.files(*names)]
 
 
 def declared(plan: Plan, paper: str) -> dict[str, Any]:

@@ -54,5 +54,5 @@ def number(one: dict[Hashable, Any]) -> str:
     """Return an accuracy in percent, or why there is none, or an ε."""
     if one["quantity"] == "epsilon":
         return of_epsilon(statistic(one))
-    diverged = one.get("status") == "diverged"  # there is no such column where no run has
-    return "diverged" if diverged else of_fraction(statistic(one))
+    status = one.get("status", "ok")  # there is no such column where every number is
+    return of_fraction(statistic(one)) if status in ("ok", "") or pd.isna(status) else str(status)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
+from fedpriv.audit.finished import audit_runs
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import Batch, contents, declared, drawn, figures, tables
 from fedpriv.errors import BadInput
@@ -125,9 +126,9 @@ def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
 
 
 def collect_runs(paper: Paper, out: Path) -> Path:
-    """Collect the accounted runs of a paper; return the file."""
-    folder = out / paper.plan.preset.preset / paper.name
-    return collect(sorted(paper.directories), folder / "runs.parquet")
+    """Audit and collect the accounted runs of a paper; return the file."""
+    folder, runs = out / paper.plan.preset.preset / paper.name, sorted(paper.directories)
+    return collect(runs, folder / "runs.parquet", audit_runs(runs, folder / "findings.parquet"))
 
 
 def render_tables(paper: Paper, runs: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import LEDGER
-from fedpriv.audit.finished import audited
+from fedpriv.audit.finished import findings_in
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
 from fedpriv.report.audits import written
@@ -61,13 +61,16 @@ TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results
 WORDS = [name for name, dtype in SCHEMA.items() if dtype == "category"]
 
 
-def collect(directories: Sequence[Path], out: Path) -> Path:
-    """Write the runs in `directories` to one parquet file, atomically; a missing or bad one is BadInput."""
+def collect(directories: Sequence[Path], out: Path, audits: Path | None = None) -> Path:
+    """Write the runs in `directories` to one parquet file, atomically; a missing or bad one is BadInput.
+
+    `audits` is the file of what audits found about them; without one nothing was attacked.
+    """
     runs = [one_run(directory) for directory in directories]
     frame = pd.concat(runs, ignore_index=True)
-    told = pd.DataFrame(
-        [facts(one / "summary.json") | {"audits": written(audited(one))} for one in directories]
-    )
+    told = pd.DataFrame([facts(directory / "summary.json") for directory in directories])
+    found = findings_in(audits) if audits else {}
+    told["audits"] = [written(found.get(one, [])) for one in zip(told["run"], told["seed"], strict=True)]
     told = told.astype({name: dtype for name, dtype in SCHEMA.items() if name in told})
     # Repeated as categories: as words they would be gigabytes.
     of_run = np.repeat(np.arange(len(runs)), [len(one) for one in runs])

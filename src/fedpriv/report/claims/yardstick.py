@@ -18,8 +18,8 @@ STANDING = (
     "A cell holds if the whole 95 % Student-t interval over seeds of what is tested is on the claimed side, "
     "fails if the whole of it is on the other, and is undecided if the threshold is in it. One seed has no "
     "interval. Where several comparisons make one statement all must hold, and one that fails makes it fail. "
-    "A run that diverged decides nothing, nor does a comparison of accuracies none of which is above the "
-    "share of the largest class."
+    "A run that diverged decides nothing, nor does an unstable accuracy, nor a comparison of accuracies none "
+    "of which is above the share of the largest class."
 )
 LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
 ROUNDING = 1e-12  # of float arithmetic

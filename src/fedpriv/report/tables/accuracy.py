@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
@@ -10,6 +11,7 @@ from fedpriv.report import numbers
 from fedpriv.report.notes import SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.reading import present
 from fedpriv.report.render import Table
+from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
 
@@ -24,6 +26,7 @@ def accuracy_table(frame: pd.DataFrame, declared: AccuracyTable, name: str) -> T
     found = cell_numbers(frame, declared)
     display = as_frame(shown_lines(declared, found))
     notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(frame, declared)]
+    notes[:0] = note_unstable(declared, found)
     levels = deltas(declared)
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
@@ -79,6 +82,8 @@ def text(declared: AccuracyTable, number: Number) -> str:
     measured = "sample" in number
     found = number["sample"] if measured else number["value"]
     if number["quantity"] == "accuracy":
+        if is_unstable(number.get("status")):
+            return f"{UNSTABLE} ({100 * np.mean(found):.1f})"
         return numbers.percent(found) if measured else f"{100 * found:.{digits(declared)}f}"
     if number["quantity"] == "round":
         return numbers.rounds(found) if measured else f"{found}"
@@ -152,6 +157,19 @@ def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelecto
         meant = f"; unit {unit}, neighbours by {relation}, {law} sampling"
     are = " or ".join(sorted({line["epsilon_status"] for line in there})) or spend.kind
     return f"{spend}; {are}{meant}"
+
+
+def note_unstable(declared: AccuracyTable, lines: Sequence[Number]) -> Iterator[str]:
+    """Yield the note that says which accuracies say nothing of their runs, and why."""
+    heads = {row.key: row.label or f"{row.clients:,}" for row in declared.rows}
+    reasons: dict[str, list[str]] = {}
+    for line in lines:
+        if is_unstable(line.get("status")):
+            cell = f"{heads[line['row']]} ({declared.labels[line['column']]})"
+            reasons.setdefault(line["status"].removeprefix(f"{UNSTABLE}: "), []).append(cell)
+    if reasons:
+        said = "; ".join(f"{MEANT[why]} at {', '.join(cells)}" for why, cells in reasons.items())
+        yield f"Unstable, a mean without an interval that decides nothing: {said}."
 
 
 def note_our_columns(declared: AccuracyTable) -> Iterator[str]:

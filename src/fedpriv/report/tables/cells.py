@@ -7,6 +7,7 @@ import pandas as pd
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.cells import AccuracyTable, Cell, EpsilonBudget, Row
 from fedpriv.report.reading import epsilon_at, present, reading, rows_of, spent
+from fedpriv.report.stability import unstable
 from fedpriv.report.tables.long import Number, meaning, spend_words
 
 
@@ -14,8 +15,8 @@ def cell_numbers(frame: pd.DataFrame, declared: AccuracyTable) -> list[Number]:
     """Return every number of `declared`, published and reproduced.
 
     An ε has its `spend`, its `delta` and its `level` beside it: client, instance, or nothing if a table has
-    one ε only. `status` of a reproduced number: ok, not run, no round within the budget, or no such ε in the
-    ledger.
+    one ε only. `status` of a reproduced number: ok, not run, no round within the budget, no such ε in the
+    ledger, or of an accuracy "unstable" with the reason.
     """
     return [
         {"row": row.key, "column": name, **line}
@@ -64,8 +65,10 @@ def reproduced(frame: pd.DataFrame, cell: Cell) -> Iterator[Number]:
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"
-    for quantity in ("accuracy", "round"):
-        yield key | shared(within) | {"quantity": quantity, "sample": read[quantity]}
+    why = unstable(frame, cell.run, read) if key["status"] == "ok" else ""
+    said = {"status": why} if why else {}
+    yield key | shared(within) | {"quantity": "accuracy", "sample": read["accuracy"]} | said
+    yield key | shared(within) | {"quantity": "round", "sample": read["round"]}
     for budget, rows, meant in zip(cell.within, ledgers, within, strict=True):
         epsilons = epsilon_at(frame, cell.run, budget.spend, read["round"])
         delta = rows["delta"].iloc[0] if len(rows) else budget.delta

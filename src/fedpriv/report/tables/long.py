@@ -14,6 +14,7 @@ from fedpriv.account.spend import status
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import Interval, interval
 from fedpriv.report.reading import Counted
+from fedpriv.report.stability import is_unstable
 
 Number = dict[str, Any]
 STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
@@ -41,12 +42,17 @@ def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFram
 
 
 def over_seeds(line: Number) -> Number:
-    """Return the mean of a line's sample with its interval; where a seed has diverged there is no number."""
+    """Return the mean of a line's sample with its interval; where a seed has diverged there is no number.
+
+    One that is unstable has a mean and no interval.
+    """
     if "sample" not in line:
         return {}
     values = np.asarray(line["sample"], dtype=float)
     gone = {"status": "diverged"} if np.isneginf(values).any() else {}
     found = interval(np.where(np.isneginf(values), np.nan, values))
+    if is_unstable(line.get("status")):
+        found = found._replace(low=np.nan, high=np.nan)
     return dict(zip(STATISTIC, found, strict=True)) | gone
 
 

@@ -1,0 +1,93 @@
+"""An accuracy read off an oscillation, or of one class, or of seeds far apart says nothing of a run."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedpriv.report.stability import unstable
+from fedpriv.report.tables.long import over_seeds
+
+LARGEST = 0.464
+ROUNDS = (5, 10, 15, 20, 25)
+
+
+def frame(*seeds):
+    """Return the collected rows of a run whose seeds had these accuracies."""
+    rows = [
+        {"run": "dp", "seed": seed, "round": at, "test_accuracy": value, "test_accuracy_drawn": np.nan}
+        for seed, values in enumerate(seeds)
+        for at, value in zip(ROUNDS, values, strict=True)
+    ]
+    return pd.DataFrame(rows).assign(majority=LARGEST)
+
+
+def reading(frame, *rounds):
+    """Return the reading at these rounds, one a seed."""
+    table = frame.pivot(index="seed", columns="round", values="test_accuracy")
+    return pd.DataFrame(
+        {"round": rounds, "accuracy": [table.loc[seed, at] for seed, at in enumerate(rounds)]}
+    )
+
+
+def why(frame, *rounds):
+    return unstable(frame, "dp", reading(frame, *rounds))
+
+
+UP_AND_DOWN = [0.59, 0.51, 0.60, 0.52, 0.61]
+RISING = [0.40, 0.50, 0.57, 0.60, 0.61]
+
+
+@pytest.mark.parametrize("at", ROUNDS)
+def test_a_reading_of_an_oscillation_is_unstable_whether_its_round_is_odd_or_even_first_or_last(at):
+    assert why(frame(UP_AND_DOWN, UP_AND_DOWN, UP_AND_DOWN), at, at, at) == "unstable: oscillates"
+
+
+def test_seeds_read_at_rounds_of_different_parity_oscillate_too():
+    assert why(frame(UP_AND_DOWN, UP_AND_DOWN, UP_AND_DOWN), 10, 15, 20) == "unstable: oscillates"
+
+
+def test_a_round_between_two_that_predict_one_class_oscillates():
+    between = [0.5, LARGEST, 0.48, LARGEST, 0.5]
+    assert why(frame(between, between), 15, 15) == "unstable: oscillates"
+
+
+def test_seeds_that_all_predict_one_class_are_no_precise_accuracy():
+    constant = [0.3, LARGEST, 0.3, LARGEST, 0.3]
+    assert why(frame(constant, constant, constant), 10, 10, 10) == "unstable: predicts one class"
+    assert (
+        why(frame(constant, constant, [0.3, 0.5, 0.55, 0.6, 0.6]), 10, 10, 10)
+        != "unstable: predicts one class"
+    )
+
+
+def test_seeds_twenty_points_apart_have_no_common_accuracy():
+    seeds = [[level] * 5 for level in (0.30, 0.45, 0.60)]
+    assert why(frame(*seeds), 5, 5, 5) == "unstable: seeds differ"
+
+
+def test_one_noisy_seed_of_three_is_no_oscillation():
+    assert why(frame(UP_AND_DOWN, RISING, RISING), 25, 25, 25) == ""
+
+
+@given(
+    start=st.floats(0.5, 0.8),
+    steps=st.lists(st.floats(-0.029, 0.029), min_size=4, max_size=4),
+    at=st.sampled_from(ROUNDS),
+)
+def test_steps_of_less_than_three_points_are_never_an_oscillation(start, steps, at):
+    run = frame(list(np.cumsum([start, *steps])))
+    assert why(run, at) == ""
+
+
+def test_a_run_with_two_evaluated_rounds_has_nothing_to_be_compared_with():
+    run = frame(RISING)
+    assert unstable(run[run["round"] <= 10], "dp", reading(run, 10)) == ""
+
+
+def test_an_unstable_number_keeps_its_mean_and_loses_its_interval():
+    sample = pd.Series([0.5, 0.6, 0.7])
+    found = over_seeds({"sample": sample, "status": "unstable: oscillates"})
+    assert found["value"] == pytest.approx(0.6) and np.isnan([found["low"], found["high"]]).all()
+    assert not np.isnan(over_seeds({"sample": sample, "status": "ok"})["low"])
