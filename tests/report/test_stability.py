@@ -1,4 +1,4 @@
-"""An accuracy read off an oscillation, or of one class, or of seeds far apart says nothing of a run."""
+"""An accuracy read off an oscillation, of one class, or in the first steps says nothing of a run."""
 
 import numpy as np
 import pandas as pd
@@ -62,9 +62,10 @@ def test_seeds_that_all_predict_one_class_are_no_precise_accuracy():
     )
 
 
-def test_seeds_twenty_points_apart_have_no_common_accuracy():
-    seeds = [[level] * 5 for level in (0.30, 0.45, 0.60)]
-    assert why(frame(*seeds), 5, 5, 5) == "unstable: seeds differ"
+def test_a_reading_in_the_middle_of_the_first_steps_rises():
+    first_steps = [0.30, 0.55, 0.60, 0.61, 0.62]
+    assert why(frame(first_steps, first_steps), 5, 5) == "unstable: rises"
+    assert why(frame(first_steps, first_steps), 10, 10) == ""
 
 
 def test_one_noisy_seed_of_three_is_no_oscillation():

@@ -1,47 +1,48 @@
 """Whether an accuracy that was read off says anything of its run.
 
-It does not where training oscillates, where the network predicts one class, and where seeds are so far apart
-that their mean is the accuracy of none of them. A table then prints "unstable" and the reason, no interval.
+It does not where training oscillates, where the network predicts one class, and where a budget ends in the
+middle of the first steps. A table then prints "unstable" and the reason, no interval.
 """
 
 import numpy as np
 import pandas as pd
 
-from fedpriv.report.numbers import interval
 from fedpriv.report.reading import accuracies, rows_of
 
 UNSTABLE = "unstable"
-ONE_CLASS, OSCILLATES, APART = "predicts one class", "oscillates", "seeds differ"
+ONE_CLASS, OSCILLATES, RISES = "predicts one class", "oscillates", "rises"
 MEANT = {
     ONE_CLASS: "every seed predicts one class",
     OSCILLATES: "the accuracy goes up and down from one evaluated round to the next",
-    APART: "the interval over seeds is wider than 20 points",
+    RISES: "the next evaluated round is more than 10 points better",
 }
 JUMP = 0.03  # between two evaluated rounds, up and down again: an oscillation
-NEAR = 0.002  # to the share of the largest class: one class is all that is predicted
-WIDE = 0.1  # half the width of the interval over seeds
+NEAR = 0.0025  # to the share of the largest class: one class is all that is predicted
+STEEP = 0.1  # to the next evaluated round
 
 
 def unstable(frame: pd.DataFrame, run: str, read: pd.DataFrame) -> str:
     """Return why the reading `read` of `run` says nothing of it, or the empty string.
 
     A reading oscillates where accuracies of more than half of the seeds go up and down by more than 3 points
-    at the round read, or where that round lies between two at which all seeds predict one class.
+    at the round read, or where that round lies between two at which all seeds predict one class. It rises
+    where the mean over seeds does, by more than 10 points to the next evaluated round.
     """
     found = read["accuracy"].to_numpy(dtype=float)
     if not len(found) or not np.isfinite(found).all():
         return ""
     evaluated = accuracies(frame, run).pivot(index="round", columns="seed", values="test_accuracy")
     largest = float(rows_of(frame, run)["majority"].iloc[0])
-    windows = np.array([around(evaluated[seed].dropna(), at) for seed, at in read["round"].items()])
-    steps = np.diff(windows)
     if (np.abs(found - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"
-    beside = np.abs(windows[:, [0, 2]] - largest) <= NEAR
+    seeds = [(evaluated[seed].dropna(), at) for seed, at in read["round"].items()]
+    windows = np.array([around(*seed) for seed in seeds])
+    steps = np.diff(windows)
     turns = (steps[:, 0] * steps[:, 1] < 0) & (np.abs(steps) > JUMP).all(axis=1)
-    if beside.all() or turns.mean() > 0.5:
+    if turns.mean() > 0.5 or (np.abs(windows[:, [0, 2]] - largest) <= NEAR).all():
         return f"{UNSTABLE}: {OSCILLATES}"
-    return f"{UNSTABLE}: {APART}" if interval(found).half > WIDE else ""
+    later = np.array([of_seed[of_seed.index > at].iloc[:1].mean() for of_seed, at in seeds])  # NaN at the end
+    return f"{UNSTABLE}: {RISES}" if np.mean(later - found) > STEEP else ""
 
 
 def is_unstable(status: object) -> bool:
