@@ -1,8 +1,8 @@
 # Needs Python 3.11 or later, make and a package index; everything else goes into .venv.
 #   make demo PYTHON=python3.12    another interpreter
 #   make laptop CORES=4            fewer cores than there are
-#   make laptop AGAIN=1            train what is kept, too
-#   make laptop SHOW=bdp2019/table2    only that table or figure, and the runs that it reads
+#   make laptop AGAIN=1            train what is stored, too
+#   make laptop ONLY=bdp2019/table2    only that table or figure, and the runs that it reads
 
 PYTHON ?= python3
 CORES ?= all
@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 FOLLOW := $(BIN)/python -m fedpriv.cli.follow
-CONFIG := $(if $(AGAIN)$(SHOW),--config $(if $(AGAIN),again=true) $(if $(SHOW),'show=["$(SHOW)"]'))
+CONFIG := $(if $(AGAIN)$(ONLY),--config $(if $(AGAIN),again=true) $(if $(ONLY),'show=["$(ONLY)"]'))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs site clean
@@ -27,17 +27,17 @@ search: ## the hyper-parameter search behind the papers, on a validation split: 
 readings: ## under which settings that the 2019 paper leaves out its published pairs come out: three hours on a CPU
 demo laptop binary paper search readings: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
-	@echo "$(if $(SHOW),Shown: results/$@/$(firstword $(subst /, ,$(SHOW))),The report: results/$@/report.html)"
+	@echo "$(if $(ONLY),Built: results/$@/$(firstword $(subst /, ,$(ONLY))),The report: results/$@/report.html)"
 
 report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make report PRESET=laptop
 	@$(FOLLOW) logs/$(PRESET)/snakemake.log \
 		$(BIN)/snakemake --configfile config/$(PRESET).yaml --cores $(CORES) results/$(PRESET)/report.html
 
-reference: $(INSTALLED) ## keep the finished runs of a preset in git, and what is rendered from them: make reference PRESET=laptop
+reference: $(INSTALLED) ## store the finished runs of a preset in git, and what is rendered from them: make reference PRESET=laptop
 	$(BIN)/fedpriv keep results/$(PRESET)
 	$(BIN)/fedpriv rerender --write
 
-rerender: $(INSTALLED) ## every reference table, figure and verdict again from kept runs; fails where a byte differs
+rerender: $(INSTALLED) ## every reference table, figure and verdict again from stored runs; fails where a byte differs
 	$(BIN)/fedpriv rerender
 
 test: $(INSTALLED) ## run the tests

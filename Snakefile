@@ -33,6 +33,7 @@ rule all:
 
 
 include: "workflow/rules/data.smk"
+include: "workflow/rules/stored.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/report.smk"

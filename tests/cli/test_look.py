@@ -25,20 +25,20 @@ def test_the_version_is_that_of_the_package_and_of_its_results(fedpriv):
     assert fedpriv("--version") == (0, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], [])
 
 
-def test_everything_is_listed_with_what_is_kept(fedpriv, here, accounted):
+def test_everything_is_listed_with_what_is_stored(fedpriv, here, accounted):
     code, out, _ = fedpriv("list", "--json")
     found = json.loads("".join(out))
     assert code == 0 and list(found) == ["papers", "runs", "tables", "datasets", "schemes"]
-    assert found["papers"][0] | {"paper": "tiny", "runs": 1, "runs kept": 0} == found["papers"][0]
+    assert found["papers"][0] | {"paper": "tiny", "runs": 1, "runs stored": 0} == found["papers"][0]
     assert found["runs"] == [
-        {"paper": "tiny", "run": "dp", "dataset": "digits", "scheme": "client_dp", "kept": {}}
+        {"paper": "tiny", "run": "dp", "dataset": "digits", "scheme": "client_dp", "stored": {}}
     ]
     assert {one["scheme"] for one in found["schemes"]} == set(SCHEMES)
     (here / "results/tiny/tiny/runs/dp").mkdir(parents=True)
     (here / "results/tiny/tiny/runs/dp/seed0").symlink_to(accounted)
     add.add(here / "results/tiny", here / "config/tiny.yaml", here / "results/reference")
     _, out, _ = fedpriv("list", "runs", "--paper", "tiny", "--json")
-    assert json.loads("".join(out))["runs"][0]["kept"] == {"tiny": [0]}
+    assert json.loads("".join(out))["runs"][0]["stored"] == {"tiny": [0]}
     _, out, _ = fedpriv("list", "runs")
     assert any(" dp " in line and "tiny: 0" in line for line in out)
 

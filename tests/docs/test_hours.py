@@ -1,6 +1,5 @@
-"""docs/hours.md: what the kept runs took, held against runs whose times are known."""
+"""docs/hours.md: what the stored runs took, held against runs whose times are known."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -8,29 +7,24 @@ import pytest
 
 from fedpriv.config.plan import load_preset
 from fedpriv.docs import hours
-from fedpriv.files import parquet
+from fedpriv.files import stored
+from fedpriv.keep.index import place
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return a repository with three kept runs of 300 rounds, one of them of a config that has changed."""
+    """Return a repository with three stored runs of 300 rounds, one of them of a config that has changed."""
     (tmp_path / "config").symlink_to(ROOT / "config")
     run = load_preset(ROOT / "config" / "paper.yaml").runs["bdp2019"]["iid_n100_dp"]
-    summary = json.dumps({"environment": {"hardware": "an abacus"}})
-    rows = [
-        {
-            "run": "iid_n100_dp",
-            "seed": seed,
-            "identity": run.identity("iid_n100_dp", seed) if known else "another",
-            "summary": summary,
-            "trace_seconds": [seconds] * 300,
-        }
-        for seed, seconds, known in ((0, 1.0, True), (1, 3.0, True), (2, 100.0, False))
-    ]
-    (tmp_path / "results/reference/paper/bdp2019").mkdir(parents=True)
-    parquet.save(pd.DataFrame(rows), tmp_path / "results/reference/paper/bdp2019/kept.parquet")
+    told = {"preset": "paper", "paper": "bdp2019", "run": "iid_n100_dp"}
+    for seed, seconds, known in ((0, 1.0, True), (1, 3.0, True), (2, 100.0, False)):
+        identity = run.identity("iid_n100_dp", seed) if known else "another"
+        summary = {**told, "seed": seed, "identity": identity, "environment": {"hardware": "an abacus"}}
+        trace = pd.DataFrame({"round": range(1, 301), "seconds": [seconds] * 300})
+        path = place(tmp_path / "results/reference", "bdp2019", "iid_n100_dp", seed, identity)
+        stored.write(path, stored.Stored(summary, trace, {}))
     return tmp_path
 
 

@@ -1,54 +1,89 @@
-"""`fedpriv keep`: whole runs of the plan are kept, once; all others are refused by name."""
+"""`fedpriv keep`: whole runs of the plan are stored, once; all others are refused by name."""
 
+import csv
 import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.tiny import patch
 
-from fedpriv.files import npz, parquet, summary
-from fedpriv.keep.archive import read
+from fedpriv.files import npz, parquet, stored, summary
+from fedpriv.keep.add import INDEX, add_one, of_run
+from fedpriv.keep.index import everywhere, place
+from fedpriv.keep.take import take
 
 RUNS = "results/tiny/tiny/runs/dp"
-ARCHIVE = "results/reference/tiny/tiny/kept.parquet"
+REFERENCE = "results/reference"
 KEEP = ("keep", "results/tiny")
 
 
 def seeds(here):
-    return [one.seed for one in read(here / ARCHIVE)]
+    return [stored.summary(path)["seed"] for path in everywhere(here / REFERENCE)]
 
 
-def test_finished_runs_are_kept_and_unfinished_ones_are_not(fedpriv, here):
+def files(here):
+    """Return what is stored, and the bytes, place on the disk and time of each file."""
+    found = everywhere(here / REFERENCE)
+    return {path: (path.read_bytes(), path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
+
+
+def test_finished_runs_are_stored_and_unfinished_ones_are_not(fedpriv, here):
     (here / RUNS / "seed1/summary.json").unlink()
-    assert fedpriv(*KEEP) == (0, ["results/tiny: 1 runs added, 0 kept before"], [])
+    assert fedpriv(*KEEP) == (0, ["results/tiny: 1 runs added, 0 stored before"], [])
     assert seeds(here) == [0]
 
 
-def test_what_is_kept_already_changes_no_byte(fedpriv, here):
+def test_what_is_stored_already_changes_no_byte(fedpriv, here):
     assert fedpriv(*KEEP)[0] == 0
-    before = (here / ARCHIVE).stat()
+    before = files(here)
     code, out, err = fedpriv(*KEEP, "--json")
     assert (code, err) == (0, [])
     there = [f"{RUNS}/seed0", f"{RUNS}/seed1"]
     assert json.loads("".join(out)) == {"added": [], "there": there, "refused": []}
-    after = (here / ARCHIVE).stat()
-    assert (after.st_ino, after.st_mtime_ns, after.st_size) == (
-        before.st_ino,
-        before.st_mtime_ns,
-        before.st_size,
-    )
+    assert files(here) == before
 
 
-def test_runs_are_added_to_those_that_are_kept(fedpriv, here):
+def test_adding_a_run_adds_a_file_and_changes_none(fedpriv, here):
     shutil.move(here / RUNS / "seed1", here / "later")
     assert fedpriv(*KEEP)[0] == 0
+    before = files(here)
     shutil.rmtree(here / RUNS / "seed0")
     shutil.move(here / "later", here / RUNS / "seed1")
     assert fedpriv(*KEEP)[0] == 0
     assert seeds(here) == [0, 1]
+    assert before.items() < files(here).items()
+
+
+def test_the_index_has_a_line_for_every_stored_run(fedpriv, here):
+    assert fedpriv(*KEEP)[0] == 0
+    with (here / REFERENCE / "runs/index.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    told = [stored.summary(path) for path in everywhere(here / REFERENCE)]
+    assert [line["identity"] for line in lines] == [one["identity"] for one in told]
+    assert {(line["scheme"], line["clients"]) for line in lines} == {("client_dp", "4")}
+
+
+def test_the_runs_in_git_are_those_of_their_index_and_no_file_is_large():
+    reference = Path(__file__).parents[2] / REFERENCE
+    with (reference / "runs/index.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    wanted = [place(reference, *(line[key] for key in INDEX[:4])) for line in lines]
+    assert wanted == everywhere(reference)
+    assert max(path.stat().st_size for path in wanted) < 1.3e6
+
+
+def test_what_was_taken_from_a_stored_run_is_stored_already(here):
+    reference = here / REFERENCE
+    assert add_one(here / RUNS / "seed0", of_run(here / RUNS / "seed0"), reference)
+    (path,) = everywhere(reference)
+    before, out = files(here), take(path, here / RUNS / "seed0", {})
+    assert [one.name for one in out.iterdir() if one.is_file()] == ["summary.json"]
+    assert not add_one(out, of_run(out), reference)
+    assert files(here) == before
 
 
 def flip(path):
@@ -91,13 +126,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_damaged_or_foreign_run_is_refused_in_one_line_and_the_others_are_kept(case, fedpriv, here):
+def test_a_damaged_or_foreign_run_is_refused_in_one_line_and_the_others_are_stored(case, fedpriv, here):
     spoil, names = REFUSED[case]
     spoil(here / RUNS / "seed1")
     code, out, err = fedpriv(*KEEP)
     assert (code, len(err)) == (2, 1)
     assert names in err[0] and "allowed: " in err[0]
-    assert out == ["results/tiny: 1 runs added, 0 kept before, 1 refused"]
+    assert out == ["results/tiny: 1 runs added, 0 stored before, 1 refused"]
     assert seeds(here) == [0]
 
 
@@ -105,40 +140,39 @@ def test_a_run_that_the_preset_has_otherwise_now_is_refused(fedpriv, here):
     patch(here, rounds=3)
     code, _, err = fedpriv(*KEEP)
     assert (code, len(err)) == (2, 2)
-    assert not (here / ARCHIVE).exists()
+    assert seeds(here) == []
 
 
-def test_another_result_under_a_kept_identity_is_refused(fedpriv, here):
+def test_another_result_under_a_stored_identity_is_refused(fedpriv, here):
     assert fedpriv(*KEEP)[0] == 0
-    before = (here / ARCHIVE).read_bytes()
+    before = files(here)
     distances = npz.everything(here / RUNS / "seed1/distances.npz", "")
     distances["remove_sum"] = np.nextafter(distances["remove_sum"], 1)
     npz.save(here / RUNS / "seed1/distances.npz", distances)
     code, _, err = fedpriv(*KEEP)
     assert (code, len(err)) == (2, 1)
-    assert "seed1: found another result than the one kept" in err[0] and "the same bits" in err[0]
-    assert (here / ARCHIVE).read_bytes() == before
+    assert "seed1: found another result than the one stored" in err[0] and "the same bits" in err[0]
+    assert files(here) == before
 
 
-def test_the_same_result_measured_elsewhere_is_the_one_that_is_kept(fedpriv, here):
+def test_the_same_result_measured_elsewhere_is_the_one_that_is_stored(fedpriv, here):
     assert fedpriv(*KEEP)[0] == 0
-    before = (here / ARCHIVE).read_bytes()
+    before = files(here)
     trace = here / RUNS / "seed1/trace.parquet"
     parquet.save(parquet.load(trace).assign(seconds=9.0), trace)
     told(here / RUNS / "seed1/summary.json", seconds=18.0)
     assert fedpriv(*KEEP)[0] == 0
-    assert (here / ARCHIVE).read_bytes() == before
+    assert files(here) == before
 
 
-def test_a_damaged_archive_is_named_and_stays(fedpriv, here):
+def test_a_damaged_stored_run_is_named_and_stays(fedpriv, here):
     assert fedpriv(*KEEP)[0] == 0
-    flip(here / ARCHIVE)
-    before = (here / ARCHIVE).read_bytes()
-    (here / RUNS / "seed1").rename(here / RUNS / "seed2")
-    told(here / RUNS / "seed2/summary.json", seed=2)
+    damaged = everywhere(here / REFERENCE)[1]
+    flip(damaged)
+    before = files(here)
     code, _, err = fedpriv(*KEEP)
-    assert (code, len(err)) == (2, 1) and "kept.parquet" in err[0]
-    assert (here / ARCHIVE).read_bytes() == before
+    assert (code, len(err)) == (2, 1) and damaged.name in err[0]
+    assert files(here) == before
 
 
 @pytest.mark.parametrize("words", [("keep", "results/none"), ("keep", "results/tiny", "--configs", "none")])
@@ -147,7 +181,7 @@ def test_results_or_a_preset_that_are_not_there_are_named(words, fedpriv, here):
     assert (code, len(err)) == (2, 1) and "none" in err[0]
 
 
-def test_keeping_rendering_and_showing_import_no_torch():
+def test_storing_rendering_and_showing_import_no_torch():
     verbs = "fedpriv.keep.add, fedpriv.keep.rerender, fedpriv.keep.show, fedpriv.cli.batch"
     code = f"import sys, {verbs}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,35 +1,39 @@
-"""What is kept is not trained again, unless it is asked for."""
+"""What is stored is not trained again, unless it is asked for."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
-from support.tiny import PRESET, patch, write
+from support.tiny import PRESET, contents, patch, write
 
+from fedpriv.audit.finished import audit_runs
 from fedpriv.cli import app
-from fedpriv.cli.batch import train_each
+from fedpriv.cli.batch import take_each
 from fedpriv.config.plan import load_preset
-from fedpriv.config.targets import alone, inputs, trainings
-from fedpriv.files import parquet, summary
-from fedpriv.keep.index import identities, of_plan
+from fedpriv.config.targets import TAKEN, TRAINED, batches, run_files, takings
+from fedpriv.files import left, parquet, summary
+from fedpriv.keep import index
+from fedpriv.keep.take import take
+from fedpriv.report.collect import collect, load
 from fedpriv.train import loop, outputs
 
 RUNS = Path("results/tiny/tiny/runs/dp")
-ARCHIVE = Path("results/reference/tiny/tiny/kept.parquet")
+REFERENCE = Path("results/reference")
 RUN = ("run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out")
-
-
-class OneRun:
-    preset, paper, run, seed = "tiny", "tiny", "dp", "0"
 
 
 @pytest.fixture
 def kept(here, monkeypatch):
-    """The working folder with two kept runs and nothing else that was computed: no results, no data."""
+    """The working folder with two stored runs and nothing else that was computed: no results, no data."""
     assert app.main(["keep", "results/tiny"]) == 0
     shutil.rmtree("results/tiny")
     shutil.rmtree("resources")
     return here
+
+
+def stored_identities():
+    return set(map(index.identity_of, index.everywhere(REFERENCE)))
 
 
 @pytest.fixture
@@ -38,45 +42,45 @@ def untrained(monkeypatch):
     monkeypatch.setattr(loop, "run_round", None)
 
 
-def test_a_kept_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept, untrained):
+def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept, untrained):
     code, (said,), err = fedpriv(*RUN)
-    assert (code, err) == (0, []) and said.startswith("out: was kept, accuracy ")
+    assert (code, err) == (0, []) and said.startswith(
+        "out: is stored in results/reference/runs/tiny/dp/seed0-"
+    )
     assert not Path("resources").exists()
-    assert summary.load(Path("out/summary.json"))["kept"] is True
-    assert outputs.finished(Path("out")) in identities(ARCHIVE)
+    assert [path.name for path in Path("out").iterdir()] == ["summary.json"]
+    assert outputs.finished(Path("out")) in stored_identities()
     assert "was there already" in fedpriv(*RUN)[1][0]
 
 
-def test_what_one_preset_kept_another_takes_as_its_own(fedpriv, kept, untrained):
+def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untrained):
     other = Path("config/other.yaml")
     other.write_text(Path("config/tiny.yaml").read_text().replace("preset: tiny", "preset: other"))
     code, (said,), err = fedpriv(RUN[0], other, *RUN[2:])
-    assert (code, err) == (0, []) and said.startswith("out: was kept")
+    assert (code, err) == (0, []) and said.startswith("out: is stored in ")
     assert summary.load(Path("out/summary.json"))["preset"] == "other"
-    taken = Path("results/other/tiny/runs/dp/seed0")
-    shutil.copytree("out", taken)
+    assert fedpriv(RUN[0], other, *RUN[2:-1], "results/other/tiny/runs/dp/seed0")[0] == 0
     code, (said,), err = fedpriv("keep", "results/other")
-    assert (code, err) == (0, []) and said.endswith("0 runs added, 1 kept before")
-    assert not Path("results/reference/other/tiny/kept.parquet").exists()
+    assert (code, err) == (0, []) and said.endswith("0 runs added, 1 stored before")
 
 
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
-    taken = parquet.load(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"])
+    taken = left.trace(Path("out")).drop(columns=["seconds", "peak_mib"])
     code, (said,), _ = fedpriv(*RUN, "--again")
     assert code == 0 and said.startswith("out: trained")
-    assert Path("out/model.safetensors").exists() and "kept" not in summary.load(Path("out/summary.json"))
+    assert Path("out/model.safetensors").exists() and "stored" not in summary.load(Path("out/summary.json"))
     assert parquet.load(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"]).equals(taken)
     assert "was there already" in fedpriv(*RUN, "--again")[1][0]
 
 
-def test_a_run_of_another_config_is_not_the_kept_one(fedpriv, kept):
+def test_a_run_of_another_config_is_not_the_stored_one(fedpriv, kept):
     patch(kept, rounds=3)
     code, (said,), _ = fedpriv(*RUN)
     assert code == 0 and said.startswith("out: trained") and "after 3 rounds" in said
 
 
-def test_a_finished_run_of_another_config_is_refused_and_not_replaced_by_the_kept_one(fedpriv, kept):
+def test_a_finished_run_of_another_config_is_refused_and_not_replaced_by_the_stored_one(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
     before = Path("out/summary.json").read_bytes()
     code, _, (line,) = fedpriv(*RUN, "--seed", "1")
@@ -84,40 +88,73 @@ def test_a_finished_run_of_another_config_is_refused_and_not_replaced_by_the_kep
     assert Path("out/summary.json").read_bytes() == before
 
 
-def test_a_workflow_takes_what_is_kept_and_asks_no_data_for_it(kept, untrained):
+def trained(directory):
+    return (Path(directory) / "trace.parquet").exists()
+
+
+def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untrained):
     plan = load_preset(Path("config/tiny.yaml"))
-    batch = alone(OneRun)
-    assert inputs(plan, batch, identities(ARCHIVE)) == [] != inputs(plan, batch)
-    train_each(trainings(plan, batch), plan, 1, Path("results/reference"))
-    assert outputs.finished(RUNS / "seed0") in identities(ARCHIVE)
-    with pytest.raises(ExceptionGroup):  # there are no data to train on
-        train_each(trainings(plan, alone(type("Two", (OneRun,), {"seed": "1"}))), plan, 1, None)
+    taken = index.taken(plan, REFERENCE)
+    assert list(taken) == [f"{RUNS}/seed0/", f"{RUNS}/seed1/"]
+    runs = takings(plan, "tiny", taken)
+    take_each(list(taken.values()), runs)
+    for directory, path in taken.items():
+        assert sorted(run_files(plan, "tiny", taken, *TRAINED))[:2] == [
+            f"{RUNS}/seed0/{name}" for name in TAKEN[::-1]
+        ]
+        assert outputs.finished(Path(directory)) == index.identity_of(path) and not trained(directory)
+        assert not parquet.stale(Path(directory, "ledger.parquet"))
+    assert index.taken(plan, REFERENCE) == taken  # in the next job, too
+    audit_runs([Path(one) for one in taken], Path("findings.parquet"))
+    frame = load(collect([Path(one) for one in taken], Path("runs.parquet"), Path("findings.parquet")))
+    assert set(frame["seed"]) == {0, 1} and frame["epsilon"].notna().any()
 
 
-def test_the_weights_of_an_older_run_are_not_left_beside_a_kept_one(here, untrained):
+def test_batches_have_no_stored_runs(kept):
+    write(kept / "config/tiny.yaml", PRESET | {"seeds": 3, "speed": {"runs_per_job": 8}})
+    plan = load_preset(Path("config/tiny.yaml"))
+    assert [one.seed for one in batches(plan)] == [0, 1, 2]
+    assert [one.seed for one in batches(plan, index.taken(plan, REFERENCE))] == [2]
+
+
+def test_nothing_of_another_run_is_left_beside_a_stored_one(here):
     assert app.main(["keep", "results/tiny"]) == 0
-    for name in ("trace.parquet", "distances.npz", "summary.json"):
-        (RUNS / "seed0" / name).unlink()
-    shutil.rmtree(RUNS / "seed0/resume")
     plan = load_preset(Path("config/tiny.yaml"))
-    train_each(trainings(plan, alone(OneRun)), plan, 1, Path("results/reference"))
-    assert sorted(path.name for path in (RUNS / "seed0").iterdir()) == sorted(
-        set(outputs.FILES) - {outputs.WEIGHTS}
-    )
+    path = index.stored(plan, REFERENCE)[f"{RUNS}/seed1/"]
+    out = take(path, RUNS / "seed0", {})
+    assert not set(outputs.FILES) & {one.name for one in out.iterdir()} - {"summary.json"}
+    assert outputs.finished(out) == index.identity_of(path)
 
 
-def test_what_was_trained_here_comes_before_what_is_kept(here, untrained):
+def test_what_was_trained_here_comes_before_what_is_stored(here):
     assert app.main(["keep", "results/tiny"]) == 0
-    for name in ("trace.parquet", "distances.npz", "summary.json"):
-        (RUNS / "seed0" / name).unlink()
     plan = load_preset(Path("config/tiny.yaml"))
-    train_each(trainings(plan, alone(OneRun)), plan, 1, Path("results/reference"))
-    assert "kept" not in summary.load(RUNS / "seed0/summary.json")
-    assert (RUNS / "seed0" / outputs.WEIGHTS).exists()
+    assert index.taken(plan, REFERENCE) == {} and len(index.stored(plan, REFERENCE)) == 2
+    told = summary.load(RUNS / "seed0/summary.json")
+    summary.save(RUNS / "seed0/summary.json", told | {"identity": "another"})
+    assert list(index.taken(plan, REFERENCE)) == [f"{RUNS}/seed0/"]
+
+
+def test_a_run_whose_stored_file_is_gone_is_not_finished(kept):
+    plan = load_preset(Path("config/tiny.yaml"))
+    path = index.stored(plan, REFERENCE)[f"{RUNS}/seed0/"]
+    out = take(path, Path("out"), {})
+    path.unlink()
+    assert outputs.finished(out) is None and f"{RUNS}/seed0/" not in index.taken(plan, REFERENCE)
 
 
 def test_a_preset_may_ask_for_everything_again(kept):
-    reference = Path("results/reference")
-    assert of_plan(load_preset(Path("config/tiny.yaml")), reference) == identities(ARCHIVE)
+    assert len(index.identities(load_preset(Path("config/tiny.yaml")), REFERENCE)) == 2
     write(kept / "config/tiny.yaml", PRESET | {"again": True})
-    assert of_plan(load_preset(Path("config/tiny.yaml")), reference) == set()
+    plan = load_preset(Path("config/tiny.yaml"))
+    assert index.taken(plan, REFERENCE) == {} and index.identities(plan, REFERENCE) == set()
+
+
+def test_a_stored_run_is_accounted_and_audited_where_it_is(fedpriv, kept):
+    before = contents(kept)
+    (path,) = REFERENCE.glob("runs/tiny/dp/seed0-*.parquet")
+    code, out, err = fedpriv("account", path, "--json")
+    assert (code, err) == (0, []) and json.loads("".join(out))["spends"]
+    code, out, err = fedpriv("audit", path, "--json")
+    assert (code, err) == (0, []) and json.loads("".join(out))["findings"]
+    assert contents(kept) == before

@@ -1,4 +1,4 @@
-"""What is rendered from kept runs has the bytes of what the workflow rendered from the runs themselves."""
+"""What is rendered from stored runs has the bytes of what the workflow rendered from the runs themselves."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ def kept(rendered, tmp_path, monkeypatch):
     return folder
 
 
-def test_everything_is_rendered_from_what_is_kept_and_what_differs_is_named(kept, fedpriv):
+def test_everything_is_rendered_from_what_is_stored_and_what_differs_is_named(kept, fedpriv):
     (REFERENCE / "tables/table1.csv").write_text("other")
     (REFERENCE / "figures/epsilons.png").unlink()
     (REFERENCE / "tables/old.md").write_text("no longer declared")
@@ -58,13 +58,13 @@ def test_everything_is_rendered_from_what_is_kept_and_what_differs_is_named(kept
     code, out, err = fedpriv("rerender", "--write", "--out", "out", "--json")
     assert (code, err) == (0, [])
     assert json.loads("".join(out)) == {
-        "tiny/tiny": {"kept": 2, "planned": 5, "files": sorted(FILES), "differ": differ}
+        "tiny/tiny": {"stored": 2, "planned": 5, "files": sorted(FILES), "differ": differ}
     }
     assert Path("out/tiny/report.html").exists() and not RESULTS.exists()
     code, out, _ = fedpriv("rerender")
     assert code == 1
     assert out == [
-        "tiny/tiny: 2 of 5 runs kept, 9 files, 1 differ",
+        "tiny/tiny: 2 of 5 runs stored, 9 files, 1 differ",
         f"{REFERENCE}/tables/old.md: differs",
     ]
 
@@ -98,26 +98,26 @@ def test_nothing_is_rendered_over_what_is_there_and_nothing_compared_with_itself
     assert contents(kept) == before
 
 
-def test_a_preset_without_kept_runs_is_said_and_nothing_differs(here, fedpriv):
+def test_a_preset_without_stored_runs_is_said_and_nothing_differs(here, fedpriv):
     assert fedpriv("rerender")[0] == 2  # no reference at all
     REFERENCE.mkdir(parents=True)
     (REFERENCE / "claims.csv").write_text("of old")
-    assert fedpriv("rerender") == (0, ["tiny/tiny: no kept runs"], [])
+    assert fedpriv("rerender") == (0, ["tiny/tiny: no stored runs"], [])
 
 
 def test_runs_that_the_preset_has_otherwise_now_are_left_out(kept, fedpriv):
     patch(kept, rounds=3)
-    assert fedpriv("rerender", "--out", "new/below") == (0, ["tiny/tiny: no kept runs"], [])
+    assert fedpriv("rerender", "--out", "new/below") == (0, ["tiny/tiny: no stored runs"], [])
 
 
-def test_a_preset_is_rendered_from_what_others_keep_of_its_runs_and_seeds(kept, fedpriv):
+def test_a_preset_is_rendered_from_what_others_store_of_its_runs_and_seeds(kept, fedpriv):
     for name, seeds in (("all", 5), ("one", 1)):
         write(Path(f"config/{name}.yaml"), PRESET | {"preset": name, "seeds": seeds})
         Path("results/reference", name).mkdir()
     code, out, err = fedpriv("rerender", "--write", "--json")
     assert (code, err) == (0, [])
     found = json.loads("".join(out))
-    assert {paper: (one["kept"], one["planned"]) for paper, one in found.items()} == {
+    assert {paper: (one["stored"], one["planned"]) for paper, one in found.items()} == {
         "all/tiny": (2, 5),
         "one/tiny": (1, 1),
         "tiny/tiny": (2, 5),
@@ -127,7 +127,7 @@ def test_a_preset_is_rendered_from_what_others_keep_of_its_runs_and_seeds(kept, 
         assert Path("results/reference/all/tiny", name).read_bytes() == (REFERENCE / name).read_bytes()
     code, out, _ = fedpriv("show", "results/reference/one/tiny", "table1", "4", "DP", "--json")
     (seed,) = json.loads("".join(out))["runs"]["dp"]["seeds"].values()
-    assert code == 0 and seed["trace"].endswith("results/reference/tiny/tiny/kept.parquet")
+    assert code == 0 and "/results/reference/runs/tiny/dp/seed0-" in seed["trace"]
 
 
 @pytest.mark.parametrize("where", ["results", "reference"])

@@ -1,11 +1,19 @@
 # From all runs of a paper to its tables, figures and claims.
 from fedpriv.config.finished import beside, identities, made_now
-from fedpriv.config.targets import AUDITED, COLLECTED, declared, drawn, figures, run_files, tables
+from fedpriv.config.targets import (
+    AUDITED,
+    COLLECTED,
+    declared,
+    drawn,
+    figures,
+    run_files,
+    tables,
+)
 
 
 rule audit:
     input:
-        lambda wildcards: run_files(plan, wildcards.paper, *AUDITED),
+        lambda wildcards: run_files(plan, wildcards.paper, taken, *AUDITED),
     output:
         "results/{preset}/{paper}/findings.parquet",
         made="results/{preset}/{paper}/made/audit.txt",
@@ -22,7 +30,7 @@ rule audit:
 rule collect:
     input:
         findings="results/{preset}/{paper}/findings.parquet",
-        runs=lambda wildcards: run_files(plan, wildcards.paper, *COLLECTED),
+        runs=lambda wildcards: run_files(plan, wildcards.paper, taken, *COLLECTED),
     output:
         "results/{preset}/{paper}/runs.parquet",
         made="results/{preset}/{paper}/made/collect.txt",

@@ -3,11 +3,9 @@ from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config.names import arrays_id
 from fedpriv.config.targets import TRAINED, alone, batches, deltas, inputs, trainings
 from fedpriv.files.made import maker_version
-from fedpriv.keep.index import of_plan
 
 partitions = plan.partitions()
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
-kept = of_plan(plan, Path("results/reference"))  # these need no data
 
 
 resource_scopes:
@@ -35,10 +33,10 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: inputs(plan, alone(wildcards), kept),
+        lambda wildcards: inputs(plan, alone(wildcards)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
-        # are the weights: a run that is kept has none.
+        # are the weights, which nothing is made from.
         [f"{RUN}/{name}" for name in TRAINED],
     log:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
@@ -71,13 +69,13 @@ rule account:
 
 
 # Where `speed.runs_per_job` says so, these make the same files, many at once.
-for batch in batches(plan):
+for batch in batches(plan, taken):
 
     rule:
         name:
             f"train_{batch.name}"
         input:
-            inputs(plan, batch, kept),
+            inputs(plan, batch),
         output:
             batch.files(*TRAINED),
         log:

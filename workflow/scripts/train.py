@@ -1,5 +1,5 @@
 # ruff: noqa: F821, SIM115
-"""Train runs, one after the other, or go on with them; what is kept is taken from there."""
+"""Train runs, one after the other, or go on with them."""
 
 import sys
 from pathlib import Path
@@ -9,5 +9,4 @@ from fedpriv.config.plan import make_plan
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
 plan = make_plan(snakemake.config, Path("config/papers"))
-reference = None if plan.preset.again else Path("results/reference")
-train_each(snakemake.params.runs, plan, snakemake.threads, reference)
+train_each(snakemake.params.runs, plan, snakemake.threads)

@@ -17,7 +17,7 @@ from fedpriv.account.view import View
 from fedpriv.account.views import views
 from fedpriv.audit.finding import Finding, how_counted
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet, summary
+from fedpriv.files import left, parquet, summary
 from fedpriv.streams import Streams
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def known(directory: Path, until: int | None = None) -> Known:
     What was accounted has been checked. Raises BadInput naming what is missing or corrupt, or the round that
     there is not.
     """
-    trace = complete(parquet.load(directory / "trace.parquet", allowed="the trace that a run wrote"))
-    measured = directory / "distances.npz"
-    distances = npz.everything(measured, "the distances that a run wrote") if measured.exists() else {}
+    trace = complete(left.trace(directory))
+    distances = left.distances(directory) if left.sources(directory)[-1].exists() else {}
     ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
     told = summary.load(directory / "summary.json")
     last = len(trace) if until is None else until

@@ -145,16 +145,16 @@ def run(
     ] = None,
     dtype: Annotated[Literal["float32", "bfloat16"] | None, typer.Option(help="Of the arithmetic.")] = None,
     reference: Reference = REFERENCE,
-    again: Annotated[bool, typer.Option("--again", help="Train it even where it is kept.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Train it even where it is stored.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train one run, unless it is kept: data, partition, training; a killed run goes on where it was."""
+    """Train one run, unless it is stored: data, partition, training; a killed run goes on where it was."""
     from fedpriv.cli.run import train_run
     from fedpriv.files import summary
 
     faster = {"device": device, "threads": threads, "dtype": dtype}
-    kept = None if again else reference
-    done = train_run(config, paper, run, seed, out, resources, faster, kept, papers or ())
+    there = None if again else reference
+    done = train_run(config, paper, run, seed, out, resources, faster, there, papers or ())
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
@@ -165,7 +165,7 @@ def run(
 
 @app.command()
 def account(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a stored run.")],
     delta: Annotated[float | None, typer.Option(help="δ of clients; the run's own if not given.")] = None,
     instance_delta: Annotated[
         float | None, typer.Option(help="δ of instances; the run's own if not given.")
@@ -173,15 +173,17 @@ def account(
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Count what a finished run has spent, by every accountant, and write its ledger.
+    """Count what a finished run has spent, by every accountant, and write the ledger of a directory.
 
     Its preset says at which δ, or its summary; what neither says has to be given. What a column of the
     run's paper uses is marked, where the paper is declared.
     """
     from fedpriv.cli.account import account_run, used_by
+    from fedpriv.keep.take import run_directory
 
-    spends = account_run(directory, delta, instance_delta, configs)
-    used = used_by(directory, spends, configs)
+    with run_directory(directory) as there:
+        spends = account_run(there, delta, instance_delta, configs)
+        used = used_by(there, spends, configs)
     facts = [spend_as_dict(spend) | {"used_by": one} for spend, one in zip(spends, used, strict=True)]
     print_result({"spends": facts}, spend_table(spends, marks=list(map(", ".join, used))), as_json)
 
@@ -222,9 +224,9 @@ def doctor(
     from functools import partial
 
     from fedpriv.doctor import diagnose
-    from fedpriv.keep.index import of_plan
+    from fedpriv.keep.index import identities
 
-    findings = diagnose(resources, time, partial(of_plan, reference=reference))
+    findings = diagnose(resources, time, partial(identities, reference=reference))
     width = max(len(finding.name) for finding in findings)
     text = [f"{finding.name:<{width}}  {finding.state:<7}  {finding.text}" for finding in findings]
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}

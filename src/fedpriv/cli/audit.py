@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -18,9 +17,8 @@ from fedpriv.terminal import aside
 def audit(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help="A run directory, or the folder of a paper with kept runs."),
+        typer.Argument(metavar="[RUN]", help="A run directory, or a stored run."),
     ] = None,
-    run: Annotated[str, typer.Option(help="Which of the kept runs.")] = "",
     until: Annotated[
         int | None,
         typer.Option("--round", help="After which round of a run; by default its last."),
@@ -44,7 +42,7 @@ def audit(
             help="Of a mechanism: a key of its scheme, hooks.KEY, or cohort.law; more than once if need be.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of a kept run which seed; of a mechanism its coins.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: its coins.")] = 0,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +55,7 @@ def audit(
     if directory:
         given = [name for name, value in plan.items() if value is not None]
         require_known("audit RUN", given + ["--set"] * bool(settings), ["--delta", "--round"])
-        finished(directory, run, seed, until, delta, configs, as_json)
+        finished(directory, until, delta, configs, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]}: found nothing, allowed: a number, of --mechanism {mechanism}")
@@ -98,35 +96,15 @@ def read(settings: list[str]) -> dict[str, Any]:
     return found
 
 
-def finished(
-    directory: Path,
-    run: str,
-    seed: int,
-    until: int | None,
-    delta: float | None,
-    configs: Path,
-    as_json: bool,
-) -> None:
-    """Audit a run directory, or a kept run; what of them is not accounted is accounted first."""
+def finished(path: Path, until: int | None, delta: float | None, configs: Path, as_json: bool) -> None:
+    """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audited, broken_guarantees
     from fedpriv.cli.account import account_run
     from fedpriv.files import made, parquet
-    from fedpriv.keep.archive import read
-    from fedpriv.keep.index import NAME
-    from fedpriv.keep.unpack import unpack
+    from fedpriv.keep.take import run_directory
 
     started = time.perf_counter()
-    with TemporaryDirectory() as folder:
-        if (directory / NAME).exists():
-            kept = read(directory / NAME)
-            require_known(f"{directory}: --run", [run], (one.run for one in kept))
-            seeds = {one.seed: one for one in kept if one.run == run}
-            require_known(f"{directory}: --seed of {run}", [seed], seeds)
-            directory = unpack(seeds[seed], Path(folder, run))
-        elif run:
-            raise BadInput(
-                f"--run: found {run} with {directory}, allowed: with the folder of a paper's kept runs"
-            )
+    with run_directory(path) as directory:
         ledger = directory / "ledger.parquet"
         if delta is not None or not made.said(ledger) or parquet.stale(ledger):
             account_run(directory, delta, configs=configs)
@@ -134,7 +112,7 @@ def finished(
     took = time.perf_counter() - started
     text = [*map(str, findings), *dict.fromkeys(f"{one.audit}: {one.threat}" for one in findings)]
     facts = {"findings": [one.as_dict() for one in findings], "seconds": took}
-    print_result(facts, text or [f"{directory}: nothing that an audit has to say anything about"], as_json)
+    print_result(facts, text or [f"{path}: nothing that an audit has to say anything about"], as_json)
     if refuted := broken_guarantees(findings):
         aside(f"refuted: {refuted[0]}")
         raise typer.Exit(1)

@@ -7,23 +7,22 @@ from typing import Any
 
 from fedpriv.config.plan import Plan
 from fedpriv.config.run import Run
-from fedpriv.keep.unpack import find
+from fedpriv.keep.take import take
 from fedpriv.local.work import Speed
 from fedpriv.progress import announce
 
 
-def train_each(trainings: Sequence[dict[str, Any]], plan: Plan, threads: int, reference: Path | None) -> None:
+def train_each(trainings: Sequence[dict[str, Any]], plan: Plan, threads: int) -> None:
     """Train each run, or go on with it, as `fedpriv.config.targets.trainings` describes them.
 
-    One that is kept below `reference` is taken from there instead; without a reference all are trained. The
-    plan says how fast, and what is written beside the results: at which δ a run is counted.
+    The plan says how fast, and what is written beside the results: at which δ a run is counted.
     """
     speed = plan.preset.speed.model_copy(update={"threads": threads})
     in_turn(
         "training",
         {
             f"{one['labels']['paper']} {one['name']} seed {one['seed']}": partial(
-                train_one, one | {"labels": one["labels"] | counting(plan, one)}, speed, reference
+                train_one, one | {"labels": one["labels"] | counting(plan, one)}, speed
             )
             for one in trainings
         },
@@ -36,15 +35,19 @@ def counting(plan: Plan, one: Mapping[str, Any]) -> dict[str, Any]:
     return {"account": planned.account.model_dump()} if planned else {}
 
 
-def train_one(one: Mapping[str, Any], speed: Speed, reference: Path | None) -> None:
-    """Train a run, unless it is kept."""
-    run, labels, out = Run(**one["run"]), one["labels"], Path(one["out"])
-    name, seed = one["name"], one["seed"]
-    if find(reference, labels, run.identity(name, seed), out):
-        return
+def train_one(one: Mapping[str, Any], speed: Speed) -> None:
+    """Train a run."""
     from fedpriv.train.loop import train
 
-    train(run, name, seed, *map(Path, one["inputs"]), out=out, speed=speed, labels=labels)
+    files, out = map(Path, one["inputs"]), Path(one["out"])
+    train(Run(**one["run"]), one["name"], one["seed"], *files, out=out, speed=speed, labels=one["labels"])
+
+
+def take_each(paths: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> None:
+    """Account each stored run into the directory that `fedpriv.config.targets.takings` says."""
+    for path, one in zip(paths, runs, strict=True):
+        take(path, Path(one["out"]), one["labels"] | {"account": one["account"]})
+    account_each([Path(one["out"]) for one in runs], [one["account"] for one in runs])
 
 
 def account_each(directories: Sequence[Path], deltas: Sequence[Mapping[str, Any]]) -> None:

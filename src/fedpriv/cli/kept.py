@@ -1,4 +1,4 @@
-"""The verbs about kept runs: keep them, render them again."""
+"""The verbs about stored runs: store them, render them again."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def keep(
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Keep what finished runs leave, but for weights and data; exit code 2 if a run was refused."""
+    """Store what finished runs leave, but for weights and data; exit code 2 if a run was refused."""
     from fedpriv.keep.add import add
 
     found = add(results, configs / f"{results.resolve().name}.yaml", reference)
     refused = f", {len(found.refused)} refused" if found.refused else ""
-    text = f"{results}: {len(found.added)} runs added, {len(found.there)} kept before{refused}"
+    text = f"{results}: {len(found.added)} runs added, {len(found.there)} stored before{refused}"
     print_result(found._asdict(), [text], as_json)
     if found.refused:
         aside(*found.refused)
@@ -40,7 +40,7 @@ def rerender(
     write: Annotated[bool, typer.Option("--write", help="Write what differs into the reference.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Render all reference results from kept runs and compare bytes; exit code 1 if any differ."""
+    """Render all reference results from stored runs and compare bytes; exit code 1 if any differ."""
     from fedpriv.keep import rerender
 
     with TemporaryDirectory() as folder:
@@ -49,8 +49,8 @@ def rerender(
             rerender.write(reference, out or Path(folder), found)
     text: list[str] = []
     for paper, one in found.items():
-        many = f"{one.kept} of {one.planned} runs kept, {len(one.files)} files, {len(one.differ)} differ"
-        text += [f"{paper}: {many if one.kept else 'no kept runs'}"]
+        many = f"{one.stored} of {one.planned} runs stored, {len(one.files)} files, {len(one.differ)} differ"
+        text += [f"{paper}: {many if one.stored else 'no stored runs'}"]
         text += [f"{reference / paper / file}: differs" for file in one.differ]
     print_result({paper: one._asdict() for paper, one in found.items()}, text, as_json)
     raise typer.Exit(1 if any(one.differ for one in found.values()) and not write else 0)

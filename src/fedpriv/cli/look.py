@@ -35,7 +35,7 @@ def listed(
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
 ) -> None:
-    """List papers, runs, tables, datasets and schemes, and what of them is kept."""
+    """List papers, runs, tables, datasets and schemes, and what of them is stored."""
     from fedpriv.errors import require_known
     from fedpriv.keep.inventory import inventory
 
@@ -83,11 +83,11 @@ def show(
 
 
 def of_run(found: Mapping[str, Any], config: Path) -> RenderableType:
-    """Return a run's keys and its seeds, and how to have a trace that is kept in a folder of its own."""
+    """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
     keys = [{"key": path, **one} for path, one in found["keys"].items()]
     seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
     words = f"fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0 --out DIR"
-    note = f"{words} trains a seed, or takes it with its trace from where it is kept."
+    note = f"{words} trains a seed, or says where it is stored."
     return group([table(f"{found['paper']}: {found['run']}", keys), table("seeds", seeds), note])
 
 

@@ -11,7 +11,7 @@ from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import source
 from fedpriv.errors import BadInput
-from fedpriv.keep import unpack
+from fedpriv.keep import index, take
 from fedpriv.train import inputs, outputs
 from fedpriv.train.loop import train
 
@@ -35,12 +35,12 @@ def train_run(
     reference: Path | None = None,
     papers: Sequence[Path] = (),
 ) -> str:
-    """Train one run of a preset into `out`; return what was done: trained, was there already, was kept.
+    """Train one run of a preset into `out`; return what was done: trained, was there already, is stored.
 
-    Where it is kept below `reference` it is taken from there; without a reference it is trained even where
-    `out` holds what was taken from there. Data and partition are kept under `resources`; what is there of
-    them is used. `faster` overrides keys of the preset's `speed`, where it is not None; `papers` are folders
-    of papers beside the preset's. Raises BadInput when `out` holds a finished run of another config.
+    The directory of one that is stored below `reference` says where; without a reference it is trained.
+    Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
+    the preset's `speed`, where it is not None; `papers` are folders of papers beside the preset's. Raises
+    BadInput when `out` holds a finished run of another config.
     """
     plan = load_preset(config, papers)
     run = select_run(plan, paper, name)
@@ -50,11 +50,14 @@ def train_run(
     arrays_path = resources / f"{arrays_id(run)}.npz"
     partition_path = resources / "partitions" / partition_id(run) / f"seed{seed}.npz"
     if reference is None:
-        unpack.forget(out)
+        take.forget(out)
     fresh = outputs.finished(out) is None
     labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
-    if fresh and unpack.find(reference, labels, run.identity(name, seed), out):
-        return "was kept"
+    if fresh and reference:
+        stored = index.place(reference, paper, name, seed, run.identity(name, seed))
+        if stored.exists():
+            take.take(stored, out, labels)
+            return f"is stored in {stored}"
     if fresh:
         inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)
         if not partition_path.exists():

@@ -23,4 +23,4 @@ class Preset(Frozen):
     # glob of runs, as in `only` -> keys that are laid over theirs, the later over the earlier
     patches: dict[str, dict[str, Any]] = {}
     speed: Speed = Speed()  # how fast, never what
-    again: bool = False  # train runs that are kept in results/reference, too
+    again: bool = False  # train runs that are stored in results/reference, too

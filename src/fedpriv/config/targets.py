@@ -1,6 +1,7 @@
 """What the workflow asks for: which files, which runs are trained in one process, what its report says."""
 
 from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedpriv.config.names import arrays_id, partition_id
@@ -11,6 +12,7 @@ from fedpriv.paper.figures import FigureSpec
 TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
 COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
 AUDITED = (*COLLECTED, "distances.npz")
+TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
 TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
 
 
@@ -29,14 +31,20 @@ class Batch(NamedTuple):
         root = f"results/{self.preset}/{self.paper}/runs"
         return [f"{root}/{run}/seed{self.seed}/{name}" for run in self.runs for name in names]
 
+    def outside(self, directories: Container[str]) -> list[str]:
+        """Return the runs that do not have one of these directories."""
+        return [run for run, one in zip(self.runs, self.files(""), strict=True) if one not in directories]
+
 
 def alone(wildcards: Any) -> Batch:
     """Return the batch of the one run that a rule's wildcards name."""
     return Batch(wildcards.preset, wildcards.paper, int(wildcards.seed), [wildcards.run])
 
 
-def batches(plan: Plan) -> list[Batch]:
+def batches(plan: Plan, taken: Container[str] = ()) -> list[Batch]:
     """Return the runs that share a job: at most `speed.runs_per_job` of a paper, none where that is one.
+
+    Those whose directories are `taken` from stored runs are not among them.
 
     They read the same file of arrays. Large and small ones are mixed, so that no batch takes much longer than
     another. One more seed makes more batches and leaves these as they are. The first in the preset go first.
@@ -53,14 +61,13 @@ def batches(plan: Plan) -> list[Batch]:
             for seed in plan.seeds
             for number, names in enumerate(together)
         ]
+    found = [batch._replace(runs=names) for batch in found if (names := batch.outside(taken))]
     return [batch._replace(priority=len(found) + 1 - number) for number, batch in enumerate(found)]
 
 
-def inputs(plan: Plan, batch: Batch, kept: Container[str] = ()) -> list[str]:
-    """Return the files that the runs of a batch are trained on; one whose identity is `kept` needs none."""
-    runs = plan.runs[batch.paper]
-    wanted = [name for name in batch.runs if runs[name].identity(name, batch.seed) not in kept]
-    return list(dict.fromkeys(file for name in wanted for file in trained_on(plan, batch, name)))
+def inputs(plan: Plan, batch: Batch) -> list[str]:
+    """Return the files that the runs of a batch are trained on."""
+    return list(dict.fromkeys(file for name in batch.runs for file in trained_on(plan, batch, name)))
 
 
 def trained_on(plan: Plan, batch: Batch, name: str) -> list[str]:
@@ -90,10 +97,28 @@ def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
     return [plan.planned[batch.paper][name].run.account.model_dump() for name in batch.runs]
 
 
-def run_files(plan: Plan, paper: str, *names: str) -> list[str]:
-    """Return the files of these names of every run and seed of `paper`."""
+def takings(plan: Plan, paper: str, taken: Mapping[str, Path]) -> list[dict[str, Any]]:
+    """Return where each stored run of `paper` is `taken` to, its labels and how it is counted."""
+    return [
+        {
+            "out": directory,
+            "labels": plan.labels(paper, path.parent.name),
+            "account": plan.planned[paper][path.parent.name].run.account.model_dump(),
+        }
+        for directory, path in taken.items()
+        if path.parents[1].name == paper
+    ]
+
+
+def run_files(plan: Plan, paper: str, taken: Container[str], *names: str) -> list[str]:
+    """Return the files of these names of every run and seed of `paper`; of what is `taken`, all there are."""
     everything = [Batch(plan.preset.preset, paper, seed, list(plan.planned[paper])) for seed in plan.seeds]
-    return [file for batch in everything for file in batch.files(*names)]
+    return [
+        directory + name
+        for batch in everything
+        for directory in batch.files("")
+        for name in (TAKEN if directory in taken else names)
+    ]
 
 
 def declared(plan: Plan, paper: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Data frames in parquet files: written whole and sealed, read whole or refused."""
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +21,24 @@ SOURCES = "made_from"
 def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_with: str = "") -> Path:
     """Write `frame`, without its index, atomically and sealed; return `path`.
 
-    The seals of the files that it was made from are kept with it, by their names, and what it was
-    `made_with` (`fedpriv.files.made`).
+    The seals of the files that it was made from are kept with it, by where they are from there, and what it
+    was `made_with` (`fedpriv.files.made`).
     """
-    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, sources, made_with)
+    folder = path.parent.resolve()
+    made_from = {os.path.relpath(source.resolve(), folder): seal.of(source) for source in sources}
+    told = {SOURCES: json.dumps(made_from)} | ({"by": made_with} if made_with else {})
+    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, told)
 
 
-def save_table(
-    table: Any, path: Path, sources: Iterable[Path] = (), made_with: str = "", **layout: Any
-) -> Path:
-    """Do the same with a table of pyarrow's; `layout` says how its `ParquetWriter` lays it out."""
-    made_from = {source.name: seal.of(source) for source in sources}
-    told = {"seal": seal.OPEN, SOURCES: json.dumps(made_from)} | ({"by": made_with} if made_with else {})
+def save_table(table: Any, path: Path, told: Mapping[str, str], **layout: Any) -> Path:
+    """Write a table of pyarrow's, atomically and sealed, with what is `told` in its metadata; return `path`.
+
+    `layout` says how its `ParquetWriter` lays it out.
+    """
     with writing(path) as partial:
         with parquet.ParquetWriter(partial, table.schema, **layout) as writer:
             writer.write_table(table)
-            writer.add_key_value_metadata(told)
+            writer.add_key_value_metadata({"seal": seal.OPEN, **told})
         seal.seal(partial)
     return path
 
@@ -49,9 +53,28 @@ def load(
 
     With `only` no other columns are read.
     """
+    with whole(path, allowed):
+        frame = pd.read_parquet(path, columns=only)
+    if missing := [name for name in columns if name not in frame]:
+        raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
+    return frame
+
+
+def said(path: Path, key: str, allowed: str) -> str:
+    """Return what a file says under a key of its metadata; one that is not whole is BadInput naming it."""
+    with whole(path, allowed):
+        told = parquet.read_metadata(path).metadata or {}
+    if key.encode() not in told:
+        raise BadInput(f"{path}: found nothing that is called {key}, allowed: {allowed}")
+    return told[key.encode()].decode()
+
+
+@contextmanager
+def whole(path: Path, allowed: str) -> Generator[None]:
+    """Check the seal of a file that is read in the block; what goes wrong is BadInput naming it."""
     try:
         seal.check(path)
-        frame = pd.read_parquet(path, columns=only)
+        yield
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     # What pyarrow raises on bytes that are no parquet is one of these.
@@ -60,14 +83,11 @@ def load(
         raise BadInput(
             f"{path}: found an unreadable file ({reason}), allowed: {allowed}; delete it and rerun"
         ) from None
-    if missing := [name for name in columns if name not in frame]:
-        raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
-    return frame
 
 
 def stale(path: Path) -> str:
-    """Return what a file was not made with as it is now, or nothing: a file beside it, or our own code."""
+    """Return what a file was not made with as it is now, or nothing: another file, or our own code."""
     kept = parquet.read_metadata(path).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
-    others = (name for name, was in made_from.items() if was != seal.of(path.with_name(name)))
+    others = (name for name, was in made_from.items() if was != seal.of(path.parent.resolve() / name))
     return next(others, "version of the code" if made.by_other_code(path) else "")

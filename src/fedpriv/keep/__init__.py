@@ -1,1 +1,1 @@
-"""Kept traces: what finished runs leave, but for weights, in one sealed archive a paper and preset."""
+"""Stored runs: what finished runs leave, but for weights, in one immutable file each."""

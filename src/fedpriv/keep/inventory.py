@@ -1,25 +1,25 @@
-"""What there is to work with, and what of it is kept: papers, runs, tables, datasets, schemes."""
+"""What there is to work with, and what of it is stored: papers, runs, tables, datasets, schemes."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from fedpriv.data import DATASETS
-from fedpriv.files import parquet
-from fedpriv.keep.index import ALLOWED, everywhere
+from fedpriv.files import stored
+from fedpriv.keep.index import everywhere
 from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import merge, papers_in
 from fedpriv.schemes import SCHEMES
 
 Lines = list[dict[str, Any]]
-Kept = Mapping[str, Mapping[str, list[int]]]  # run -> preset -> seeds
+Seeds = Mapping[str, Mapping[str, list[int]]]  # run -> preset -> seeds
 
 
 def inventory(configs: Path, reference: Path, resources: Path) -> dict[str, Lines]:
     """Return what is declared in `configs` and registered, a line each, by kind.
 
-    Kept are runs and rendered tables below `reference`, and raw data below `resources`.
+    Stored are runs and rendered tables below `reference`, and raw data below `resources`.
     """
     papers = {name: load_paper(name, configs / "papers") for name in papers_in(configs / "papers")}
     kept = {name: seeds(reference, name) for name in papers}
@@ -32,23 +32,25 @@ def inventory(configs: Path, reference: Path, resources: Path) -> dict[str, Line
     }
 
 
-def seeds(reference: Path, paper: str) -> Kept:
-    """Return the kept seeds of every run of a paper, by preset; a damaged archive is BadInput naming it."""
+def seeds(reference: Path, paper: str) -> Seeds:
+    """Return the stored seeds of every run of a paper, by the preset that trained them.
+
+    A damaged file is BadInput naming it.
+    """
     found: dict[str, dict[str, list[int]]] = {}
-    for archive in everywhere(reference, paper):
-        frame = parquet.load(archive, ["run", "seed"], ALLOWED, ["run", "seed"])
-        for run, seed in sorted(zip(frame["run"], frame["seed"], strict=True)):
-            found.setdefault(run, {}).setdefault(archive.parent.parent.name, []).append(int(seed))
+    for told in map(stored.summary, everywhere(reference, paper)):
+        found.setdefault(told["run"], {}).setdefault(told["preset"], []).append(told["seed"])
     return found
 
 
-def of_paper(paper: Paper, kept: Kept) -> dict[str, Any]:
-    """Return how much a paper declares, and how many of its runs are kept."""
+def of_paper(paper: Paper, kept: Seeds) -> dict[str, Any]:
+    """Return how much a paper declares, and how many of its runs are stored."""
     counts = {name: len(getattr(paper, name)) for name in ("runs", "tables", "figures", "claims")}
-    return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts, "runs kept": len(kept)}
+    counts["runs stored"] = len(kept)
+    return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts}
 
 
-def of_runs(paper: Paper, kept: Kept) -> Iterator[dict[str, Any]]:
+def of_runs(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
     """Yield every run of a paper with what tells it apart, before any preset has its say."""
     for name, own in paper.runs.items():
         said = merge(paper.defaults, own)
@@ -58,7 +60,7 @@ def of_runs(paper: Paper, kept: Kept) -> Iterator[dict[str, Any]]:
             "run": name,
             "dataset": said.get("dataset", ""),
             "scheme": scheme.get("name", "") if isinstance(scheme, dict) else scheme,
-            "kept": {preset: some for preset, some in kept.get(name, {}).items()},
+            "stored": {preset: sorted(some) for preset, some in kept.get(name, {}).items()},
         }
 
 

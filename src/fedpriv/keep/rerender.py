@@ -1,4 +1,4 @@
-"""Every reference table, figure and verdict again, from the archives alone."""
+"""Every reference table, figure and verdict again, from the stored runs alone."""
 
 import os
 import shutil
@@ -13,11 +13,11 @@ from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.audit.finished import audit_runs
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.targets import Batch, contents, declared, drawn, figures, tables
+from fedpriv.config.targets import contents, declared, drawn, figures, tables
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.keep.of_preset import of_preset
-from fedpriv.keep.unpack import unpack
+from fedpriv.keep.index import RUNS, identity_of, stored
+from fedpriv.keep.take import take
 from fedpriv.machine.environment import cores
 from fedpriv.report import page
 from fedpriv.report.collect import collect
@@ -33,16 +33,16 @@ ARITHMETIC = {
 
 
 class Rendered(NamedTuple):
-    """What a paper's kept runs give, against what is in the reference."""
+    """What a paper's stored runs give, against what is in the reference."""
 
-    kept: int  # runs of the plan that are kept
+    stored: int  # runs of the plan that are stored
     planned: int
     files: list[str]  # that were rendered
     differ: list[str]  # of which the reference has other bytes, or only one of both has any
 
 
 class Paper(NamedTuple):
-    """The kept runs of a preset's paper: where each was unpacked, and the δ that its seeds count at."""
+    """The stored runs of a preset's paper: the directory of each, and the δ that its seeds count at."""
 
     plan: Plan
     name: str
@@ -57,11 +57,11 @@ class Paper(NamedTuple):
 def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
-    Needs neither torch nor data nor a network. What a paper's table says "not run" of is what no preset
-    keeps. Runs of another identity than the plan's are left out. What `out` may be, `check_place` says.
+    Needs neither torch nor data nor a network. What a paper's table says "not run" of is not stored.
+    Runs of another identity than the plan's are left out. What `out` may be, `check_place` says.
     """
     check_place(out, reference)
-    presets = sorted(path.name for path in reference.glob("*") if path.is_dir())
+    presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
     if not presets:
         raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
     plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
@@ -69,12 +69,12 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     os.environ.update(ARITHMETIC)
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        papers = list(pool.map(unpacked, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
-        kept = [paper for paper in papers if paper.runs]
-        list(pool.map(account_together, *zip(*together(kept), strict=True)))
-        kept.sort(key=lambda paper: -len(paper.directories))  # what takes longest comes first
-        collected = list(pool.map(collect_runs, kept, repeat(out)))
-        for written in [pool.map(part, kept, collected) for part in (render_tables, render_figures)]:
+        papers = list(pool.map(taken, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
+        there = [paper for paper in papers if paper.runs]
+        list(pool.map(account_together, *zip(*together(there), strict=True)))
+        there.sort(key=lambda paper: -len(paper.directories))  # what takes longest comes first
+        collected = list(pool.map(collect_runs, there, repeat(out)))
+        for written in [pool.map(part, there, collected) for part in (render_tables, render_figures)]:
             list(written)
     for plan in plans:
         if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
@@ -85,7 +85,7 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
 def check_place(out: Path, reference: Path) -> None:
     """Raise BadInput unless `out` holds nothing, and is neither of the reference nor of finished results.
 
-    Runs are unpacked over what has their names there, and what is rendered is compared with the reference.
+    Runs take the place of what has their names there, and what is rendered is compared with the reference.
     """
     place = out.resolve()
     for there in (reference, Path("results")):
@@ -96,18 +96,19 @@ def check_place(out: Path, reference: Path) -> None:
         raise BadInput(f"--out: found {out}, {what}, allowed: a new folder, or an empty one")
 
 
-def unpacked(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
-    """Unpack the kept runs of a paper where the workflow has them, but for `results`."""
+def taken(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
+    """Take the stored runs of a paper to where the workflow has them, but for `results`."""
     runs: dict[str, tuple[dict[str, Path], Deltas]] = {}
-    for one in of_preset(plan, paper, reference):
-        (directory,) = Batch(plan.preset.preset, paper, one.seed, [one.run]).files("")
-        seeds, _ = runs.setdefault(one.run, ({}, Deltas(**plan.runs[paper][one.run].account.model_dump())))
-        seeds[one.identity] = unpack(one, out / Path(directory).relative_to("results"))
+    for directory, path in stored(plan, reference, paper).items():
+        run = path.parent.name
+        seeds, _ = runs.setdefault(run, ({}, Deltas(**plan.runs[paper][run].account.model_dump())))
+        place = out / Path(directory).relative_to("results")
+        seeds[identity_of(path)] = take(path, place, plan.labels(paper, run))
     return Paper(plan, paper, runs)
 
 
 def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
-    """Return the seeds of every run, and where each was unpacked: once for every preset that has it."""
+    """Return the seeds of every run, and the directories of each: one for every preset that has it."""
     found: dict[tuple[str, str, Deltas], dict[str, list[Path]]] = {}
     for paper in papers:
         for run, (seeds, deltas) in paper.runs.items():
@@ -142,7 +143,7 @@ def render_figures(paper: Paper, runs: Path) -> None:
 
 
 def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
-    """Return what came of a paper's kept runs; without any, nothing differs."""
+    """Return what came of a paper's stored runs; without any, nothing differs."""
     preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
     if not paper.runs:
         return Rendered(0, planned, [], [])

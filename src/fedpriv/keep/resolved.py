@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from fedpriv.config.finished import identity_in
 from fedpriv.config.origins import origins, said_at
 from fedpriv.config.plan import laid, load_preset
-from fedpriv.files import summary
-from fedpriv.keep.index import everywhere, identities
+from fedpriv.keep.index import identity_of, place
 from fedpriv.keep.show import named
 from fedpriv.report.settings import flattened
 
@@ -26,7 +26,6 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     above = (plan.preset.stand_ins, plan.preset.patches, str(config))
     tree = laid(origins(plan.folders[paper], *above), paper, run)
     there = Path("results") / plan.preset.preset / paper / "runs" / run
-    archives = {archive: identities(archive) for archive in everywhere(reference, paper)}
     return {
         "paper": paper,
         "run": run,
@@ -35,15 +34,18 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
             for path, value in flattened(one.model_dump(mode="json")).items()
         },
         "seeds": {
-            seed: {"identity": identity, "trace": trace(there / f"seed{seed}", identity, archives)}
+            seed: {
+                "identity": identity,
+                "trace": trace(there / f"seed{seed}", place(reference, paper, run, seed, identity)),
+            }
             for seed, identity in plan.identities(paper, run).items()
         },
     }
 
 
-def trace(folder: Path, identity: str, archives: dict[Path, set[str]]) -> str | None:
-    """Return where the trace of a run and seed is: in its folder, in an archive of kept runs, or nowhere."""
-    told = folder / "summary.json"
-    if told.exists() and summary.load(told).get("identity") == identity:
-        return str(folder / "trace.parquet")
-    return next((str(archive) for archive, kept in archives.items() if identity in kept), None)
+def trace(folder: Path, stored: Path) -> str | None:
+    """Return where the trace of a run and seed is: in its folder, in the file of a stored run, or nowhere."""
+    own = folder / "trace.parquet"
+    if own.exists() and identity_in(folder / "summary.json") == identity_of(stored):
+        return str(own)
+    return str(stored) if stored.exists() else None

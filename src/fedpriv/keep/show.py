@@ -10,9 +10,9 @@ import pandas as pd
 from fedpriv.account.spend import Spend
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
-from fedpriv.files import summary
-from fedpriv.keep.index import everywhere, identities
-from fedpriv.keep.of_preset import of_preset
+from fedpriv.files import left, stored, summary
+from fedpriv.keep import index
+from fedpriv.paper.read import merge
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.claims import compare
 from fedpriv.report.page.runs import common
@@ -25,8 +25,8 @@ MACHINE = ("hardware", "engine", "code")
 def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict[str, Any]:
     """Return the numbers of a cell, and a line for every run and seed behind it.
 
-    `folder` is RESULTS/PAPER, or the same of the reference, where runs are read from the archives: those of
-    the preset of that name in `configs`. `row` and `column` are words of the table's CSV, in any case. What
+    `folder` is RESULTS/PAPER, or the same of the reference, whose runs are stored: those of the preset of
+    that name in `configs`. `row` and `column` are words of the table's CSV, in any case. What
     is not there is BadInput that lists what is.
     """
     path = folder / "tables" / f"{table}.csv"
@@ -63,14 +63,14 @@ def named(what: str, found: str, allowed: Iterable[str]) -> str:
 
 
 def summaries(folder: Path, configs: Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Yield the summaries of the finished runs of a paper, and where their traces are: beside, or kept."""
+    """Yield the summaries of the finished runs of a paper, and where their traces are: beside, or stored."""
     there = sorted(folder.glob("runs/*/seed*/summary.json"))
-    yield from ((summary.load(path), path.with_name("trace.parquet")) for path in there)
+    yield from ((summary.load(path), left.sources(path.parent)[0]) for path in there)
     if not there:
         preset, paper, reference = folder.parent.name, folder.name, folder.parents[1]
         plan = load_preset(configs / f"{preset}.yaml")
-        archives = {name: path for path in everywhere(reference, paper) for name in identities(path)}
-        yield from ((one.summary, archives[one.identity]) for one in of_preset(plan, paper, reference))
+        for path in index.stored(plan, reference, paper).values():
+            yield merge(stored.summary(path), plan.labels(paper, path.parent.name)), path
 
 
 def number(line: Mapping[Any, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import LEDGER
 from fedpriv.audit.finished import findings_in
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet, summary
+from fedpriv.files import left, parquet, summary
 from fedpriv.report.audits import written
 from fedpriv.trace import MISSING, TRACE
 
@@ -90,9 +90,7 @@ def load(path: Path) -> pd.DataFrame:
 
 def one_run(directory: Path) -> pd.DataFrame:
     """Return the trace of one run beside its ledger."""
-    trace = complete(
-        parquet.load(directory / "trace.parquet", [name for name in TRACE if name not in MISSING])
-    )
+    trace = complete(left.trace(directory, [name for name in TRACE if name not in MISSING]))
     trace["cohort_law"] = trace["sampling_law"]
     ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
     if name := parquet.stale(directory / "ledger.parquet"):

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedpriv.errors import BadInput
-from fedpriv.files import summary
+from fedpriv.files import left, summary
 from fedpriv.files.atomic import writing
 from fedpriv.files.seal import Broken, check
 
@@ -17,7 +17,7 @@ FILES = ("trace.parquet", "distances.npz", WEIGHTS, "summary.json")
 def finished(out: Path) -> str | None:
     """Return the identity of the finished run in `out`, or None if there is none or a file of it is gone.
 
-    One that was taken from kept traces, as its summary says, has no weights. Raises BadInput if a file has
+    One that is stored elsewhere, as its summary says, has nothing else there. Raises BadInput if a file has
     the name of one of its files and was not written by training, or is no longer what was written: nobody
     knows whose it is, and nothing is written over it.
     """
@@ -33,8 +33,8 @@ def finished(out: Path) -> str | None:
     if "summary.json" not in there:
         return None
     told = summary.load(out / "summary.json")
-    gone = set(FILES) - set(there) - ({WEIGHTS} if told.get("kept") else set())
-    return None if gone else told.get("identity")
+    files = left.sources(out) if "stored" in told else [out / name for name in FILES]
+    return told.get("identity") if all(path.exists() for path in files) else None
 
 
 def link_outputs(out: Path) -> None:
