@@ -7,6 +7,7 @@ import pandas as pd
 
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import built
+from fedpriv.keep.index import RUNS
 from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import papers_in
@@ -68,7 +69,8 @@ def theirs(paper: Paper) -> list[str]:
 
 def found(root: Path, paper: Paper) -> list[Path]:
     """Return the folders of results of a paper that are kept, a preset each."""
-    return sorted((root / REFERENCE).glob(f"*/{paper.paper}"))
+    there = sorted((root / REFERENCE).glob(f"*/{paper.paper}"))
+    return [path for path in there if path.parent.name != RUNS]
 
 
 def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
