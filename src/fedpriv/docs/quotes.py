@@ -66,9 +66,8 @@ def printed(cell: dict[Any, Any], mean: bool) -> str:
     quantity, value = str(cell["quantity"]), float(cell["value"])
     if cell.get("source") == "published":
         return f"{100 * value:g}" if quantity == "accuracy" else f"{value:g}"
-    found = Interval(
-        value, *(float(cell[end] or "nan") for end in ("low", "high")), int(float(cell["seeds"]))
-    )
+    low, high = (float(cell[end] or "nan") for end in ("low", "high"))
+    found = Interval(value, low, high, int(float(cell["seeds"])))
     if mean:
         found = found._replace(n=1)
     if is_unstable(cell.get("status")):
