@@ -1,10 +1,11 @@
-"""The tables of the README are those that are kept, whatever stood there before."""
+"""The README and the findings have the tables and the numbers of the stored results, and no comment."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from fedpriv.docs import front
+from fedpriv.docs import front, picture, quotes
 
 ROOT = Path(__file__).parents[2]
 COMMENT = """\
@@ -41,18 +42,17 @@ TABLE = """
 """
 
 
-def page(root, table, numbers, readme):
-    """Return the page that a README becomes where one table is kept."""
+def page(root, table, numbers, source):
+    """Return the page that a source becomes where one table is kept."""
     (root / "results/reference/paper/some/tables").mkdir(parents=True)
     (root / f"results/reference/paper/some/tables/{table}.csv").write_text(numbers, encoding="utf-8")
-    (root / "README.md").write_text(readme, encoding="utf-8")
-    return front.page(root)
+    (root / "source.md").write_text(source, encoding="utf-8")
+    return front.written(root, root / "source.md")
 
 
-@pytest.mark.parametrize("before", ["", "\n| an | old |\n|---|---|\n| table | 1 |\n"], ids=["none", "old"])
-def test_a_table_is_written_below_its_comment_and_nothing_else_is_touched(tmp_path, before):
-    around = "Before.\n\n| by | hand |\n\n{}\nAfter.\n\n| by | hand |\n"
-    assert page(tmp_path, "one", CELLS, around.format(COMMENT + before)) == around.format(COMMENT + TABLE)
+def test_a_table_stands_in_place_of_its_comment_and_nothing_else_is_touched(tmp_path):
+    around = "Before.\n\n| by | hand |\n\n{}\nAfter.\n"
+    assert page(tmp_path, "one", CELLS, around.format(COMMENT)) == around.format(TABLE.lstrip())
 
 
 GRID = """\
@@ -87,10 +87,91 @@ LINES = """
 
 
 def test_a_grid_has_a_line_a_family_of_runs_and_says_what_was_not_run(tmp_path):
-    assert page(tmp_path, "gammas", NUMBERS, GRID) == GRID + LINES
+    assert page(tmp_path, "gammas", NUMBERS, GRID) == LINES.lstrip()
 
 
-def test_the_readme_has_all_four_tables_of_the_paper():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    comments = [comment for comment, *_ in front.BLOCK.findall(readme)]
-    assert all(any(f"table{number}:" in one for one in comments) for number in (1, 2, 3, 4))
+def quoted(folder, quote):
+    path = folder / "paper/some/tables/one.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(CELLS, encoding="utf-8")
+    (folder / "paper/some/claims.csv").write_text(CLAIMS, encoding="utf-8")
+    quotes.read.cache_clear()
+    return quotes.filled(f"{{{{paper/some/{quote}}}}}", folder)
+
+
+CLAIMS = (
+    'id,measured\nmore,"N = 1: gain −2.0 ± 8.7 points (undecided); '
+    'N = 10: 93.4 ± 1.0 % against 84.8 (holds)"\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "number"),
+    [
+        ("one | 1000 | none", "98.0 ± 2.0"),
+        ("one | 1000 | none | mean", "98.0"),
+        ("one | 1000 | none | published", "97"),
+        ("one | 1000 | dp | published | epsilon", "8"),
+        ("one | row=1000 | column=dp | value=7.984 | epsilon", "7.98"),
+        ("claims | more | N = 1 | gain", "−2.0 ± 8.7"),
+        ("claims | more | N = 10", "93.4 ± 1.0"),
+        ("claims | more | N = 10 | against", "84.8"),
+    ],
+)
+def test_a_quote_is_the_number_of_its_cell(tmp_path, quote, number):
+    assert quoted(tmp_path, quote) == number
+
+
+@pytest.mark.parametrize(
+    "quote", ["one | 1 | none", "two | 1 | none", "claims | more | N = 3", "one | 1000 | dp | epsilon"]
+)
+def test_a_quote_of_no_cell_or_of_several_is_named(tmp_path, quote):
+    with pytest.raises(ValueError, match=re.escape(quote)):
+        quoted(tmp_path, quote)
+
+
+@pytest.mark.parametrize("source", front.SOURCES.values())
+def test_no_measured_number_is_typed(source):
+    text = (ROOT / "docs/source" / source).read_text(encoding="utf-8")
+    prose = front.BLOCK.sub("", quotes.QUOTE.sub("", text))
+    assert "±" not in prose
+    typed = re.findall(r"(?<![=.\w] )(?<![.\w])\d+\.\d+(?![\w.])", prose)
+    assert set(typed) <= {"3.11", "46.4"}  # Python, and the largest class of APTOS
+
+
+def test_the_readme_is_short_and_its_first_command_comes_first():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.encode()) < 9_000 and text.count("\n") <= 150 and "<!--" not in text
+    assert text.index("    git clone") < text.index("\n| ") < text.index("![")
+
+
+def test_every_published_cell_of_the_picture_is_counted_and_the_picture_is_of_today():
+    panels = picture.cells(ROOT)
+    assert picture.told(ROOT / picture.PICTURE) == picture.shown(panels)
+    assert {title: len(cells) for title, cells in panels.items()} == {
+        "Table I, MNIST non-i.i.d.": 9,
+        "Table II, MNIST i.i.d.": 9,
+        "Table III, APTOS": 9,
+        "Table IV, both levels": 9,
+        "Geyer et al.": 3,
+    }
+
+
+def test_the_counts_of_the_readme_add_up_to_what_is_published():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    counted = re.findall(r"\| (\d+): ([^|]*) \|", text)
+    assert [int(total) for total, _ in counted] == [36, 9, 3]
+    for total, parts in counted:
+        assert sum(int(one) for one in re.findall(r"\b(\d+) [a-z]", parts)) == int(total)
+
+
+def test_the_readme_says_guarantee_of_no_epsilon_whose_assumption_fails():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    said = {
+        line.split("|")[1].strip(): line.split("|")[-2].strip()
+        for line in lines
+        if line.startswith("| ") and "**" in line
+    }
+    assert said["DP, as in the paper"].startswith("**not a guarantee**:")
+    assert said["Bayesian DP, the same run"].startswith("**estimate**")
+    assert said["DP with a small clipping norm, ours"] == "**guarantee**"

@@ -13,7 +13,8 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
 PLACES = ("*.md", "docs/**/*.md", "results/reference/**/*.md", "notebooks/*.ipynb")
-PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
+SOURCES = ROOT / "docs/source"  # of generated pages, which have their links
+PAGES = sorted(page for place in PLACES for page in ROOT.glob(place) if page.parent != SOURCES)
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 

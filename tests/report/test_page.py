@@ -51,19 +51,37 @@ def judged(text):
     return re.findall(r'<summary><span class="verdict [\w-]+">([\w ,()-]+)</span> (.+?)</summary>', section)
 
 
-def test_the_front_page_has_the_verdict_of_every_claim_and_a_way_to_it(text):
-    front = part(text, "verdicts").partition("</section>")[0]
-    found = re.findall(
-        r'<li><span class="verdict [\w-]+">([\w ,()-]+)</span> <a href="#([\w-]+)">(.+?)</a>', front
-    )
-    assert [(verdict, claim) for verdict, _, claim in found] == judged(text)
-    assert [place for _, place, _ in found] == [
-        f"small-claim-{claim['id']}" for claim in made_page.SMALL["claims"]
-    ]
-    assert [verdict for verdict, *_ in found] == [
+def test_every_verdict_stands_once_the_claims_of_the_paper_apart_from_our_questions(text):
+    assert [verdict for verdict, _ in judged(text)] == [
         *("reproduced", "reproduced", "reproduced, interpretation unsound", "not run"),
         "not judged (stand-in)",
     ]
+    for _, claim in judged(text):
+        assert text.count(f"{claim}</summary>") == text.count(claim) == 1
+    section = part(text, "small-claims").partition("</section>")[0]
+    whose = [re.findall(r"<h3>(.+?)</h3>", one) for one in section.split("<ol")]
+    ours = [claim["id"].startswith("ours_") for claim in made_page.SMALL["claims"]]
+    assert [one for some in whose for one in some] == ["Claims of the paper"] * (not all(ours)) + [
+        "Our questions"
+    ] * any(ours)
+
+
+def test_what_is_published_stands_beside_what_was_reproduced(text, results):
+    top = words(text.partition("</header>")[0])
+    found = pd.concat(published_and_reproduced(results / name) for name in ("small", "wide"))["verdict"]
+    counts = found.value_counts()
+    assert all(f"{counts[one]} {one}" in top for one in ("reached", "not reached", "undecided"))
+    assert 'alt="Published accuracies beside reproduced ones' in text
+
+
+def test_a_page_of_other_data_opens_with_the_stored_results_if_there_are_any(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "copy")
+    for there, said in ((results, 1), (tmp_path / "nowhere", 0)):
+        text = page.write(made_page.declared(), copy / "report.html", there).read_text(encoding="utf-8")
+        top = text.partition("</header>")[0]
+        assert top.count("The stored results at full size") == said
+        if said:
+            assert top.index("The stored results") < top.index("These are not the papers’ data")
 
 
 def test_the_verdicts_are_counted(text):
@@ -188,8 +206,9 @@ def test_text_is_text_and_never_markup(text):
 
 
 def test_the_page_is_little_more_than_its_images(text, results):
-    images = sum(path.stat().st_size for path in results.glob("*/figures/*.png"))
-    assert len(text.encode()) < 4 / 3 * images + 100_000
+    images = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
+    assert len(images) == 1 + len(list(results.glob("*/figures/*.png")))
+    assert len(text.encode()) < sum(map(len, images)) + 100_000
 
 
 def test_the_same_files_give_the_same_page(results, text, tmp_path):

@@ -1,4 +1,4 @@
-"""What is generated: tables of the README, pages on what the code says and the results, schemas for editors.
+"""What is generated: the README, the findings, pages on what the code says, schemas for editors.
 
 `python -m fedpriv.docs` writes them in the root of the repository; a test compares them with those there.
 """
@@ -12,12 +12,12 @@ def pages(root: Path) -> dict[Path, str]:
     """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
-        root / "README.md": front.page(root),
         docs / "architecture.md": layout.page(root),
         docs / "config.md": keys.page(),
         docs / "trace.md": columns.page(),
         docs / "deviations.md": deviations.page(root),
         docs / "hours.md": hours.page(root),
+        **front.pages(root),
         **schema.pages(root),
         **{docs / "papers" / f"{name}.md": text for name, text in papers.pages(root).items()},
     }

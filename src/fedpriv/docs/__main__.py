@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from fedpriv import docs
-from fedpriv.docs import citation
+from fedpriv.docs import citation, picture
 
 root = Path.cwd()
 for path, text in {**docs.pages(root), **citation.pages(root)}.items():
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
+picture.write(root)

@@ -1,6 +1,7 @@
-"""The README, with its tables as the kept ones are now.
+"""The README and the findings, from their sources in docs/source: prose with quotes, and tables asked for.
 
-Before each stands a comment that says what it shows; `make docs` writes what is below.
+Before each table stands a comment that says what it shows. The pages have the tables and the numbers, and no
+comment.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from fedpriv.docs import grid, published
+from fedpriv.docs import counts, grid, published, quotes, statuses
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
 
@@ -20,18 +21,24 @@ from fedpriv.frozen import Frozen
 TABLES: dict[str, tuple[type[Frozen], Callable[[Any, Path], Iterator[str]]]] = {
     "table": (published.Published, published.lines),
     "grid": (grid.Grid, grid.lines),
+    "counts": (counts.Counts, counts.lines),
+    "status": (statuses.Statuses, statuses.lines),
 }
+BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")
+SOURCES = {"README.md": "README.md", "docs/findings.md": "findings.md"}  # pages by their sources
 
-# The comment, and the lines of the table below it.
-BLOCK = re.compile(rf"(<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n)(?:\n(?:\|.*\n)+)?")
+
+def pages(root: Path) -> dict[Path, str]:
+    """Return the text of each page, by its path."""
+    return {root / page: written(root, root / "docs/source" / source) for page, source in SOURCES.items()}
 
 
-def page(root: Path) -> str:
-    """Return README.md with its tables written anew."""
+def written(root: Path, source: Path) -> str:
+    """Return a source with its tables and its numbers as they are in the reference results now."""
+    reference = root / REFERENCE
 
-    def written(block: re.Match[str]) -> str:
-        kind, lines = TABLES[block[2]]
-        asked = kind.model_validate(yaml.safe_load(block[3]))
-        return block[1] + "\n" + "".join(lines(asked, root / REFERENCE))
+    def table(block: re.Match[str]) -> str:
+        kind, lines = TABLES[block[1]]
+        return "".join(lines(kind.model_validate(yaml.safe_load(block[2])), reference))
 
-    return BLOCK.sub(written, (root / "README.md").read_text(encoding="utf-8"))
+    return quotes.filled(BLOCK.sub(table, source.read_text(encoding="utf-8")), reference)

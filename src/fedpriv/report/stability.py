@@ -1,4 +1,4 @@
-"""Whether an accuracy that was read off says anything of its run.
+"""Whether an accuracy that is read at the round where a budget ends says anything of its run.
 
 It does not where training oscillates, where the network predicts one class, and where a budget ends in the
 middle of the first steps. A table then prints "unstable" and the reason, no interval.

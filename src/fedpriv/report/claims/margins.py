@@ -9,11 +9,11 @@ import pandas as pd
 from fedpriv.paper.cells import AccuracyTable, Cell
 from fedpriv.paper.claims import Case, Check
 from fedpriv.paper.quantities import Accuracy, AccuracyWithin, Number, Published, Quantity, Share
-from fedpriv.report.claims.quantities import READ, Read, Values, accuracy_of, reading_of
+from fedpriv.report.claims.quantities import READ, Read, Values, accuracy_of
 from fedpriv.report.claims.words import in_order, measured
 from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, UNDECIDED, above
 from fedpriv.report.notes import replaced
-from fedpriv.report.reading import diverged, rows_of, shared_seeds, spent
+from fedpriv.report.reading import diverged, reading, rows_of, shared_seeds, spent
 from fedpriv.report.stability import unstable
 
 
@@ -34,8 +34,8 @@ def outcomes(frame: pd.DataFrame, check: Check, tables: Mapping[str, AccuracyTab
     """Yield one outcome a case.
 
     Not run is one that lacks a run, or the ε of a run, that it reads; not judged one of accuracies on data
-    that stand in for the paper's. Where nothing was learned, or an accuracy is unstable, a comparison of
-    accuracies is undecided.
+    that stand in for the paper's. Where nothing was learned, or an accuracy within a budget is unstable, a
+    comparison of accuracies is undecided.
     """
     for case in check.judged(tables):
         sides = in_order(check, (check.that, case.that), (check.other, case.other))
@@ -112,11 +112,10 @@ def learned(frame: pd.DataFrame, check: Check, case: Case) -> bool:
 
 
 def shaky(frame: pd.DataFrame, check: Check, case: Case) -> str:
-    """Return why an accuracy that is compared says nothing of its run, or the empty string."""
+    """Return why an accuracy that is read within a budget says nothing of its run, or the empty string."""
     for quantity, cells in ((check.that, case.that), (check.other, case.other)):
         for cell in quantity.compared(cells):
-            read = reading_of(frame, cell, getattr(quantity, "measure", "last"))
-            if why := unstable(frame, cell.run, read):
+            if cell.within and (why := unstable(frame, cell.run, reading(frame, cell))):
                 return f"{cell.run} {why}"
     return ""
 

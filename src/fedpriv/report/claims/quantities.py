@@ -40,14 +40,10 @@ class Read(NamedTuple):
     text: str
 
 
-def reading_of(frame: pd.DataFrame, cell: Cell, measure: Measure = "last") -> pd.DataFrame:
-    """Return the reading of a cell, within budgets if it has any."""
-    return reading(frame, cell) if cell.within else MEASURES[measure](frame, cell.run)
-
-
 def accuracy_of(frame: pd.DataFrame, cell: Cell, measure: Measure = "last") -> pd.Series:
-    """Return by seed the accuracy of a cell: NaN where no round is within its budgets."""
-    return reading_of(frame, cell, measure).loc[:, "accuracy"]
+    """Return by seed the accuracy of a cell, within budgets if it has any: NaN where no round is."""
+    read = reading(frame, cell) if cell.within else MEASURES[measure](frame, cell.run)
+    return read.loc[:, "accuracy"]
 
 
 def accuracy(frame: pd.DataFrame, cells: Cells, quantity: declared.Accuracy) -> Read:

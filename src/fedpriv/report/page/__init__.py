@@ -1,6 +1,7 @@
 """The report of a preset: one HTML page that holds all that was built, and needs nothing but itself."""
 
 import base64
+import io
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -13,16 +14,17 @@ import yaml
 
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.paper.cells import titled
+from fedpriv.paper.cells import AccuracyTable, titled
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
-from fedpriv.report.claims.yardstick import STANDING
+from fedpriv.report.claims.yardstick import NOT_JUDGED, STANDING
 from fedpriv.report.collect import load
-from fedpriv.report.figures import caption
+from fedpriv.report.figures import caption, published
 from fedpriv.report.figures.notes import described, notes
 from fedpriv.report.notes import data
 from fedpriv.report.page.runs import runs
+from fedpriv.report.stability import UNSTABLE
 from fedpriv.terminal import visible
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
@@ -30,13 +32,17 @@ PIXEL = 0.42
 DOCS = "../../docs"  # from results/<preset>
 
 
-def write(declared: Mapping[str, Any], out: Path) -> Path:
+def write(declared: Mapping[str, Any], out: Path, stored: Path | None = None) -> Path:
     """Write the report of the results beside `out`, atomically; the same files give the same page.
 
-    `declared` is what `fedpriv.config.targets.contents` says of the plan. A missing file is BadInput that
-    names it.
+    `declared` is what `fedpriv.config.targets.contents` says of the plan. Where other data stand in for the
+    papers' the page opens with the full-size results in the folder `stored`, if there are any. A missing file
+    is BadInput that names it.
     """
     papers = {name: section(paper, out.parent / name) for name, paper in declared["papers"].items()}
+    cells = compared_cells(declared["papers"], out.parent)
+    unlike = sum(line[-1] == NOT_JUDGED for paper in papers.values() for line in paper["accuracies"])
+    full = stored_results(declared["papers"], stored) if stored and declared["stand_ins"] else {}
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
     machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
     page = jinja2.Environment(
@@ -51,6 +57,10 @@ def write(declared: Mapping[str, Any], out: Path) -> Path:
         declared=declared,
         docs=DOCS,
         papers=papers,
+        verdicts=counted(cells),
+        unlike=unlike,
+        picture=picture(cells),
+        full=full,
         patches={glob: inline(patch) for glob, patch in declared["patches"].items()},
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
         minutes=f"{sum(paper['ran'].seconds for paper in papers.values()) / 60:,.0f}",
@@ -73,8 +83,9 @@ def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     claims = compare.claims(folder).to_dict("records")
     return {
         **declared,
-        "claims": [claim | {"measured": claim["measured"].split("; ")} for claim in claims],
+        "claims": {whose: [told(claim) for claim in some] for whose, some in apart(claims).items() if some},
         "counts": Counter(claim["outcome"] for claim in claims),
+        "asked": len(claims),
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.accuracies(folder),
         "tables": [table(name, spec, folder) for name, spec in declared["tables"].items()],
@@ -82,6 +93,69 @@ def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "ran": runs(frame, declared["runs"]),
         "data": data(frame),
     }
+
+
+def apart(claims: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the claims of the paper, and the questions that we asked beside them: their ids say so."""
+    theirs, ours = [], []
+    for claim in claims:
+        (ours if claim["id"].startswith("ours_") else theirs).append(claim)
+    return {"Claims of the paper": theirs, "Our questions": ours}
+
+
+def told(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a claim with its measured cells apart."""
+    return {**claim, "measured": claim["measured"].split("; ")}
+
+
+def counted(panels: Mapping[str, pd.DataFrame]) -> str:
+    """Return in words how many published accuracies are reached, and what the others are."""
+    found = Counter(
+        one.partition(":")[0].partition(" (")[0] for cells in panels.values() for one in cells["verdict"]
+    )
+    return ", ".join(f"{found[one]} {one}" for one in (*compare.REACHED.values(), UNSTABLE) if found[one])
+
+
+def stored_results(declared: Mapping[str, Any], stored: Path) -> dict[str, Any]:
+    """Return the picture and the counts of the stored results of these papers; nothing without any."""
+    cells = compared_cells(declared, stored)
+    return (
+        {"picture": picture(cells), "verdicts": counted(cells), "folder": stored.as_posix()} if cells else {}
+    )
+
+
+def compared_cells(declared: Mapping[str, Any], folder: Path) -> dict[str, pd.DataFrame]:
+    """Return the published cells that were run on the papers' data, by the place of their table.
+
+    Of several tables for one place the first has the cells.
+    """
+    found: dict[str, pd.DataFrame] = {}
+    for name, paper in declared.items():
+        for table_name, spec in paper["tables"].items() if (folder / name / "claims.csv").is_file() else ():
+            declared_table = TABLES[spec["kind"]].model_validate(spec)
+            if not isinstance(declared_table, AccuracyTable) or not declared_table.theirs:
+                continue
+            cells = compare.published_and_reproduced(folder / name)
+            cells = cells[
+                (cells["table"] == table_name) & (cells["stand_in_for"] == "") & cells["value"].notna()
+            ]
+            rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared_table.rows}
+            named = cells.assign(
+                row=cells["row"].map(rows), column=cells["column"].map(declared_table.labels)
+            )
+            title = declared_table.theirs.partition(",")[0]
+            if len(cells) and title not in found:
+                found[title] = named
+    return found
+
+
+def picture(panels: Mapping[str, pd.DataFrame]) -> str:
+    """Return the picture of published beside reproduced as a data URL, or nothing without any cell."""
+    if not panels:
+        return ""
+    written = io.BytesIO()
+    published.draw(panels).savefig(written, dpi=160, metadata={"Software": None})
+    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}"
 
 
 def table(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def reproduced(frame: pd.DataFrame, cell: Cell) -> Iterator[Number]:
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"
-    why = unstable(frame, cell.run, read) if key["status"] == "ok" else ""
+    why = unstable(frame, cell.run, read) if cell.within and key["status"] == "ok" else ""
     said = {"status": why} if why else {}
     yield key | shared(within) | {"quantity": "accuracy", "sample": read["accuracy"]} | said
     yield key | shared(within) | {"quantity": "round", "sample": read["round"]}

@@ -1,0 +1,79 @@
+"""Every published accuracy beside what was measured: an open circle, and a dot with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from textwrap import fill
+from typing import Any
+
+import pandas as pd
+
+from fedpriv.report.stability import is_unstable
+
+SHORT = {"baseline": "none", "Baseline": "none", "no noise": "none"}  # what fits below a mark
+
+
+def draw(panels: Mapping[str, pd.DataFrame]) -> Any:
+    """Return the figure: a panel a table, by its title.
+
+    A panel has a line a cell: `row` and `column` as they are called, `published`, `value`, `low`, `high` and
+    `status`. What was not run has its published number alone.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.3), layout="constrained")
+    widths = [max(len(cells) + 2, 7) for cells in panels.values()]
+    every = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=widths)[0]
+    for axes, (title, cells) in zip(every, panels.items(), strict=True):
+        draw_table(axes, cells.to_dict("records"), title)
+    every[0].set_ylabel("Accuracy (%)")
+    legends = [axes.get_legend_handles_labels() for axes in every]
+    known = {
+        label: handle for handles, labels in legends for handle, label in zip(handles, labels, strict=True)
+    }
+    place = {"loc": "outside upper center", "ncols": 3, "frameon": False, "fontsize": 9}
+    figure.legend(known.values(), known.keys(), **place)
+    return figure
+
+
+def draw_table(axes: Any, cells: list[dict[Any, Any]], title: str) -> None:
+    """Draw the cells of one table side by side."""
+    for place, cell in enumerate(cells):
+        published = {"markersize": 8, "fillstyle": "none", "color": "tab:blue", "label": "published"}
+        axes.plot(place, 100 * cell["published"], "o", **published)
+        value, low, high = (100 * cell[name] for name in ("value", "low", "high"))
+        if is_unstable(cell["status"]):
+            axes.plot(place, value, "x", color="0.4", markersize=5, label="reproduced, unstable")
+        elif value == value:
+            reach = [[value - low], [high - value]] if low == low else 0  # one seed has no interval
+            look = {"color": "black", "markersize": 4, "capsize": 2, "linewidth": 1}
+            axes.errorbar(place, value, yerr=reach, fmt="o", label="reproduced, 95 % interval", **look)
+    rows = [cell["row"] for cell in cells]
+    ends = [after for after in range(1, len(rows)) if rows[after] != rows[after - 1]]
+    for end in ends:
+        axes.axvline(end - 0.5, color="0.85", linewidth=0.8)
+    names = [short(str(cell["column"])) for cell in cells]
+    axes.set_xticks(range(len(cells)), names, fontsize=7, rotation=90)
+    below, lines = axes.get_xaxis_transform(), -0.07 - 0.034 * max(map(len, names))
+    for start, end in pairwise([0, *ends, len(cells)]):
+        place = (start + end - 1) / 2
+        axes.text(
+            place,
+            lines,
+            fill(str(rows[start]), 10, break_on_hyphens=False),
+            transform=below,
+            ha="center",
+            va="top",
+            fontsize=7,
+        )
+    axes.set_title(title, fontsize=9)
+    axes.set_ylim(0, 102)
+    axes.set_xlim(-0.7, len(cells) - 0.3)
+    axes.grid(axis="y", color="0.9", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def short(column: str) -> str:
+    """Return what a column is called below a mark."""
+    return SHORT.get(column, column.rpartition("= ")[2])
