@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from laps import Laps  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from support.made_run import BY_SCHEME, RUN, write_noise  # noqa: E402
 from torch.nn.utils import parameters_to_vector  # noqa: E402
-from workload import BNN, W1, W2, W4, W5, W5_DPSGD, W6, Workload  # noqa: E402
+from workload import BNN, W1, W2, W4, W5, W5_DPSGD, W6, WORKLOADS, Workload  # noqa: E402
 
 from fedpriv import data  # noqa: E402
 from fedpriv.config.run import Run  # noqa: E402
@@ -85,11 +86,16 @@ def share_apart(one: torch.Tensor, other: torch.Tensor) -> float:
     return float(((one - other).abs() > 1e-3).double().mean())
 
 
+def data_for(workload: Workload, mnist: Path) -> AbstractContextManager[Path]:
+    """Return the file of a workload's data: the features of photographs are made up."""
+    return features.data_for(workload, Path("none") if workload.model == "head" else mnist)
+
+
 def updates(path: Path) -> pd.DataFrame:
     """Return how far the update of one client is from float64, by the plain loop and by fedpriv."""
     lines = []
-    for workload in (W1, W4, W5, W5_DPSGD, W6):
-        with features.data_for(workload, path if workload is not W6 else Path("none")) as here:
+    for workload in (WORKLOADS[name] for name in gradients.CHECKED):
+        with data_for(workload, path) as here:
             held = work.load(here)
             rows = work.shares(workload, held)[0][: workload.expected]
             weights = parameters_to_vector(work.network(workload).parameters()).detach()
@@ -119,7 +125,7 @@ def races(path: Path, small: bool) -> pd.DataFrame:
         rounds = 3 if workload is LARGE else ROUNDS[workload.name]
         if small:
             workload, rounds = workload._replace(clients=20, cohort=4), 1
-        with features.data_for(workload, path if workload.model != "head" else Path("none")) as here:
+        with data_for(workload, path) as here:
             speed, memory = raced(workload, here, rounds, ours.race)
             beside = (
                 raced(workload, here, 1 + rounds // 5, plain.race)[0] if workload.model != "bnn" else np.nan

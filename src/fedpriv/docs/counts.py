@@ -8,11 +8,13 @@ from pathlib import Path
 
 from fedpriv.docs.cells import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.report.claims.compare import published_and_reproduced
-from fedpriv.report.claims.yardstick import NOT_JUDGED
+from fedpriv.report.claims.compare import REACHED, outcome, published_and_reproduced
+from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN
+from fedpriv.report.stability import UNSTABLE
 
 HEADS = ["Paper", "Reproduced here", "Published accuracies", "In one sentence"]
-ORDER = ("reached", "not reached", "undecided", "unstable", "not comparable (substitute data)", "not run")
+UNLIKE = "not comparable (substitute data)"
+ORDER = (*REACHED.values(), UNSTABLE, UNLIKE, NOT_RUN)
 
 
 class Paper(Frozen):
@@ -50,6 +52,4 @@ def counted(results: Path, tables: tuple[str, ...]) -> str:
 
 def plain(verdict: str) -> str:
     """Return a verdict without its reason."""
-    if verdict == NOT_JUDGED:
-        return ORDER[4]
-    return verdict.partition(":")[0].partition(" (")[0]
+    return UNLIKE if verdict == NOT_JUDGED else outcome(verdict)

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.report.numbers import Interval, of_epsilon, of_fraction, whole
-from fedpriv.report.stability import UNSTABLE, is_unstable
+from fedpriv.report.stability import is_unstable, without_interval
 
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
@@ -66,12 +66,10 @@ def printed(cell: dict[Any, Any], mean: bool) -> str:
     quantity, value = str(cell["quantity"]), float(cell["value"])
     if cell.get("source") == "published":
         return f"{100 * value:g}" if quantity == "accuracy" else f"{value:g}"
-    low, high = (float(cell[end] or "nan") for end in ("low", "high"))
-    found = Interval(value, low, high, int(float(cell["seeds"])))
-    if mean:
-        found = found._replace(n=1)
     if is_unstable(cell.get("status")):
-        return f"{UNSTABLE} ({of_fraction(found._replace(n=1))})"
+        return without_interval(value)
+    low, high = (float(cell[end] or "nan") for end in ("low", "high"))
+    found = Interval(value, low, high, 1 if mean else int(float(cell["seeds"])))
     if quantity.startswith("accuracy"):
         return of_fraction(found)
     return of_epsilon(found) if quantity == "epsilon" else whole([value])

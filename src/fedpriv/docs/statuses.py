@@ -32,8 +32,10 @@ def lines(asked: Statuses, reference: Path) -> Iterator[str]:
         of_column = cells.loc[cells["column"] == column]
         ours, theirs = (of_column.loc[of_column["source"] == one] for one in ("reproduced", "published"))
         epsilon = ours.loc[ours["quantity"] == "epsilon"]
-        status = f"**{epsilon['epsilon_status'].iloc[0].replace(':', '**:', 1)}" if len(epsilon) else ""
-        status += "**" if status and "**:" not in status else ""
+        word, colon, reason = (
+            epsilon["epsilon_status"].iloc[0].partition(":") if len(epsilon) else ("", "", "")
+        )
+        status = f"**{word}**{colon}{reason}" if word else ""
         yield line(
             [label, number(ours, "accuracy"), number(theirs, "accuracy"), number(ours, "epsilon"), status]
         )

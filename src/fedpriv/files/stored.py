@@ -82,7 +82,8 @@ def summary(path: Path) -> dict[str, Any]:
 
 def trace(path: Path) -> pd.DataFrame:
     """Return the trace of a stored run."""
-    said, frame = json.loads(parquet.said(path, "trace", ALLOWED)), parquet.load(path, allowed=ALLOWED)
+    said = json.loads(parquet.said(path, "trace", ALLOWED))
+    frame = parquet.load(path, allowed=ALLOWED, only=[name for name, value in said.items() if value is None])
     columns = {name: frame[name] if value is None else value for name, value in said.items()}
     own = pd.DataFrame(columns, index=frame.index)
     return own.astype({name: dtype for name, dtype in TRACE.items() if name in said})
@@ -90,7 +91,8 @@ def trace(path: Path) -> pd.DataFrame:
 
 def distances(path: Path) -> dict[str, np.ndarray]:
     """Return the sampled distances of a stored run."""
-    shapes, frame = json.loads(parquet.said(path, "distances", ALLOWED)), parquet.load(path, allowed=ALLOWED)
+    shapes = json.loads(parquet.said(path, "distances", ALLOWED))
+    frame = parquet.load(path, allowed=ALLOWED, only=[SAMPLED + name for name in shapes])
     return {
         name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)
         for name, (dtype, shape) in shapes.items()

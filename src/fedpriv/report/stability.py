@@ -50,6 +50,11 @@ def is_unstable(status: object) -> bool:
     return str(status).startswith(UNSTABLE)
 
 
+def without_interval(mean: float) -> str:
+    """Return an unstable accuracy, a fraction, in percent."""
+    return f"{UNSTABLE} ({100 * mean:.1f})"
+
+
 def around(evaluated: pd.Series, at: float) -> np.ndarray:
     """Return the accuracies at the round `at` and at those evaluated before and after it; at an end the next.
 

@@ -128,6 +128,11 @@ def verdict(line: Mapping[Hashable, Any]) -> str:
     return REACHED[decided(found, line["published"] - LAST_DIGIT)] + alone
 
 
+def outcome(verdict: str) -> str:
+    """Return what a verdict on a published accuracy comes to, without its reason."""
+    return verdict.partition(":")[0].partition(" (")[0]
+
+
 def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:
     """Read a CSV file that must have `columns`; a missing or damaged one is BadInput naming it.
 

@@ -110,9 +110,7 @@ def told(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 def counted(panels: Mapping[str, pd.DataFrame]) -> str:
     """Return in words how many published accuracies are reached, and what the others are."""
-    found = Counter(
-        one.partition(":")[0].partition(" (")[0] for cells in panels.values() for one in cells["verdict"]
-    )
+    found = Counter(compare.outcome(one) for cells in panels.values() for one in cells["verdict"])
     return ", ".join(f"{found[one]} {one}" for one in (*compare.REACHED.values(), UNSTABLE) if found[one])
 
 
@@ -131,21 +129,20 @@ def compared_cells(declared: Mapping[str, Any], folder: Path) -> dict[str, pd.Da
     """
     found: dict[str, pd.DataFrame] = {}
     for name, paper in declared.items():
-        for table_name, spec in paper["tables"].items() if (folder / name / "claims.csv").is_file() else ():
-            declared_table = TABLES[spec["kind"]].model_validate(spec)
-            if not isinstance(declared_table, AccuracyTable) or not declared_table.theirs:
+        if not (folder / name / "claims.csv").is_file():
+            continue
+        every = compare.published_and_reproduced(folder / name)
+        for table_name, spec in paper["tables"].items():
+            of_paper = TABLES[spec["kind"]].model_validate(spec)
+            title = of_paper.theirs.partition(",")[0]
+            if not isinstance(of_paper, AccuracyTable) or not title or title in found:
                 continue
-            cells = compare.published_and_reproduced(folder / name)
-            cells = cells[
-                (cells["table"] == table_name) & (cells["stand_in_for"] == "") & cells["value"].notna()
-            ]
-            rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared_table.rows}
-            named = cells.assign(
-                row=cells["row"].map(rows), column=cells["column"].map(declared_table.labels)
-            )
-            title = declared_table.theirs.partition(",")[0]
-            if len(cells) and title not in found:
-                found[title] = named
+            here = (every["table"] == table_name) & (every["stand_in_for"] == "") & every["value"].notna()
+            if here.any():
+                rows = {str(row.key): row.label or f"{row.clients:,}" for row in of_paper.rows}
+                cells = every[here]
+                named = {"row": cells["row"].map(rows), "column": cells["column"].map(of_paper.labels)}
+                found[title] = cells.assign(**named)
     return found
 
 
@@ -155,7 +152,12 @@ def picture(panels: Mapping[str, pd.DataFrame]) -> str:
         return ""
     written = io.BytesIO()
     published.draw(panels).savefig(written, dpi=160, metadata={"Software": None})
-    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}"
+    return data_url(written.getvalue())
+
+
+def data_url(image: bytes) -> str:
+    """Return a PNG as a URL that holds it."""
+    return f"data:image/png;base64,{base64.b64encode(image).decode()}"
 
 
 def table(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def figure(name: str, spec: Mapping[str, Any], folder: Path, frame: pd.DataFrame
         "caption": caption(declared),
         "notes": notes(frame, declared),
         "alt": described(declared),
-        "url": f"data:image/png;base64,{base64.b64encode(image).decode()}",
+        "url": data_url(image),
         "width": round(PIXEL * int.from_bytes(image[16:20])),
     }
 

@@ -11,7 +11,7 @@ from fedpriv.report import numbers
 from fedpriv.report.notes import SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.reading import present
 from fedpriv.report.render import Table
-from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable
+from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
 
@@ -83,7 +83,7 @@ def text(declared: AccuracyTable, number: Number) -> str:
     found = number["sample"] if measured else number["value"]
     if number["quantity"] == "accuracy":
         if is_unstable(number.get("status")):
-            return f"{UNSTABLE} ({100 * np.mean(found):.1f})"
+            return without_interval(np.mean(found))
         return numbers.percent(found) if measured else f"{100 * found:.{digits(declared)}f}"
     if number["quantity"] == "round":
         return numbers.rounds(found) if measured else f"{found}"
