@@ -13,6 +13,9 @@ INSTALLED := $(VENV)/.installed
 FOLLOW := $(BIN)/python -m fedpriv.cli.follow
 CONFIG := $(if $(AGAIN)$(ONLY),--config $(if $(AGAIN),again=true) $(if $(ONLY),'show=["$(ONLY)"]'))
 
+# Many a container sets it; every process would then compile torch and pandas again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo laptop binary paper search readings report reference rerender test explore slurm-test check docs site clean
 

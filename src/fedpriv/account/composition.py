@@ -26,6 +26,9 @@ TAIL = 5e-16
 # Cells of the longest array that is worked on.
 MOST_CELLS = 1 << 20
 
+# Cells of a composition that are looked at together, from the top: ε is found in the first blocks.
+BLOCK = 1 << 13
+
 # Rounding that takes a larger share of δ than this calls for tilting. Of a δ this small it always does.
 SHARE, SMALL = 1e-3, 1e-9
 
@@ -47,15 +50,17 @@ class Composed:
     relative: float  # what rounding may have taken from any δ, of it
 
     @property
-    def cells(self) -> np.ndarray:
-        """Return the points, in units of `width`."""
-        return self.first + np.arange(len(self.mass))
+    def highest(self) -> np.ndarray:
+        """Return the last point, in units of `width`, `[1]`."""
+        return np.array([self.first + len(self.mass) - 1])
 
     def scale(self, cells: np.ndarray) -> np.ndarray:
         """Return what probabilities at these points are multiplied with to undo the tilt.
 
         Where it is no float a transform says nothing: what it is off by, times that, is more than any δ.
         """
+        if not self.tilt:
+            return np.full(len(cells), np.exp(min(self.log_scale, 600.0)))
         return np.exp((self.log_scale - self.tilt * self.width * cells).clip(max=600.0))
 
     def moved(self, epsilon: float) -> float:
@@ -71,7 +76,7 @@ def upper(run: Run, delta: float) -> float:
         one = _transformed(run)
         if one is None or one.relative > MOST_RELATIVE:
             return math.inf, math.inf
-        escaped = one.infinite + TAIL * float(one.scale(one.cells[-1:])[0])
+        escaped = one.infinite + TAIL * float(one.scale(one.highest)[0])
         crossing = _crossing(one, escaped, lambda scale: (delta - one.off * scale) / (1 + 2 * one.relative))
         epsilon = max(0.0, one.first * one.width, crossing)
         return epsilon, one.moved(epsilon) / delta
@@ -177,20 +182,25 @@ def _crossing(found: Composed, escaped: float, allowed: Callable[[np.ndarray], n
     """Return the largest ε whose δ exceeds what is `allowed` at the scale of the losses; −∞ if none does."""
     from scipy.signal import lfilter  # takes longest to import
 
-    cells = found.cells[::-1]
-    scale = found.scale(cells)
-    from_top = found.mass[::-1] * scale
-    over = np.cumsum(from_top) - from_top  # P[loss > ε] without what has escaped
     # δ at a point is e^-width of that at the next higher one and 1 − e^-width of what is above.
     gain = -math.expm1(-found.width)
-    delta = cast(np.ndarray, lfilter([gain], [1.0, gain - 1], over))
-    at_most = allowed(scale)
-    exceeds = np.flatnonzero(escaped + delta > at_most)
-    if not len(exceeds):
-        return -math.inf
-    if exceeds[0] == 0:
-        return math.inf
-    cell = exceeds[0]
-    with np.errstate(divide="ignore", invalid="ignore"):  # of no mass but rounding
-        further = np.log1p((escaped + delta[cell] - at_most[cell]) / (over[cell] - delta[cell]))
-    return float(cells[cell] * found.width + np.fmin(further, found.width))
+    above, state = 0.0, np.zeros(1)
+    for stop in range(len(found.mass), 0, -BLOCK):
+        start = max(0, stop - BLOCK)
+        cells = found.first + np.arange(stop - 1, start - 1, -1)
+        scale = found.scale(cells)
+        from_top = found.mass[start:stop][::-1] * scale
+        through = np.cumsum(np.concatenate([[above], from_top]))[1:]
+        over = through - from_top  # P[loss > ε] without what has escaped
+        delta, state = cast(tuple[np.ndarray, np.ndarray], lfilter([gain], [1.0, gain - 1], over, zi=state))
+        at_most = allowed(scale)
+        exceeds = np.flatnonzero(escaped + delta > at_most)
+        if len(exceeds):
+            cell = exceeds[0]
+            if cell == 0 and stop == len(found.mass):
+                return math.inf
+            with np.errstate(divide="ignore", invalid="ignore"):  # of no mass but rounding
+                further = np.log1p((escaped + delta[cell] - at_most[cell]) / (over[cell] - delta[cell]))
+            return float(cells[cell] * found.width + np.fmin(further, found.width))
+        above = through[-1]
+    return -math.inf
