@@ -112,7 +112,7 @@ def test_a_comparison_is_printed_where_letters_are_ascii(results, fedpriv, monke
     monkeypatch.setattr(sys, "stdout", out)
     assert app.main(["compare", "results/tiny/tiny"]) == 0
     shown = out.buffer.getvalue()
-    assert b"RDP is tighter" in shown and b"| Claim" in shown  # lines of a table are of ASCII too
+    assert b"RDP is tighter" in shown and shown.isascii()
 
 
 def test_fetching_bundled_data_downloads_nothing(fedpriv, here):
@@ -138,4 +138,4 @@ def test_the_installed_program_is_the_module(here):
     said = subprocess.run(command, capture_output=True, text=True, cwd=here)
     assert said.returncode == 2
     assert said.stdout == ""
-    assert said.stderr == "fedpriv: --q: found 0, allowed: above 0 and at most 1\n"
+    assert said.stderr == "fedpriv: --sample-rate: found 0, allowed: above 0 and at most 1\n"
