@@ -66,7 +66,9 @@ def published(paper: Path) -> list[Table]:
     from fedpriv.report.claims import compare
 
     names = ("table", "row", "column", "published", "reproduced", "verdict")
-    accuracies = [dict(zip(names, one, strict=True)) for one in compare.accuracies(paper)]
+    accuracies: list[dict[str, str]] = [
+        dict(zip(names, one, strict=True)) for one in compare.accuracies(paper)
+    ]
     claims = [
         {
             "claim": claim["claim"],

@@ -174,7 +174,8 @@ def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
 def spoken(one: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
     shape = {"accuracy": numbers.of_fraction, "epsilon": numbers.of_epsilon}.get(one["quantity"])
-    found = Interval(*(one.get(name, math.nan) for name in STATISTIC[:3]), int(one.get("seeds", 1)))
+    mean, low, high = (one.get(name, math.nan) for name in STATISTIC[:3])
+    found = Interval(mean, low, high, int(one.get("seeds", 1)))
     value = ""
     if one.get("source") == "published":
         value = f"{(100 if one['quantity'] == 'accuracy' else 1) * one['value']:.6g}"
