@@ -79,7 +79,7 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: AuditsFigure, part: Part) ->
     for text, line in zip(axes.get_yticklabels(), shown, strict=True):
         text.set_fontweight("normal" if line.found else "bold")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{'≥ ' * (value >= MOST)}{value:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{'≥ ' * int(value >= MOST)}{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", visible=False)
 
