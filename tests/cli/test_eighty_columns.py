@@ -67,10 +67,7 @@ def test_the_help_of_a_verb_ends_in_an_example_that_can_be_typed(verb, said):
     name, typed, *words = EXAMPLES[verb].split()
     assert (name, typed) == ("fedpriv", verb)
     get_command(app.app).commands[verb].make_context(verb, words)
-    assert (
-        f"    {EXAMPLES[verb]}" in [line.rstrip() for line in said(f"{verb} --help", 80)]
-        or len(EXAMPLES[verb]) > 74
-    )
+    assert EXAMPLES[verb] in [line.strip() for line in said(f"{verb} --help", 80)]
 
 
 def test_the_help_has_every_verb_in_a_group_and_on_one_line(said):
