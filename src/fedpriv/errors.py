@@ -32,11 +32,11 @@ def unknown(where: str, found: object, allowed: Iterable[object], listing: str =
     names = [str(one) for one in dict.fromkeys(allowed)]
     alike = {name.casefold(): name for name in names}
     near = [alike[name] for name in get_close_matches(str(found).casefold()[:100], alike, 3, 0.75)]
-    meant = f", did you mean {' or '.join(near)}?" if near else ","
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
     many = ", ".join(names) or "none is there"
     if listing and len(names) > FEW:
         many = f"{len(names)}, listed by: {listing}"
-    return BadInput(f"{where}: found {plain(found)}{meant} allowed: {many}")
+    return BadInput(f"{where}: found {plain(found)}, allowed: {many}{meant}")
 
 
 class Short(Repr):

@@ -119,8 +119,8 @@ def test_a_cell_has_each_seed_at_the_round_that_the_table_reads_off(words, fedpr
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("bdp2091",), "results: found bdp2091, did you mean bdp2019? allowed: "),
-        (("bdp2019", "tabel2"), "did you mean table2? allowed: "),
+        (("bdp2091",), "; did you mean bdp2019?"),
+        (("bdp2019", "tabel2"), "did you mean table2?"),
         (("bdp2019", "table2", "100", "dpp"), "did you mean dp"),
         (("audits",), "allowed: fedpriv show "),
         (("config/laptop.yaml", "bdp2019", "iid_n100_dq"), "listed by: fedpriv list runs --paper bdp2019"),

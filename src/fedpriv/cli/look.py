@@ -89,9 +89,9 @@ def show(
         return
     folder, others = place.located(words, reference)
     table, row, column = [*others, "", "", ""][:3]
-    folder = (
-        folder.resolve().relative_to(Path.cwd()) if folder.resolve().is_relative_to(Path.cwd()) else folder
-    )
+    folder = folder.resolve()
+    if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
+        folder = near
     if not table:
         found = results.paper(folder)
         shown = of_paper(found)

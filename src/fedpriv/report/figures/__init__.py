@@ -90,7 +90,7 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
     for axes in row:
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    height = audits.height(frame, declared) if declared.kind == "audits" else HEIGHT
+    height = audits.height(frame, parts[0]) if declared.kind == "audits" else HEIGHT
     alone = set(row[-1].get_legend_handles_labels()[1]) >= {*entries} and declared.kind == "rounds"
     figure.set_size_inches(PAGE if alone or len(parts) > 1 or declared.kind == "audits" else COLUMN, height)
     if alone:

@@ -41,9 +41,9 @@ class Line(NamedTuple):
     tighter: Sequence[float] = ()
 
 
-def height(frame: pd.DataFrame, declared: AuditsFigure) -> float:
+def height(frame: pd.DataFrame, part: Part) -> float:
     """Return how high the panel is, in inches."""
-    return LEGEND + LINE * len(lines(frame, declared.parts()[0]))
+    return LEGEND + LINE * len(lines(frame, part))
 
 
 def draw(axes: Axes, frame: pd.DataFrame, declared: AuditsFigure, part: Part) -> None:

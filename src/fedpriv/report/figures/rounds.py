@@ -64,8 +64,8 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: RoundsFigure, part: Part) ->
 def named(frame: pd.DataFrame, declared: RoundsFigure, part: Part) -> str:
     """Return the name of the vertical axis; of an ε with the unit that it protects."""
     found = [meaning(spent(frame, curve.run, curve.counted)) for curve in part.curves if curve.spend]
-    units = {one["unit"] for one in found if one}
-    unit = " and ".join(UNITS.get(one, one) for one in sorted(units))
+    units = sorted({str(one["unit"]) for one in found if one})
+    unit = " and ".join(UNITS.get(one, one) for one in units)
     return AXES[declared.quantity].format(unit=unit).strip()
 
 
@@ -140,7 +140,7 @@ def beside(axes: Axes, height: float) -> float:
     ends = [float(to_share.transform((0, np.asarray(line.get_ydata())[-1]))[1]) for line in curves]
     texts = [fill(str(line.get_label()), WIDE, break_long_words=False) for line in curves]
     height = max(height, BELOW + LINE * sum(text.count("\n") + 1 for text in texts))
-    places = apart(np.clip(ends, 0, 1), texts, LINE / (height - BELOW))
+    places = apart([min(max(end, 0), 1) for end in ends], texts, LINE / (height - BELOW))
     for line, text, place in zip(curves, texts, places, strict=True):
         where = {"xy": (1.02, place), "xycoords": "axes fraction", "va": "center"}
         axes.annotate(text, **where, color=line.get_color())
