@@ -50,6 +50,26 @@ def test_make_help_names_every_target():
     assert set(re.findall(r"^make ([\w-]+)", said, re.MULTILINE)) == set(targets.split())
 
 
+@pytest.mark.parametrize("uv", [False, True])
+@pytest.mark.parametrize("torch", ["cpu", "cuda"])
+def test_installing_says_each_stage_and_takes_wheels_without_cuda_where_asked(torch, uv, tmp_path):
+    words = [f"TORCH={torch}", f"VENV={tmp_path}/venv", f"UV={'uv' if uv else ''}"]
+    made = ["make", "--dry-run", "-C", ROOT, *words, f"{tmp_path}/venv/.installed"]
+    lines = subprocess.run(made, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = [line for line in lines if not line.startswith("make")]
+    said = [line for line in lines if line.startswith("echo ")]
+    assert [line.split()[1] for line in said] == ['"1/3', '"2/3', '"3/3'] and all(
+        "MB" in one for one in said[1:]
+    )
+    pip = f"uv pip install --python {tmp_path}/venv/bin/python" if uv else "-m pip install"
+    pytorch, others = (line for line in lines if pip in line)
+    assert pytorch.endswith("--constraint constraints.txt torch torchvision")
+    wheels = "--no-deps --index-url https://download.pytorch.org/whl/cpu"
+    assert (wheels in pytorch) == (torch == "cpu") and wheels not in others
+    assert others.endswith("--constraint constraints.txt --editable '.[dev]'")
+    assert any(("uv venv" if uv else "-m venv") in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("module", "never"),
     [

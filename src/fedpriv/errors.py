@@ -1,9 +1,12 @@
 """The one exception that means: the user's input is wrong, not the program."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from reprlib import Repr
 
 from fedpriv.terminal import visible
+
+FEW = 12  # names that a message lists
 
 
 class BadInput(ValueError):
@@ -13,12 +16,27 @@ class BadInput(ValueError):
         super().__init__(visible(message))
 
 
-def require_known(where: str, found: Iterable[object], allowed: Iterable[object]) -> None:
-    """Raise BadInput naming the first of `found` that is not among `allowed`."""
+def require_known(where: str, found: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:
+    """Raise the BadInput of the first of `found` that is not among `allowed`."""
     allowed = list(dict.fromkeys(allowed))
     for one in found:
         if one not in allowed:
-            raise BadInput(f"{where}: found {plain(one)}, allowed: {', '.join(map(str, allowed))}")
+            raise unknown(where, one, allowed, listing)
+
+
+def unknown(where: str, found: object, allowed: Iterable[object], listing: str = "") -> BadInput:
+    """Return what is said of a word that is not `allowed`, with the nearest that are.
+
+    A long list is left to the command that prints it, where there is one: `listing`.
+    """
+    names = [str(one) for one in dict.fromkeys(allowed)]
+    alike = {name.casefold(): name for name in names}
+    near = [alike[name] for name in get_close_matches(str(found).casefold()[:100], alike, 3, 0.75)]
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    many = ", ".join(names) or "none is there"
+    if listing and len(names) > FEW:
+        many = f"{len(names)}, listed by: {listing}"
+    return BadInput(f"{where}: found {plain(found)}, allowed: {many}{meant}")
 
 
 class Short(Repr):

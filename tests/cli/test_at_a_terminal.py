@@ -64,7 +64,7 @@ def test_a_link_that_is_none_of_the_web_is_refused_when_the_paper_is_read(url, r
 def test_a_reader_who_has_gone_is_no_failure(stream):
     reading, writing = os.pipe()
     os.close(reading)
-    bad = [] if stream == "stdout" else ["--q", "2"]
+    bad = [] if stream == "stdout" else ["-q", "2"]
     done = program(
         "epsilon", *PLAN, *bad, **{"capture_output": False, "stdout": -1, "stderr": -1, stream: writing}
     )

@@ -2,13 +2,13 @@ import pytest
 from support.tiny import BITS, GOAL, PLAN, PRESET, RUN, patch, write
 
 OUT_OF_RANGE = [
-    (["epsilon", *PLAN], "--q", ["0", "1.5", "nan"], "--q"),
+    (["epsilon", *PLAN], "--sample-rate", ["0", "1.5", "nan"], "--sample-rate"),
     (["epsilon", *PLAN], "--delta", ["0", "1", "-1"], "delta"),
     (["epsilon", *PLAN], "--noise-multiplier", ["0", "-3"], "noise_multiplier"),
     (["epsilon", *PLAN], "--rounds", ["0", "many", "1.5"], "rounds"),
     (["epsilon", *PLAN, "--accountant", "rdp"], "--accountant", ["opacus"], "--accountant"),
     (["calibrate", *GOAL], "--epsilon", ["0", "-1", "1e-09"], "epsilon"),
-    (["calibrate", *GOAL], "--q", ["0", "2"], "--q"),
+    (["calibrate", *GOAL], "--sample-rate", ["0", "2"], "--sample-rate"),
     (["calibrate", *GOAL], "--delta", ["0", "1"], "delta"),
     (["calibrate", *GOAL], "--rounds", ["0"], "rounds"),
     (["rr-epsilon", *BITS], "--gamma", ["-.1", ".5", "nan"], "gamma"),
@@ -42,7 +42,10 @@ def test_a_value_out_of_range_is_one_line_that_names_it(refused, words, option, 
     [
         ([], "Missing command"),
         (["fly"], "fly"),
-        (["epsilon", *PLAN, "--sigma", "3"], "--sigma"),
+        (["epsilon", *PLAN, "--accountant", "bayesian"], "fedpriv account RUN"),
+        ([*RUN[:-4], "--run", "pd"], "--run: found pd"),
+        ([*RUN, "--set", "scheme.clip_l3=1"], "scheme.clip_l3"),
+        ([*RUN, "--set", "scheme"], "--set: found scheme"),
         (["epsilon", "--q", ".3"], "--noise-multiplier"),
         (["fetch", "cifar10"], "cifar10"),
         (["fetch", "digits", "cifar10"], "cifar10"),

@@ -97,3 +97,47 @@ def test_what_the_readme_makes_is_a_target():
     targets = set(re.findall(r"^(\w[\w -]*):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
     made = re.findall(r"^    make (\w+)", README, re.MULTILINE) + re.findall(r"`make (\w[\w-]*)", README)
     assert made and set(made) <= targets
+
+
+@pytest.fixture
+def at_home(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize("words", [("table2", "100", "dp"), ("bdp2019", "table2", "100", "DP")], ids=len)
+def test_a_cell_has_each_seed_at_the_round_that_the_table_reads_off(words, fedpriv, at_home):
+    code, out, _ = fedpriv("show", *words, "--json")
+    found = json.loads("".join(out))
+    (accuracy,) = (one for one in found["numbers"] if one["quantity"] == "accuracy" and "run" in one)
+    read = [one["accuracy"] for one in found["seeds"]]
+    assert code == 0 and len(read) == accuracy["seeds"]
+    assert sum(read) / len(read) == pytest.approx(accuracy["value"])
+    (at,) = (one["value"] for one in found["numbers"] if one["quantity"] == "round" and "run" in one)
+    assert {one["round"] for one in found["seeds"]} == {at}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("bdp2091",), "; did you mean bdp2019?"),
+        (("bdp2019", "tabel2"), "did you mean table2?"),
+        (("bdp2019", "table2", "100", "dpp"), "did you mean dp"),
+        (("audits",), "allowed: fedpriv show "),
+        (("config/laptop.yaml", "bdp2019", "iid_n100_dq"), "listed by: fedpriv list runs --paper bdp2019"),
+    ],
+    ids=str,
+)
+def test_what_is_misspelt_is_answered_with_the_nearest_and_what_lists_all(words, line, fedpriv, at_home):
+    code, out, err = fedpriv("show", *words)
+    assert (code, out, len(err)) == (2, [], 1) and line in err[0]
+
+
+def test_a_paper_a_table_a_row_and_a_figure_are_shown(fedpriv, at_home):
+    for words, seen in {
+        ("bdp2019",): "Table II. Accuracy and privacy on MNIST, i.i.d.",
+        ("bdp2019", "table2"): "results/reference/paper/bdp2019/tables/table2_seeds.csv",
+        ("bdp2019", "table2", "100"): "tight",
+        ("bdp2019", "figure2"): "results/reference/paper/bdp2019/figures/figure2.png",
+    }.items():
+        code, out, err = fedpriv("show", *words)
+        assert (code, err) == (0, []) and any(seen in line for line in out)

@@ -105,7 +105,7 @@ def test_the_manifest_holds_every_kept_table_and_figure_once_with_its_caption():
 
 def declared(file):
     _, _, _, paper, kind, name = file.split("/")
-    return getattr(PAPERS[paper], kind)[name.split(".")[0]]
+    return getattr(PAPERS[paper], kind)[name.split(".")[0].removesuffix("_seeds")]
 
 
 def test_a_kept_file_that_no_paper_declares_is_bad_input():

@@ -6,12 +6,14 @@ import shutil
 import pytest
 from rich.console import Console
 
+from fedpriv.cli.compare import published
 from fedpriv.cli.output import finite
+from fedpriv.cli.table import Page
 from fedpriv.errors import BadInput
 from fedpriv.paper.cells import AccuracyTable, Row
 from fedpriv.report import tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.claims.compare import compare, facts, published_and_reproduced, verdict
+from fedpriv.report.claims.compare import facts, papers, published_and_reproduced, verdict
 from fedpriv.report.collect import load
 from fedpriv.report.tables.accuracy import accuracy_table
 
@@ -32,6 +34,13 @@ def paper(runs, declared, tmp_path):
         load(runs), {"tables": {"table1": declared.model_dump()}, "claims": [claim]}, tmp_path / "claims"
     )
     return tmp_path
+
+
+def printed(results):
+    out = io.StringIO()
+    tables = [table for paper in papers(results) for table in published(paper)]
+    Console(file=out, width=200).print(Page(*tables))
+    return out.getvalue()
 
 
 def test_every_published_accuracy_gets_a_verdict(paper):
@@ -71,43 +80,39 @@ def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, jo
     assert found["100", "dp"] == "reached" and found["Photographs", "baseline"] == "reached"
     assert found["Photographs", "dp"] == "not reached" and found["Digits", "bdp"] == "not run"
     assert ("Photographs", "dpsgd") not in found
-    out = io.StringIO()
-    Console(file=out, width=200).print(compare(paper))
-    assert "Photographs" in out.getvalue() and "1000" in out.getvalue()
+    out = printed(paper)
+    assert "Photographs" in out and "1000" in out
 
 
 def test_numbers_and_claims_are_printed(paper):
-    out = io.StringIO()
-    Console(file=out, width=200).print(compare(paper))
-    assert "97.1 ± 0.2" in out.getvalue() and "reached" in out.getvalue()
-    assert "So it is." in out.getvalue() and "reproduced" in out.getvalue()
+    out = printed(paper)
+    assert "97.1 ± 0.2" in out and "reached" in out
+    assert "So it is." in out and "reproduced" in out
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(BadInput, match="nowhere"):
-        compare(tmp_path / "nowhere")
+        papers(tmp_path / "nowhere")
 
 
 def test_a_folder_without_claims_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"found no claims\.csv"):
-        compare(tmp_path)
+        papers(tmp_path)
 
 
 def test_of_all_results_every_paper_is_compared_under_its_name(paper, tmp_path_factory):
     results = tmp_path_factory.mktemp("results")
     for name in ("first", "second"):
         shutil.copytree(paper, results / name)
-    out = io.StringIO()
-    Console(file=out, width=200).print(compare(results))
-    assert all(f"{name}: claims" in out.getvalue() for name in ("first", "second"))
+    out = printed(results)
+    assert all(f"{name}: claims" in out for name in ("first", "second"))
     assert finite(facts(results)) == {name: finite(facts(paper)) for name in ("first", "second")}
 
 
 def test_a_paper_that_prints_no_accuracy_has_its_claims_compared(paper):
     shutil.rmtree(paper / "tables")
-    out = io.StringIO()
-    Console(file=out, width=200).print(compare(paper))
-    assert "So it is." in out.getvalue() and "accuracy" not in out.getvalue()
+    out = printed(paper)
+    assert "So it is." in out and "accuracy" not in out
     assert facts(paper)["accuracies"] == []
 
 
@@ -128,18 +133,16 @@ def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
     found = published_and_reproduced(paper)
     assert found["row"].unique().tolist() == list(LABELS)
     assert set(found["verdict"]) == {"reached"}
-    out = io.StringIO()
-    Console(file=out, width=200).print(compare(paper))
-    assert all(f"│ {label} " in out.getvalue() for label in LABELS)
+    out = printed(paper)
+    assert all(f"table1  {label} " in out for label in LABELS)
 
 
 def test_a_verdict_or_a_folder_that_looks_like_markup_is_printed(paper, tmp_path_factory):
     text = (paper / "claims.csv").read_text().replace(",reproduced,", ",[/red],", 1)
     (paper / "claims.csv").write_text(text)
     folder = shutil.copytree(paper, tmp_path_factory.mktemp("results") / "[bold]")
-    out = io.StringIO()
-    Console(file=out, width=200).print(compare(folder))
-    assert "[/red]" in out.getvalue() and "[bold]: claims" in out.getvalue()
+    out = printed(folder)
+    assert "[/red]" in out and "[bold]: claims" in out
 
 
 def test_a_count_that_is_none_is_refused(paper):
@@ -147,15 +150,14 @@ def test_a_count_that_is_none_is_refused(paper):
     lines[1] = lines[1].rpartition(",")[0] + ",many"
     (paper / "claims.csv").write_text("\n".join(lines))
     with pytest.raises(BadInput, match=r"claims\.csv: found no CSV file .*many"):
-        compare(paper)
+        facts(paper)
 
 
 def test_what_looks_like_a_colour_in_a_claim_is_printed(paper):
     text = (paper / "claims.csv").read_text().replace("So it is.", "So [red] it is.")
     (paper / "claims.csv").write_text(text)
-    out = io.StringIO()
-    Console(file=out, width=200).print(compare(paper))
-    assert "So [red] it is." in out.getvalue()
+    out = printed(paper)
+    assert "So [red] it is." in out
 
 
 @pytest.mark.parametrize("content", [None, "", "a,b\n1,2\n"])
@@ -164,4 +166,4 @@ def test_missing_or_foreign_claims_are_named(paper, content):
     if content is not None:
         (paper / "claims.csv").write_text(content)
     with pytest.raises(BadInput, match=r"claims\.csv"):
-        compare(paper)
+        facts(paper)

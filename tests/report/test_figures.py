@@ -12,14 +12,13 @@ from matplotlib.text import Text
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.figures import Curve, Panel, RoundsFigure
+from fedpriv.paper.figures import Panel, RoundsFigure
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.read import papers_in
-from fedpriv.paper.spends import SpendSelector
-from fedpriv.report.figures import COLUMN, PAGE, STYLE, draw, write
+from fedpriv.report.figures import PAGE, STYLE, draw, write
 from fedpriv.report.figures.notes import notes
-from fedpriv.report.figures.rounds import apart, exhausted, look
-from fedpriv.report.numbers import interval
+from fedpriv.report.figures.rounds import MARKS, apart, look
+from fedpriv.report.reading import within
 
 PANEL = {"published": {"DP": 0.78, "BDP": 0.8}, "budgets": {"DP": 6}}
 CURVES = RoundsFigure.model_validate(
@@ -69,7 +68,7 @@ def test_what_is_said_of_a_figure_stands_beside_it(frame, tmp_path):
     assert heading == "# Figure 2. Accuracy" and place == "Place: Figure 2."
     assert picture.startswith("![Accuracy. 100 clients: no privacy, client privacy;")
     assert picture.endswith("](figure.png)") and (tmp_path / "figure.png").exists()
-    for words in ("95 % intervals", "Grey, dashed: published.", "Dotted: the budget is spent."):
+    for words in ("from the least to the greatest", "Open circles: published.", "which the table reads off"):
         assert words in caption
     assert [f"- {note}" for note in notes(frame, declared)] == list_of_notes.splitlines()
     for words in (
@@ -83,7 +82,8 @@ def test_what_is_said_of_a_figure_stands_beside_it(frame, tmp_path):
 
 
 def lines_of(axes):
-    return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+    lines = {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+    return {label: line for label, line in lines.items() if label not in MARKS}
 
 
 def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
@@ -94,18 +94,29 @@ def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
     assert accuracy == pytest.approx(100 * 0.901 * np.array(rounds) / 20)
 
 
-def test_the_interval_over_seeds_is_shaded_and_few_seeds_are_drawn_themselves(frame):
+def test_up_to_three_seeds_are_drawn_and_of_more_there_is_a_band_from_least_to_greatest(frame):
     panel = CURVES.model_copy(update={"panels": {"n100": CURVES.panels["n100"]}})
     (axes,) = draw(frame, panel).axes
-    *_, private = axes.collections
-    low, high = private.get_paths()[0].get_extents().get_points()[:, 1]
-    half = interval([90.0, 90.1, 90.2]).half
-    assert len(axes.collections) == 2 and high == pytest.approx(90.1 + half)
-    assert low == pytest.approx((90.1 - half) / 10)
-    (axes,) = draw(frame.loc[frame["seed"] < 2], panel).axes
     assert not axes.collections
     thin = [line for line in axes.get_lines() if line.get_linewidth() < 0.6 and len(line.get_xdata()) > 2]
-    assert len(thin) == 4 and all(line.get_label().startswith("_") for line in thin)
+    assert len(thin) == 6 and all(line.get_label().startswith("_") for line in thin)
+    fourth = frame.loc[frame["seed"] == 0].assign(seed=3)
+    (axes,) = draw(pd.concat([frame, fourth]), panel).axes
+    *_, private = axes.collections
+    low, high = private.get_paths()[0].get_extents().get_points()[:, 1]
+    assert (low, high) == (pytest.approx(9.0), pytest.approx(90.2))
+
+
+def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(frame):
+    (axes,) = draw(frame, CURVES).axes
+    (curve, epsilon), *_ = CURVES.parts()[0].budgets
+    read = within(frame, curve.run, (curve.counted, epsilon)).mean()
+    dots = {label: [] for label in MARKS}
+    for line in axes.get_lines():
+        if line.get_label() in MARKS:
+            dots[line.get_label()].append((float(line.get_xdata()[0]), float(line.get_ydata()[0])))
+    assert dots["read off by the table"] == [pytest.approx((read["round"], 100 * read["accuracy"]))]
+    assert dots["published"] == [pytest.approx((read["round"], 78)), pytest.approx((20, 80))]
 
 
 def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
@@ -122,17 +133,10 @@ def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
     assert "Not run in this preset: 100 clients: both levels." in notes(frame, declared)
 
 
-@pytest.mark.parametrize(
-    "place, title",
-    [
-        ("Figure 2", "Figure 2. Accuracy"),
-        ("eq. (1)", "Eq. (1). Accuracy"),
-        ("ours, beside Table I", "Accuracy"),
-    ],
-)
-def test_the_title_names_the_figure_that_is_reproduced(frame, place, title):
-    figure = draw(frame, CURVES.model_copy(update={"place": place}))
-    assert figure.get_suptitle() == title
+def test_the_title_stands_in_the_caption_alone(frame, tmp_path):
+    assert draw(frame, CURVES).get_suptitle() == ""
+    write(frame, CURVES.model_copy(update={"place": "eq. (1)"}), tmp_path / "figure")
+    assert (tmp_path / "figure.md").read_text().startswith("# Eq. (1). Accuracy\n")
 
 
 def many_lines(frame):
@@ -146,14 +150,12 @@ def many_lines(frame):
     return pd.concat([frame.astype({"run": str}), *copies]), declared
 
 
-def test_title_panels_and_legend_stay_within_the_figure_and_cover_each_other_nowhere(frame):
+def test_panels_and_legend_stay_within_the_figure_and_cover_each_other_nowhere(frame):
     frame, declared = many_lines(frame)
     for one in (*declared, CURVES, EPSILONS):
         figure = drawn(frame, one)
-        (legend,) = figure.legends
-        title = figure._suptitle
         panels = [axes.get_tightbbox() for axes in figure.axes]
-        boxes = [title.get_window_extent(), legend.get_window_extent(), *panels]
+        boxes = [*(legend.get_window_extent() for legend in figure.legends), *panels]
         for number, box in enumerate(boxes):
             assert box.x0 >= -1 and box.x1 <= figure.bbox.width + 1
             assert box.y0 >= -1 and box.y1 <= figure.bbox.height + 1
@@ -161,11 +163,11 @@ def test_title_panels_and_legend_stay_within_the_figure_and_cover_each_other_now
         assert all(axes.get_legend() is None for axes in figure.axes)
 
 
-def test_a_figure_is_as_wide_as_one_column_of_a_journal_or_as_both(frame, tmp_path):
-    several, (one, three) = many_lines(frame)
-    assert [draw(several, some).get_figwidth() for some in (one, three)] == [COLUMN, PAGE] == [3.3, 6.9]
+def test_a_figure_is_as_wide_as_both_columns_of_a_journal(frame, tmp_path):
+    several, declared = many_lines(frame)
+    assert [draw(several, one).get_figwidth() for one in declared] == [PAGE, PAGE] == [6.9, 6.9]
     write(frame, CURVES, tmp_path / "figure")
-    assert imread(tmp_path / "figure.png").shape[1] == 3.3 * 300
+    assert imread(tmp_path / "figure.png").shape[1] == 6.9 * 300
 
 
 def test_type_is_of_seven_to_nine_points(frame):
@@ -174,14 +176,14 @@ def test_type_is_of_seven_to_nine_points(frame):
         assert min(sizes) >= 7 and max(sizes) <= 9
 
 
-def test_the_picture_has_no_words_but_titles_labels_ticks_legend_and_what_marks_are(frame):
+def test_the_picture_has_no_words_but_titles_labels_ticks_and_what_lines_and_marks_are(frame):
     figure = drawn(frame, CURVES)
     (axes,) = figure.axes
-    assert [text.get_text() for text in axes.texts] == ["DP 78", "BDP 80", "DP: ε = 6"]
-    known = {"Accuracy", "100 clients", "Round", "Test accuracy (%)", "no privacy", "client privacy"}
-    known |= {text.get_text() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())}
+    written = ["DP, ε = 6", "no privacy", "client privacy"]
+    assert [text.get_text() for text in axes.texts] == written
+    known = {"100 clients", "Round", "Test accuracy (%)", *written, *MARKS}
+    known |= {text.get_text() for text in (*axes.get_xticklabels(), *axes.get_yticklabels())}
     assert {text.get_text() for text in figure.findobj(Text) if text.get_text()} <= known
-    assert figure.texts == [figure._suptitle]
 
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
@@ -229,27 +231,24 @@ def test_guarantees_are_solid_estimates_dashed_and_the_axis_is_logarithmic(frame
     assert axes.get_yscale() == "log"
 
 
-def test_markers_of_lines_of_the_same_sensitivity_are_filled_alike(frame):
-    lines = lines_of(draw(frame, EPSILONS).axes[0])
-    fills = {label: line.get_fillstyle() for label, line in lines.items()}
-    assert fills["moments 2C"] == fills["bayesian product remove_mean (estimate)"] != fills["moments C"]
+def test_every_line_has_its_words_at_its_end_in_its_colour(frame):
+    (axes,) = draw(frame, CURVES).axes
+    colours = {text.get_text(): text.get_color() for text in axes.texts}
+    assert {label: colours[label] for label in lines_of(axes)} == {
+        label: line.get_color() for label, line in lines_of(axes).items()
+    }
 
 
-def test_the_legend_has_every_line_once(frame):
-    (legend,) = draw(frame, CURVES).legends
-    assert [text.get_text() for text in legend.get_texts()] == ["no privacy", "client privacy"]
-
-
-@pytest.mark.parametrize("epsilon, round", [(6.0, 11), (2.0, 1), (8.5, None)])
-def test_a_budget_is_exhausted_after_the_last_round_that_it_affords(frame, epsilon, round):
-    curve = Curve("n100_dp", "DP", SpendSelector(accountant="moments"))
-    assert exhausted(frame, curve, epsilon) == round
+def test_an_epsilon_has_its_unit_and_its_delta_at_the_axis(frame):
+    (axes,) = draw(frame, EPSILONS).axes
+    assert axes.get_ylabel() == "Client-level ε" and axes.get_title("left") == "100 clients, δ = 10⁻³"
 
 
 def test_labels_are_moved_apart_and_keep_their_order():
-    heights = apart([98.0, 95.0, 96.0, 50.0], 6.5)
-    assert heights[0] > heights[2] > heights[1] > heights[3] == 50.0
-    assert np.diff(sorted(heights)).min() >= 6.5
+    heights = apart([0.98, 0.95, 0.96, 0.5], ["a", "b", "c\nc", "d"], 0.08)
+    assert heights[0] > heights[2] > heights[1] > heights[3] == 0.5
+    assert heights[2] - heights[1] == pytest.approx(1.5 * 0.08)
+    assert min(apart([0.01, 0.02], ["a", "b"], 0.08)) > 0
 
 
 @pytest.mark.parametrize(

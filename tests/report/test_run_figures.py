@@ -112,11 +112,9 @@ def test_what_a_sweep_lacks_is_named_once_a_series(frame):
     assert "Gaussian noise (nbafl): on uploads of std 0.004 at least" in said
 
 
-def test_one_seed_is_a_point_without_an_interval(frame):
-    one = frame.loc[frame["seed"] == 0]
-    axes = draw(one, SWEEP).axes[0]
-    (bars,) = axes.containers[0].lines[2]
-    assert all(np.ptp(segment[:, 1]) == 0 for segment in bars.get_segments())
+def test_every_seed_of_a_sweep_is_a_point(frame):
+    _, seeds, *_ = draw(frame, SWEEP).axes[0].get_lines()
+    assert len(seeds.get_ydata()) == 4
 
 
 def test_curves_may_be_of_drawn_clients(frame):
@@ -130,7 +128,7 @@ def test_curves_may_be_of_drawn_clients(frame):
     bits, server = (line.get_ydata() for line in axes.get_lines() if not line.get_label().startswith("_"))
     assert bits.max() == pytest.approx(99) and server.max() == pytest.approx(40.05)
     assert draw(frame, everyone).axes[0].get_lines()[0].get_ydata().max() == pytest.approx(90.05)
-    assert axes.get_ylabel() == "Accuracy of\ndrawn clients (%)"
+    assert "of clients drawn with replacement" in words_of(frame, drawn)
     assert "the mean over all clients' own weights" in words_of(frame, drawn)
 
 
@@ -142,7 +140,7 @@ def test_norms_are_of_updates_and_of_the_noise_on_their_mean(tmp_path):
     declared = RoundsFigure.model_validate(said | {"lines": {"dp": "private", "none": "not", "gone": "gone"}})
     frame = load(collect(made, tmp_path / "runs.parquet"))
     (axes,) = draw(frame, declared).axes
-    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines() if line.get_label()[0] != "_"}
     assert set(lines) == {"private, updates", "private, noise", "not, updates"}
     assert lines["private, updates"] == pytest.approx(0.7)
     assert lines["private, noise"] == pytest.approx(0.9 * 1000**0.5 / 30)

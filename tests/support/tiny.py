@@ -4,8 +4,8 @@ import yaml
 
 from support.tiny_paper import tiny_paper
 
-PLAN = ["--q", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]
-GOAL = ["--epsilon", "8", "--delta", "1e-3", "--q", ".3", "--rounds", "300"]
+PLAN = ["--sample-rate", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]
+GOAL = ["--epsilon", "8", "--delta", "1e-3", "--sample-rate", ".3", "--rounds", "300"]
 BITS = ["--gamma", ".1", "--rounds", "100", "--delta", "1e-5"]
 RUN = ["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]
 

@@ -14,7 +14,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import audit, calculators, kept, look
+from fedpriv.cli import audit, calculators, compare, kept, look
+from fedpriv.cli.groups import Grouped, placed
+from fedpriv.cli.options import nested
 from fedpriv.cli.output import (
     CONFIGS,
     REFERENCE,
@@ -27,14 +29,11 @@ from fedpriv.cli.output import (
     spend_as_dict,
 )
 from fedpriv.cli.spends import spend_table
+from fedpriv.cli.table import Table
 from fedpriv.errors import BadInput, short_repr
 from fedpriv.terminal import aside
 
-app = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def version(asked: bool) -> None:
@@ -110,14 +109,16 @@ def found(error: typer.TyperException) -> str:
     return f"; found {short_repr(cause.errors()[0]['input'])}" if isinstance(cause, ValidationError) else ""
 
 
-@app.command()
 def fetch(
     datasets: Annotated[list[str], typer.Argument(metavar="DATASET...")],
     mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
 ) -> None:
-    """Download the raw files of datasets and check their hashes; find photographs and look at every one."""
+    """Download datasets and check their hashes.
+
+    Of photographs every one is found and looked at.
+    """
     from fedpriv import data
 
     for name in datasets:
@@ -128,12 +129,20 @@ def fetch(
     print_result(files, text, as_json)
 
 
-@app.command()
 def run(
     config: Annotated[Path, typer.Argument(help="A preset, for example config/laptop.yaml.")],
     paper: Annotated[str, typer.Option(help="A paper of the preset.")],
     run: Annotated[str, typer.Option(help="A run of the paper.")],
-    out: Annotated[Path, typer.Option(file_okay=False, help="The run directory to write.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="The run directory; by default results/runs/PAPER/RUN/seedN."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A key of the run, as `fedpriv show` has it; repeatable."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     papers: Annotated[
         list[Path] | None, typer.Option(help="A folder of papers, beside the preset's own; repeatable.")
@@ -148,13 +157,21 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="Train it even where it is stored.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train one run, unless it is stored: data, partition, training; a killed run goes on where it was."""
-    from fedpriv.cli.run import train_run
+    """Train one run of a preset, unless it is stored.
+
+    A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
+    its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
+    """
+    from fedpriv.cli.run import place, train_run
     from fedpriv.files import summary
+
+    out = out or place(paper, run, settings or [], seed)
 
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
-    done = train_run(config, paper, run, seed, out, resources, faster, there, papers or ())
+    done = train_run(
+        config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings or [])
+    )
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
@@ -163,7 +180,6 @@ def run(
         aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 
 
-@app.command()
 def account(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a stored run.")],
     delta: Annotated[float | None, typer.Option(help="δ of clients; the run's own if not given.")] = None,
@@ -173,10 +189,10 @@ def account(
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Count what a finished run has spent, by every accountant, and write the ledger of a directory.
+    """Count the ε of a finished run, by every accountant.
 
-    Its preset says at which δ, or its summary; what neither says has to be given. What a column of the
-    run's paper uses is marked, where the paper is declared.
+    The ledger of a directory is written. Its preset says at which δ, or its summary; what neither says has
+    to be given. What a column of the run's paper uses is marked, where the paper is declared.
     """
     from fedpriv.cli.account import account_run, used_by
     from fedpriv.keep.take import run_directory
@@ -188,27 +204,6 @@ def account(
     print_result({"spends": facts}, spend_table(spends, marks=list(map(", ".join, used))), as_json)
 
 
-@app.command()
-def compare(
-    directory: Annotated[
-        Path, typer.Argument(metavar="RESULTS[/PAPER]", help="Finished results: of a paper, or of a preset.")
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Show what papers published beside what was reproduced, and the verdicts on their claims."""
-    from fedpriv.report.claims import compare
-
-    print_result(compare.facts(directory), compare.compare(directory), as_json)
-
-
-VERBS = (audit.audit, kept.keep, kept.rerender, look.show, calculators.epsilon, calculators.calibrate)
-for verb in VERBS:
-    app.command()(verb)
-app.command("list")(look.listed)
-app.command("rr-epsilon")(calculators.rr_epsilon)
-
-
-@app.command()
 def doctor(
     resources: Resources = RESOURCES,
     time: Annotated[
@@ -220,15 +215,59 @@ def doctor(
     reference: Reference = REFERENCE,
     as_json: AsJson = False,
 ) -> None:
-    """Look at this machine: what works, what to do about the rest; exit code 1 if nothing can work."""
+    """Look at this machine: what works, and what to do about the rest.
+
+    Exit code 1 if nothing can work.
+    """
     from functools import partial
 
     from fedpriv.doctor import diagnose
     from fedpriv.keep.index import identities
 
     findings = diagnose(resources, time, partial(identities, reference=reference))
-    width = max(len(finding.name) for finding in findings)
-    text = [f"{finding.name:<{width}}  {finding.state:<7}  {finding.text}" for finding in findings]
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}
-    print_result(facts, text, as_json)
+    lines = [{"": finding.name} | facts[finding.name] for finding in findings]
+    print_result(facts, Table("", lines), as_json)
     raise typer.Exit(1 if any(finding.state == "missing" for finding in findings) else 0)
+
+
+placed(
+    app,
+    {
+        "Reproduce": {
+            "list": (look.listed, "fedpriv list runs --paper bdp2019"),
+            "fetch": (fetch, "fedpriv fetch mnist"),
+            "run": (
+                run,
+                "fedpriv run config/laptop.yaml --paper bdp2019 --run iid_n100_dp "
+                "--set server.learning_rate=0.2",
+            ),
+            "show": (look.show, "fedpriv show bdp2019 table2 100 dp"),
+            "compare": (compare.compare, "fedpriv compare bdp2019"),
+        },
+        "Account": {
+            "epsilon": (
+                calculators.epsilon,
+                "fedpriv epsilon -q .3 --sigma 3 --rounds 300 --delta 1e-3 --accountant all",
+            ),
+            "calibrate": (
+                calculators.calibrate,
+                "fedpriv calibrate --epsilon 8 --delta 1e-3 -q .3 --rounds 300",
+            ),
+            "account": (account, "fedpriv account results/laptop/bdp2019/runs/iid_n100_dp/seed0"),
+            "audit": (
+                audit.audit,
+                "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
+            ),
+            "rr-epsilon": (
+                calculators.rr_epsilon,
+                "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",
+            ),
+        },
+        "Maintain": {
+            "doctor": (doctor, "fedpriv doctor --time config/laptop.yaml"),
+            "keep": (kept.keep, "fedpriv keep results/laptop"),
+            "rerender": (kept.rerender, "fedpriv rerender laptop/bdp2019"),
+        },
+    },
+)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fedpriv.cli.options import rate
+from fedpriv.cli.options import NOISE, RATE, nested, rate
 from fedpriv.cli.output import CONFIGS, AsJson, Configs, print_result
-from fedpriv.errors import BadInput, plain, require_known
+from fedpriv.errors import BadInput, require_known
 from fedpriv.terminal import aside
 
 
@@ -27,8 +27,10 @@ def audit(
         str,
         typer.Option(help="Instead of a run: the name of any scheme with an ε, or global_dp_released."),
     ] = "",
-    q: Annotated[float | None, typer.Option("--q", help="Of a mechanism: the sampling rate.")] = None,
-    noise_multiplier: Annotated[float | None, typer.Option(help="Of a mechanism: noise over bound.")] = None,
+    q: Annotated[float | None, typer.Option(*RATE, help="Of a mechanism: sampling rate.")] = None,
+    noise_multiplier: Annotated[
+        float | None, typer.Option(*NOISE, help="Of a mechanism: noise std over the clip bound.")
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="Of a mechanism: how many rounds.")] = None,
     delta: Annotated[float | None, typer.Option(help="δ; that of the run if not given.")] = None,
     transcripts: Annotated[
@@ -39,19 +41,22 @@ def audit(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Of a mechanism: a key of its scheme, hooks.KEY, or cohort.law; more than once if need be.",
+            help="Of a mechanism: a key of its scheme, hooks.KEY, or cohort.law; repeatable.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: its coins.")] = 0,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Put a lower bound under ε by attacking a finished run or a mechanism; exit code 1 if one is refuted."""
+    """Put a lower bound under ε by attacking a run or a mechanism.
+
+    Exit code 1 if one is refuted.
+    """
     if bool(mechanism) == bool(directory):
         raise BadInput(
             "audit: found " + ("RUN and --mechanism" if mechanism else "nothing") + ", allowed: one of them"
         )
-    plan = {"--q": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
+    plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     if directory:
         given = [name for name, value in plan.items() if value is not None]
         require_known("audit RUN", given + ["--set"] * bool(settings), ["--delta", "--round"])
@@ -63,7 +68,7 @@ def audit(
     from fedpriv.audit.likelihood import Plan
 
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
-    attacked = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta, read(settings or []))
+    attacked = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta, nested(settings or []))
     started = time.perf_counter()
     found = dry.audited(attacked, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
@@ -72,28 +77,6 @@ def audit(
     )
     if found.refuted:
         raise typer.Exit(1)
-
-
-def read(settings: list[str]) -> dict[str, Any]:
-    """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
-    import yaml
-
-    found: dict[str, Any] = {}
-    for one in settings:
-        path, given, text = one.partition("=")
-        *above, last = path.split(".")
-        place = found
-        for key in above:
-            place = place.setdefault(key, {})
-            if not isinstance(place, dict):
-                raise BadInput(f"--set: found {path} below a value, allowed: one of both")
-        if not given or not all((*above, last)):
-            raise BadInput(f"--set: found {plain(one)}, allowed: KEY=VALUE")
-        try:
-            place[last] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise BadInput(f"--set: {path}: found {plain(text)}, allowed: a value as YAML has it") from None
-    return found
 
 
 def finished(path: Path, until: int | None, delta: float | None, configs: Path, as_json: bool) -> None:

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from fedpriv.cli.options import Delta, Rate, Rounds
+from fedpriv.cli.options import Delta, Noise, Rate, Rounds
 from fedpriv.cli.output import AsJson, print_result, spend_as_dict
 from fedpriv.cli.spends import spend_table
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, require_known
+
+
+def known(accountant: str) -> str:
+    """Return the name of an accountant of plans; BadInput says what counts by any other."""
+    if accountant == "bayesian":
+        said = "moments, rdp, pld, all; it needs the distances of a run: fedpriv account RUN"
+        raise BadInput(f"--accountant: found bayesian, allowed: {said}")
+    require_known("--accountant", [accountant], ("moments", "rdp", "pld", "all"))
+    return accountant
+
 
 Accountant = Annotated[
-    Literal["moments", "rdp", "pld", "all"], typer.Option(help="How ε is counted; all shows each of them.")
+    str,
+    typer.Option(
+        metavar="moments|rdp|pld|all", help="How ε is counted; all shows each of them.", callback=known
+    ),
 ]
 
 ASSUMED = (
     "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone at q = 1), "
     "one client is added or removed, and the noise is on the sum of clipped updates."
 )
-PAPERS = {"moments": "DP of bdp2019"}  # accountant -> the column of a paper that it counts
 # Noise that is shown in fewer digits must still be enough.
 SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def epsilon(
     q: Rate,
-    noise_multiplier: Annotated[float, typer.Option(help="Noise std over the clip bound.")],
+    noise_multiplier: Noise,
     rounds: Rounds,
     delta: Delta,
     accountant: Accountant = "moments",
@@ -44,9 +56,15 @@ def epsilon(
         for name in planners(accountant)
     }
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    shown = spend_table(
-        list(spends.values()), marks=[PAPERS.get(name, "") for name in spends], notes=[ASSUMED]
-    )
+    notes = [ASSUMED]
+    if len(spends) > 1:
+        least = min(spends, key=lambda name: spends[name].epsilon)
+        notes = [
+            f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most. "
+            f"The 2019 paper counts {spends['moments'].epsilon:.4g} (moments).",
+            ASSUMED,
+        ]
+    shown = spend_table(list(spends.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
 
 
@@ -76,9 +94,12 @@ def calibrate(
     if not facts:
         raise BadInput([*cannot.values()][-1])  # the tightest has the lowest floor
     notes = [f"{name}: {why}" for name, why in cannot.items()]
-    shown = spend_table(
-        spends, {"noise multiplier": multipliers}, [PAPERS.get(name, "") for name in facts], [*notes, ASSUMED]
-    )
+    if len(facts) > 1:
+        least = min(facts, key=lambda name: facts[name]["noise_multiplier"])
+        notes += [
+            f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
+        ]
+    shown = spend_table(spends, {"noise multiplier": multipliers}, notes=[*notes, ASSUMED])
     found = facts | {name: {"found": why} for name, why in cannot.items()}
     print_result(found if accountant == "all" else facts[accountant], shown, as_json)
 
@@ -93,7 +114,10 @@ def rr_epsilon(
     clients: Annotated[int, typer.Option(help="Under the sum that the central readings see.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Say what ε randomised response costs, under each reading of what a client sends."""
+    """Say what ε randomised response costs.
+
+    Under each reading of what a client sends.
+    """
     from fedpriv.account.randomized_response import PRINTED, READINGS, epsilons
 
     spends = epsilons(gamma, rounds, delta, dimension, clients)

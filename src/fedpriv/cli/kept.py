@@ -18,7 +18,10 @@ def keep(
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Store what finished runs leave, but for weights and data; exit code 2 if a run was refused."""
+    """Store finished runs in the reference.
+
+    Neither weights nor data are stored. Exit code 2 if a run was refused.
+    """
     from fedpriv.keep.add import add
 
     found = add(results, configs / f"{results.resolve().name}.yaml", reference)
@@ -31,6 +34,9 @@ def keep(
 
 
 def rerender(
+    papers: Annotated[
+        list[str] | None, typer.Argument(metavar="[PRESET/PAPER]...", help="Only these; by default all.")
+    ] = None,
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     out: Annotated[
@@ -40,11 +46,14 @@ def rerender(
     write: Annotated[bool, typer.Option("--write", help="Write what differs into the reference.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Render all reference results from stored runs and compare bytes; exit code 1 if any differ."""
+    """Render reference results from stored runs and compare bytes.
+
+    Exit code 1 if any differ.
+    """
     from fedpriv.keep import rerender
 
     with TemporaryDirectory() as folder:
-        found = rerender.rerender(reference, configs, out or Path(folder))
+        found = rerender.rerender(reference, configs, out or Path(folder), papers or ())
         if write:
             rerender.write(reference, out or Path(folder), found)
     text: list[str] = []

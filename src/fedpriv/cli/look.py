@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,10 +18,8 @@ from fedpriv.cli.output import (
     Resources,
     print_result,
 )
-from fedpriv.terminal import visible
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from fedpriv.cli.table import Page, Table
+from fedpriv.errors import BadInput
 
 LONG = ("runs", "tables")
 Kind = Literal["papers", "runs", "tables", "datasets", "schemes"]
@@ -35,7 +33,7 @@ def listed(
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
 ) -> None:
-    """List papers, runs, tables, datasets and schemes, and what of them is stored."""
+    """List papers, runs, tables, datasets and schemes, and what is stored."""
     from fedpriv.errors import require_known
     from fedpriv.keep.inventory import inventory
 
@@ -49,95 +47,121 @@ def listed(
         }
     if kind:
         found = {kind: found.get(kind, [])}
-    shown = [table(name, lines) for name, lines in found.items() if kind or name not in LONG]
+    shown = [Table(name, lines) for name, lines in found.items() if kind or name not in LONG]
     note = [] if kind else [f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"]
-    print_result(found, group([*shown, *note]), as_json)
+    print_result(found, Page(*shown, *note), as_json)
 
 
 def show(
-    of: Annotated[Path, typer.Argument(metavar="RESULTS/PAPER|PRESET", help="Results, or a preset's file.")],
-    table: Annotated[str, typer.Argument(metavar="TABLE|PAPER", help="Of results a table.")] = "",
-    row: Annotated[str, typer.Argument(metavar="ROW|RUN", help="As in the table's CSV.")] = "",
-    column: Annotated[str, typer.Argument(metavar="[COLUMN]", help="As in the table's CSV.")] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORD",
+            help="PAPER or RESULTS/PAPER, then TABLE, ROW and COLUMN; or PRESET.yaml PAPER RUN.",
+        ),
+    ] = None,
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is behind a cell of results, or every key of a run of a preset and who says it.
+    """Show a paper, a table, a row, a cell with its seeds, or a run.
 
-    Of a cell: numbers and their meaning, runs, seeds, settings, machines, code. Of a run: its config, and
-    where its traces are.
+    A paper's name means its reference results, and a table's alone those of the paper that has it. Of a
+    cell: numbers and their meaning, each seed at the round read off, settings, machines, code. Of a run of a
+    preset: its config, who says each key, its traces.
     """
-    if of.suffix == ".yaml":
+    given = [*(words or ()), "", "", "", ""]
+    if len(given) > 8:
+        raise BadInput(f"show: found {len(given) - 4} words, allowed: at most 4")
+    if given[0].endswith(".yaml"):
         from fedpriv.keep.resolved import resolved
 
-        found = resolved(of, table, row, reference)
-        shown = of_run(found, of)
-    else:
-        from fedpriv.keep.show import show as behind
+        found = resolved(Path(given[0]), given[1], given[2], reference)
+        print_result(found, of_run(found, given[0]), as_json)
+        return
+    from fedpriv.keep import place
+    from fedpriv.keep import show as results
 
-        found = behind(of.resolve(), table, row, column, configs)
-        preset = configs / f"{of.resolve().parent.name}.yaml"
-        shown = of_cell(found, f"{preset} {of.resolve().name}")
+    if not words:
+        there = {name: [str(one) for one in folders] for name, folders in place.rendered(reference).items()}
+        lines = [{"paper": name, "results": folders} for name, folders in there.items()]
+        print_result({"papers": there}, Page(Table("", lines), "", "    fedpriv show PAPER"), as_json)
+        return
+    folder, others = place.located(words, reference)
+    table, row, column = [*others, "", "", ""][:3]
+    folder = folder.resolve()
+    if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
+        folder = near
+    if not table:
+        found = results.paper(folder)
+        shown = of_paper(found)
+    elif not row:
+        found = results.element(folder, table)
+        shown = of_element(found)
+    else:
+        found = results.show(folder, table, row, column, configs)
+        preset = configs / f"{folder.resolve().parent.name}.yaml"
+        shown = of_cell(found, f"{preset} {folder.resolve().name}")
     print_result(found, shown, as_json)
 
 
-def of_run(found: Mapping[str, Any], config: Path) -> RenderableType:
+def of_run(found: Mapping[str, Any], config: str) -> Page:
     """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
     keys = [{"key": path, **one} for path, one in found["keys"].items()]
     seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
-    words = f"fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0 --out DIR"
-    note = f"{words} trains a seed, or says where it is stored."
-    return group([table(f"{found['paper']}: {found['run']}", keys), table("seeds", seeds), note])
+    command = f"    fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0"
+    return Page(
+        Table(f"{found['paper']}: {found['run']}", keys),
+        Table("seeds", seeds),
+        "A seed is trained, or where it is stored is said, by",
+        command,
+    )
 
 
-def of_cell(found: Mapping[str, Any], paper: str) -> RenderableType:
-    """Return the numbers of a cell, the runs behind it, and which command shows their whole config."""
-    from fedpriv.keep.show import spoken
-
-    parts: list[Any] = [table("numbers", [spoken(one) for one in found["numbers"]])]
-    for run, behind in found["runs"].items():
-        parts.append(f"{run}: {', '.join(f'{key} {value}' for key, value in behind['settings'].items())}")
-        seeds = {f"seed {seed}": one for seed, one in behind["seeds"].items()}
-        asked = dict.fromkeys(key for one in seeds.values() for key in one)
-        parts.append(
-            table(run, [{"": key} | {name: one[key] for name, one in seeds.items()} for key in asked])
-        )
-        parts.append(f"Every key of it, and who says it: fedpriv show {paper} {run}")
-    for run in found["not run"]:
-        parts.append(f"{run}: no finished run here; every key of it: fedpriv show {paper} {run}")
-    return group(parts)
+def of_paper(found: Mapping[str, Any]) -> Page:
+    """Return what there is of a paper, what came of it, and what to type next."""
+    counts = {
+        name: ", ".join(f"{many} {outcome}" for outcome, many in found[name].items())
+        for name in ("accuracies", "claims")
+    }
+    results = found["results"]
+    said = [f"{name}: {text}" for name, text in counts.items() if text]
+    more = [f"    fedpriv show {results} TABLE [ROW] [COLUMN]", f"    fedpriv compare {results}"]
+    return Page(Table(results, found["elements"]), *said, *more)
 
 
-def table(title: str, lines: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """Return lines as a table with the columns of which any line says something."""
-    from rich.table import Table
-    from rich.text import Text
-
-    named = dict.fromkeys(key for one in lines for key in one)
-    names = [name for name in named if any(words(one.get(name)) for one in lines)]
-    made = Table(title=Text(visible(title), "table.title"), title_justify="left")
-    for name in names:
-        made.add_column(name, overflow="fold")
-    for one in lines:
-        made.add_row(*(Text(visible(words(one.get(name)))) for name in names))
-    return made
+def of_element(found: Mapping[str, Any]) -> Page:
+    """Return a table or the caption of a figure, and where its files are."""
+    return Page(
+        Table(found["title"], found["lines"]), *found["notes"][:1], *(f"    {one}" for one in found["files"])
+    )
 
 
-def words(value: Any) -> str:
-    """Return a value as a cell shows it."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {words(one)}" for key, one in value.items())
-    return ", ".join(map(words, value)) if isinstance(value, list) else str(value)
+def of_cell(found: Mapping[str, Any], paper: str) -> Page:
+    """Return the numbers of a row or a cell, the seeds and runs behind it, and what shows a run's config."""
+    from fedpriv.keep.show import BESIDE, spoken
+
+    told = [spoken(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
+    parts: list[Table | str] = [Table("numbers", told)]
+    if found["seeds"]:
+        parts.append(Table("seeds, at the round read off", [in_percent(one) for one in found["seeds"]]))
+    for run, behind in found["runs"].items() if len({one["column"] for one in found["numbers"]}) == 1 else ():
+        lines = [{"seed": seed, **in_percent(one)} for seed, one in behind["seeds"].items()]
+        parts.append(Table(f"{run}, at its last round", lines))
+        parts.append(", ".join(f"{key} {value}" for key, value in behind["settings"].items()))
+    if found["not run"]:
+        parts.append(f"No finished run here: {', '.join(found['not run'])}.")
+    runs = [*found["runs"], *found["not run"]]
+    parts += ["Every key of a run, and who says it:", *(f"    fedpriv show {paper} {run}" for run in runs)]
+    return Page(*parts)
 
 
-def group(parts: Sequence[Any]) -> RenderableType:
-    """Return tables and sentences one below the other."""
-    from rich.console import Group
-    from rich.text import Text
-
-    return Group(*(Text(visible(part)) if isinstance(part, str) else part for part in parts))
+def in_percent(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said of a seed with accuracies in percent, and other numbers in a few digits."""
+    told = {}
+    for name, value in one.items():
+        if name.endswith("accuracy") and value is not None:
+            told[f"{name} (%)"] = f"{100 * value:.2f}"
+        elif name != "table":
+            told[name] = f"{value:.5g}" if isinstance(value, float) else value
+    return told

@@ -1,23 +1,47 @@
-"""Options that several verbs have: those of a plan of rounds."""
+"""Options that several verbs have: those of a plan of rounds, and keys that are set."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, plain
+
+RATE = ("--sample-rate", "-q", "--q")
+NOISE = ("--noise-multiplier", "--sigma")
 
 
 def rate(q: float) -> float:
     """Return `q`, or BadInput under the name that it has on the command line."""
     if not 0 < q <= 1:
-        raise BadInput(f"--q: found {q:g}, allowed: above 0 and at most 1")
+        raise BadInput(f"{RATE[0]}: found {q:g}, allowed: above 0 and at most 1")
     return q
 
 
-Rate = Annotated[
-    float, typer.Option("--q", help="Chance of a client to be in a round: the sampling rate.", callback=rate)
-]
+Rate = Annotated[float, typer.Option(*RATE, help="Chance of a client to be in a round.", callback=rate)]
+Noise = Annotated[float, typer.Option(*NOISE, help="Noise std over the clip bound.")]
 Rounds = Annotated[int, typer.Option(help="Rounds of training.")]
 Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
+
+
+def nested(settings: list[str]) -> dict[str, Any]:
+    """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
+    import yaml
+
+    found: dict[str, Any] = {}
+    for one in settings:
+        path, given, text = one.partition("=")
+        *above, last = path.split(".")
+        place = found
+        for key in above:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise BadInput(f"--set: found {path} below a value, allowed: one of both")
+        if not given or not all((*above, last)):
+            raise BadInput(f"--set: found {plain(one)}, allowed: KEY=VALUE")
+        try:
+            place[last] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise BadInput(f"--set: {path}: found {plain(text)}, allowed: a value as YAML has it") from None
+    return found

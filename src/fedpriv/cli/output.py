@@ -65,5 +65,5 @@ def rendered(shown: RenderableType) -> str:
 
     console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE, highlight=False)
     with console.capture() as capture:
-        console.print(shown)
+        console.print(shown, crop=False)
     return capture.get().rstrip("\n")

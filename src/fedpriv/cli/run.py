@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import source
-from fedpriv.errors import BadInput
+from fedpriv.errors import require_known
 from fedpriv.keep import index, take
 from fedpriv.train import inputs, outputs
 from fedpriv.train.loop import train
@@ -18,10 +19,15 @@ from fedpriv.train.loop import train
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
     """Return the run `name` of `paper`, or BadInput with the names there are."""
-    for what, found, allowed in (("--paper", paper, plan.runs), ("--run", name, plan.runs.get(paper, {}))):
-        if found not in allowed:
-            raise BadInput(f"{what}: found {found}, allowed: {', '.join(allowed)}")
+    require_known("--paper", [paper], plan.runs)
+    require_known("--run", [name], plan.runs[paper], f"fedpriv list runs --paper {paper}")
     return plan.runs[paper][name]
+
+
+def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
+    """Return where a run by itself is written, with what is set in its name."""
+    name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
+    return Path("results/runs", paper, name, f"seed{seed}")
 
 
 def train_run(
@@ -34,16 +40,21 @@ def train_run(
     faster: Mapping[str, Any],
     reference: Path | None = None,
     papers: Sequence[Path] = (),
+    settings: Mapping[str, Any] | None = None,
 ) -> str:
     """Train one run of a preset into `out`; return what was done: trained, was there already, is stored.
 
     The directory of one that is stored below `reference` says where; without a reference it is trained.
     Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
-    the preset's `speed`, where it is not None; `papers` are folders of papers beside the preset's. Raises
-    BadInput when `out` holds a finished run of another config.
+    the preset's `speed`, where it is not None; `papers` are folders of papers beside the preset's, and
+    `settings` are keys of the run laid over all that it says. Raises BadInput when `out` holds a finished
+    run of another config.
     """
     plan = load_preset(config, papers)
     run = select_run(plan, paper, name)
+    if settings:
+        plan = load_preset(config, papers, {f"{paper}/{name}": settings})
+        run = select_run(plan, paper, name)
     speed = plan.preset.speed.model_copy(
         update={key: value for key, value in faster.items() if value is not None}
     )

@@ -207,6 +207,15 @@ def make_plan(
     return Plan(preset, read, planned, at)
 
 
-def load_preset(path: Path, more: Iterable[Path] = ()) -> Plan:
-    """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`."""
-    return make_plan(read_yaml(path), path.parent / "papers", str(path), more=more)
+def load_preset(path: Path, more: Iterable[Path] = (), patches: Mapping[str, Any] | None = None) -> Plan:
+    """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`.
+
+    `patches` by run are laid over the preset's own.
+    """
+    config, where = read_yaml(path), str(path)
+    if patches:
+        config, where = (
+            config | {"patches": merge(config.get("patches") or {}, patches)},
+            f"{path} with --set",
+        )
+    return make_plan(config, path.parent / "papers", where, more=more)

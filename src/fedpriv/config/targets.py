@@ -129,7 +129,11 @@ def declared(plan: Plan, paper: str) -> dict[str, Any]:
 def tables(plan: Plan, paper: str) -> list[str]:
     """Return the files that the tables of `paper` and its claims, as `declared`, are written to."""
     root = f"results/{plan.preset.preset}/{paper}"
-    written = [f"{root}/tables/{table}.{suffix}" for table in plan.papers[paper].tables for suffix in TABLE]
+    there = plan.papers[paper].tables
+    written = [f"{root}/tables/{table}.{suffix}" for table in there for suffix in TABLE]
+    written += [
+        f"{root}/tables/{name}_seeds.csv" for name, table in there.items() if table.kind == "accuracy"
+    ]
     return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
 
 

@@ -80,12 +80,14 @@ def caption(file: PurePosixPath, papers: Mapping[str, Paper]) -> str:
     """
     preset, name, kind = file.parts[-4:-1]
     declared = getattr(papers[name], kind) if name in papers else {}
-    if file.stem not in declared:
+    stem = file.stem.removesuffix("_seeds")
+    if stem not in declared:
         known = ", ".join(declared) or f"those of {', '.join(papers)}"
         raise BadInput(f"{file}: found no such thing in config/papers/{name}, allowed: {known}; delete it")
-    spec, paper = declared[file.stem], papers[name]
+    spec, paper = declared[stem], papers[name]
     place = f", {spec.place}" if spec.place else ""
-    return f"{paper.by} ({paper.year}){place}: {spec.title} [make {preset}]"
+    seeds = ", each seed" if stem != file.stem else ""
+    return f"{paper.by} ({paper.year}){place}: {spec.title}{seeds} [make {preset}]"
 
 
 def codecheck(papers: Mapping[str, Paper], files: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from fedpriv.account.spend import Deltas
 from fedpriv.audit.finished import audit_runs
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import contents, declared, drawn, figures, tables
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, require_known
 from fedpriv.files.atomic import writing
 from fedpriv.keep.index import RUNS, identity_of, stored
 from fedpriv.keep.take import take
@@ -54,9 +54,10 @@ class Paper(NamedTuple):
         return [directory for seeds, _ in self.runs.values() for directory in seeds.values()]
 
 
-def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
+def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()) -> dict[str, Rendered]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
+    Of those that are `only` asked for, as preset/paper, none other and no report.
     Needs neither torch nor data nor a network. What a paper's table says "not run" of is not stored.
     Runs of another identity than the plan's are left out. What `out` may be, `check_place` says.
     """
@@ -65,7 +66,9 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
     if not presets:
         raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
     plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
-    wanted = [(plan, paper) for plan in plans for paper in plan.papers]
+    wanted = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
+    require_known("PRESET/PAPER", only, wanted)
+    wanted = [one for name, one in wanted.items() if not only or name in only]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     os.environ.update(ARITHMETIC)
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
@@ -76,7 +79,7 @@ def rerender(reference: Path, configs: Path, out: Path) -> dict[str, Rendered]:
         collected = list(pool.map(collect_runs, there, repeat(out)))
         for written in [pool.map(part, there, collected) for part in (render_tables, render_figures)]:
             list(written)
-    for plan in plans:
+    for plan in [] if only else plans:
         if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
             page.write(contents(plan), out / plan.preset.preset / "report.html")
     return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}

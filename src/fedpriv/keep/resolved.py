@@ -21,7 +21,7 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     """
     plan = load_preset(config)
     paper = named("paper", paper, plan.runs)
-    run = named("run", run, plan.runs[paper])
+    run = named("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     one = plan.runs[paper][run]
     above = (plan.preset.stand_ins, plan.preset.patches, str(config))
     tree = laid(origins(plan.folders[paper], *above), paper, run)

@@ -1,6 +1,9 @@
-"""What is behind one cell of a table: its numbers and what they mean, and the runs that they come from."""
+"""What there is of a paper, a table, a row or a cell: numbers, what they mean, the runs behind them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,38 +12,98 @@ import pandas as pd
 
 from fedpriv.account.spend import Spend
 from fedpriv.config.plan import load_preset
-from fedpriv.errors import BadInput
+from fedpriv.errors import unknown
 from fedpriv.files import left, stored, summary
 from fedpriv.keep import index
+from fedpriv.keep.place import elements
 from fedpriv.paper.read import merge
 from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.report import numbers
 from fedpriv.report.claims import compare
+from fedpriv.report.numbers import Interval
 from fedpriv.report.page.runs import common
 from fedpriv.report.settings import flattened
 from fedpriv.report.tables.long import STATISTIC
+from fedpriv.report.texts import from_markdown
 
+BAR = re.compile(r"(?<!\\)\|")  # of a Markdown table
+# Of what is read of the seeds of a table: numbers.
+SEEDS = {"seed": "int64", "round": "float64", "accuracy": "float64", "epsilon": "float64"}
+BESIDE = ("delta", "attacker_accuracy")  # quantities that the meaning of an ε says
 MACHINE = ("hardware", "engine", "code")
 
 
+def paper(folder: Path) -> dict[str, Any]:
+    """Return what there is of RESULTS/PAPER, and what came of it."""
+    accuracies = compare.published_and_reproduced(folder)
+    claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"outcome": []})
+    return {
+        "results": str(folder),
+        "accuracies": Counter(map(compare.outcome, accuracies.get("verdict", ()))),
+        "claims": Counter(claims["outcome"]),
+        "elements": [
+            {
+                "kind": kind.removesuffix("s"),
+                "name": path.stem,
+                "title": from_markdown(title(path)).removeprefix("# "),
+            }
+            for kind in ("tables", "figures")
+            for path in sorted((folder / kind).glob("*.md"))
+        ],
+    }
+
+
+def title(path: Path) -> str:
+    """Return the first line of a text."""
+    return path.read_text(encoding="utf-8").partition("\n")[0]
+
+
+def element(folder: Path, name: str) -> dict[str, Any]:
+    """Return a table as people read it, line by line, or the caption of a figure, with its files and notes.
+
+    A name that is not there is BadInput with those that are.
+    """
+    name = named(f"{folder}: table", name, elements(folder), f"fedpriv show {folder}")
+    path = next(one for kind in ("tables", "figures") if (one := folder / kind / f"{name}.md").exists())
+    heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
+    files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
+    lines: list[dict[str, str]] = []
+    if blocks and blocks[0].startswith("|"):
+        head, _, *rows = [cells(line) for line in blocks.pop(0).splitlines()]
+        lines = [dict(zip(head, row, strict=True)) for row in rows]
+    notes = [line for block in blocks if not block.startswith("!") for line in block.splitlines()]
+    said = [from_markdown(note.removeprefix("- ")) for note in notes]
+    return {"title": from_markdown(heading).removeprefix("# "), "lines": lines, "notes": said, "files": files}
+
+
+def cells(line: str) -> list[str]:
+    """Return the cells of a line of a Markdown table."""
+    return [from_markdown(cell.strip()) for cell in BAR.split(line)[1:-1]]
+
+
 def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict[str, Any]:
-    """Return the numbers of a cell, and a line for every run and seed behind it.
+    """Return the numbers of a cell, or of all of a row, and a line for every run and seed behind them.
 
     `folder` is RESULTS/PAPER, or the same of the reference, whose runs are stored: those of the preset of
-    that name in `configs`. `row` and `column` are words of the table's CSV, in any case. What
-    is not there is BadInput that lists what is.
+    that name in `configs`. `row` and `column` are words of the table's CSV, in any case; without a column it
+    is the row. What is not there is BadInput that lists what is.
     """
+    table = named("table", table, elements(folder), f"fedpriv show {folder}")
     path = folder / "tables" / f"{table}.csv"
-    named("table", table, sorted(one.stem for one in path.parent.glob("*.csv")))
     lines = compare.read(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
-    lines = lines.loc[lines["row"] == named("row", row, lines["row"])]
-    lines = lines.loc[lines["column"] == named("column", column, lines["column"])]
+    listing = f"fedpriv show {folder} {table}"
+    lines = lines.loc[lines["row"] == named("row", row, lines["row"], listing)]
+    if column:
+        lines = lines.loc[lines["column"] == named("column", column, lines["column"], listing)]
     told = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
     names = sorted({run for run in lines["run"] if run})
     # What only some of the paper's runs have, or have otherwise.
     settings = {run: flattened(one["config"]) for (run, _), (one, _) in told.items()}
     shared = common(list(settings.values()))
+    where = {(line["row"], line["column"]) for line in lines.to_dict("records")}
     return {
         "numbers": with_deltas([number(line) for line in lines.to_dict("records")]),
+        "seeds": [number(one) for one in of_seeds(path) if (one["row"], one["column"]) in where],
         "runs": {
             run: {
                 "settings": {k: v for k, v in settings[run].items() if k not in shared},
@@ -53,12 +116,18 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     }
 
 
-def named(what: str, found: str, allowed: Iterable[str]) -> str:
-    """Return the one of `allowed` that is meant, in whatever case; BadInput lists them."""
+def of_seeds(table: Path) -> list[dict[Hashable, Any]]:
+    """Return the lines of the seeds of a table of accuracies; of any other there are none."""
+    path = table.with_name(f"{table.stem}_seeds.csv")
+    return compare.read(path, ["row", "column"], SEEDS).to_dict("records") if path.exists() else []
+
+
+def named(what: str, found: str, allowed: Iterable[str], listing: str = "") -> str:
+    """Return the one of `allowed` that is meant, in whatever case; BadInput says which there are."""
     names = list(dict.fromkeys(allowed))
     meant = [name for name in names if name.casefold() == found.casefold()]
     if not meant:
-        raise BadInput(f"{what}: found {found or 'nothing'}, allowed: {', '.join(names) or 'none is there'}")
+        raise unknown(what, found or "nothing", names, listing)
     return meant[0]
 
 
@@ -104,21 +173,29 @@ def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
 
 def spoken(one: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
-    low, high = (one.get(end) for end in ("low", "high"))
+    shape = {"accuracy": numbers.of_fraction, "epsilon": numbers.of_epsilon}.get(one["quantity"])
+    mean, low, high = (one.get(name, math.nan) for name in STATISTIC[:3])
+    found = Interval(mean, low, high, int(one.get("seeds", 1)))
+    value = ""
+    if one.get("source") == "published":
+        value = f"{(100 if one['quantity'] == 'accuracy' else 1) * one['value']:.6g}"
+    elif "value" in one:
+        value = shape(found) if shape else f"{one['value']:.6g}"
     return {
+        "column": one["column"],
+        "quantity": one["quantity"] + " (%)" * (one["quantity"] == "accuracy"),
         "": one.get("source", ""),
-        "quantity": one["quantity"],
-        "value": f"{one['value']:.6g}" if "value" in one else one.get("status", "nothing"),
-        "95 % interval": f"{low:.6g} to {high:.6g}" if low is not None and high is not None else "",
+        "value": value,
         "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
+        "status": one.get("status", "").removeprefix("ok"),
         "meaning": meaning(one),
     }
 
 
 def meaning(one: Mapping[str, Any]) -> str:
-    """Return all that gives an ε its meaning."""
+    """Return all that gives an ε its meaning; of one that is published, its δ."""
     if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
-        return ""
+        return f"at δ = {one['delta']:g}" if one["quantity"] == "epsilon" and "delta" in one else ""
     told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
     told |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
-    return str(Spend(**told))
+    return str(Spend(**told)).partition(" = ")[2].partition(" ")[2]

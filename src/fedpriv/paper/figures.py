@@ -120,7 +120,9 @@ class RoundsFigure(LinesFigure):
 
     @model_validator(mode="after")
     def _complete(self) -> "RoundsFigure":
-        accountings = dict.fromkeys(spend.accounting or "no accounting" for spend in self.spends.values())
+        accountings = dict.fromkeys(
+            spend.accounting.removeprefix("sized") or "no accounting" for spend in self.spends.values()
+        )
         if (self.quantity in ("epsilon", "growth")) != bool(self.spends):
             raise choice_error(f"spends of {self.quantity}", self.spends, "those of epsilon and growth")
         if self.quantity == "epsilon" and len(accountings) > 1:

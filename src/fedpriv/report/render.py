@@ -25,17 +25,21 @@ class Table(NamedTuple):
     notes: list[str]
     details: Sequence[str] = ()  # numbered, one for every line of the table
     column_format: str = ""  # of LaTeX; by default every column is as wide as its longest cell
+    seeds: pd.DataFrame | None = None  # of a table of accuracies: a line for every seed of a cell
 
 
 def write(table: Table, stem: Path) -> list[Path]:
-    """Write `stem`.csv, .md and .tex, each atomically."""
+    """Write `stem`.csv, .md and .tex, and the seeds to `stem`_seeds.csv, each atomically."""
+    frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
     texts = {".md": markdown(table), ".tex": latex(table)}
-    with writing(stem.with_suffix(".csv")) as path:
-        escaped(table.tidy, for_csv).to_csv(path, index=False)
-    for suffix, text in texts.items():
-        with writing(stem.with_suffix(suffix)) as path:
+    files = [stem.with_name(stem.name + end) for end in (*frames, *texts)]
+    for file, frame in zip(files, frames.values(), strict=False):
+        with writing(file) as path:
+            escaped(frame, for_csv).to_csv(path, index=False)
+    for file, text in zip(files[len(frames) :], texts.values(), strict=True):
+        with writing(file) as path:
             path.write_text(text, encoding="utf-8")
-    return [stem.with_suffix(suffix) for suffix in (".csv", *texts)]
+    return files
 
 
 def escaped(frame: pd.DataFrame, escape: Callable[[str], str]) -> pd.DataFrame:

@@ -78,6 +78,12 @@ def for_markdown(text: str) -> str:
     return MARKUP.sub(escaped, line)
 
 
+def from_markdown(text: str) -> str:
+    """Return the text that `for_markdown` escaped."""
+    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
+    return plain.replace("&lt;", "<").replace("&amp;", "&")
+
+
 def for_csv(text: str) -> str:
     """Return `text` for a cell: a quote stands before what would be computed, unless it is a number."""
     line = visible(text)

@@ -85,7 +85,7 @@ def test_a_figure_has_a_line_an_epsilon_with_its_largest_bound_and_tighter_accou
     frame = frame_of([GUARANTEE, GUARANTEE._replace(audit="canaries", lower_bound=5.0), ESTIMATE])
     (curve, *_) = FIGURE.parts()[0].curves
     (first, bound, tighter), second = lines_of(frame, curve)
-    assert first == "first: client (moments C)" and bound.lower_bound == 6.0 and tighter == [7.0]
+    assert first == "client level, moments C" and bound.lower_bound == 6.0 and tighter == [7.0]
     assert second[2] == []
 
 
@@ -94,5 +94,5 @@ def test_a_figure_is_drawn_of_finite_bounds_and_of_none_at_all():
         [GUARANTEE, ESTIMATE, ESTIMATE._replace(about="client (label)", lower_bound=float("inf"))]
     )
     (axes,) = figures.draw(frame, FIGURE).axes
-    assert len(axes.get_yticks()) == 3 and axes.get_xscale() == "log"
+    assert len(axes.get_yticks()) == 4 and axes.get_xscale() == "log"
     assert {"stated", "no ε holds"} < set(axes.get_legend_handles_labels()[1])

@@ -1,15 +1,23 @@
 """A table becomes files for machines and for people."""
 
 import pandas as pd
+import pytest
 
 from fedpriv.report.tables import write
 
 
-def test_a_table_becomes_four_files(frame, declared, tmp_path):
+def test_a_table_of_accuracies_becomes_five_files(frame, declared, tmp_path):
     written = write(frame, declared, tmp_path / "tables" / "table1")
-    assert [path.suffix for path in written] == [".csv", ".md", ".tex", ".html"]
+    assert [path.suffix for path in written] == [".csv", ".csv", ".md", ".tex", ".html"]
     assert "97.1 ± 0.2" in (tmp_path / "tables/table1.md").read_text()
-    assert len(pd.read_csv(tmp_path / "tables/table1.csv")) > 20
+    numbers, seeds = (pd.read_csv(tmp_path / f"tables/table1{end}.csv") for end in ("", "_seeds"))
+    assert len(numbers) > 20
+    read = numbers.loc[(numbers["source"] == "reproduced") & (numbers["quantity"] == "accuracy")].dropna(
+        subset="value"
+    )
+    means = seeds.groupby(["row", "column"])["accuracy"].mean()
+    for one in read.to_dict("records"):
+        assert means[one["row"], one["column"]] == pytest.approx(one["value"])
 
 
 def test_the_latex_has_booktabs_rules_and_only_ascii(frame, declared, tmp_path):

@@ -124,5 +124,5 @@ def cohort(plan: Plan, settings: Any) -> CohortLaw:
     law = settings.get("law", "poisson")
     require_known("--set cohort.law", [law], COHORTS)
     if law == "full" and plan.sampling_rate < 1:
-        raise BadInput(f"--q: found {plan.sampling_rate:g}, allowed: 1 with cohort.law=full")
+        raise BadInput(f"--sample-rate: found {plan.sampling_rate:g}, allowed: 1 with cohort.law=full")
     return laws[law]

@@ -1,19 +1,15 @@
-"""Published beside reproduced, and the verdicts, for a terminal; reads only files that the workflow wrote."""
+"""Published beside reproduced, and the verdicts; reads only files that the workflow wrote."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from fedpriv.errors import BadInput
 from fedpriv.report import numbers
 from fedpriv.report.claims import judge
-from fedpriv.report.claims.judge import NOT_REPRODUCED, PARTLY, REPRODUCED
 from fedpriv.report.claims.yardstick import (
     FAILS,
     HOLDS,
@@ -25,19 +21,10 @@ from fedpriv.report.claims.yardstick import (
 )
 from fedpriv.report.tables.long import STATISTIC, statistic
 from fedpriv.report.texts import from_csv
-from fedpriv.terminal import visible
 
 REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
-COLOURS = {
-    REPRODUCED: "green",
-    "reached": "green",
-    PARTLY: "yellow",
-    NOT_REPRODUCED: "red",
-    "not reached": "red",
-}
 COUNTS = ("cells", "decided", *judge.COUNTS.values())  # of a claim
 ACCURACY = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
-CLAIMS = ("Claim", "Place", "Decided", "Verdict")
 
 
 def papers(directory: Path) -> list[Path]:
@@ -61,30 +48,6 @@ def facts(directory: Path) -> dict[str, Any]:
         for paper in papers(directory)
     }
     return found.get(directory) or {paper.name: told for paper, told in found.items()}
-
-
-def compare(directory: Path) -> RenderableType:
-    """Return the accuracies and the claims of RESULTS/PAPER, or of all of RESULTS, ready to print.
-
-    Raises BadInput naming the folder or file that is missing or not what the workflow writes.
-    """
-    return Group(*(table for paper in papers(directory) for table in compared(paper)))
-
-
-def compared(paper: Path) -> Iterator[Table]:
-    """Yield the two tables of a paper; the first is left out where the paper prints no accuracy."""
-    lines = accuracies(paper)
-    if lines:
-        shown = Table(*ACCURACY, title=told(f"{paper.name}: accuracy", "table.title"))
-        for *line, verdict in lines:
-            shown.add_row(*map(told, line), coloured(verdict))
-        yield shown
-    shown = Table(*CLAIMS, title=told(f"{paper.name}: claims", "table.title"))
-    for claim in claims(paper).to_dict("records"):
-        coverage = f"{claim['decided']} of {claim['cells']}"
-        line = (*map(told, (claim["claim"], claim["place"], coverage)), coloured(claim["verdict"]))
-        shown.add_row(*line)
-    yield shown
 
 
 def claims(paper: Path) -> pd.DataFrame:
@@ -148,13 +111,3 @@ def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataF
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: what the workflow writes")
     return frame.map(lambda cell: from_csv(cell) if isinstance(cell, str) else cell)
-
-
-def told(text: str, style: str = "") -> Text:
-    """Return a text as it is to be printed: nothing in it is markup."""
-    return Text(visible(text), style)
-
-
-def coloured(verdict: str) -> Text:
-    """Return a verdict in the colour of its outcome."""
-    return told(verdict, COLOURS.get(verdict.partition(",")[0], "dim"))

@@ -10,11 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from fedpriv.files.atomic import writing
-from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
-from fedpriv.report.notes import stand_ins
 from fedpriv.report.reading import present
 from fedpriv.report.texts import for_figure
 
@@ -29,9 +27,7 @@ KINDS = {
 }
 STYLE = "fedpriv.report.figures.style"
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
-HEIGHT = 1.9  # of a panel, without the figure's title and legend
-HEIGHTS = {"audits": audits.HEIGHT}  # of panels with a line for everything that they show
-MANY = 8  # with more curves than that a panel takes both columns, and the legend stands beside it
+HEIGHT = 1.9  # of a panel, without the legend
 
 
 @style.context(STYLE)
@@ -61,16 +57,27 @@ def caption(declared: FigureSpec) -> str:
 
 @style.context(STYLE)
 def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
-    """Return the figure: a title, a row of panels and one legend that covers none of them."""
+    """Return the figure: a row of panels, with what their lines are beside the last or in one legend below.
+
+    Its title stands in its caption: whoever prints it has one of their own.
+    """
     # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
     parts = declared.parts()
     parts = [part for part in parts if any(present(frame, curve.run) for curve in part.curves)] or parts[:1]
     figure = Figure()
-    row = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
+    kind = KINDS[declared.kind]
+    shared = declared.kind != "rounds" or getattr(declared, "quantity", "") not in rounds.PERCENT
+    row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
     for axes, part in zip(row, parts, strict=True):
-        axes.set_title(for_figure(part.title + actual(frame, part)))
-        KINDS[declared.kind].draw(axes, frame, declared, part)
-        axes.label_outer()  # the panels share the vertical axis
+        said = part.title + actual(frame, part)
+        if declared.kind == "rounds":
+            said = ", ".join(filter(None, (said, rounds.deltas(frame, part))))
+        axes.set_title(for_figure(said))
+        kind.draw(axes, frame, declared, part)
+        if shared:
+            axes.label_outer()
+        elif axes is not row[0]:
+            axes.set_ylabel("")
         if not axes.has_data():
             why = (
                 "not in the ledger" if any(present(frame, curve.run) for curve in part.curves) else "not run"
@@ -79,23 +86,18 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
             axes.set_xticks([])
     if not any(axes.has_data() for axes in row):
         row[0].set_yticks([])  # of no quantity
-    entries = {}
+    entries: dict[str, Any] = {}
     for axes in row:
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    beside = len(parts) == 1 and len(entries) > MANY
-    height = HEIGHTS.get(declared.kind, HEIGHT)
-    wide = beside or len(parts) > 1 or declared.kind in HEIGHTS
-    figure.set_size_inches(PAGE if wide else COLUMN, height)
-    used = frame.loc[frame["run"].isin(list(declared.runs()))]
-    said = for_figure(titled(declared) + stand_ins(used))
-    title = figure.suptitle(said, x=0.01, ha="left", wrap=True)
-    above, below = title.get_window_extent().height, 0.0
-    if beside:
-        figure.legend(entries.values(), entries, loc="outside right center")
-    elif entries:
-        below = legend(figure, entries).get_window_extent().height
-    figure.set_figheight(height + (above + below) / figure.dpi)
+    height = audits.height(frame, parts[0]) if declared.kind == "audits" else HEIGHT
+    alone = set(row[-1].get_legend_handles_labels()[1]) >= {*entries} and declared.kind == "rounds"
+    figure.set_size_inches(PAGE if alone or len(parts) > 1 or declared.kind == "audits" else COLUMN, height)
+    if alone:
+        height = rounds.beside(row[-1], height)
+        entries = {name: entries[name] for name in rounds.MARKS if name in entries}
+    below = legend(figure, entries).get_window_extent().height if entries else 0.0
+    figure.set_figheight(height + below / figure.dpi)
     return figure
 
 

@@ -18,7 +18,8 @@ from fedpriv.report.reading import epsilon_at
 from fedpriv.report.texts import for_figure
 
 FURTHEST = 10.0  # the axis ends there, or after the largest ε drawn
-TICKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+TICKS = (0.5, *(1 - 10.0**-nines for nines in range(1, 16)))
+MOST = 8  # of them that are named
 GREY = "#606060"
 
 
@@ -58,11 +59,12 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: AttackerFigure, part: Part) 
                 zorder=3,
             )
     highest = float(attacker_accuracy(last))
-    axes.set(xlabel="ε", ylabel="Attacker's accuracy (%)", yscale="logit", xlim=(0, last))
+    there = [tick for tick in TICKS if tick <= highest]
+    axes.set(xlabel="ε", ylabel="Guess right (%), logit", yscale="logit", xlim=(0, last))
     axes.set_ylim(0.48, 1 - (1 - highest) / 2)
-    axes.yaxis.set_major_locator(FixedLocator([tick for tick in TICKS if tick <= highest]))
+    axes.yaxis.set_major_locator(FixedLocator(there[:: -(-len(there) // MOST)]))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda accuracy, _: f"{100 * accuracy:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda accuracy, _: f"{100 * accuracy:.12g}"))
 
 
 def caption(declared: AttackerFigure) -> str:

@@ -1,6 +1,7 @@
 """What is stated, what tighter accountants say, and what audits show: a line a run and ε, one axis for ε."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,16 +16,40 @@ from fedpriv.report.audits import findings
 from fedpriv.report.reading import present, rows_of
 from fedpriv.report.texts import for_figure
 
-HEIGHT = 3.4  # inches of a panel, which has a line for every ε
+LINE, LEGEND = 0.15, 0.5  # inches of a line, and of the axis below all of them
 TIGHTER = ("rdp", "pld")
 LEAST, MOST = 0.01, 1e3  # of the axis: what is beyond stands at its end
+REFUTED = "#fbe3d6"
+WORDS = {
+    "client": "client level",
+    "instance": "example level",
+    "bayesian": "Bayesian",
+    "hoelder": "Hölder",
+    "panel": "followed clients",
+    "remove_sum": "of the sum",
+    "remove_mean": "of the mean",
+    "pld": "PLD",
+    "rdp": "RDP",
+}
+
+
+class Line(NamedTuple):
+    """An ε of a run, the largest lower bound under it, and tighter accounts of it; or a run's name alone."""
+
+    name: str
+    found: Finding | None = None
+    tighter: Sequence[float] = ()
+
+
+def height(frame: pd.DataFrame, part: Part) -> float:
+    """Return how high the panel is, in inches."""
+    return LEGEND + LINE * len(lines(frame, part))
 
 
 def draw(axes: Axes, frame: pd.DataFrame, declared: AuditsFigure, part: Part) -> None:
-    """Draw a line for each ε, from the largest lower bound under it to what is stated."""
+    """Draw a line for each ε below the name of its run, from the largest lower bound to what is stated."""
     cycle = list(rcParams["axes.prop_cycle"])
-    lines = [line for curve in part.curves if present(frame, curve.run) for line in lines_of(frame, curve)]
-    if not lines:
+    if not (shown := lines(frame, part)[::-1]):
         return
     marks = {
         "stated": {"marker": "|", "markersize": 6, "mew": 1.4, "color": "black"},
@@ -33,26 +58,40 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: AuditsFigure, part: Part) ->
         "lower bound, refutes it": cycle[1] | {"marker": "s", "markersize": 4},
         "no ε holds": cycle[1] | {"marker": ">", "markersize": 6},
     }
-    for height, (_, one, tighter) in enumerate(reversed(lines)):
+    for place, (_, one, tighter) in enumerate(shown):
+        if not one:
+            continue
         bound = float(np.clip(one.lower_bound, LEAST, MOST))
-        axes.plot([bound, one.epsilon], [height, height], "-", color="#b0b0b0", marker="", linewidth=0.8)
+        axes.plot([bound, one.epsilon], [place, place], "-", color="#b0b0b0", marker="", linewidth=0.8)
         kind = "lower bound, refutes it" if one.refuted else "lower bound, not refuted"
         kind = "no ε holds" if np.isinf(one.lower_bound) else kind
+        if one.refuted:
+            axes.axhspan(place - 0.5, place + 0.5, color=REFUTED, zorder=0, linewidth=0)
         points = {"stated": [one.epsilon], "tighter accountants": tighter, kind: [bound]}
         for label, values in points.items():
             if values:  # of nothing at all matplotlib does not know how large it is
                 style = marks[label] | {"linestyle": "none", "zorder": 3}
-                axes.plot(values, [height] * len(values), label=label, **style)
-    axes.set(xlabel="ε (logarithmic)", xscale="log", xlim=(None, None), ylim=(-0.6, len(lines) - 0.4))
-    axes.set_yticks(range(len(lines)), [for_figure(name) for name, _, _ in reversed(lines)], fontsize=6)
+                axes.plot(values, [place] * len(values), label=label, **style)
+        where = {"xy": (1.01, place), "xycoords": ("axes fraction", "data"), "va": "center"}
+        axes.annotate(for_figure(one.kind.partition(":")[0]), **where)
+    axes.set(xlabel="ε (logarithmic)", xscale="log", xlim=(None, None), ylim=(-0.6, len(shown) - 0.4))
+    axes.set_yticks(range(len(shown)), [for_figure(line.name) for line in shown])
+    for text, line in zip(axes.get_yticklabels(), shown, strict=True):
+        text.set_fontweight("normal" if line.found else "bold")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{'≥ ' * int(value >= MOST)}{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", visible=False)
 
 
-def lines_of(frame: pd.DataFrame, curve: Curve) -> list[tuple[str, Finding, list[float]]]:
-    """Return for each ε of a run its label, the largest lower bound under it, and tighter accounts of it."""
+def lines(frame: pd.DataFrame, part: Part) -> list[Line]:
+    """Return the lines of a panel, from the top: a run, and every ε of it."""
+    found = [(curve, lines_of(frame, curve)) for curve in part.curves if present(frame, curve.run)]
+    return [line for curve, under in found if under for line in (Line(curve.label), *under)]
+
+
+def lines_of(frame: pd.DataFrame, curve: Curve) -> list[Line]:
+    """Return a line for each ε of a run."""
     every = next(iter(findings(frame, curve.run).values()), [])
     best: dict[str, Finding] = {}
     for one in every:
@@ -60,7 +99,14 @@ def lines_of(frame: pd.DataFrame, curve: Curve) -> list[tuple[str, Finding, list
             continue
         if one.about not in best or one.lower_bound > best[one.about].lower_bound:
             best[one.about] = one
-    return [(f"{curve.label}: {about}", one, tighter(frame, curve.run, one)) for about, one in best.items()]
+    return [Line(in_words(about), one, tighter(frame, curve.run, one)) for about, one in best.items()]
+
+
+def in_words(about: str) -> str:
+    """Return whose ε it is and how it is counted, as readers say it."""
+    unit, _, counted = about.removesuffix(")").partition(" (")
+    told = " ".join(WORDS.get(word, word) for word in counted.split())
+    return f"{WORDS.get(unit, unit)}, {told}" if told else WORDS.get(unit, unit)
 
 
 def tighter(frame: pd.DataFrame, run: str, one: Finding) -> list[float]:
@@ -75,7 +121,7 @@ def tighter(frame: pd.DataFrame, run: str, one: Finding) -> list[float]:
 def caption(declared: AuditsFigure) -> str:
     """Return what the marks mean."""
     return (
-        "A line for every stated ε, at the last round of the first seed, and its largest lower bound that "
-        "is one for all neighbours (frequency is not). "
-        "Squares: no ε as small as the stated one holds. At the right end: no ε holds at all."
+        "A line for every stated ε, below the run it is of, at the last round of the first seed, and its "
+        "largest lower bound that is one for all neighbours (frequency is not). At the right: what the ε is "
+        "said to be. Shaded, squares: no ε as small as the stated one holds. At the right end: no ε holds."
     )

@@ -12,9 +12,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from fedpriv.paper.figures import Part
 from fedpriv.paper.readings import PairsFigure
-from fedpriv.report.figures.rounds import across
+from fedpriv.report.figures.rounds import GREY
 from fedpriv.report.numbers import interval
 from fedpriv.report.readings import Outcome, Reading, far, of_run, outcome, readings, targets
+from fedpriv.report.texts import for_figure
 
 SIDE, SPREAD = 0.1, 0.07  # how far DP and BDP of a σ stand from it, and their points from each other, at most
 
@@ -45,7 +46,11 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: PairsFigure, part: Part) -> 
     axes.set(xlabel="σ", ylabel="Accuracy (%)", ylim=(0, 102))
     axes.xaxis.set_major_locator(FixedLocator(sorted({one.noise_multiplier for one in found})))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    across(axes, part, 100)
+    for label, value in part.published.items():
+        axes.axhline(100 * value, color=GREY, linewidth=0.6, linestyle=(0, (5, 3)), zorder=1)
+        where = {"xy": (1.015, 100 * value), "xycoords": ("axes fraction", "data")}
+        where["va"] = "bottom" if value == max(part.published.values()) else "top"
+        axes.annotate(for_figure(f"{label} {100 * value:.3g}"), **where, color=GREY)
 
 
 def pair_of(found: Outcome) -> tuple[float, float]:

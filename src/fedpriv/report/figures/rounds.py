@@ -1,41 +1,45 @@
 """A quantity of runs against round: a line a run or a way of counting, published values, ends of budgets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
 from fedpriv.paper.figures import NORMS, Curve, Part, RoundsFigure
-from fedpriv.report.numbers import delta, interval
-from fedpriv.report.reading import accuracies, growth, norms, present, spent
+from fedpriv.report.numbers import delta
+from fedpriv.report.reading import accuracies, growth, norms, present, rows_of, spent, within
+from fedpriv.report.stability import unstable
 from fedpriv.report.tables.long import meaning
 from fedpriv.report.texts import for_figure
 
 AXES = {
     "accuracy": "Test accuracy (%)",
-    "drawn_accuracy": "Accuracy of\ndrawn clients (%)",
-    "epsilon": "ε",
-    "growth": "εₜ − ε₁",
-    "norms": "Norm",
+    "drawn_accuracy": "Test accuracy (%)",
+    "epsilon": "{unit} ε",
+    "growth": "{unit} εₜ − ε₁",
+    "norms": "L2 norm",
 }
+UNITS = {"client": "Client-level", "instance": "Example-level"}
 PERCENT = ("accuracy", "drawn_accuracy")
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))  # of the ways of counting a run, by colour
-# Where all lines are of one run: who counts, in the order of the colours and markers of the style; and how
-# markers are filled. Those filled alike measure against the same sensitivity, so they may be compared.
-COUNTED = ("moments exact", "rdp", "pld rdp_tight", "product theorem", "hoelder", "panel")
-FILLS = {"none": "C remove_sum bit", "full": "2C remove_mean bits", "left": "pairwise all"}
 GREY = "#606060"
+WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.75}  # behind words on lines
 GUARANTEE = "guarantee"
-FEW = 3  # with fewer seeds the interval covers everything and says nothing
-GAP = 0.09  # between two labels beside the axes, of their height, so that they do not overlap
+FEW = 3  # seeds, and fewer, are drawn themselves
+MARKS = ("read off by the table", "published")
+WIDE = 18  # letters of a line of a label at the end of a curve
+LINE, BELOW = 0.125, 0.45  # inches: of a line of a label, and what is above and below the axes
+FINER = (2, 5, 10, 20)  # points between the ticks of an axis of accuracies that need not begin at 0
 
 
 def draw(axes: Axes, frame: pd.DataFrame, declared: RoundsFigure, part: Part) -> None:
     """Draw the panel; what was not run or not counted leaves its line out."""
+    ends: list[float] = []
     for number, curve in enumerate(part.curves):
         if len(seeds := read(frame, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
@@ -44,17 +48,103 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: RoundsFigure, part: Part) ->
             what = status_of(frame, curve) if declared.quantity == "epsilon" else GUARANTEE
             label += f" ({what})" * (what != GUARANTEE)
             style = look(declared, number, what) | {"label": for_figure(label), "markevery": (start, every)}
-            band(axes, seeds, extremes=declared.quantity not in PERCENT, **style)
+            band(axes, seeds, **style)
+            ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return
-    axes.set(xlabel="Round", ylabel=AXES[declared.quantity], xlim=(0, 1.02 * axes.dataLim.xmax))
+    axes.set(xlabel="Round", ylabel=named(frame, declared, part), xlim=(0, 1.02 * axes.dataLim.xmax))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
     if declared.quantity in PERCENT:
-        axes.set_ylim(0, 102)
+        zoom(axes, [*ends, *marks(axes, frame, part, max(ends))])
     else:
         logarithmic(axes)
-    across(axes, part, 100 if declared.quantity in PERCENT else 1)
-    down(axes, frame, part)
+        across(axes, part)
+
+
+def named(frame: pd.DataFrame, declared: RoundsFigure, part: Part) -> str:
+    """Return the name of the vertical axis; of an ε with the unit that it protects."""
+    found = [meaning(spent(frame, curve.run, curve.counted)) for curve in part.curves if curve.spend]
+    units = sorted({str(one["unit"]) for one in found if one})
+    unit = " and ".join(UNITS.get(one, one) for one in units)
+    return AXES[declared.quantity].format(unit=unit).strip()
+
+
+def deltas(frame: pd.DataFrame, part: Part) -> str:
+    """Return the δ of the ε that a panel draws, if they have one."""
+    found = {
+        one
+        for curve in part.curves
+        if curve.spend
+        for one in spent(frame, curve.run, curve.counted)["delta"].unique()
+    }
+    return f"δ = {delta(found.pop())}" if len(found) == 1 else ""
+
+
+def zoom(axes: Axes, shown: Sequence[float]) -> None:
+    """Let an axis of accuracies begin below the least that is to be seen, not at 0."""
+    least = min(shown)
+    step = next(step for step in FINER if step * 5 >= 100 - least or step == FINER[-1])
+    low = max(0.0, step * np.floor((least - 0.2 * step) / step))
+    high = min(100.0, step * np.ceil((max(shown) + 0.4 * step) / step))
+    axes.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+    axes.yaxis.set_major_locator(MultipleLocator(step))
+
+
+def marks(axes: Axes, frame: pd.DataFrame, part: Part, best: float) -> Iterator[float]:
+    """Mark what tables read off, published accuracies, and the largest class; yield what is to be seen."""
+    last = axes.dataLim.xmax
+    places = dict.fromkeys(part.published, last)
+    for number, (curve, epsilon) in enumerate(part.budgets):
+        found = within(frame, curve.run, (curve.counted, epsilon))
+        if found.empty or not np.isfinite(found.to_numpy(dtype=float)).all():
+            continue
+        at, height = float(found["round"].mean()), 100 * float(found["accuracy"].mean())
+        axes.plot(at, height, "o", color="black", markersize=4, zorder=5, label=MARKS[0])
+        if curve.label in places:
+            places[curve.label] = at
+        said = f"{curve.label}, ε = {epsilon:g}"
+        if unstable(frame, curve.run, found):  # an axis that shows it would show nothing else
+            where = {"xy": (at + last / 60, 0.04 + 0.09 * number), "xycoords": ("data", "axes fraction")}
+            axes.annotate(for_figure(f"{said}: unstable"), **where, bbox=WHITE, zorder=7)
+            continue
+        label(axes, said, at, height, last, number % 2 == 0)
+        yield height
+    for name, value in part.published.items():
+        style = {"marker": "o", "markersize": 5, "mfc": "none", "mec": "black", "linestyle": "none"}
+        axes.plot(places[name], 100 * value, label=MARKS[1], zorder=6, clip_on=False, **style)
+        yield 100 * value
+    rows = rows_of(frame, next(curve.run for curve in part.curves if present(frame, curve.run)))
+    if (largest := 100 * float(rows["majority"].iloc[0])) > best / 3:
+        axes.axhline(largest, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), zorder=1)
+        where = {"xytext": (0, -2), "textcoords": "offset points", "ha": "right", "va": "top"}
+        axes.annotate("largest class", (last, largest), **where, color=GREY)
+        yield largest
+
+
+def label(axes: Axes, text: str, at: float, height: float, last: float, below: bool) -> None:
+    """Write what a mark is below or above it, towards the middle of the axes."""
+    right = at > last / 2
+    where = {"xytext": (-3 if right else 3, -4 if below else 4), "textcoords": "offset points"}
+    where |= {"ha": "right" if right else "left", "va": "top" if below else "bottom"}
+    axes.annotate(for_figure(text), (at, height), **where, bbox=WHITE, zorder=7)
+
+
+def beside(axes: Axes, height: float) -> float:
+    """Write what each curve is at its end, in its colour, at the right of the axes.
+
+    Return the least height of a figure in which all of it has place, if `height` is less; inches.
+    """
+    curves = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    curves = [line for line in curves if line.get_label() not in MARKS]
+    to_share = axes.transData - axes.transAxes
+    ends = [float(to_share.transform((0, np.asarray(line.get_ydata())[-1]))[1]) for line in curves]
+    texts = [fill(str(line.get_label()), WIDE, break_long_words=False) for line in curves]
+    height = max(height, BELOW + LINE * sum(text.count("\n") + 1 for text in texts))
+    places = apart([min(max(end, 0), 1) for end in ends], texts, LINE / (height - BELOW))
+    for line, text, place in zip(curves, texts, places, strict=True):
+        where = {"xy": (1.02, place), "xycoords": "axes fraction", "va": "center"}
+        axes.annotate(text, **where, color=line.get_color())
+    return height
 
 
 def read(frame: pd.DataFrame, curve: Curve, quantity: str) -> pd.DataFrame:
@@ -80,9 +170,9 @@ def status_of(frame: pd.DataFrame, curve: Curve) -> str:
 
 
 def look(declared: RoundsFigure, number: int, what: str = "") -> dict[str, Any]:
-    """Return how a curve is drawn: by its run and how that is counted, or by who counts where one run is.
+    """Return how a curve is drawn: by its run and how that is counted.
 
-    Then a guarantee is solid, and what is none dashed.
+    Where all are of one run a guarantee is solid, and what is none dashed.
     """
     cycle = list(rcParams["axes.prop_cycle"])
     ways = list(declared.spends.values())
@@ -90,27 +180,21 @@ def look(declared: RoundsFigure, number: int, what: str = "") -> dict[str, Any]:
     line, way = divmod(number, count)
     if declared.quantity != "epsilon" or len(declared.lines) > 1:
         return cycle[line] | ({"linestyle": DASHES[way % len(DASHES)]} if count > 1 else {})
-    spend = ways[way]
-    place = [(spend.composition or spend.accountant) in words.split() for words in COUNTED].index(True)
-    against = spend.distance or spend.sensitivity
-    fill = next(fill for fill, words in FILLS.items() if against in words.split())
-    return cycle[place] | {"fillstyle": fill, "linestyle": "-" if (what or spend.kind) == GUARANTEE else "--"}
+    solid = (what or ways[way].kind) == GUARANTEE
+    fill = "full" if way < len(cycle) else "none"
+    return cycle[way % len(cycle)] | {"fillstyle": fill, "linestyle": "-" if solid else "--"}
 
 
-def band(axes: Axes, seeds: pd.DataFrame, extremes: bool = False, **style: Any) -> None:
-    """Draw the mean over seeds, a column each, against round, and its interval as a band.
+def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:
+    """Draw the mean over seeds, a column each, against round, and how far seeds are from it.
 
-    The interval of an ε may reach below zero: it has its `extremes` instead. Few seeds are drawn themselves.
+    Few seeds are drawn themselves; of more there is a band from the least to the greatest.
     """
     rounds = seeds.index.to_numpy()
-    if extremes:
-        found = seeds.agg(["mean", "min", "max"], axis="columns").to_numpy()
-    else:
-        found = np.array([interval(seeds.loc[round].dropna())[:3] for round in rounds])
-        found[:, 1:] = found[:, 1:].clip(0, 100)
-    (line,) = axes.plot(rounds, found[:, 0], **style)
-    if seeds.shape[1] >= FEW:
-        axes.fill_between(rounds, found[:, 1], found[:, 2], color=line.get_color(), alpha=0.2, linewidth=0)
+    (line,) = axes.plot(rounds, seeds.mean(axis="columns"), **style)
+    if seeds.shape[1] > FEW:
+        low, high = seeds.min(axis="columns"), seeds.max(axis="columns")
+        axes.fill_between(rounds, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     elif seeds.shape[1] > 1:
         axes.plot(rounds, seeds, "-", color=line.get_color(), alpha=0.4, linewidth=0.5, marker="")
 
@@ -120,71 +204,60 @@ def logarithmic(axes: Axes) -> None:
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     # Over more than two decades there is no place for more than the powers of ten.
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    subs = (1, 2, 3, 4, 6, 8) if high < 12 * low else (1, 2, 5) if high < 100 * low else (1,)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
     axes.yaxis.set_minor_formatter(NullFormatter())
     plain = FuncFormatter(lambda value, _: f"{value:g}" if 1e-3 <= value < 1e5 else delta(value))
     axes.yaxis.set_major_formatter(plain)
 
 
-def across(axes: Axes, part: Part, scale: float) -> None:
-    """Draw published values as lines across, labelled beside the axes."""
-    values = [scale * value for value in part.published.values()]
-    to_share = axes.transData - axes.transAxes
-    places = apart([float(to_share.transform((0, value))[1]) for value in values], GAP)
-    for label, value, place in zip(part.published, values, places, strict=True):
-        axes.axhline(value, color=GREY, linewidth=0.6, linestyle=(0, (5, 3)), zorder=1)
-        where = {"xy": (1.015, place), "xycoords": "axes fraction", "va": "center"}
-        axes.annotate(for_figure(f"{label} {value:.3g}"), **where, color=GREY)
-
-
-def down(axes: Axes, frame: pd.DataFrame, part: Part) -> None:
-    """Draw the rounds at which budgets end as lines down, labelled near the axis."""
-    ends = [(curve, epsilon, exhausted(frame, curve, epsilon)) for curve, epsilon in part.budgets]
-    there = [(curve, epsilon, end) for curve, epsilon, end in ends if end is not None]
-    for number, (curve, epsilon, end) in enumerate(there):
-        left = end > axes.get_xlim()[1] / 2
-        axes.axvline(end, color="black", linewidth=0.7, linestyle=":", zorder=1)
+def across(axes: Axes, part: Part) -> None:
+    """Draw budgets as lines across, labelled within the axes."""
+    for label, value in part.published.items():
+        axes.axhline(value, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), zorder=1)
+        where = {"xy": (0.98, value), "xycoords": ("axes fraction", "data"), "ha": "right"}
         axes.annotate(
-            for_figure(f"{curve.label}: ε = {epsilon:g}"),
-            (end, 0.03 + 0.1 * number),
-            xycoords=("data", "axes fraction"),
-            xytext=(-2 if left else 2, 0),
+            for_figure(f"{label} {value:g}"),
+            xytext=(0, 1.5),
             textcoords="offset points",
-            ha="right" if left else "left",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
+            va="bottom",
+            bbox=WHITE,
+            color=GREY,
+            **where,
         )
 
 
-def exhausted(frame: pd.DataFrame, curve: Curve, budget: float) -> float | None:
-    """Return the mean over seeds of the last round within the budget; None if a seed never exceeds it."""
-    rows = spent(frame, curve.run, curve.counted)
-    over = rows.loc[rows["epsilon"] > budget].groupby("seed").first()
-    if len(over) < rows.loc[:, "seed"].nunique() or rows.empty:
-        return None
-    return float(over.loc[:, "round"].mean()) - 1
-
-
-def apart(heights: Sequence[float], gap: float) -> list[float]:
-    """Return heights for labels, at least `gap` apart, in the order given; the highest moves least."""
-    placed = dict.fromkeys(range(len(heights)), np.inf)
+def apart(heights: Sequence[float], texts: Sequence[str], line: float) -> list[float]:
+    """Return heights for labels that do not overlap, in the order given; `line` is that of a line of one."""
+    placed = dict.fromkeys(range(len(heights)), 0.0)
     ceiling = np.inf
-    for place in np.argsort(heights)[::-1]:
-        placed[int(place)] = ceiling = min(heights[place], ceiling - gap)
-    return list(placed.values())
+    for place in np.argsort(heights, kind="stable")[::-1]:
+        half = line * (texts[int(place)].count("\n") + 1) / 2
+        placed[int(place)] = middle = min(heights[place], ceiling - half)
+        ceiling = middle - half
+    below = max(0.0, -min([ceiling, 0.0]))  # what would stand under the axes is moved up with all above it
+    return [height + below for height in placed.values()]
 
 
 def caption(declared: RoundsFigure) -> str:
     """Return what the lines, bands and marks mean."""
-    bands = "95 % intervals" if declared.quantity in PERCENT else "from the least to the greatest"
-    said = [f"Lines: means over seeds; bands: {bands}; two seeds are drawn themselves, thin."]
+    said = [
+        "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "
+        "the least to the greatest."
+    ]
+    if declared.quantity == "drawn_accuracy":
+        said.append("Accuracy: the mean of clients' own weights, of clients drawn with replacement.")
     if declared.quantity == "growth":
         said.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
     if declared.quantity == "norms":
         said.append("Updates: their median norm, before they are bounded. Noise: std·√d, on their mean.")
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
-        said.append("Solid: a guarantee; dashed: none. Markers filled alike: the same sensitivity.")
-    if any(panel.published for panel in declared.panels.values()):
-        said.append("Grey, dashed: published.")
+        said.append("Solid: a guarantee; dashed: none.")
     if declared.budgets:
-        said.append("Dotted: the budget is spent.")
+        said.append("Dots: the last evaluated round within the ε at the dot, which the table reads off.")
+    if any(panel.published for panel in declared.panels.values()):
+        budget = declared.quantity not in PERCENT
+        said.append("Grey, dashed: the budget." if budget else "Open circles: published.")
+    if declared.quantity in PERCENT:
+        said.append("The axis need not begin at 0. Grey, dashed: the share of the largest class.")
     return " ".join(said)

@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.paper.figures import Part, SweepFigure
-from fedpriv.report.numbers import interval
 from fedpriv.report.reading import at_end, present
 from fedpriv.report.settings import config_of
 from fedpriv.report.texts import for_figure
@@ -17,26 +16,20 @@ APART = 1.03  # between the points of two series at the same place, as a ratio
 
 
 def draw(axes: Axes, frame: pd.DataFrame, declared: SweepFigure, part: Part) -> None:
-    """Draw a point a run with its interval, and the published points, joined by a thin line."""
+    """Draw the mean of every run, its seeds, and the published points, joined by a thin line."""
     cycle = list(rcParams["axes.prop_cycle"])
     for number, (label, wanted) in enumerate(declared.series.items()):
         runs = [run for run in wanted if present(frame, run)]
         if not runs:
             continue
         places = np.array([place(frame, declared, run) for run in runs])
-        found = np.array([interval(100 * at_end(frame, run)["accuracy"]) for run in runs])
-        order = np.argsort(places, kind="stable")
-        mean, low, high = found[order, :3].T
-        axes.errorbar(
-            # Beside each other where they would hide each other.
-            places[order] * APART ** (number - (len(declared.series) - 1) / 2),
-            mean,
-            np.nan_to_num(np.abs([mean - low, high - mean])),
-            label=for_figure(label),
-            **cycle[number] | {"linestyle": "none"},
-            markersize=3.5,
-            elinewidth=0.8,
-        )
+        found = [100 * at_end(frame, run)["accuracy"] for run in runs]
+        # Beside each other where they would hide each other.
+        places *= APART ** (number - (len(declared.series) - 1) / 2)
+        style = cycle[number] | {"linestyle": "none"}
+        axes.plot(places, [seeds.mean() for seeds in found], **style, label=for_figure(label), markersize=4)
+        seeds = pd.concat(found)
+        axes.plot(np.repeat(places, list(map(len, found))), seeds, **style, markersize=2, alpha=0.4)
     if not axes.has_data():
         return
     if declared.published:
@@ -58,4 +51,4 @@ def place(frame: pd.DataFrame, declared: SweepFigure, run: str) -> float:
 
 def caption(declared: SweepFigure) -> str:
     """Return what the points mean."""
-    return "Points: means over seeds at the last round, with 95 % intervals. Open circles: published."
+    return "Points: means over seeds at the last round; small: each seed. Open circles: published."

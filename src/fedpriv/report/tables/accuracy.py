@@ -17,6 +17,7 @@ from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tid
 
 KEY = ["table", "row", "column", "source", "quantity"]
 COLUMNS = [*KEY, *STATISTIC, "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
+CELL = ("table", "row", "column", "run")
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 
@@ -31,7 +32,26 @@ def accuracy_table(frame: pd.DataFrame, declared: AccuracyTable, name: str) -> T
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
     title = titled(declared) + stand_ins(runs_of(frame, declared))
-    return Table(name, title, tidy(name, COLUMNS, found), display, notes)
+    return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=by_seed(name, found))
+
+
+def by_seed(name: str, found: Sequence[Number]) -> pd.DataFrame:
+    """Return a line for every seed of a cell: accuracy and ε, at the round at which the cell is read.
+
+    An ε has the level behind its name where a table has two. A seed that has diverged has -inf.
+    """
+    cells: dict[tuple[str, ...], dict[str, pd.Series]] = {}
+    for one in found:
+        if "sample" in one and one["quantity"] in ("accuracy", "round", "epsilon"):
+            named = "_".join(filter(None, (one["quantity"], one.get("level", ""))))
+            cells.setdefault((name, one["row"], one["column"], one["run"]), {})[named] = one["sample"]
+    frames = [
+        pd.DataFrame(values).rename_axis("seed").reset_index().assign(**dict(zip(CELL, cell, strict=True)))
+        for cell, values in cells.items()
+    ]
+    first = [*CELL, "seed", "round", "accuracy"]
+    every = pd.concat(frames) if frames else pd.DataFrame(columns=first)
+    return every.astype({"round": "Int64"})[[*first, *every.columns.drop(first)]]
 
 
 def shown_lines(declared: AccuracyTable, found: Sequence[Number]) -> list[dict[tuple[str, str], str]]:

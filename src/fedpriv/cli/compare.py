@@ -1,0 +1,107 @@
+"""The verb that compares: a result with what is published, or two results with each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result
+from fedpriv.cli.table import Page, Table
+
+COLOURS = {
+    "reproduced": "green",
+    "reached": "green",
+    "partly": "yellow",
+    "not reproduced": "red",
+    "not reached": "red",
+}
+
+
+def compare(
+    first: Annotated[
+        str,
+        typer.Argument(metavar="A", help="A paper, RESULTS[/PAPER], a run's folder or file, *_seeds.csv."),
+    ],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="[B]", help="Another; without it A is compared with its paper.")
+    ] = None,
+    reference: Reference = REFERENCE,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a result with what is published, or two results.
+
+    Of one: its accuracies beside the published ones, and the verdicts on the paper's claims. Of two: the
+    accuracies of each and their difference with a 95 % interval, paired by seed where they share seeds.
+    """
+    if second is None:
+        from fedpriv.keep.place import results_of
+        from fedpriv.report.claims import compare
+
+        folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
+        shown = [table for paper in compare.papers(folder) for table in published(paper)]
+        print_result(compare.facts(folder), Page(*shown), as_json)
+        return
+    from fedpriv.keep import pairs
+
+    one, other = pairs.result(Path(first)), pairs.result(second)
+    found = pairs.pairs(one, other)
+    changed = [
+        {"key": key, "A": one.settings.get(key, ""), "B": other.settings.get(key, "")}
+        for key in dict.fromkeys((*one.settings, *other.settings))
+        if one.settings.get(key) != other.settings.get(key)
+    ]
+    facts = {"A": first, "B": str(second), "cells": [fact(pair) for pair in found], "settings": changed}
+    parts: list[Table | str] = [f"A: {first}", f"B: {second}", Table("accuracy (%)", list(map(line, found)))]
+    if one.settings and other.settings:
+        both = one.accuracies.merge(other.accuracies, on="seed", suffixes=("_A", "_B"))
+        seeds = [seed(said) for said in both.to_dict("records")]
+        parts += [Table("seeds, at the last round", seeds), Table("settings that differ", changed)]
+    print_result(facts, Page(*parts), as_json)
+
+
+def published(paper: Path) -> list[Table]:
+    """Return the two tables of a paper; the first is left out where the paper prints no accuracy."""
+    from fedpriv.report.claims import compare
+
+    names = ("table", "row", "column", "published", "reproduced", "verdict")
+    accuracies: list[dict[str, str]] = [
+        dict(zip(names, one, strict=True)) for one in compare.accuracies(paper)
+    ]
+    claims = [
+        {
+            "claim": claim["claim"],
+            "place": claim["place"],
+            "decided": f"{claim['decided']} of {claim['cells']}",
+            "verdict": claim["verdict"],
+        }
+        for claim in compare.claims(paper).to_dict("records")
+    ]
+    tables = [Table(f"{paper.name}: accuracy (%)", accuracies, COLOURS, once=False)] if accuracies else []
+    return [*tables, Table(f"{paper.name}: claims", claims, COLOURS, once=False)]
+
+
+def line(pair: Any) -> dict[str, Any]:
+    """Return one cell of two results in words."""
+    from fedpriv.report.numbers import of_fraction
+
+    return {
+        **dict(zip(("table", "row", "column"), pair.cell, strict=False)),
+        "A": of_fraction(pair.first),
+        "B": of_fraction(pair.second),
+        "B - A": of_fraction(pair.difference),
+        "seeds": f"{pair.difference.n} paired" if pair.paired else f"{pair.first.n} and {pair.second.n}",
+    }
+
+
+def fact(pair: Any) -> dict[str, Any]:
+    """Return one cell of two results as plain data."""
+    intervals = {name: getattr(pair, name)._asdict() for name in ("first", "second", "difference")}
+    return {"cell": pair.cell, **intervals, "paired": pair.paired}
+
+
+def seed(said: dict[Any, Any]) -> dict[str, str]:
+    """Return the accuracies of a seed of two runs, in percent."""
+    one, other = 100 * said["accuracy_A"], 100 * said["accuracy_B"]
+    return {"seed": said["seed"], "A": f"{one:.2f}", "B": f"{other:.2f}", "B - A": f"{other - one:+.2f}"}

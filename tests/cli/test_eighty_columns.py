@@ -1,0 +1,77 @@
+"""At 80 columns: what every command prints, and that no number, name or path is ever broken."""
+
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from fedpriv.cli import app
+
+ROOT = Path(__file__).parents[2]
+SNAPSHOT = Path(__file__).with_name("eighty_columns.txt")  # as typed, and what is printed
+SAID = {
+    typed: shown for typed, _, shown in (one.partition("\n") for one in SNAPSHOT.read_text().split("$ ")[1:])
+}
+EXAMPLES = {
+    name: (verb.epilog or "").splitlines()[-1].strip() for name, verb in get_command(app.app).commands.items()
+}
+OF_REFERENCE = [
+    "list",
+    "list runs --paper bdp2019",
+    "list tables",
+    "show",
+    "show bdp2019",
+    "show table2",
+    "show bdp2019 table2 100",
+    "show bdp2019 table2 100 dp",
+    "show bdp2019 audits",
+    "show nbafl sweep",
+    "show config/laptop.yaml bdp2019 iid_n100_dp",
+    "compare bdp2019",
+    "compare results/reference/runs/bdp2019/iid_n100_tight results/reference/runs/bdp2019/iid_n100_dp",
+    "compare results/reference/laptop/bdp2019 results/reference/paper/bdp2019",
+]
+
+
+@pytest.fixture
+def said(fedpriv, monkeypatch):
+    """Return what prints a command typed in the project, as wide as a terminal."""
+    monkeypatch.chdir(ROOT)
+
+    def run(typed, columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        code, out, err = fedpriv(*typed.split())
+        assert (code, err) == (0, [])
+        return [line.rstrip() for line in out]
+
+    return run
+
+
+@pytest.mark.parametrize("typed", SAID)
+def test_the_output_is_as_it_was(typed, said):
+    assert "\n".join(said(typed.removeprefix("fedpriv "), 80)).strip() == SAID[typed].strip()
+
+
+@pytest.mark.parametrize("typed", OF_REFERENCE)
+def test_nothing_is_broken_and_only_one_word_or_a_command_is_wider(typed, said):
+    narrow, wide = said(typed, 80), said(typed, 2000)
+    for line in narrow:
+        assert len(line) <= 80 or len(line.split()) == 1 or line.startswith("    ") or ":" in line
+    words, told = (set(" ".join(one).replace(",", " ").split()) for one in (narrow, wide))
+    told = {word for word in told if set(word) != {"─"}}
+    assert {word.rstrip(":") for word in told} <= {word.rstrip(":") for word in words}
+
+
+@pytest.mark.parametrize("verb", EXAMPLES)
+def test_the_help_of_a_verb_ends_in_an_example_that_can_be_typed(verb, said):
+    name, typed, *words = EXAMPLES[verb].split()
+    assert (name, typed) == ("fedpriv", verb)
+    get_command(app.app).commands[verb].make_context(verb, words)
+    assert EXAMPLES[verb] in [line.strip() for line in said(f"{verb} --help", 80)]
+
+
+def test_the_help_has_every_verb_in_a_group_and_on_one_line(said):
+    shown = said("--help", 80)
+    assert [line for line in shown if line in ("Reproduce:", "Account:", "Maintain:")]
+    assert all(sum(line.startswith(f"  {verb} ") for line in shown) == 1 for verb in EXAMPLES)
+    assert all(not line.startswith("      ") for line in shown[shown.index("Reproduce:") :])
