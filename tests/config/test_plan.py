@@ -37,7 +37,8 @@ PAPER = tiny_paper(
             "id": "accuracy",
             "place": "section 1",
             "text": "It is accurate.",
-            "check": {"that": {"accuracy": "dp"}, "at_least": {"published": "dp"}, "tables": ["table1"]},
+            "check": "accuracy(dp) >= published(dp)",
+            "tables": ["table1"],
         }
     ],
 )
@@ -238,7 +239,7 @@ def test_a_paper_whose_name_is_no_folders_is_refused_and_not_looked_for(plan_of,
 
 
 ROW = ("tables", "table1", "rows", 0)
-CHECK = ("claims", 0, "check")
+CLAIM = ("claims", 0)
 SPEND = ("tables", "table1", "columns", "dp", "spend")
 
 
@@ -250,13 +251,17 @@ SPEND = ("tables", "table1", "columns", "dp", "spend")
         (("tables", "table1", "kind"), "pie", ("pie", "accuracy")),
         *(((*SPEND,), value, ("table1", "spend")) for value in (3, [], [[]], {}, True, {"sensitivity": []})),
         (("tables", "table1", "columns", "dp", "spends"), 3, ("table1", "spends", "3")),
-        ((*CHECK, "that"), {"times_smaller": "dp", "than": []}, ("claims", "than", "[]")),
+        ((*CLAIM, "check"), [], ("claims", "check", "[]")),
         (("tables", "table1", "columns", "dp", "spend"), "moments 3C", ("3C", "moments 3C")),
         (("tables", "table1", "columns", "dp", "spend"), "bayesian product", ("bayesian", "distance")),
-        ((*CHECK, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),
-        ((*CHECK, "clients"), [1000], ("claims.accuracy", "clients", "1000", "100")),
-        ((*CHECK, "that"), {"accuracy": "bdp"}, ("claims.accuracy", "column", "bdp", "dp")),
-        ((*CHECK, "that"), {"magic": "dp"}, ("that", "magic", "accuracy", "gain")),
+        ((*CLAIM, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),
+        ((*CLAIM, "clients"), [1000], ("claims.accuracy", "clients", "1000", "100")),
+        ((*CLAIM, "check"), "accuracy(bdp) >= 0", ("claims.accuracy", "column", "bdp", "dp")),
+        (
+            (*CLAIM, "check"),
+            "0 <= magic(dp)",
+            ("paper.yaml", "accuracy: check", "magic at character 6"),
+        ),
         (("runs", "Plain"), {}, ("runs", "Plain")),
         (("paper",), "big", ("paper", "big", "small")),
     ],

@@ -11,8 +11,9 @@ from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import MODELS
+from fedpriv.models.base import initial_weights
 from fedpriv.models.cnn import Cnn
-from fedpriv.models.flat import initial, unflatten
+from fedpriv.models.flat import unflatten
 from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
@@ -107,7 +108,7 @@ def by_hand(task, work, flat, client):
 @pytest.mark.parametrize("model", MODEL.values(), ids=MODEL)
 def test_a_backend_computes_what_a_plain_loop_computes(model, work, backend):
     here = task(model)
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     expected = torch.stack([by_hand(here, work, flat, client) for client in clients()])
     engine = backend(here, Speed(chunk=4, stack=2, threads=2))
     updates, losses, *_ = engine.train_clients(work, flat, clients())
@@ -119,7 +120,7 @@ def test_a_backend_computes_what_a_plain_loop_computes(model, work, backend):
 
 def test_a_client_gets_the_same_bits_whatever_the_threads():
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
 
     def updates(threads):
         engine = CpuBackend(here, Speed(threads=threads))
@@ -134,7 +135,7 @@ def test_a_client_gets_the_same_bits_whatever_the_threads():
 @pytest.mark.parametrize("sizes", [{"chunk": 1, "stack": 1}, {"chunk": 3, "stack": 4}])
 def test_how_the_work_is_cut_changes_nothing_beyond_rounding(backend, sizes):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
 
     def updates(speed):
         engine = backend(here, speed)
@@ -147,7 +148,7 @@ def test_how_the_work_is_cut_changes_nothing_beyond_rounding(backend, sizes):
 
 def test_bfloat16_arithmetic_stays_close_and_returns_float32():
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     found = {}
     for dtype in ("float32", "bfloat16"):
         engine = without_kernels(here, Speed(dtype=dtype))  # which know float32 alone
@@ -161,7 +162,7 @@ def test_bfloat16_arithmetic_stays_close_and_returns_float32():
 @every_backend
 def test_nobody_in_the_round_gives_no_rows(backend):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     engine = backend(here, Speed())
     updates, losses, *_ = engine.train_clients(FedSGD(), flat, [])
     engine.close()
@@ -172,7 +173,7 @@ def test_nobody_in_the_round_gives_no_rows(backend):
 @every_backend
 def test_logits_do_not_depend_on_the_chunk(backend):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     engine = backend(here, Speed())
     whole = engine.logits(flat, here.inputs)
     parts = torch.cat([engine.logits(flat, part) for part in here.inputs.split(7)])

@@ -8,7 +8,7 @@ from test_local import MODEL, clients, task
 from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.private_gradient import PrivateGradient
-from fedpriv.models.flat import initial
+from fedpriv.models.base import initial_weights
 from fedpriv.streams import Noise
 
 WORK = {"fedsgd": FedSGD(batch_size=4), "fedavg": FedAvg(steps=3, batch_size=4, learning_rate=0.05)}
@@ -38,7 +38,7 @@ def members():
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 def test_a_stack_that_does_not_fit_is_halved_and_draws_the_same(work, how):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     large, small = GpuBackend(here, Speed(stack=5)), Small(here, Speed(stack=5))
     wanted, found = (engine.train_clients(work, flat, members(), how) for engine in (large, small))
     assert small.stack == 2
@@ -52,12 +52,12 @@ def test_a_client_that_does_not_fit_alone_is_an_error():
     engine = Small(here, Speed(stack=4))
     engine.holds = 0
     with pytest.raises(torch.OutOfMemoryError):
-        engine.train_clients(FedSGD(), initial(here.shapes, np.random.default_rng(0)), clients())
+        engine.train_clients(FedSGD(), initial_weights(here.shapes, np.random.default_rng(0)), clients())
 
 
 def test_an_evaluation_that_does_not_fit_is_cut_up(monkeypatch):
     here = task(MODEL["cnn"])
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     engine = GpuBackend(here, Speed())
     wanted, apply = engine.logits(flat, here.inputs), engine._apply
 

@@ -17,13 +17,14 @@ from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.distances import leave_one_out
 from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise, privatise_stack
 from fedpriv.mechanisms.sampling import poisson_batch
+from fedpriv.models.base import initial_weights
 from fedpriv.models.cnn import Cnn
-from fedpriv.models.flat import initial, unflatten
+from fedpriv.models.flat import unflatten
 from fedpriv.streams import Noise
 
 B, C, SIZES = 6, 0.8, (12, 20, 9)
 MODEL = Cnn(widths=(3, 4, 5), activation="tanh")
-FLAT = initial(MODEL.shapes(10), np.random.default_rng(0))
+FLAT = initial_weights(MODEL.shapes(10), np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,9 @@ from fedpriv.local.client import Client, ClientState, Task, batches
 from fedpriv.local.optimiser import initial_optimizer_state
 from fedpriv.local.work import FedAvg, Speed
 from fedpriv.mechanisms.clipping import Bounded
+from fedpriv.models.base import initial_weights
 from fedpriv.models.bnn import Bnn
-from fedpriv.models.flat import initial, layout, unflatten
+from fedpriv.models.flat import layout, unflatten
 from fedpriv.models.sign import signs, straight_through
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -120,7 +121,7 @@ def by_hand(here, flat, client, work=WORK):
 @pytest.mark.parametrize("model", NETS.values(), ids=NETS)
 def test_a_backend_trains_persistent_binary_clients_as_a_loop_in_float64_does(model, backend):
     here, stochastic = task(model), model.sign == "stochastic"
-    flat = initial(here.shapes, np.random.default_rng(1))
+    flat = initial_weights(here.shapes, np.random.default_rng(1))
     pairs = [by_hand(here, flat, client) for client in clients(flat, stochastic)]
     members = clients(flat, stochastic)
     engine = backend(here, Speed(stack=2, threads=2))

@@ -9,8 +9,9 @@ from torch.nn import functional as F
 from fedpriv.local.client import Client, Task, batches
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, Speed
+from fedpriv.models.base import initial_weights
 from fedpriv.models.convnet2 import ConvNet2
-from fedpriv.models.flat import initial, layout, unflatten
+from fedpriv.models.flat import layout, unflatten
 
 MODEL = ConvNet2(widths=(3, 4, 6), mean=0.3, std=0.4)
 WORK = FedAvg(epochs=2, batch_size=5, learning_rate=0.05, proximal=0.3, clip_gradient=0.5)
@@ -71,7 +72,7 @@ def by_hand(here, flat, client):
 @every_backend
 def test_a_backend_trains_it_as_torchs_layers_do(backend):
     here = task()
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     expected = torch.stack([by_hand(here, flat, client) for client in clients()])
     engine = backend(here, Speed(threads=2))
     found = engine.train_clients(WORK, flat, clients()).updates
@@ -81,7 +82,7 @@ def test_a_backend_trains_it_as_torchs_layers_do(backend):
 
 def test_it_is_evaluated_with_its_running_statistics():
     here = task()
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     flat += 0.1 * torch.rand(len(flat), generator=torch.Generator().manual_seed(1))
     net, _ = module(here, flat)
     x = (here.inputs[:, None].double() / 255 - MODEL.mean) / MODEL.std
@@ -95,7 +96,7 @@ def test_without_normalisation_it_sends_nothing_in_the_clear():
     assert layout(bare, 7).clear == 0
     assert bare.size(7) == MODEL.size(7) - 4 * (3 + 4)
     here = Task(bare, 7, task().inputs, task().labels)
-    flat = initial(here.shapes, np.random.default_rng(0))
+    flat = initial_weights(here.shapes, np.random.default_rng(0))
     engine = CpuBackend(here, Speed(threads=1))
     updates = engine.train_clients(WORK, flat, clients()).updates
     engine.close()

@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 from support.made_claims import claim
 
 from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge, verdict
-from fedpriv.report.claims.margins import Outcome
+from fedpriv.report.claims.outcomes import Outcome
 from fedpriv.report.claims.write import claims_table, write
 from fedpriv.report.claims.yardstick import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, standing
 
 ABOVE, ACROSS, BELOW = np.array([0.1, 0.11]), np.array([1.0, -0.9]), np.array([-0.1, -0.11])
 STAND_IN = Outcome("a cell", None, "not judged, digits in place of mnist", NOT_JUDGED)
-CHECK = {"that": {"accuracy": "dp"}, "at_least": {"published": "dp"}, "plus": -0.005, "tables": ["table1"]}
-LARGEST = {"that": {"gain": "dp", "over": "bdp"}, "at_least": {"gain": "dp", "over": "bdp"}}
+CHECK = {"check": "accuracy(dp) >= published(dp) - 0.005", "tables": ["table1"]}
+LARGEST = {"check": "accuracy(dp) - accuracy(bdp) >= accuracy(dp) - accuracy(bdp)"}
 
 
-def judged(*cells, unsound="", **check):
+def judged(*cells, **keys):
     outcomes = [
         one
         if isinstance(one, Outcome)
         else Outcome("a cell", one, "a number", "" if one is not None else "not run")
         for one in cells
     ]
-    return judge(claim(CHECK | check, unsound), outcomes)
+    return judge(claim(**CHECK | keys), outcomes)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ ORDER = ["not run", "not judged (stand-in)", "not reproduced", "undecided", "par
 
 @given(counts, st.sampled_from([*CHECKS]))
 def test_every_count_of_cells_has_a_verdict_and_a_better_cell_never_makes_it_worse(found, kind):
-    check = claim(CHECKS[kind]).check
+    check = claim(**CHECKS[kind])
     before = verdict(found, check)
     assert before in OUTCOMES
     if found["fail"]:
@@ -172,7 +172,7 @@ def test_every_count_of_cells_has_a_verdict_and_a_better_cell_never_makes_it_wor
 @given(counts, st.sampled_from([*CHECKS]))
 def test_nothing_is_reproduced_or_not_where_nothing_is_decided(found, kind):
     nothing = found | {"hold": 0, "fail": 0}
-    assert verdict(nothing, claim(CHECKS[kind]).check) in ("undecided", "not judged (stand-in)", "not run")
+    assert verdict(nothing, claim(**CHECKS[kind])) in ("undecided", "not judged (stand-in)", "not run")
 
 
 def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared, tmp_path):
@@ -181,7 +181,7 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared,
         frame,
         {
             "tables": {"table1": declared.model_dump()},
-            "claims": [claim(check, "it is false").model_dump(), claim(CHECK).model_dump()],
+            "claims": [claim(**check, unsound="it is false").model_dump(), claim(**CHECK).model_dump()],
         },
         tmp_path / "claims",
     )
@@ -190,7 +190,7 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared,
     assert lines["measured"].iloc[0] == "Table I, N = 100: 45.1 ± 0.1 % against 45 % (holds)"
     text = written[1].read_text()
     assert "1 of 1" in text and "1 of 2" in text
-    assert "it is false" in text and "≥ published accuracy of dp − 0.5 points" in text
+    assert "it is false" in text and "accuracy(dp) >= published(dp) - 0.005" in text
     assert all(f"- {name}: {meaning}." in text for name, meaning in {**OUTCOMES, **SOUNDNESS}.items())
 
 

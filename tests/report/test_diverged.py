@@ -70,8 +70,8 @@ def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declare
 
 
 def test_a_claim_about_a_diverged_run_is_undecided_and_says_why(tmp_path, declared):
-    gain = {"gain": "baseline", "over": "bdp"}
-    check = {"that": gain, "at_least": 0, "tables": ["table1"], "clients": [100]}
-    judged = judge(claim(check), outcomes(frame_of(tmp_path, 6), check, {"table1": declared}))
+    check, rows = "accuracy(baseline) - accuracy(bdp) >= 0", {"tables": ["table1"], "clients": [100]}
+    found = outcomes(frame_of(tmp_path, 6), check, {"table1": declared}, **rows)
+    judged = judge(claim(check, **rows), found)
     assert judged["verdict"] == "undecided"
     assert judged["measured"].endswith("n100_dp diverged")

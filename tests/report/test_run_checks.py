@@ -46,28 +46,23 @@ def frame(tmp_path_factory):
 
 
 def outcome_of(frame, check, **case):
-    (outcome,) = outcomes(frame, check | {"cases": [{"label": "here"} | case]})
+    (outcome,) = outcomes(frame, check, cases={"here": case})
     return outcome
 
 
-def gain(plus=0.0, measure="last"):
-    """Return a check that one run is more accurate than another by `plus`."""
-    return {
-        "that": {"accuracy": "of", "measure": measure},
-        "at_least": {"accuracy": "over", "measure": measure},
-        "plus": plus,
-    }
+GAIN = "accuracy(of) >= accuracy(over)"
+BEST = 'accuracy(of, "best_drawn") >= accuracy(over, "best_drawn")'
 
 
 def test_a_gain_at_the_end_is_paired_by_seed(frame):
-    outcome = outcome_of(frame, gain(-0.03), of="joint", over="client")
+    outcome = outcome_of(frame, GAIN + " - 0.03", of="joint", over="client")
     assert outcome.margins == pytest.approx([0.01, 0.01])
     assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
 
 
 def test_a_gain_is_told_of_the_seeds_that_both_have(frame):
     fewer = frame.loc[(frame["run"] != "joint") | (frame["seed"] == 0)]
-    outcome = outcome_of(fewer, gain(-0.03), of="joint", over="client")
+    outcome = outcome_of(fewer, GAIN + " - 0.03", of="joint", over="client")
     assert len(outcome.margins) == 1
     assert outcome.measured.endswith("against 80.0 ± 0.6 %, gain −2.0 points")
 
@@ -75,12 +70,12 @@ def test_a_gain_is_told_of_the_seeds_that_both_have(frame):
 @pytest.mark.parametrize(
     "check",
     [
-        gain(),
-        {"that": {"gain": "of", "over": "over"}, "at_least": {"gain": "over", "over": "of"}},
-        {"that": {"rise": ["of", "over"]}, "at_least": 0.0},
-        {"that": {"lead": "of", "over": ["over"]}, "at_least": 0.0},
-        {"that": {"accuracy": "of"}, "at_least": {"share": 0.5, "of": "over", "over": "third"}},
-        {"that": {"rounds": "of", "over": "over", "within": 0.3}, "at_most": 2.0},
+        GAIN,
+        "accuracy(of) - accuracy(over) >= accuracy(over) - accuracy(of)",
+        "rise(of, over) >= 0",
+        "lead(of, over) >= 0",
+        "accuracy(of) >= 0.5 * gap(over, third)",
+        "rounds(of, accuracy(over) - 0.3) / rounds(over, accuracy(over) - 0.3) <= 2",
     ],
 )
 @pytest.mark.parametrize(("of", "over"), [("longer", "plain"), ("plain", "longer")])
@@ -91,24 +86,24 @@ def test_of_runs_with_different_seeds_those_are_compared_that_both_have(frame, c
 
 
 def test_a_run_fails_to_learn_if_it_ends_below_a_number(frame):
-    outcome = outcome_of(frame, {"that": {"accuracy": "slow"}, "at_most": 0.2}, slow="slow")
+    outcome = outcome_of(frame, "accuracy(slow) <= 0.2", slow="slow")
     assert outcome.margins == pytest.approx([-0.3, -0.301])
 
 
 def test_a_gain_may_be_judged_as_released_code_reads_accuracies(frame):
-    best = outcome_of(frame, gain(measure="best_drawn"), of="bits", over="plain")
+    best = outcome_of(frame, BEST, of="bits", over="plain")
     assert best.margins == pytest.approx([0.95 - 0.9, 0.95 - 0.901])
-    assert outcome_of(frame, gain(), of="bits", over="plain").margins == pytest.approx([-0.05, -0.05])
-    check = {"that": {"accuracy": "of", "measure": "best_drawn"}, "at_most": 0.9}
+    assert outcome_of(frame, GAIN, of="bits", over="plain").margins == pytest.approx([-0.05, -0.05])
+    check = 'accuracy(of, "best_drawn") <= 0.9'
     assert outcome_of(frame, check, of="bits").margins == pytest.approx([-0.05, -0.05])
 
 
 def test_every_case_may_ask_for_a_number_of_its_own(frame):
-    cases = [{"label": str(least), "of": "plain", "over": "client", "least": least} for least in (0.2, 0.05)]
-    found = [outcome.margins for outcome in outcomes(frame, gain("least") | {"cases": cases})]
+    cases = {str(least): {"of": "plain", "over": "client", "least": least} for least in (0.2, 0.05)}
+    found = [outcome.margins for outcome in outcomes(frame, GAIN + " + least", cases=cases)]
     assert found == [pytest.approx([-0.1, -0.1]), pytest.approx([0.05, 0.05])]
     case = {"of": "plain", "limit": 0.95}
-    below = outcome_of(frame, {"that": {"accuracy": "of"}, "at_most": "limit"}, **case)
+    below = outcome_of(frame, "accuracy(of) <= limit", **case)
     assert below.margins == pytest.approx([0.05, 0.049])
 
 
@@ -116,17 +111,17 @@ def test_every_case_may_ask_for_a_number_of_its_own(frame):
     "runs, steps", [(["slow", "joint", "client"], [0.28, 0.02]), (["slow", "plain", "client"], [0.4, -0.1])]
 )
 def test_along_a_list_every_step_is_a_comparison(frame, runs, steps):
-    check = {"that": {"rise": ["first", "second", "third"]}, "at_least": 0}
+    check = "rise(first, second, third) >= "
     case = dict(zip(("first", "second", "third"), runs, strict=True))
-    outcome = outcome_of(frame, check, **case)
+    outcome = outcome_of(frame, check + "0", **case)
     assert outcome.margins == pytest.approx(np.array([steps, steps]))
     assert outcome.measured.startswith("50.0 ± 0.6, ") and outcome.measured.endswith(" %")
-    tolerant = outcome_of(frame, check | {"at_least": -0.1}, **case)
+    tolerant = outcome_of(frame, check + "-0.1", **case)
     assert tolerant.margins == pytest.approx(np.array([steps, steps]) + 0.1)
 
 
 def test_one_run_is_compared_with_each_of_a_list(frame):
-    check = {"that": {"lead": "best", "over": ["first", "second"]}, "at_least": 0}
+    check = "lead(best, first, second) >= 0"
     outcome = outcome_of(frame, check, best="client", first="joint", second="plain")
     assert outcome.margins == pytest.approx(np.array([[0.02, -0.1]] * 2))
     assert outcome.measured == "80.0 ± 0.6 against 78.0 ± 0.6, 90.1 ± 0.6 %"
@@ -134,67 +129,69 @@ def test_one_run_is_compared_with_each_of_a_list(frame):
 
 @pytest.mark.parametrize("margin, expected", [(0.05, "holds"), (0.01, "fails"), (0.02, "undecided")])
 def test_an_equality_is_of_what_is_less_apart_than_its_margin(frame, margin, expected):
-    check = {"that": {"accuracy": "of"}, "equals": {"accuracy": "over"}, "margin": margin}
+    check = f"abs(accuracy(of) - accuracy(over)) <= {margin}"
     outcome = outcome_of(frame, check, of="joint", over="client")
-    assert outcome.margins == pytest.approx(np.array([[margin - 0.02, margin + 0.02]] * 2))
+    assert outcome.margins == pytest.approx(np.array([[margin + 0.02, margin - 0.02]] * 2))
+    assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
     assert standing(outcome.margins) == expected
 
 
 def test_a_list_may_rise_only_as_released_code_reads_it(frame):
-    rise, case = {"rise": ["plain", "bits"]}, {"plain": "plain", "bits": "bits"}
-    assert (outcome_of(frame, {"that": rise, "at_least": 0}, **case).margins < 0).all()
-    best = rise | {"measure": "best_drawn"}
-    assert (outcome_of(frame, {"that": best, "at_least": 0}, **case).margins > 0).all()
+    case = {"plain": "plain", "bits": "bits"}
+    assert (outcome_of(frame, "rise(plain, bits) >= 0", **case).margins < 0).all()
+    assert (outcome_of(frame, 'rise(plain, bits, "best_drawn") >= 0', **case).margins > 0).all()
 
 
 def test_bytes_are_held_against_float32_or_another_run(frame):
-    check = {"that": {"times_smaller": "bits", "than": "real"}, "at_least": 32}
-    alone = outcome_of(frame, check, bits="bits", real="bits")
+    check = "float32_bytes(real) / upload_bytes(bits) >= "
+    alone = outcome_of(frame, check + "32", bits="bits", real="bits")
     assert alone.margins == pytest.approx([0, 0])
-    assert alone.measured == "125 bytes against 4,000, 32 times fewer"
-    assert outcome_of(frame, check, bits="bits", real="client").margins == pytest.approx([0, 0])
+    assert alone.measured == "4,000 bytes against 125 bytes, ratio 32"
+    assert outcome_of(frame, check + "32", bits="bits", real="client").margins == pytest.approx([0, 0])
     # Eight bits a byte, rounded up: a little is always missing.
     more = frame.assign(upload_bytes=frame["upload_bytes"] + 0.001 * (frame["run"] == "bits"))
-    assert (outcome_of(more, check, bits="bits", real="bits").margins < 0).all()
-    assert (outcome_of(more, check | {"at_least": 31.68}, bits="bits", real="bits").margins > 0).all()
+    assert (outcome_of(more, check + "32", bits="bits", real="bits").margins < 0).all()
+    assert (outcome_of(more, check + "31.68", bits="bits", real="bits").margins > 0).all()
 
 
 GROWN = 1 - np.sqrt(1 / ROUNDS)  # of what is spent after the last round
-FASTER = {"that": {"growth": "parallel moments C"}, "at_least": {"growth": "sequential moments C"}}
+FASTER = 'growth("parallel moments C") >= {}growth("sequential moments C")'
 
 
 def test_growth_compares_what_was_spent_after_the_first_round(frame):
-    outcome = outcome_of(frame, FASTER, run="joint")
+    outcome = outcome_of(frame, FASTER.format(""), run="joint")
     assert outcome.margins == pytest.approx([GROWN * (4.0 - 0.2)] * 2)
     assert outcome.measured == f"0.16 ({SEQUENTIAL}) against 3.11 ({PARALLEL})"
-    exactly = outcome_of(frame, FASTER | {"times": 20}, run="joint")
-    assert exactly.margins == pytest.approx([0, 0])
+    exactly = outcome_of(frame, FASTER.format("20 * "), run="joint")
+    assert exactly.margins == pytest.approx([0, 0]) and exactly.measured == outcome.measured
 
 
 def test_a_delta_is_that_of_the_ledger_and_may_be_held_against_a_number(frame):
-    check = {"that": {"delta": "moments C", "of": "run"}, "at_most": "limit"}
+    check = 'delta("moments C") <= limit'
     for limit, margin in ((1e-2, 9e-3), (1e-4, -9e-4)):
         found = outcome_of(frame, check, run="client", limit=limit)
         assert found.margins == pytest.approx([margin] * 2) and found.measured == "10⁻³"
 
 
 def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(frame):
-    fast, slow = ({"growth": "parallel moments C", "of": name} for name in ("fast", "slow"))
-    outcome = outcome_of(frame, {"that": fast, "at_least": slow}, fast="larger", slow="joint")
+    check = 'growth(fast, "parallel moments C") >= growth(slow, "parallel moments C")'
+    outcome = outcome_of(frame, check, fast="larger", slow="joint")
     assert outcome.margins == pytest.approx([GROWN * 2.0] * 2)
-    other_way = outcome_of(frame, {"that": fast, "at_least": slow}, fast="joint", slow="larger")
+    other_way = outcome_of(frame, check, fast="joint", slow="larger")
     assert other_way.margins == pytest.approx(-outcome.margins)
 
 
 def test_a_larger_epsilon_is_so_many_times_the_other(frame):
-    check = {"that": {"epsilon": "bits rdp"}, "at_least": {"epsilon": "sum rdp bits"}}
-    outcome = outcome_of(frame, check | {"times": 50}, run="bits")
-    assert outcome.margins == pytest.approx([np.log(6.7e5 / (50 * 7400))] * 2)
-    assert outcome.measured == "7400 (sum rdp, all bits) against 6.70 · 10⁵ (upload rdp, all bits)"
+    check = 'epsilon("bits rdp") >= {} * epsilon("{}")'
+    outcome = outcome_of(frame, check.format(50, "sum rdp bits"), run="bits")
+    assert outcome.margins == pytest.approx([6.7e5 - 50 * 7400] * 2)
+    assert outcome.measured == "ε 7400 against 6.70 · 10⁵"
+    ratio = 'epsilon("bits rdp") / epsilon("sum rdp bits") >= 50'
+    assert outcome_of(frame, ratio, run="bits").margins == pytest.approx([6.7e5 / 7400 - 50] * 2)
     endless = frame.assign(epsilon=frame["epsilon"].where(frame["accounting"] != "upload", np.inf))
-    assert np.isposinf(outcome_of(endless, check | {"times": 1}, run="bits").margins).all()
-    same = check | {"at_least": {"epsilon": "bit exact"}, "times": 1}
-    assert standing(outcome_of(endless, same, run="bits").margins) == "undecided"
+    assert np.isposinf(outcome_of(endless, check.format(1, "sum rdp bits"), run="bits").margins).all()
+    same = outcome_of(endless, check.format(1, "bit exact"), run="bits")
+    assert standing(same.margins) == "undecided"
 
 
 @pytest.mark.parametrize("within, ratio, margin", [(0.02, 1.0, 0.0), (0.02, 1.1, 0.1), (0.1, 1.25, 0.25)])
@@ -205,39 +202,40 @@ def test_rounds_are_counted_until_the_final_accuracy_of_the_other_run_is_reached
         write_run(tmp_path, run, 0, scheme="none", final=final) for run, final in (("a", 0.78), ("b", 0.8))
     ]
     frame = load(collect(runs, tmp_path / "runs.parquet"))
-    check = {"that": {"rounds": "ours", "over": "theirs", "within": within}, "at_most": ratio}
+    target = f"accuracy(theirs) - {within}"
+    check = f"rounds(ours, {target}) / rounds(theirs, {target}) <= {ratio}"
     # Every second round: 0.78 and 0.7 are reached by b at rounds 20 and 18, by a at rounds 20 and 18.
     assert outcome_of(frame, check, ours="a", theirs="b").margins == pytest.approx([margin])
 
 
 def test_an_accuracy_that_is_never_reached_is_reached_in_no_number_of_rounds(frame):
-    check = {"that": {"rounds": "ours", "over": "theirs", "within": 0.1}, "at_most": 100}
+    check = "rounds(ours, accuracy(theirs) - 0.1) / rounds(theirs, accuracy(theirs) - 0.1) <= 100"
     outcome = outcome_of(frame, check, ours="slow", theirs="client")
     assert np.isneginf(outcome.margins).all()
-    assert outcome.measured == "round — against 18 for 70.0 ± 0.6 %"
+    assert outcome.measured == "round — for 70.0 ± 0.6 % against round 18 for 70.0 ± 0.6 %, ratio ∞"
 
 
 # The check, and the runs of its case.
 CHECKS = {
-    "gain": (gain(), {"of": "plain", "over": "client"}),
-    "limit": ({"that": {"accuracy": "of"}, "at_most": 0.2}, {"of": "plain"}),
-    "growth": (FASTER, {"run": "joint"}),
-    "epsilon": (
-        {"that": {"epsilon": "upload moments C"}, "at_least": {"epsilon": "sum moments C"}, "times": 1},
-        {"run": "joint"},
+    "gain": (GAIN, {"of": "plain", "over": "client"}),
+    "limit": ("accuracy(of) <= 0.2", {"of": "plain"}),
+    "growth": (FASTER.format(""), {"run": "joint"}),
+    "epsilon": ('epsilon("upload moments C") >= epsilon("sum moments C")', {"run": "joint"}),
+    "rise": ("rise(low, high) >= 0", {"low": "joint", "high": "plain"}),
+    "bytes": ("float32_bytes(bits) / upload_bytes(bits) >= 32", {"bits": "joint"}),
+    "rounds": (
+        "rounds(of, accuracy(over)) <= 2 * rounds(over, accuracy(over))",
+        {"of": "joint", "over": "client"},
     ),
-    "rise": ({"that": {"rise": ["low", "high"]}, "at_least": 0}, {"low": "joint", "high": "plain"}),
-    "bytes": ({"that": {"times_smaller": "bits", "than": "bits"}, "at_least": 32}, {"bits": "joint"}),
-    "rounds": ({"that": {"rounds": "of", "over": "over"}, "at_most": 2}, {"of": "joint", "over": "client"}),
 }
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_misspelt_run_is_named_before_anything_is_read(name):
     check, runs = CHECKS[name]
-    claim(check | {"cases": [{"label": "here"} | runs]}).check.validate_names("claims.it", {}, RUNS)
+    claim(check, cases={"here": runs}).validate_names("claims.it", {}, RUNS)
     for key in runs:
-        wrong = claim(check | {"cases": [{"label": "here"} | runs | {key: "jiont"}]}).check
+        wrong = claim(check, cases={"here": runs | {key: "jiont"}})
         with pytest.raises(BadInput, match=r"claims\.it: runs: found jiont, allowed: plain, client"):
             wrong.validate_names("claims.it", {}, RUNS)
 
@@ -256,22 +254,18 @@ def test_accuracies_on_data_that_stand_in_are_never_judged_and_accounts_always_a
 
 def test_a_random_network_stands_in_for_nothing(frame):
     config = frame["config"].iloc[0].replace('"activation": "tanh"', '"backbone": "random"')
-    assert not outcome_of(frame.assign(config=config), gain(), of="plain", over="client").instead
+    assert not outcome_of(frame.assign(config=config), GAIN, of="plain", over="client").instead
 
 
 @pytest.mark.parametrize(
     "check, case, learned",
     [
-        (gain(), {"of": "joint", "over": "client"}, False),
-        (gain(), {"of": "client", "over": "plain"}, True),  # one of them is enough
-        (
-            {"that": {"accuracy": "of"}, "at_most": 0.2},
-            {"of": "slow"},
-            True,
-        ),  # that it is so is what is asked
-        ({"that": {"rise": ["low", "high"]}, "at_least": 0}, {"low": "slow", "high": "joint"}, False),
-        ({"that": {"rounds": "of", "over": "over"}, "at_most": 2}, {"of": "slow", "over": "client"}, False),
-        (FASTER, {"run": "joint"}, True),
+        (GAIN, {"of": "joint", "over": "client"}, False),
+        (GAIN, {"of": "client", "over": "plain"}, True),  # one of them is enough
+        ("accuracy(of) <= 0.2", {"of": "slow"}, True),  # that it is so is what is asked
+        ("rise(low, high) >= 0", {"low": "slow", "high": "joint"}, False),
+        ("rounds(of, accuracy(over)) <= 40", {"of": "slow", "over": "client"}, False),
+        (FASTER.format(""), {"run": "joint"}, True),
     ],
 )
 def test_where_nothing_was_learned_a_comparison_of_accuracies_is_undecided(frame, check, case, learned):
@@ -289,7 +283,7 @@ def test_a_case_whose_run_is_missing_is_not_run(frame, name):
 
 
 def test_growth_of_an_epsilon_that_is_not_in_the_ledger_is_not_run(frame):
-    check = {"that": {"growth": "moments C"}, "at_least": {"growth": "sequential moments C"}}
+    check = 'growth("moments C") >= growth("sequential moments C")'
     outcome = outcome_of(frame, check, run="client")
     assert outcome.margins is None
     assert outcome.measured == f"no ε ({SEQUENTIAL}) in the ledger"

@@ -7,18 +7,16 @@ import pandas as pd
 
 from fedpriv.paper.cells import AccuracyTable
 from fedpriv.paper.claims import Claim
-from fedpriv.report.claims import margins
+from fedpriv.report.claims import outcomes as cases
 
 
-def claim(check: dict[str, Any], unsound: str = "") -> Claim:
+def claim(check: str, **keys: Any) -> Claim:
     """Return a claim that is checked so."""
-    return Claim.model_validate(
-        {"id": "it", "place": "here", "text": "So it is.", "check": check, "unsound": unsound}
-    )
+    return Claim.model_validate({"id": "it", "place": "here", "text": "So it is.", "check": check} | keys)
 
 
 def outcomes(
-    frame: pd.DataFrame, check: dict[str, Any], tables: Mapping[str, AccuracyTable] | None = None
-) -> list[margins.Outcome]:
+    frame: pd.DataFrame, check: str, declared: Mapping[str, AccuracyTable] | None = None, **keys: Any
+) -> list[cases.Outcome]:
     """Return what the cases of a check say."""
-    return list(margins.outcomes(frame, claim(check).check, tables or {}))
+    return list(cases.outcomes(frame, claim(check, **keys), declared or {}))

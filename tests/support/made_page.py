@@ -86,13 +86,9 @@ SMALL = {
             "id": name,
             "place": "Table I",
             "text": f"<b>{name}</b> [red] holds.",
-            "check": {
-                "that": {"accuracy": column},
-                "at_least": {"published": column},
-                "plus": -0.005,
-                "tables": ["table1"],
-                "clients": clients,
-            },
+            "check": f"accuracy({column}) >= published({column}) - 0.005",
+            "tables": ["table1"],
+            "clients": clients,
             "unsound": unsound,
         }
         for name, column, clients, unsound in (

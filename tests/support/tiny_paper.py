@@ -21,7 +21,8 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
         "id": "tighter",
         "place": "Table I",
         "text": "RDP is tighter than moments.",
-        "check": {"that": {"epsilon": "rdp C"}, "at_most": {"epsilon": "moments C"}, "tables": ["table1"]},
+        "check": 'epsilon("rdp C") <= epsilon("moments C")',
+        "tables": ["table1"],
     }
     return {
         "paper": name,

@@ -65,7 +65,7 @@ FIGURES = {
         **{"series": {"A series": ["n100_dp"]}},
     },
 }
-CHECK = {"that": {"accuracy": "run"}, "at_least": 0.5, "cases": [{"label": "A case", "run": "n100_dp"}]}
+CHECK = {"check": "accuracy(run) >= 0.5", "cases": {"A case": {"run": "n100_dp"}}}
 PAPER = {
     "paper": "whole",
     "title": "A whole paper",
@@ -78,7 +78,7 @@ PAPER = {
     "tables": TABLES,
     "figures": FIGURES,
     "claims": [
-        {"id": "it", "place": "section", "text": "A claim.", "check": CHECK, "unsound": "A reason."},
+        {"id": "it", "place": "section", "text": "A claim.", "unsound": "A reason."} | CHECK,
     ],
     "notes": ["A note of the paper."],
 }
@@ -110,8 +110,15 @@ NAMES = {
     *("SweepFigure.kind", "SweepFigure.along", "SweepFigure.per", "SweepFigure.series"),
     *("SpendSelector.accountant", "SpendSelector.composition", "SpendSelector.distance"),
     *("SpendSelector.right_term", "SpendSelector.sensitivity", "SpendSelector.accounting"),
-    *("Check.needs", "Check.tables", "Check.labels", "Check.elsewhere", "Check.cases key", "Check.cases run"),
-    *("Check.plus", "Accuracy.accuracy", "Accuracy.measure", "Number.number"),
+    *(
+        "Claim.needs",
+        "Claim.tables",
+        "Claim.labels",
+        "Claim.elsewhere",
+        "Claim.check",
+        "Claim.cases run",
+        "Claim.cases run key",
+    ),
 }
 
 
@@ -125,7 +132,7 @@ def walked(value: Any, place: str, found: Callable[[str, str], str]) -> Any:
     if isinstance(value, dict):
         return {
             walked(key, f"{place} key", found): walked(
-                one, f"{place} {key}" if place == "Check.cases" and key != "label" else place, found
+                one, f"{place} run" if place == "Claim.cases" else place, found
             )
             for key, one in value.items()
         }

@@ -59,6 +59,14 @@ def ledger(
 
     Rows whose sensitivity is a number are those of `Deltas.recount`, at evaluated rounds: of every σ at which
     a run with the same noise would have been this one (docs/readings.md).
+
+    >>> trace = pd.DataFrame({"round": range(1, 1001), "unit": "client", "sampling_law": "poisson"})
+    >>> costs = ledger(trace.assign(sampling_rate=0.01, noise_multiplier=1.0), 1e-5)
+    >>> for spend in spends(costs)[::2]:
+    ...     print(spend.accountant, spend.relation, round(spend.epsilon, 2))
+    moments add_remove 2.54
+    rdp add_remove 2.1
+    pld add_remove 1.83
     """
     deltas = delta if isinstance(delta, Deltas) else Deltas(delta, delta)
     distances = distances or {}

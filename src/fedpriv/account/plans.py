@@ -34,6 +34,9 @@ def epsilon(
     """Return the spend of `rounds` rounds with multiplier `noise_multiplier` at rate `sampling_rate`.
 
     Raises BadInput naming the value that is out of range.
+
+    >>> round(epsilon(sampling_rate=0.01, noise_multiplier=1.0, rounds=1000, delta=1e-5).epsilon, 2)
+    2.54
     """
     check(sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta)
     value = _planner(accountant)(
@@ -56,6 +59,9 @@ def calibrate(
     """Return the least multiplier, to the search's tolerance, whose ε after `rounds` is at most `epsilon`.
 
     Raises BadInput when a value is out of range or no multiplier between LOWEST and HIGHEST meets `epsilon`.
+
+    >>> round(calibrate(epsilon=2.0, delta=1e-5, sampling_rate=0.01, rounds=1000), 3)
+    1.124
     """
     check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate, rounds=rounds)
     planner = _planner(accountant)

@@ -49,7 +49,14 @@ class Deltas(NamedTuple):
 
 @dataclass(frozen=True)
 class Spend:
-    """An (ε, δ) and whose presence, against which neighbours, under which sampling, by which accountant."""
+    """An (ε, δ) and whose presence, against which neighbours, under which sampling, by which accountant.
+
+    >>> statement = str(Spend(2.0, 1e-5, "client", "add_remove", "poisson", "moments"))
+    >>> statement.split(" (")[0], "guarantee" in statement.split(", ")
+    ('ε = 2 at δ = 1e-05', True)
+    >>> Spend(2.0, 1e-5, "client", "add_remove", "poisson", "bayesian", kind="estimate").status
+    'estimate'
+    """
 
     epsilon: float
     delta: float

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
-from fedpriv.config.memory import too_large
 from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
 from fedpriv.frozen import (
@@ -103,6 +102,9 @@ class Accounting(Frozen):
     delta: Delta = 1e-5  # of clients
     instance_delta: Delta = 1e-5  # of instances
     recount: tuple[Positive, ...] = unless(())  # other σ at the same noise σC, where no update is clipped
+
+
+LARGEST = 2**38  # bytes of one array, 256 GiB
 
 
 class Run(Frozen):
@@ -200,3 +202,22 @@ class Run(Frozen):
         told = self.training() | {"dataset": self.data}
         text = json.dumps([RESULTS_VERSION, name, seed, told], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def too_large(run: Run) -> str:
+    """Return which keys ask for an array that fits nowhere, with what was found, or the empty string."""
+    clients, steps = run.partition.clients, run.local.noisy_steps or 0
+    cohort = min(run.cohort.expected(clients) + run.probe.panel, clients)
+    held = clients if run.local.keeps_clients else cohort
+    arrays = {
+        "partition.clients, partition.examples": 4 * clients * run.partition.each,
+        "model.widths, partition.clients, cohort": 4 * held * run.model.size(classes=1),
+        "scheme.distances, rounds, local.steps, cohort": (
+            4 * run.rounds * steps * cohort * getattr(run.scheme, "distances", 0)
+        ),
+    }
+    for keys, size in arrays.items():
+        if size > LARGEST:
+            gib = 2**30
+            return f"{keys}: found {size / gib:,.0f} GiB in one array, allowed: at most {LARGEST // gib} GiB"
+    return ""

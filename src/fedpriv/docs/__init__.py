@@ -5,14 +5,13 @@
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, front, hours, keys, layout, papers, schema
+from fedpriv.docs import columns, deviations, front, hours, keys, papers, schema
 
 
 def pages(root: Path) -> dict[Path, str]:
     """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
-        docs / "architecture.md": layout.page(root),
         docs / "config.md": keys.page(),
         docs / "trace.md": columns.page(),
         docs / "deviations.md": deviations.page(root),

@@ -17,11 +17,10 @@ from fedpriv.models import MODELS
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun
-from fedpriv.paper.quantities import QUANTITIES
 from fedpriv.partition import PARTITIONS
 from fedpriv.schemes import SCHEMES
 
-# Key -> the kinds it is chosen from, and the key below it that chooses; a quantity's own first key does.
+# Key -> the kinds it is chosen from, and the key below it that chooses.
 CHOICES: dict[str, tuple[Mapping[str, Any], str]] = {
     "partition": (PARTITIONS, "law"),
     "model": (MODELS, "name"),
@@ -30,12 +29,7 @@ CHOICES: dict[str, tuple[Mapping[str, Any], str]] = {
     "local": (LOCAL_WORK, "name"),
     "tables": (TABLES, "kind"),
     "figures": (FIGURES, "kind"),
-    "that": (QUANTITIES, ""),
-    "at_least": (QUANTITIES, ""),
-    "at_most": (QUANTITIES, ""),
-    "equals": (QUANTITIES, ""),
 }
-UNDER = dict.fromkeys(("at_least", "at_most", "equals"), "that")  # where the kinds are described
 REMARK = re.compile(r"^(?:    # (.+)\n)?    (\w+): [^#\n]*(?:  # (.+))?$", re.MULTILINE)
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
@@ -114,7 +108,7 @@ def keys(cls: type[Frozen], skip: str = "") -> str:
             continue
         kinds, _ = choices(cls, key)
         if kinds:
-            named = ", ".join(f"[`{name}`](#{UNDER.get(key, key)}-{name})" for name in kinds)
+            named = ", ".join(f"[`{name}`](#{key}-{name})" for name in kinds)
             values = f"map to {named}" if spec.get("type") == "object" else named
         else:
             values = allowed(spec)

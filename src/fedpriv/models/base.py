@@ -16,10 +16,31 @@ if TYPE_CHECKING:
     from fedpriv.models.native.gradients import GradientEngine
 
 Params = dict[str, "torch.Tensor"]
+Shapes = dict[str, tuple[int, ...]]
 Example = tuple[int, ...]  # the shape of what a model reads: (channels, height, width), or (features,)
 GREY: Example = (1, 28, 28)
 # What happens to a tensor: it goes through the scheme, it is averaged as it is, it never leaves its client.
 Handling = Literal["protected", "clear", "kept"]
+
+
+def initial_weights(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
+    """Return the weights before training, `[d]`, float32, on CPU.
+
+    Weights are He-initialised (normal, variance 2 / fan-in), biases zero; a normalisation changes nothing.
+    """
+    import torch
+
+    from fedpriv.streams import Noise
+
+    tensors = []
+    for name, shape in shapes.items():
+        tensor = torch.zeros(shape)
+        if name.startswith("norm") and name.endswith(("weight", "variance")):
+            tensor.fill_(1.0)
+        elif name.endswith("weight"):
+            tensor.copy_(math.sqrt(2.0 / math.prod(shape[1:])) * Noise(rng).like(tensor))
+        tensors.append(tensor.flatten())
+    return torch.cat(tensors)
 
 
 class Model(Frozen):
@@ -50,7 +71,7 @@ class Model(Frozen):
         """Return what names code that is not ours, with its digest; empty: there is none."""
         return ""
 
-    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
+    def shapes(self, classes: int, example: Example = GREY) -> Shapes:
         """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones.
 
         Examples that this model cannot read are BadInput.
@@ -76,10 +97,8 @@ class Model(Frozen):
         return self.apply(params, x), {}
 
     def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
-        """Return the weights before training, `[d]`, float32, on CPU."""
-        from fedpriv.models.flat import initial
-
-        return initial(self.shapes(classes, example), rng)
+        """Return the weights before training: see `initial_weights`."""
+        return initial_weights(self.shapes(classes, example), rng)
 
     def gradient_engine(self, classes: int) -> GradientEngine | None:
         """Return this model as an engine of gradients in C knows it; None: none does."""

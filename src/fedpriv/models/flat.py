@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
-from fedpriv.models.base import GREY, Example, Handling, Model, Params
-from fedpriv.streams import Noise
+from fedpriv.models.base import GREY, Example, Handling, Model, Params, Shapes
 
-Shapes = dict[str, tuple[int, ...]]
 ORDER: tuple[Handling, ...] = ("protected", "clear", "kept")
 
 
@@ -43,18 +40,3 @@ def unflatten(flat: torch.Tensor, shapes: Shapes) -> Params:
         params[name] = flat[..., start : start + size].view(*flat.shape[:-1], *shape)
         start += size
     return params
-
-
-def initial(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
-    """Return the weights before training, `[d]`, float32, on CPU.
-
-    Weights are He-initialised (normal, variance 2 / fan-in), biases zero; a normalisation changes nothing.
-    """
-    flat = torch.zeros(sum(math.prod(shape) for shape in shapes.values()))
-    for name, view in unflatten(flat, shapes).items():
-        if name.startswith("norm") and name.endswith(("weight", "variance")):
-            view.fill_(1.0)
-        elif name.endswith("weight"):
-            fan_in = math.prod(view.shape[1:])
-            view.copy_(math.sqrt(2.0 / fan_in) * Noise(rng).like(view))
-    return flat

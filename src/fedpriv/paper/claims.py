@@ -1,62 +1,56 @@
-"""A sentence of a paper made checkable: a comparison of two numbers in every case that it is about."""
+"""A sentence of a paper made checkable: one line of arithmetic that must hold in every case it is about."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, require_known
-from fedpriv.frozen import Count, Frozen, Label, Positive, Real, choice_error
-from fedpriv.paper.cells import AccuracyTable, Cell, Row
-from fedpriv.paper.quantities import COLUMN, COUNTED, PRINTED, PRIVATE, Compared, Number, Quantity
+from fedpriv.frozen import Count, Frozen, Label, Real, choice_error
+from fedpriv.paper.arithmetic import COLUMN, COUNTED, PRINTED, PRIVATE, Call, Comparison, read, terms
+from fedpriv.paper.cells import RUN, AccuracyTable, Cell, Row
 
 
 class Case(NamedTuple):
-    """One thing that is judged: how it is cited, and what names stand for in either of the two numbers."""
+    """One thing that is judged: how it is cited, and what names stand for on either side of the line."""
 
     name: str
-    that: Mapping[str, Cell]
-    other: Mapping[str, Cell]
+    left: Mapping[str, Cell]
+    right: Mapping[str, Cell]
     numbers: Mapping[str, float]
 
-    def number(self, given: float | str) -> float:
-        """Return a number, or the one of the case that has this name."""
-        return self.numbers[given] if isinstance(given, str) else given
 
+class Claim(Frozen):
+    """What is claimed, in our words, where, and the line of arithmetic that checks it.
 
-class Check(Frozen):
-    """That one number is at least, or at most, another, or equals it within a margin, in every case.
-
-    A case is a row of `tables`, where names are those of columns; or one of `cases`, with a label, a run for
-    every name of a run and a number for every name of a number.
+    A case is a row of `tables`, where names are those of columns; or one of `cases`, where each stands for a
+    run or a number. `unsound` says why the statement does not follow although its numbers may hold: what was
+    observed and what is made of it are two things, and the verdict says both.
     """
 
-    that: Compared  # the number that is judged
-    at_least: Compared | None = None  # the other number: `that` is no smaller
-    at_most: Compared | None = None  # instead of at_least
-    equals: Compared | None = None  # instead of at_least, within the margin
-    margin: Positive | None = None  # of an equality: what is less apart counts as equal
-    times: Positive | None = None  # so many times the other number; judged by the ratio
-    plus: Real | str = 0.0  # so much more than the other number
+    id: str  # how the claim is cited
+    place: str  # in the paper
+    text: str  # the claim in our words
+    check: str  # one comparison, as `accuracy(bdp) >= published(bdp) - 0.005`
     needs: Literal["every", "some"] = "every"  # of the cases
     tables: tuple[str, ...] = ()  # tables of accuracies, of which every row is a case
     clients: tuple[Count, ...] = ()  # the rows with so many published clients; all by default
     labels: tuple[Label, ...] = ()  # the rows so labelled; all by default
-    elsewhere: tuple[str, ...] = ()  # the tables in whose other rows the other number is read
-    # each with a label and what names stand for, instead of `tables`
-    cases: tuple[dict[str, Real | str], ...] = ()
+    elsewhere: tuple[str, ...] = ()  # the tables in whose other rows the right side is read
+    # label -> what names stand for, or the run that `run` stands for; instead of `tables`
+    cases: dict[str, str | dict[str, Real | str]] = {}
+    unsound: str = ""  # why the statement does not follow even if its numbers hold
 
     @property
-    def other(self) -> Quantity:
-        """Return the number that `that` is compared with."""
-        found = self.at_least or self.at_most or self.equals
-        assert found is not None
-        return found
+    def comparison(self) -> Comparison:
+        """Return what the line says."""
+        return read(self.check)
 
     @property
-    def of_accuracies(self) -> bool:
-        """Return whether anything but accounts is compared."""
-        return self.that.of_accuracies or self.other.of_accuracies
+    def calls(self) -> list[Call]:
+        """Return everything that is measured, from left to right."""
+        return [one for side in (self.comparison.left, self.comparison.right) for one in terms(side, Call)]
 
     @property
     def conjunction(self) -> bool:
@@ -65,44 +59,43 @@ class Check(Frozen):
 
     def names(self, *kinds: str) -> list[str]:
         """Return the names that must be of one of `kinds`."""
-        return self.that.names(*kinds) + self.other.names(*kinds)
-
-    def numbers(self) -> list[str]:
-        """Return the names of numbers."""
-        given = [self.plus, *(one.number for one in (self.that, self.other) if isinstance(one, Number))]
-        return [one for one in given if isinstance(one, str)]
+        return [name for call in self.calls for name in call.of(*kinds)]
 
     @model_validator(mode="after")
-    def _complete(self) -> "Check":
-        for keys in (("at_least", "at_most", "equals"), ("tables", "cases")):
-            given = [key for key in keys if getattr(self, key)]
-            if len(given) != 1:
-                raise choice_error("check", given, f"one of {', '.join(keys)}")
-        if bool(self.equals) != bool(self.margin):
-            raise choice_error("check", ["equals" if self.equals else "margin"], "equals with a margin")
-        if self.equals and self.times is not None:
-            raise choice_error("check", ["equals", "times"], "times with at_least or at_most")
-        if self.tables and self.numbers():
-            raise choice_error("check", self.numbers(), "a number; only `cases` have names for them")
+    def _complete(self) -> "Claim":
+        try:
+            left, _, right = self.comparison
+        except BadInput as error:
+            place = {"where": f"{self.id}: check", "said": str(error)}
+            raise PydanticCustomError("choice", "{where}: {said}", place) from None
+        numbers = [one for side in (left, right) for one in terms(side, str)]
+        if bool(self.tables) == bool(self.cases):
+            given = ["tables", "cases"] if self.tables else []
+            raise choice_error(self.id, given, "one of tables, cases")
+        if self.tables and numbers:
+            raise choice_error(f"{self.id}: check", numbers, "a number; only `cases` have names for them")
         only = [key for key in ("clients", "labels", "elsewhere") if getattr(self, key)]
         only += self.names(PRINTED, COUNTED)
         if self.cases and only:
-            raise choice_error("check", only, "these of `tables` only")
-        wanted = [*dict.fromkeys(["label", *self.names(COLUMN, PRIVATE)]), *self.numbers()]
-        for case in self.cases:
+            raise choice_error(self.id, only, "these of `tables` only")
+        wanted = [*dict.fromkeys([*self.names(COLUMN, PRIVATE), *numbers])]
+        for label, case in self.named_cases().items():
             plain = [key for key, value in case.items() if not isinstance(value, str)]
-            if set(case) != set(wanted) or set(plain) != set(self.numbers()):
-                allowed = f"{', '.join(wanted)}; a number for {', '.join(self.numbers()) or 'none'}"
-                raise choice_error(f"cases: {case.get('label', '')}", case, f"exactly {allowed}")
+            if set(case) != set(wanted) or set(plain) != set(numbers):
+                allowed = f"exactly {', '.join(wanted)}; a number for {', '.join(numbers) or 'none'}"
+                raise choice_error(f"{self.id}: cases: {label}", case, allowed)
         return self
+
+    def named_cases(self) -> dict[str, dict[str, float | str]]:
+        """Return what names stand for in every one of `cases`, by its label."""
+        return {label: {RUN: one} if isinstance(one, str) else one for label, one in self.cases.items()}
 
     def judged(self, tables: Mapping[str, AccuracyTable]) -> Iterator[Case]:
         """Yield the cases, in the order in which they are declared."""
-        for case in self.cases:
-            runs = {key: run for key, run in case.items() if isinstance(run, str)}
-            cells = {name: Cell(run) for name, run in runs.items() if name != "label"}
-            numbers = {key: value for key, value in case.items() if not isinstance(value, str)}
-            yield Case(runs["label"], cells, cells, numbers)
+        for label, case in self.named_cases().items():
+            cells = {name: Cell(run) for name, run in case.items() if isinstance(run, str)}
+            numbers = {name: value for name, value in case.items() if not isinstance(value, str)}
+            yield Case(label, cells, cells, numbers)
         chosen = self.rows(tables)
         for there in every_row(self.elsewhere, tables) if self.elsewhere else chosen:
             here = chosen[0] if self.elsewhere else there
@@ -137,7 +130,8 @@ class Check(Frozen):
             for kind, allowed in ((PRIVATE, row.private_runs()), (PRINTED, printed), (COUNTED, counted)):
                 require_known(f"{where}: {cited(table, row)}: {kind}", self.names(kind), allowed)
         for case in self.judged(tables):
-            require_known(f"{where}: runs", self.that.runs(case.that) + self.other.runs(case.other), runs)
+            named = {**case.left, **case.right}
+            require_known(f"{where}: runs", (named[name].run for name in self.names(COLUMN, PRIVATE)), runs)
 
 
 def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
@@ -154,17 +148,3 @@ def cells_of(table: AccuracyTable, row: Row) -> dict[str, Cell]:
 def cited(table: AccuracyTable, row: Row) -> str:
     """Return how a row is cited."""
     return f"{table.place}, {row.cited}"
-
-
-class Claim(Frozen):
-    """What is claimed, in our words, where, and how it is checked.
-
-    `unsound` says why the statement does not follow although its numbers may hold: what was observed and what
-    is made of it are two things, and the verdict says both.
-    """
-
-    id: str  # how the claim is cited
-    place: str  # in the paper
-    text: str  # the claim in our words
-    check: Check  # how it is checked
-    unsound: str = ""  # why the statement does not follow even if its numbers hold

@@ -118,12 +118,13 @@ def load_paper(name: str, folder: Path) -> Paper:
     files = read_files(path)
     content = {key: one.value for key, one in files.items()}
     content |= {"runs": runs_of(content, str(path / files["runs"].file) if "runs" in files else str(path))}
-    paper = parse(Paper.model_validate, content, str(path))
+    where = {key: str(path / one.file) for key, one in files.items()}
+    paper = parse(Paper.model_validate, content, lambda key: where.get(str(key[0]) if key else "", str(path)))
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
             require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
     for claim in paper.claims:
-        claim.check.validate_names(f"{path}: claims.{claim.id}", with_cells(paper.tables), paper.runs)
+        claim.validate_names(f"{where['claims']}: claims.{claim.id}", with_cells(paper.tables), paper.runs)
     return paper

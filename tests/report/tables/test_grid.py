@@ -63,11 +63,10 @@ def test_the_csv_of_a_grid_holds_what_comparisons_read(frame, declared):
 
 
 def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
-    check = {"that": {"accuracy": "c3"}, "at_least": {"published": "c3"}, "plus": -0.02}
-    check |= {"tables": ["grid"], "labels": ["10"]}
+    check, rows = "accuracy(c3) >= published(c3) - 0.02", {"tables": ["grid"], "labels": ["10"]}
     tables = with_cells({"grid": declared})
-    claim(check).check.validate_names("claims.it", tables, list(declared.runs()))
-    (outcome,) = outcomes(frame, check, tables)
+    claim(check, **rows).validate_names("claims.it", tables, list(declared.runs()))
+    (outcome,) = outcomes(frame, check, tables, **rows)
     assert outcome.cell == "Evaluation, 10" and outcome.margins == pytest.approx([0.0027, 0.0037])
 
 

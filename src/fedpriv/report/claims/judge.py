@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedpriv.paper.claims import Check, Claim
-from fedpriv.report.claims.margins import Outcome
-from fedpriv.report.claims.words import sentence
+from fedpriv.paper.claims import Claim
+from fedpriv.report.claims.outcomes import Outcome
 from fedpriv.report.claims.yardstick import (
     FAILS,
     HOLDS,
@@ -34,7 +33,7 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the line of one claim: what its cells decide, how many do, and the verdict that follows."""
     found = [stands(outcome) for outcome in outcomes]
     counts = {name: found.count(standing) for standing, name in COUNTS.items()}
-    outcome = verdict(counts, claim.check)
+    outcome = verdict(counts, claim)
     unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
     alone = outcome == UNDECIDED and one_seed(outcomes)
     return {
@@ -45,7 +44,7 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "outcome": outcome,
         "soundness": UNSOUND if unsound else "",
         "measured": "; ".join(map(told, outcomes)),
-        "test": sentence(claim.check),
+        "test": claim.check,
         "reason": claim.unsound,
         "cells": len(outcomes),
         "decided": counts["hold"] + counts["fail"],
@@ -73,12 +72,12 @@ def told(outcome: Outcome) -> str:
     return f"{outcome.cell}: {outcome.measured} ({stands(outcome)}{why})"
 
 
-def verdict(counts: Mapping[str, int], check: Check) -> str:
+def verdict(counts: Mapping[str, int], claim: Claim) -> str:
     """Return what the cells say, as `OUTCOMES` defines it."""
     hold, fail, undecided = (counts[name] for name in ("hold", "fail", "undecided"))
-    if check.needs == "some" and (hold or undecided):
+    if claim.needs == "some" and (hold or undecided):
         return REPRODUCED if hold else UNDECIDED
-    if check.conjunction and (fail or 0 < hold < sum(counts.values())):
+    if claim.conjunction and (fail or 0 < hold < sum(counts.values())):
         return NOT_REPRODUCED if fail else UNDECIDED
     if hold or fail:
         return PARTLY if hold and fail else REPRODUCED if hold else NOT_REPRODUCED

@@ -12,7 +12,7 @@ from fedpriv.paper.claims import Claim
 from fedpriv.paper.kinds import TABLES
 from fedpriv.report import render
 from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge
-from fedpriv.report.claims.margins import outcomes
+from fedpriv.report.claims.outcomes import outcomes
 from fedpriv.report.claims.yardstick import STANDING
 from fedpriv.report.notes import footnotes, stand_ins
 
@@ -35,7 +35,7 @@ def claims_table(
 ) -> render.Table:
     """Return a line a claim; the notes say what a verdict means."""
     rows = with_cells(tables)
-    lines = [judge(claim, list(outcomes(frame, claim.check, rows))) for claim in claims]
+    lines = [judge(claim, list(outcomes(frame, claim, rows))) for claim in claims]
     tidy = pd.DataFrame(lines, columns=COLUMNS)
     display = pd.DataFrame(
         {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}

@@ -1,0 +1,243 @@
+"""How what a claim compares is read off the collected runs, by seed: a function and a line each."""
+
+import operator
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.audit.finding import how_counted
+from fedpriv.paper.arithmetic import Call, Operation, Term
+from fedpriv.paper.cells import Cell
+from fedpriv.paper.spends import Measure
+from fedpriv.report import numbers as words
+from fedpriv.report.audits import findings
+from fedpriv.report.reading import (
+    MEASURES,
+    WIDTH,
+    accuracies,
+    epsilon_at,
+    fact,
+    growth,
+    numbers_sent,
+    reading,
+    shared_seeds,
+    spent,
+    within,
+)
+
+ACCURACY, GAIN, EPSILON, GROWTH = "accuracy", "gain", "epsilon", "growth"
+SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+Numbers = Any  # a DataFrame with a row a seed and a column a comparison; or a float, the same for all
+
+
+class Value(NamedTuple):
+    """One side of a claim, or a part of it: its numbers, and what was measured, whatever is added to that."""
+
+    numbers: Numbers
+    text: str = ""
+    kind: str = ""
+    read: Numbers = 0.0
+
+    @property
+    def known(self) -> Numbers:
+        """Return the numbers; where not even one round is affordable, nothing is learned."""
+        missing = self.kind == ACCURACY and isinstance(self.numbers, pd.DataFrame)
+        return self.numbers.fillna(0.0) if missing else self.numbers
+
+
+class Known(NamedTuple):
+    """What a side is read from: the collected runs, and what names stand for."""
+
+    frame: pd.DataFrame
+    cells: Mapping[str, Cell]
+    numbers: Mapping[str, float]
+
+    def run(self, call: Call) -> str:
+        """Return the run that a call names."""
+        return self.cells[call.names[0]].run
+
+
+def value(term: Term, known: Known) -> Value:
+    """Return what a term comes to; a number that is given is not printed."""
+    if isinstance(term, Call):
+        return READ[term.function](known, term)
+    if not isinstance(term, Operation):
+        return Value(known.numbers[term] if isinstance(term, str) else term)
+    left, right = value(term.left, known), value(term.right, known)
+    if term.sign == "-" and left.kind == right.kind == ACCURACY:
+        return gain(left, right)
+    found = together(SIGNS[term.sign], left.known, right.known)
+    if left.text and right.text:
+        ratio = words.rounded(found.to_numpy().ravel()).replace("inf", "∞")
+        return Value(found, f"{left.text} against {right.text}, ratio {ratio}")
+    return (left if left.text else right)._replace(numbers=found)
+
+
+def together(made: Callable[..., Numbers], left: Numbers, right: Numbers) -> Numbers:
+    """Return what is made of two numbers by the seeds of both; one column goes with each of several."""
+    if not (isinstance(left, pd.DataFrame) and isinstance(right, pd.DataFrame)):
+        return made(left, right)
+    seeds = shared_seeds(left, right)
+    return pd.DataFrame(made(left.loc[seeds].to_numpy(), right.loc[seeds].to_numpy()), index=seeds)
+
+
+def gain(left: Value, right: Value) -> Value:
+    """Return how much more accurate one is than the other."""
+    read = together(operator.sub, left.read, right.read)
+    found = together(operator.sub, left.numbers, right.numbers)
+    return Value(found, words.percent(read.iloc[:, 0]), GAIN)
+
+
+def of_seeds(series: pd.Series, text: str = "", kind: str = "") -> Value:
+    """Return what is read by seed as a value."""
+    return Value(series.to_frame(0), text, kind, series.to_frame(0))
+
+
+def accuracy_of(frame: pd.DataFrame, cell: Cell, measure: Measure = "last") -> pd.Series:
+    """Return by seed the accuracy of a cell, within budgets if it has any: NaN where no round is."""
+    read = reading(frame, cell) if cell.within else MEASURES[measure](frame, cell.run)
+    return read.loc[:, "accuracy"]
+
+
+def in_percent(*accuracies: pd.Series) -> str:
+    """Return accuracies by seed in words, with their unit; of one that was not read, that it was not."""
+    texts = [words.percent(one) for one in accuracies]
+    texts = ["no accuracy" if text == words.NONE else text for text in texts]
+    return ", ".join(texts) + (" %" if texts[-1][-1].isdigit() else "")
+
+
+def each_accuracy(known: Known, call: Call) -> list[pd.Series]:
+    """Return by seed the accuracy of everything that a call names."""
+    return [accuracy_of(known.frame, known.cells[name], call.measure) for name in call.names]
+
+
+def accuracy(known: Known, call: Call) -> Value:
+    (found,) = each_accuracy(known, call)
+    return of_seeds(found, in_percent(found), ACCURACY)
+
+
+def accuracy_within(known: Known, call: Call) -> Value:
+    limit, spend = call.others
+    found = within(known.frame, known.run(call), (spend, limit)).loc[:, "accuracy"]
+    return of_seeds(found.fillna(0.0), f"{in_percent(found)} within ε = {limit:g}")
+
+
+def published(known: Known, call: Call) -> Value:
+    found = known.cells[call.names[0]].published
+    assert found is not None
+    return Value(found, f"{100 * found:.0f} %")
+
+
+def gap(known: Known, call: Call) -> Value:
+    found = gain(*(of_seeds(one) for one in each_accuracy(known, call)))
+    # A gap that is not there cannot be closed.
+    return found._replace(numbers=found.numbers.where(found.numbers > 0, np.inf))
+
+
+def lead(known: Known, call: Call) -> Value:
+    first, *others = each_accuracy(known, call)
+    text = f"{in_percent(first).removesuffix(' %')} against {in_percent(*others)}"
+    return Value(pd.concat([first - one for one in others], axis=1).loc[shared_seeds(first, *others)], text)
+
+
+def rise(known: Known, call: Call) -> Value:
+    found = each_accuracy(known, call)
+    steps = pd.concat([after - before for before, after in pairwise(found)], axis=1)
+    return Value(steps.loc[shared_seeds(*found)], in_percent(*found))
+
+
+def rounds(known: Known, call: Call) -> Value:
+    target = value(call.others[0], known).known
+    read = accuracies(known.frame, known.run(call))
+    seeds = pd.Index(read["seed"].unique())
+    if isinstance(target, pd.DataFrame):
+        wanted = target.loc[target.index.intersection(seeds)].iloc[:, 0]
+    else:
+        wanted = pd.Series(target, seeds)
+    first = read.loc[read["test_accuracy"] >= read["seed"].map(wanted)].groupby("seed").first()
+    found = first.loc[:, "round"].reindex(wanted.index)
+    # What is never reached takes longer than anything.
+    return of_seeds(found.fillna(np.inf), f"round {words.rounds(found)} for {in_percent(wanted)}")
+
+
+def epsilon(known: Known, call: Call) -> Value:
+    found = epsilon_at(known.frame, known.run(call), call.spend)
+    return of_seeds(found, words.epsilon(found), EPSILON)
+
+
+def spent_by(known: Known, call: Call) -> Value:
+    cell = known.cells[call.names[0]]
+    found = epsilon_at(known.frame, cell.run, cell.within[0].spend)
+    return of_seeds(found, words.epsilon(found), EPSILON)
+
+
+def delta(known: Known, call: Call) -> Value:
+    found = spent(known.frame, known.run(call), call.spend).groupby("seed")["delta"].first()
+    return of_seeds(found, words.delta(float(found.iloc[0])))
+
+
+def grown(known: Known, call: Call) -> Value:
+    found = growth(known.frame, known.run(call), call.spend).iloc[-1]
+    return of_seeds(found, f"{words.epsilon(found)} ({call.spend})", GROWTH)
+
+
+def lower_bound(known: Known, call: Call) -> Value:
+    audit, spend = call.others
+    meant = f"({how_counted(spend)})"
+    found = {
+        seed: max(
+            (one.lower_bound for one in several if one.audit == audit and meant in one.about), default=np.nan
+        )
+        for seed, several in findings(known.frame, known.run(call)).items()
+    }
+    series = pd.Series(found, dtype=float)
+    return of_seeds(series, words.epsilon(series))
+
+
+def upload_bytes(known: Known, call: Call) -> Value:
+    found = fact(known.frame, known.run(call), "upload_bytes")
+    return of_seeds(found, f"{words.whole(found)} bytes")
+
+
+def float32_bytes(known: Known, call: Call) -> Value:
+    found = WIDTH * numbers_sent(known.frame, known.run(call))
+    return of_seeds(found, f"{words.whole(found)} bytes")
+
+
+def either_way(known: Known, call: Call) -> Value:
+    found = value(call.others[0], known)
+    numbers = pd.concat([found.numbers, -found.numbers], axis=1)
+    term, text = call.others[0], found.text
+    if isinstance(term, Operation):
+        text = against(value(term.left, known), value(term.right, known))
+    return Value(numbers, text)
+
+
+def against(left: Value, right: Value) -> str:
+    """Return one number against another; of two accuracies, also how much more accurate the first is."""
+    text = f"{left.text} against {right.text}"
+    if left.kind == right.kind == ACCURACY:
+        text += f", gain {gain(left, right).text} points"
+    return text
+
+
+READ: dict[str, Callable[[Known, Call], Value]] = {
+    "accuracy": accuracy,
+    "accuracy_within": accuracy_within,
+    "published": published,
+    "gap": gap,
+    "lead": lead,
+    "rise": rise,
+    "rounds": rounds,
+    "epsilon": epsilon,
+    "spent": spent_by,
+    "delta": delta,
+    "growth": grown,
+    "lower_bound": lower_bound,
+    "upload_bytes": upload_bytes,
+    "float32_bytes": float32_bytes,
+    "abs": either_way,
+}
