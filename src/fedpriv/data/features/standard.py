@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Of the median spread: a feature that hardly varies is not blown up to noise.
+# Of the median spread, or of the largest where most features never vary: what hardly varies is not blown up.
 LEAST_SPREAD = 1e-3
 
 
@@ -14,7 +14,8 @@ def standardised(features: np.ndarray, plain: np.ndarray) -> np.ndarray:
     """
     known = plain.astype(np.float32)
     mean, spread = known.mean(axis=0), known.std(axis=0)
-    scale = 1 / (np.maximum(spread, LEAST_SPREAD * np.median(spread)) * np.sqrt(known.shape[1]))
+    least = LEAST_SPREAD * (np.median(spread) or spread.max() or 1.0)
+    scale = 1 / (np.maximum(spread, least) * np.sqrt(known.shape[1]))
     found = np.empty(features.shape, np.float16)
     for start in range(0, len(features), 1024):  # so that float32 copies stay small
         found[start : start + 1024] = (features[start : start + 1024].astype(np.float32) - mean) * scale
