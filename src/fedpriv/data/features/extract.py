@@ -88,7 +88,7 @@ def extract(
         finally:
             pool.shutdown(cancel_futures=True)
 
-    x = standardised(x, x[: len(copies) : photos.copies])
+    x = standardised(x, x[: len(copies) : photos.copies], kind.reach)
     labels = np.array([image.label for image in train])
     made = arrays.Arrays(
         x[: len(copies)],
@@ -144,6 +144,8 @@ def equal(drawn: np.ndarray, size: int) -> list[np.ndarray]:
 
 def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype: torch.dtype) -> str:
     """Return the sentence that every result on these features carries."""
+    kind = backbone.BACKBONES[name]
+    cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
     counts, side = seen.counts, of_photographs()[seen.dataset].side
     tuned = (
         f" (BatchNorm calibrated on {min(CALIBRATION, train)} training images)" if name == "random" else ""
@@ -155,8 +157,8 @@ def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype
         f"{counts.conflicting_groups} groups with conflicting labels"
     )
     return (
-        f"{backbone.BACKBONES[name].title} features of {side}x{side} pixels, backbone {name}{tuned}, "
-        f"computed in {str(dtype).removeprefix('torch.')}, standardised; {photos.copies} copies "
+        f"{kind.title} features of {side}x{side} pixels, backbone {name}{tuned}, "
+        f"computed in {str(dtype).removeprefix('torch.')}, standardised{cut}; {photos.copies} copies "
         f"(seed {photos.seed}) of each of {train:,} training images, copy 0 plain; {duplicates} ({groups}); "
         f"{counts.missing} images missing, {counts.unreadable} unreadable"
     )
