@@ -57,7 +57,7 @@ def test_its_features_name_it_and_are_the_same_however_many_threads(tiny, tmp_pa
 
     one, other = made(1), made(2)
     assert np.array_equal(one.x_train, other.x_train) and one.x_train.shape == (16, KIND.width)
-    assert np.abs(one.x_train).max() <= np.float16(3 / KIND.width**0.5)
+    assert np.abs(one.x_train).max() <= np.float16(4 * 3 / KIND.width**0.5)
     assert one.note.startswith("EfficientNet-Lite0 features of 32x32 pixels, backbone efficientnet_lite0, ")
     assert ", standardised and cut at 3 spreads; " in one.note
 

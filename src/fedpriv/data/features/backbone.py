@@ -148,7 +148,8 @@ class Backbone(NamedTuple):
     empty: Callable[[], nn.Module]
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    reach: float = math.inf  # spreads from its mean at which a standardised feature is cut
+    length: float = 1.0  # of standardised features, as root mean square over plain images
+    reach: float = math.inf  # spreads from its mean at which one of them is cut
 
 
 BACKBONES = {
@@ -159,8 +160,10 @@ BACKBONES = {
         efficientnet.architecture,
         efficientnet.MEAN,
         efficientnet.STD,
-        # Many of its features are 0 on nearly all plain images. Augmented ones, which have black corners, would
-        # be up to 94 long where plain ones are 1.
+        # Beside short features the biases, which read 1, lead: large steps oscillate.
+        length=4.0,
+        # Many features are 0 on nearly all plain images. Augmented ones have black corners and would be 94
+        # times as long.
         reach=3.0,
     ),
     "imagenet": Backbone("ResNet-50", WIDTH, imagenet, architecture, MEAN, STD),

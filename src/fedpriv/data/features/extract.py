@@ -88,7 +88,7 @@ def extract(
         finally:
             pool.shutdown(cancel_futures=True)
 
-    x = standardised(x, x[: len(copies) : photos.copies], kind.reach)
+    x = standardised(x, x[: len(copies) : photos.copies], kind.length, kind.reach)
     labels = np.array([image.label for image in train])
     made = arrays.Arrays(
         x[: len(copies)],

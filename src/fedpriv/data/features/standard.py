@@ -6,12 +6,14 @@ import numpy as np
 LEAST_SPREAD = 1e-3
 
 
-def standardised(features: np.ndarray, plain: np.ndarray, reach: float = np.inf) -> np.ndarray:
+def standardised(
+    features: np.ndarray, plain: np.ndarray, length: float = 1.0, reach: float = np.inf
+) -> np.ndarray:
     """Return `features` `[n, f]` with the mean and spread of `plain` `[m, f]` taken out, float16.
 
-    Afterwards the mean squared norm of the rows of `plain` is 1, or less where values are cut: none is more
-    than `reach` spreads from its mean. The statistics are those of training images
-    and are used without noise, as the statistics of a calibrated backbone are: no ε pays for them.
+    Afterwards the root mean square of the norms of the rows of `plain` is `length`, a power of two, or less
+    where values are cut: none is more than `reach` spreads from its mean. The statistics are those of
+    training images and are used without noise, as those of a calibrated backbone are: no ε pays for them.
     """
     known = plain.astype(np.float32)
     mean, spread = known.mean(axis=0), known.std(axis=0)
@@ -22,4 +24,5 @@ def standardised(features: np.ndarray, plain: np.ndarray, reach: float = np.inf)
     for start in range(0, len(features), 1024):  # so that float32 copies stay small
         moved = (features[start : start + 1024].astype(np.float32) - mean) * scale
         found[start : start + 1024] = moved.clip(-most, most)
+    found *= np.float16(length)  # nothing is rounded again
     return found
