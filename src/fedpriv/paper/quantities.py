@@ -96,6 +96,15 @@ class Published(Quantity):
     published: Annotated[str, PRINTED]  # a column
 
 
+class PublishedGain(Quantity):
+    """How much more accurate one column is than another, as published."""
+
+    of_accuracies = True
+    words, unit = "published accuracy of {0.published_gain} − {0.over}", "points"
+    published_gain: Annotated[str, PRINTED]  # a column
+    over: Annotated[str, PRINTED]  # the one that it is compared with
+
+
 class Gain(Quantity):
     """How much more accurate one is than another."""
 
@@ -213,6 +222,7 @@ QUANTITIES: dict[str, type[Quantity]] = {
     "accuracy": Accuracy,
     "accuracy_within": AccuracyWithin,
     "published": Published,
+    "published_gain": PublishedGain,
     "gain": Gain,
     "share": Share,
     "lead": Lead,

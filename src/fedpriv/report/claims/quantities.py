@@ -94,6 +94,12 @@ def published(frame: pd.DataFrame, cells: Cells, quantity: declared.Published) -
     return Read(found, f"{100 * found:.0f} %")
 
 
+def published_gain(frame: pd.DataFrame, cells: Cells, quantity: declared.PublishedGain) -> Read:
+    found, over = (cells[name].published for name in (quantity.published_gain, quantity.over))
+    assert found is not None and over is not None
+    return Read(found - over, f"{100 * (found - over):.0f}".replace("-", "−"))
+
+
 def accuracy_within(frame: pd.DataFrame, cells: Cells, quantity: declared.AccuracyWithin) -> Read:
     budget = quantity.spend, quantity.accuracy_within
     found = within(frame, cells[quantity.of].run, budget).loc[:, "accuracy"]
@@ -167,6 +173,7 @@ READ: dict[str, Callable[[pd.DataFrame, Cells, Any], Read]] = {
     "gain": gain,
     "share": share,
     "published": published,
+    "published_gain": published_gain,
     "accuracy_within": accuracy_within,
     "epsilon": epsilon,
     "lower_bound": lower_bound,

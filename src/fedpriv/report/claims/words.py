@@ -16,6 +16,7 @@ T = TypeVar("T")
 NUMBERS = {"gain": "gain {0} points", "epsilon": "ε {0}", "spent": "ε {0}"}
 PAIRS = {
     ("gain", "gain"): "gain {0} against {1} points",
+    ("gain", "published_gain"): "gain {0} against {1} points",
     ("gain", "share"): "{0} of {1} points",
     ("published", "accuracy_within"): "{1}",
     ("epsilon", "epsilon"): "ε {0} against {1}",
