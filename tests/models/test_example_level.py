@@ -1,4 +1,4 @@
-"""One example of a softmax moves its client's clipped mean gradient by no more than docs/privacy-budget.md says."""
+"""One example of a softmax moves its clipped mean gradient by at most what docs/privacy-budget.md says."""
 
 import torch
 from hypothesis import given, settings
@@ -59,7 +59,7 @@ def test_an_example_moves_the_clipped_mean_by_at_most_its_share(seed, n, scale, 
 
 
 def test_the_worst_example_moves_it_as_far_so_no_smaller_bound_holds():
-    """An attacker who knows the weights holds the longest features, which the weights say are another class."""
+    """Who knows the weights holds the longest features, of which they say another class."""
     x = torch.zeros(2, WIDTH, dtype=torch.float64)
     x[:, 0] = LARGEST
     weights = torch.zeros(CLASSES * (WIDTH + 1), dtype=torch.float64)

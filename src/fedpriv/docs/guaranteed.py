@@ -1,4 +1,4 @@
-"""The picture of what a guarantee buys: published, reproduced by the estimate, and guaranteed at the same (ε, δ)."""
+"""What a guarantee buys, as a picture: published, reproduced by the estimate, guaranteed at the same (ε, δ)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOOKS = {  # of what is drawn, by its column: told apart by shape
 
 
 def cells(root: Path) -> pd.DataFrame:
-    """Return a line for every published Bayesian accuracy that has a guarantee, in the order of the tables."""
+    """Return a line for every published Bayesian accuracy that has a guarantee, in the tables' order."""
     key = ["table", "row"]
     ours, theirs = (published_and_reproduced(root / REFERENCE / of) for of in (GUARANTEES, ESTIMATES))
     ours = ours[ours["table"].isin(list(TABLES)) & (ours["status"] == "ok")]
