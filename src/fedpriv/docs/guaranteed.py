@@ -21,7 +21,13 @@ TABLES = {
     "table4": "client and example (Table IV)",
 }
 LOOKS = {  # of what is drawn, by its column: told apart by shape
-    "published": {"fmt": "o", "markersize": 9, "fillstyle": "none", "label": "published, at an estimate"},
+    "published": {
+        "fmt": "o",
+        "markersize": 9,
+        "fillstyle": "none",
+        "color": "tab:blue",
+        "label": "published, at an estimate",
+    },
     "estimate": {"fmt": "x", "markersize": 6, "color": "0.5", "label": "reproduced, at the same estimate"},
     "value": {"fmt": "D", "markersize": 5, "color": "black", "label": "guaranteed, 95 % interval"},
 }
