@@ -8,7 +8,9 @@ import pytest
 from fedpriv.account.randomized_response import epsilons
 
 PAGE = (Path(__file__).parents[2] / "docs/privacy-budget.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| ([\d,]+) \(.*?\) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
+ROWS = re.findall(
+    r"^\| ([\d,]+) \(.*?\) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("row", [ROWS[0], *(row for row in ROWS if row[0] == "650")])
