@@ -1,4 +1,4 @@
-"""What a guarantee buys, as a picture: published, reproduced by the estimate, guaranteed at the same (ε, δ)."""
+"""What a guarantee buys, as a picture: published, reproduced by the estimate, guaranteed at that (ε, δ)."""
 
 from __future__ import annotations
 
