@@ -17,6 +17,7 @@ from fedpriv.models.flat import unflatten
 from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.models.softmax import Softmax
 
 CLASSES = 10
 WORK = {
@@ -35,6 +36,7 @@ MODEL = {
     "cnn_3x3": Cnn(widths=(16, 16, 5), kernel=3, activation="tanh"),
     "mlp": Mlp(widths=(6, 5)),
     "resnet50_head": Resnet50Head(backbone="random"),
+    "softmax": Softmax(directions=17),
     "module": Module(module="support.own_nets:Good"),
 }
 
@@ -50,8 +52,9 @@ def task(model, examples=40):
     images = torch.from_numpy(rng.integers(0, 256, (examples, 28, 28), dtype=np.uint8))
     labels = torch.from_numpy(rng.integers(0, CLASSES, examples))
     inputs = images
-    if model.reads == "features":
-        inputs = torch.from_numpy(0.05 * rng.standard_normal((examples, 2048))).half()
+    if model.features:
+        (_, width), *_ = model.shapes(CLASSES).values()
+        inputs = torch.from_numpy(0.05 * rng.standard_normal((examples, width))).half()
     return Task(model, CLASSES, inputs, labels)
 
 

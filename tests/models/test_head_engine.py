@@ -21,9 +21,9 @@ def example(features: int, classes: int, n: int, seed: int):
     return inputs, labels, torch.randn((features + 1) * classes, generator=generator)
 
 
-def gradients(features: int, classes: int, inputs, labels, weights):
+def gradients(features: int, classes: int, inputs, labels, weights, constant: float = 1.0):
     """Return the gradient of every example `[n, d]` and the sum of the losses, float64."""
-    x = torch.cat([inputs.double(), torch.ones(len(inputs), 1)], dim=1)
+    x = torch.cat([inputs.double(), torch.full((len(inputs), 1), constant)], dim=1)
     matrix = torch.cat([weights[:-classes].view(classes, features), weights[-classes:, None]], dim=1).double()
     logits = x @ matrix.T
     errors = logits.softmax(1) - F.one_hot(labels, classes)
@@ -39,14 +39,15 @@ def gradients(features: int, classes: int, inputs, labels, weights):
     n=st.integers(1, 20),
     seed=st.integers(0, 10**6),
     part=st.sampled_from([None, 0.1, 0.9, 3.0]),
+    constant=st.sampled_from([1.0, 0.2]),
 )
-def test_gradients_equal_those_of_pytorch_in_float64(features, classes, n, seed, part):
+def test_gradients_equal_those_of_pytorch_in_float64(features, classes, n, seed, part, constant):
     inputs, labels, weights = example(features, classes, n, seed)
-    true, loss, logits = gradients(features, classes, inputs, labels, weights)
+    true, loss, logits = gradients(features, classes, inputs, labels, weights, constant)
     norms = true.norm(dim=1)
     clip = 0.0 if part is None else max(part * float(norms.median()), 1e-3)
     bounded = true if part is None else true * (clip / norms.clamp(min=clip))[:, None]
-    engine = head.engine(features, classes)
+    engine = head.engine(features, classes, constant)
     found = engine.gradient(inputs, labels, torch.arange(n), weights, clip, 7)
     scale = float(norms.sum()) + 1e-3
     assert float((found.total - bounded.sum(0)).norm()) < 1e-5 * scale

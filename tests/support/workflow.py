@@ -12,7 +12,7 @@ import yaml
 from support.tiny_paper import tiny_paper
 
 ROOT = Path(__file__).parents[2]
-PRESETS = ("demo", "laptop", "binary", "paper", "readings")
+PRESETS = ("demo", "laptop", "binary", "paper", "readings", "guarantees")
 PAPER = tiny_paper(
     "tiny",
     {

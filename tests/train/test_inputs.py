@@ -1,4 +1,5 @@
 import json
+import math
 import re
 
 import numpy as np
@@ -12,6 +13,7 @@ from fedpriv.config.plan import wrong_dataset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.arrays import Arrays, hold_out
+from fedpriv.data.features import projected
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
 from fedpriv.models.resnet50_head import Resnet50Head
@@ -151,6 +153,8 @@ def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_tha
     photos = {"copies": 11, "seed": 2, "dedup": "drop"}
     assert arrays_id(run(photos=photos)) == "aptos-random-c11-s2-drop"
     assert arrays_id(run(photos=photos | {"unreadable": "skip"})) == "aptos-random-c11-s2-drop-skip"
+    seen = {"name": "softmax", "directions": 20}
+    assert arrays_id(run(dataset="mnist", model=seen, photos=photos)) == "mnist-scattering-digits-k20"
 
 
 @pytest.mark.parametrize(
@@ -206,3 +210,25 @@ def test_a_validation_split_is_taken_of_whole_images(tiny, tmp_path):
     path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
     held = inputs.arrays_for(wanted, path)
     assert (len(held.y_train), len(held.y_test)) == (10, 3)
+
+
+def test_features_of_images_are_prepared_for_the_model_that_reads_them(tmp_path, monkeypatch):
+    few = projected.digits()
+    monkeypatch.setitem(
+        projected.BASES, "digits", lambda: few._replace(images=few.images[:40], labels=few.labels[:40])
+    )
+    monkeypatch.setattr(
+        projected, "coefficients", lambda images, pool: images[:, ::4, ::4].reshape(-1, 49) / 255
+    )
+    wanted = run(
+        dataset="digits",
+        model={"name": "softmax", "directions": 12},
+        partition={"law": "iid", "clients": 3, "examples": 400},
+    )
+    path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
+    assert path == tmp_path / "resources/digits-scattering-digits-k12.npz"
+    found, images = arrays.load(path), arrays.load(tmp_path / "resources/digits.npz")
+    assert found.x_train.shape == (len(images.x_train), 12) and found.x_train.dtype == np.float16
+    assert np.array_equal(found.y_train, images.y_train) and np.array_equal(found.y_test, images.y_test)
+    shapes = wanted.model.shapes(found.classes, found.x_train.shape[1:])
+    assert sum(map(math.prod, shapes.values())) == wanted.model.size(found.classes) == 130

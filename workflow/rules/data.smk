@@ -1,6 +1,8 @@
 # From public sources to arrays: one rule for every file, one for every dataset, one for all features.
 from fedpriv.config.run import RESULTS_VERSION
-from fedpriv.data import of_images, of_photographs
+from pathlib import Path
+
+from fedpriv.data import of_images, of_photographs, prepared
 from fedpriv.data.features import FEATURES_VERSION
 
 features, own_data = plan.features(), plan.own_data()
@@ -75,7 +77,7 @@ rule photographs:
 
 rule features:
     input:
-        lambda wildcards: f"resources/{features[wildcards.arrays].dataset}/images.json",
+        lambda wildcards: prepared(features[wildcards.arrays].data, Path("resources")),
     output:
         # What an interrupted extraction goes on from lies beside it and is no output: those are deleted.
         "resources/{arrays}.npz",

@@ -71,7 +71,7 @@ class Plan(NamedTuple):
 
     def features(self) -> dict[str, Run]:
         """Return one run of each file of features, by `arrays_id`."""
-        wanted = {arrays_id(run): run for run in self.all_runs() if run.model.reads == "features"}
+        wanted = {arrays_id(run): run for run in self.all_runs() if run.model.features}
         return {name: run for name, run in wanted.items() if isinstance(run.dataset, str)}
 
     def labels(self, paper: str, name: str) -> dict[str, Any]:

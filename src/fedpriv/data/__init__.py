@@ -77,14 +77,17 @@ def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path
     """
     if not isinstance(dataset, str):
         return own.prepare(dataset, resources)
-    name, wanted = dataset, named(dataset)
-    if isinstance(wanted, Dataset):
-        path = resources / f"{name}.npz"
-        if not path.exists():
-            fetch(name, resources, mirrors)
-            decode(name, resources)
+    name, wanted, path = dataset, named(dataset), prepared(dataset, resources)
+    if path.exists():
         return path
-    path = resources / name / "images.json"
-    if not path.exists():
+    if isinstance(wanted, Dataset):
+        fetch(name, resources, mirrors)
+        decode(name, resources)
+    else:
         manifest.write(wanted, mirrors, path)
     return path
+
+
+def prepared(name: str, resources: Path) -> Path:
+    """Return where `prepare` puts what it makes of the dataset of that name."""
+    return resources / (f"{name}.npz" if isinstance(named(name), Dataset) else f"{name}/images.json")

@@ -11,11 +11,11 @@ from fedpriv.streams import Streams
 TRAIN_SHARE = 0.8
 
 
-def enlarge(images: np.ndarray) -> np.ndarray:
-    """Return images [n, 8, 8] with ink 0..16 as uint8 [n, 28, 28] with ink 0..255, interpolated linearly."""
+def enlarge(images: np.ndarray, side: int = 28) -> np.ndarray:
+    """Return images [n, 8, 8] with ink 0..16 as uint8 [n, side, side], ink 0..255, interpolated linearly."""
     from scipy.ndimage import zoom
 
-    large = np.asarray(zoom(images, (1, 3.5, 3.5), order=1, mode="nearest", grid_mode=True))
+    large = np.asarray(zoom(images, (1, side / 8, side / 8), order=1, mode="nearest", grid_mode=True))
     # 8 of 16 is exactly 127.5 of 255: the small push rounds it up whatever the platform's last bit.
     return np.floor(large * (255 / 16) + 0.5 + 1e-6).astype(np.uint8)
 

@@ -94,7 +94,7 @@ def measure(run: Run, speed: Speed, seconds: float, before: float) -> Rates:
 
 def made_up(run: Run, rng: np.random.Generator) -> torch.Tensor:
     """Return random images, or random features where the model reads these."""
-    if run.model.reads == "images":
+    if not run.model.features:
         greys = rng.integers(1, 256, (EXAMPLES, 28, 28), dtype=np.uint8)
         return torch.from_numpy(greys * (rng.random(greys.shape) < LIT))
     (_, width), *_ = run.model.shapes(1).values()

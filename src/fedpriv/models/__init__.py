@@ -7,6 +7,7 @@ from fedpriv.models.convnet2 import ConvNet2
 from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.models.softmax import Softmax
 from fedpriv.registry import Registry
 
 MODELS: Registry[type[Model]] = Registry(
@@ -19,5 +20,6 @@ MODELS: Registry[type[Model]] = Registry(
         "mlp": Mlp,
         "module": Module,
         "resnet50_head": Resnet50Head,
+        "softmax": Softmax,
     },
 )

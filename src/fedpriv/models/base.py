@@ -46,7 +46,7 @@ def initial_weights(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
 class Model(Frozen):
     """A frozen description; the weights live outside, in one flat vector `[d]` (`fedpriv.models.flat`)."""
 
-    reads: ClassVar[Literal["images", "features"]] = "images"
+    reads: ClassVar[Literal["images", "features"]] = "images"  # what its dataset gives
     binary: ClassVar[bool] = False  # a pass uses the signs of the protected weights
     normalises: ClassVar[bool] = False  # over its batch, which then has to stay in one piece
     name: str
@@ -63,7 +63,7 @@ class Model(Frozen):
 
     @property
     def features(self) -> str:
-        """Return the name of the frozen network whose features are read; empty: images are."""
+        """Return the name of the fixed features that are read instead of images; empty: images are."""
         return ""
 
     @property

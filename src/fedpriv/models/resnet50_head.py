@@ -1,7 +1,7 @@
-"""The last layer of a ResNet-50 whose other layers are frozen: a linear map of its pooled features.
+"""The last layer of a network whose other layers are frozen: a linear map of its pooled features.
 
-Federated Learning with Bayesian Differential Privacy, section VI-A: pre-trained on ImageNet, and only the
-last layer is trained. What lies below is computed once, by `fedpriv.data.features`.
+Federated Learning with Bayesian Differential Privacy, section VI-A: a ResNet-50 pre-trained on ImageNet, of
+which only the last layer is trained. What lies below is computed once, by `fedpriv.data.features`.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ if TYPE_CHECKING:
 
     from fedpriv.models.native.gradients import GradientEngine
 
-WIDTH = 2048  # of a ResNet-50's pooled features
+WIDTHS = {"efficientnet_lite0": 1280, "imagenet": 2048, "random": 2048}  # of the pooled features
 
 
 class Resnet50Head(Model):
-    """The linear head on ResNet-50 features; `backbone` says whose features: ImageNet's or a random net's."""
+    """The linear head on the pooled features of a frozen network, which `backbone` names."""
 
     reads: ClassVar[Literal["images", "features"]] = "features"
     name: Literal["resnet50_head"] = "resnet50_head"
-    # torchvision's weights, or a seeded random network, which needs no download
-    backbone: Literal["imagenet", "random"] = "imagenet"
+    # EfficientNet-Lite0, its ImageNet weights from a package; ResNet-50, torchvision's, a download;
+    # ResNet-50, seeded random ones
+    backbone: Literal["efficientnet_lite0", "imagenet", "random"] = "imagenet"
 
     @property
     def features(self) -> str:
         return self.backbone
 
-    def shapes(self, classes: int, example: Example = (WIDTH,)) -> dict[str, tuple[int, ...]]:
+    def shapes(self, classes: int, example: Example = ()) -> dict[str, tuple[int, ...]]:
+        example = example or (WIDTHS[self.backbone],)
         if len(example) != 1:
             raise BadInput(f"model: found {self.name} with examples of shape {list(example)}, allowed: [f]")
         return {"head.weight": (classes, *example), "head.bias": (classes,)}
@@ -39,7 +41,7 @@ class Resnet50Head(Model):
     def gradient_engine(self, classes: int) -> GradientEngine | None:
         from fedpriv.models.native import head
 
-        return head.engine(WIDTH, classes)
+        return head.engine(WIDTHS[self.backbone], classes)
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]

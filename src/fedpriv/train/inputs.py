@@ -14,6 +14,7 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
+from fedpriv.models.softmax import Softmax
 from fedpriv.streams import Streams
 
 
@@ -28,7 +29,11 @@ def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> 
 
 
 def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
-    """Write the features of the run's photographs, those in the manifest `listed`, to `out`."""
+    """Write the features of the run's data, images in the file `listed` or photographs in it, to `out`."""
+    if isinstance(run.model, Softmax):
+        from fedpriv.data.features import projected
+
+        return projected.extract(listed, run.data, run.model.basis, run.model.directions, out, speed.threads)
     from fedpriv.data.features.extract import extract
 
     return extract(listed, run.photos, run.model.features, out, speed.device, speed.threads)

@@ -80,7 +80,9 @@ def test_an_extractor_gives_the_pooled_features(calibrated):
     with torch.no_grad():
         expected = calibrated(backbone.normalised(pixels(4)))
     network = backbone.loaded(calibrated.state_dict())
-    made = backbone.Extractor(network, torch.device("cpu"), torch.float32)(pixels(4))
+    made = backbone.Extractor(backbone.BACKBONES["random"], network, torch.device("cpu"), torch.float32)(
+        pixels(4)
+    )
     assert made.shape == (4, backbone.WIDTH) and made.dtype == torch.float16
     assert torch.allclose(made.float(), expected, rtol=5e-3, atol=5e-3)
 

@@ -1,6 +1,7 @@
-"""The frozen ResNet-50 up to its pooled features: torchvision's ImageNet weights, or seeded random ones.
+"""The frozen networks up to their pooled features, by name.
 
-He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2016.
+ResNet-50 has torchvision's ImageNet weights, or seeded random ones: He, Zhang, Ren, Sun: Deep residual
+learning for image recognition, 2016. EfficientNet-Lite0 is in `efficientnet`.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import NamedTuple
 
 import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 from torchvision.models import ResNet50_Weights, resnet50
 
+from fedpriv.data.features import efficientnet
 from fedpriv.data.source import SourceError
 
 WIDTH = 2048  # of the pooled features
@@ -33,9 +36,10 @@ def architecture() -> nn.Module:
     return network
 
 
-def loaded(state: dict[str, torch.Tensor]) -> nn.Module:
-    """Return the network with these weights."""
-    network = architecture()
+def loaded(state: dict[str, torch.Tensor], empty: Callable[[], nn.Module] = architecture) -> nn.Module:
+    """Return the network of that architecture with these weights."""
+    with torch.device("meta"):
+        network = empty()
     network.load_state_dict(state, assign=True)
     return network.requires_grad_(False)
 
@@ -117,26 +121,12 @@ def folded(network: nn.Module) -> nn.Module:
     return network
 
 
-def normalised(pixels: torch.Tensor) -> torch.Tensor:
-    """Return uint8 pixels [n, 3, s, s] as the network's inputs, float32, channels-last."""
-    shape = (1, 3, 1, 1)
-    mean, std = (torch.tensor(values, device=pixels.device).view(shape) for values in (MEAN, STD))
-    return ((pixels.float() / 255 - mean) / std).contiguous(memory_format=torch.channels_last)
-
-
-class Extractor:
-    """A folded network on a device, in the dtype that is fast there."""
-
-    def __init__(self, network: nn.Module, device: torch.device, dtype: torch.dtype):
-        trunk = nn.Sequential(*list(folded(network).children())[:-2])  # without pooling and the last layer
-        self.trunk = trunk.to(device=device, dtype=dtype).to(memory_format=torch.channels_last)
-        self.device, self.dtype = device, dtype
-
-    def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Return the pooled features of uint8 pixels [n, 3, s, s]: float16 [n, 2048] on the CPU."""
-        with torch.inference_mode():
-            x = normalised(pixels.to(self.device)).to(self.dtype)
-            return self.trunk(x).float().mean((2, 3)).half().cpu()
+def normalised(
+    pixels: torch.Tensor, mean: Sequence[float] = MEAN, std: Sequence[float] = STD
+) -> torch.Tensor:
+    """Return uint8 pixels [n, 3, s, s] as a network's inputs, float32, channels-last."""
+    centre, spread = (torch.tensor(values, device=pixels.device).view(1, 3, 1, 1) for values in (mean, std))
+    return ((pixels.float() / 255 - centre) / spread).contiguous(memory_format=torch.channels_last)
 
 
 def fast_dtype(device: torch.device) -> torch.dtype:
@@ -147,3 +137,50 @@ def fast_dtype(device: torch.device) -> torch.dtype:
         capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # newer torch only
         able = capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
     return torch.bfloat16 if able else torch.float32
+
+
+class Backbone(NamedTuple):
+    """A network whose last two layers pool its maps, and what it expects of pixels in 0..1."""
+
+    title: str
+    width: int  # of the pooled features
+    made: Callable[[], nn.Module]  # with its weights; SourceError where they cannot be had
+    empty: Callable[[], nn.Module]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    length: float = 1.0  # of standardised features, as root mean square over plain images
+    reach: float = math.inf  # spreads from its mean at which one of them is cut
+
+
+BACKBONES = {
+    "efficientnet_lite0": Backbone(
+        "EfficientNet-Lite0",
+        efficientnet.WIDTH,
+        efficientnet.imagenet,
+        efficientnet.architecture,
+        efficientnet.MEAN,
+        efficientnet.STD,
+        # Beside short features the biases, which read 1, lead: large steps oscillate.
+        length=4.0,
+        # Many features are 0 on nearly all plain images. Augmented ones have black corners and would be 94
+        # times as long.
+        reach=3.0,
+    ),
+    "imagenet": Backbone("ResNet-50", WIDTH, imagenet, architecture, MEAN, STD),
+    "random": Backbone("ResNet-50", WIDTH, random, architecture, MEAN, STD),
+}
+
+
+class Extractor:
+    """A folded backbone on a device, in the dtype that is fast there."""
+
+    def __init__(self, kind: Backbone, network: nn.Module, device: torch.device, dtype: torch.dtype):
+        trunk = nn.Sequential(*list(folded(network).children())[:-2])
+        self.trunk = trunk.to(device=device, dtype=dtype).to(memory_format=torch.channels_last)
+        self.kind, self.device, self.dtype = kind, device, dtype
+
+    def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Return the pooled features of uint8 pixels [n, 3, s, s]: float16 [n, width] on the CPU."""
+        with torch.inference_mode():
+            x = normalised(pixels.to(self.device), self.kind.mean, self.kind.std).to(self.dtype)
+            return self.trunk(x).float().mean((2, 3)).half().cpu()

@@ -56,13 +56,13 @@ def extract(
     """
     seen = manifest.load(listed)
     train, test = chosen(seen, photos, listed)
-    side = of_photographs()[seen.dataset].side
+    side, kind = of_photographs()[seen.dataset].side, backbone.BACKBONES[name]
     where = gpus.select_device(device)
     dtype = backbone.fast_dtype(where)
     copies = [Copy(image, number) for image in train for number in range(photos.copies)]
     work = batches([*copies, *(Copy(image, 0) for image in test)], size)
     # Made at once: what is kept of each batch by itself would leave the freed activations in pieces.
-    x = np.empty((len(copies) + len(test), backbone.WIDTH), dtype=np.float16)
+    x = np.empty((len(copies) + len(test), kind.width), dtype=np.float16)
 
     folder = out.with_suffix(".parts")
     how = [photos.model_dump(), name, side, str(where), str(dtype), size]
@@ -71,7 +71,7 @@ def extract(
     with ThreadPoolExecutor(threads or cores(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
             state = prepared(name, folder / "backbone.safetensors", train, seen.dataset, pool, load)
-            run = backbone.Extractor(backbone.loaded(state), where, dtype)
+            run = backbone.Extractor(kind, backbone.loaded(state, kind.empty), where, dtype)
 
             def one(number: int) -> int:
                 first, last = number * size, number * size + len(work[number])
@@ -88,7 +88,7 @@ def extract(
         finally:
             pool.shutdown(cancel_futures=True)
 
-    x = standardised(x, x[: len(copies) : photos.copies])
+    x = standardised(x, x[: len(copies) : photos.copies], kind.length, kind.reach)
     labels = np.array([image.label for image in train])
     made = arrays.Arrays(
         x[: len(copies)],
@@ -125,7 +125,7 @@ def prepared(
     A random backbone gets the statistics of plain training images, the same whoever asks.
     """
     if not kept.exists():
-        network = backbone.imagenet() if name == "imagenet" else backbone.random()
+        network = backbone.BACKBONES[name].made()
         if name == "random":
             drawn = np.sort(Streams(0, dataset).numpy("calibration").permutation(len(train))[:CALIBRATION])
             aside(f"{dataset}: calibrating a random backbone on {len(drawn)} images")
@@ -144,8 +144,12 @@ def equal(drawn: np.ndarray, size: int) -> list[np.ndarray]:
 
 def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype: torch.dtype) -> str:
     """Return the sentence that every result on these features carries."""
+    kind = backbone.BACKBONES[name]
+    cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
     counts, side = seen.counts, of_photographs()[seen.dataset].side
-    tuned = f" (BatchNorm calibrated on {min(CALIBRATION, train)} training images)"
+    tuned = (
+        f" (BatchNorm calibrated on {min(CALIBRATION, train)} training images)" if name == "random" else ""
+    )
     dropped = len(seen.images) - kept
     duplicates = f"{dropped} duplicates dropped" if photos.dedup == "drop" else "duplicates kept"
     groups = (
@@ -153,8 +157,8 @@ def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype
         f"{counts.conflicting_groups} groups with conflicting labels"
     )
     return (
-        f"ResNet-50 features of {side}x{side} pixels, backbone {name}{tuned if name == 'random' else ''}, "
-        f"computed in {str(dtype).removeprefix('torch.')}, standardised; {photos.copies} copies "
+        f"{kind.title} features of {side}x{side} pixels, backbone {name}{tuned}, "
+        f"computed in {str(dtype).removeprefix('torch.')}, standardised{cut}; {photos.copies} copies "
         f"(seed {photos.seed}) of each of {train:,} training images, copy 0 plain; {duplicates} ({groups}); "
         f"{counts.missing} images missing, {counts.unreadable} unreadable"
     )

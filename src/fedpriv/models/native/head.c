@@ -12,6 +12,7 @@ enum { GROUP = 4, CLASSES = LANES == 16 ? 5 : 2 };
 
 typedef struct {
     int64_t features, classes;
+    float constant; /* what a bias is multiplied by */
 } Net;
 
 typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
@@ -59,7 +60,7 @@ static void group_logits(const Net *net, const float *features, const float *wei
             }
         for (int g = 0; g < GROUP; g++)
             for (int c = 0; c < CLASSES && unit + c < net->classes; c++)
-                logits[(unit + c) * LANES + g] = sum_of_lanes(sums[g][c]) + bias[unit + c];
+                logits[(unit + c) * LANES + g] = sum_of_lanes(sums[g][c]) + net->constant * bias[unit + c];
     }
 }
 
@@ -80,7 +81,7 @@ static void add_products(const Net *net, const float *features, const float *gra
 static int64_t clip_group(const Net *net, const float *features, int64_t n, double clip, float *gradient) {
     int64_t clipped = 0, length = whole_vectors(net->features);
     for (int64_t g = 0; g < n; g++) {
-        double read = 1, given = 0; /* 1: the bias */
+        double read = (double)net->constant * net->constant, given = 0; /* the bias reads that */
         for (int64_t k = 0; k < length; k += LANES) {
             Floats feature = load(features + g * length + k);
             read += sum_of_lanes(feature * feature);
@@ -100,7 +101,7 @@ static void write_example(const Net *net, const float *features, const float *gr
     for (int64_t unit = 0; unit < net->classes; unit++) {
         for (int64_t k = 0; k < net->features; k++) *to++ = gradient[unit * LANES] * features[k];
     }
-    for (int64_t unit = 0; unit < net->classes; unit++) *to++ = gradient[unit * LANES];
+    for (int64_t unit = 0; unit < net->classes; unit++) *to++ = gradient[unit * LANES] * net->constant;
 }
 
 typedef struct {
@@ -158,7 +159,7 @@ int gradient(const Net *net, const uint16_t *features, const int64_t *labels, co
                           sampled + (i + g) * (size + net->classes));
         add_products(net, memory.features, memory.logits, memory.sum);
         for (int64_t unit = 0; unit < net->classes; unit++)
-            for (int64_t g = 0; g < count; g++) memory.bias[unit] += memory.logits[unit * LANES + g];
+            for (int64_t g = 0; g < count; g++) memory.bias[unit] += memory.logits[unit * LANES + g] * net->constant;
     }
     for (int64_t unit = 0; unit < net->classes; unit++)
         memcpy(sum + unit * net->features, memory.sum + unit * length, sizeof(float) * (size_t)net->features);

@@ -22,7 +22,7 @@ SHOWN = {
 }
 HOW = (
     "ε after {0.rounds} rounds, and the rounds whose ε is at most {0.epsilon:g}, by accountant "
-    "{0.accountant} under Poisson sampling, add/remove neighbours, at the δ of the line; σ is the std of the "
+    "{0.accountant} {law}, add/remove neighbours, at the δ of the line; σ is the std of the "
     "noise on a sum over what one client can add to it. Counted: as its own accountant has it. Done: what is "
     "released. 0: one round costs more."
 )
@@ -34,7 +34,14 @@ def accounts_table(frame: pd.DataFrame, declared: AccountsTable, name: str) -> T
     shown = [shown_line(line, some) for line, some in found.items()]
     long = tidy(name, COLUMNS, [number for some in found.values() for number in some])
     why = [f"{line.label}: {line.why}" for line in declared.lines if line.why]
-    return Table(name, titled(declared), long, as_frame(shown), [*declared.notes, HOW.format(declared), *why])
+    how = HOW.format(declared, law=law(declared))
+    return Table(name, titled(declared), long, as_frame(shown), [*declared.notes, how, *why])
+
+
+def law(declared: AccountsTable) -> str:
+    """Return in words who takes part in a round."""
+    rates = {one.sampling_rate for line in declared.lines for one in (line.counted, line.done)}
+    return "with everybody in every round" if rates == {1} else "under Poisson sampling"
 
 
 def line_numbers(declared: AccountsTable, line: Counted) -> Iterator[Number]:

@@ -1,0 +1,96 @@
+"""Features seen from public images: bounded, each of one image alone, the same whoever asks."""
+
+from functools import partial
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from fedpriv.data import arrays
+from fedpriv.data.features import projected
+from fedpriv.errors import BadInput
+from fedpriv.models.softmax import Softmax
+
+EXAMPLES = 40
+
+
+@pytest.fixture
+def images(monkeypatch, tmp_path):
+    """Return a file of drawn images; of the public digits there are only a few."""
+    few = projected.digits()
+    monkeypatch.setitem(
+        projected.BASES, "digits", lambda: few._replace(images=few.images[:60], labels=few.labels[:60])
+    )
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(0, 256, (EXAMPLES, 28, 28), dtype=np.uint8)
+    drawn[0] = 0
+    labels = rng.integers(0, 10, EXAMPLES)
+    split = EXAMPLES // 2
+    held = arrays.Arrays(drawn[:split], labels[:split], drawn[split:], labels[split:], classes=10)
+    return arrays.save(tmp_path / "images.npz", held)
+
+
+def made(images, out="features.npz", dataset="mnist", count=20, threads=1) -> arrays.Arrays:
+    return arrays.load(
+        projected.extract(images, dataset, "digits", count, images.with_name(out), threads=threads)
+    )
+
+
+def test_no_features_have_a_norm_above_the_bound(images):
+    found = made(images)
+    for x in (found.x_train, found.x_test):
+        assert x.shape == (EXAMPLES // 2, 20) and x.dtype == np.float16
+        norms = np.linalg.norm(x.astype(np.float64), axis=1)
+        assert norms.max() <= projected.LARGEST
+    assert norms.max() > 0.99 * projected.LARGEST  # these are clipped: a drawn image is no digit
+
+
+def test_features_of_an_image_do_not_depend_on_the_others(images):
+    before, held = made(images), arrays.load(images)
+    changed = held.x_train.copy()
+    changed[1:] = 255 - changed[1:]
+    arrays.save(images, held._replace(x_train=changed))
+    after = made(images, "again.npz")
+    assert np.array_equal(before.x_train[0], after.x_train[0])
+    assert not np.array_equal(before.x_train[1], after.x_train[1])
+    assert np.array_equal(before.x_test, after.x_test)
+
+
+def test_features_are_the_same_whatever_the_number_of_threads(images):
+    one, three = made(images), made(images, "again.npz", threads=3)
+    assert np.array_equal(one.x_train, three.x_train) and np.array_equal(one.x_test, three.x_test)
+
+
+def test_the_directions_are_the_principal_ones_of_the_public_images(images):
+    known = np.random.default_rng(1).standard_normal((50, 9)) * np.arange(9, 0, -1)
+    basis = projected.seen_from(known, 4)
+    _, values, directions = np.linalg.svd(known - known.mean(0), full_matrices=False)
+    shares = directions[:4] @ basis.directions
+    assert np.allclose(shares, np.diag(np.diag(shares)), atol=1e-9)
+    scale = np.abs(np.diag(shares)) * (values[:4] / 50**0.5) ** 0.5
+    assert np.allclose(scale, scale[0])
+    seen = (known - basis.middle) @ basis.directions
+    assert np.linalg.norm(seen, axis=1).mean() == pytest.approx(1)
+
+
+def test_features_say_what_is_public_and_what_it_reaches_alone(images):
+    assert "ε = 0" in made(images).note and "public 8x8 digits" in made(images).note
+    assert "ε = 0" not in made(images, dataset="fashion_mnist").note  # whose labels mean something else
+
+
+@pytest.mark.parametrize("count", [60, 1000])
+def test_more_directions_than_public_images_have_are_bad_input(images, count):
+    with pytest.raises(BadInput, match=r"^model.directions: found .*, allowed: 1 to 59"):
+        made(images, count=count)
+
+
+def test_images_of_another_size_are_bad_input(images):
+    held = arrays.load(images)
+    small = partial(np.ascontiguousarray, dtype=np.uint8)
+    arrays.save(images, held._replace(x_train=small(held.x_train[:, :8]), x_test=small(held.x_test[:, :8])))
+    with pytest.raises(BadInput, match=r"found images of shape \[8, 28\], allowed: \[28, 28\]"):
+        made(images)
+
+
+def test_every_basis_that_a_model_may_ask_for_is_there():
+    assert set(get_args(Softmax.model_fields["basis"].annotation)) == set(projected.BASES)
