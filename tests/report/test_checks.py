@@ -26,6 +26,10 @@ EXAMPLES = [
     ),
     ({"that": GAIN, "at_least": -0.065} | TABLE, "accuracy of bdp − dp ≥ −6.5 points, paired by seed"),
     (
+        {"that": GAIN, "at_least": {"published_gain": "bdp", "over": "dp"}, "plus": -0.01} | TABLE,
+        "accuracy of bdp − dp ≥ published accuracy of bdp − dp − 1 points, paired by seed",
+    ),
+    (
         {"that": GAIN | {"gain": "dpsgd"}, "at_least": {"share": 0.5, "of": "bdp", "over": "dp"}} | TABLE,
         "accuracy of dpsgd − dp ≥ 0.5 times that of bdp − dp, paired by seed",
     ),

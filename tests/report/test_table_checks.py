@@ -118,6 +118,16 @@ def test_a_column_may_be_compared_with_the_baseline(joint_frame, joint):
     assert outcome.cell == "Table IV, Photographs" and outcome.measured == "gain −5.0 ± 0.0 points"
 
 
+def test_a_gain_may_be_held_against_the_published_one(joint_frame, joint):
+    over = {"over": "baseline"}
+    check = {"that": {"gain": "bdp"} | over, "at_least": {"published_gain": "bdp"} | over}
+    outcome = outcome_of_photographs(joint_frame, joint, **check)
+    row = next(row for row in joint.rows if row.label == "Photographs")
+    published = joint.cell(row, "bdp").published - joint.cell(row, "baseline").published
+    assert outcome.margins == pytest.approx([-0.05 - published] * 3)
+    assert outcome.measured == f"gain −5.0 ± 0.0 against −{-100 * published:.0f} points"
+
+
 def test_a_share_of_the_gap_is_closed_by_seed(joint_frame, joint):
     ours, of = {"gain": "dpsgd", "over": "dp"}, {"of": "bdp", "over": "dp"}
     outcome = outcome_of_photographs(joint_frame, joint, that=ours, at_least={"share": 0.5} | of)
