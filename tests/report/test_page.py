@@ -160,7 +160,7 @@ def test_the_workflow_asks_for_no_figure_of_which_a_preset_runs_nothing():
 
 def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):
     rows = [words(row) for row in re.findall(r"<tr.*?>(.+?)</tr>", table(text, "small-runs"), re.DOTALL)]
-    assert rows[1] == "n100_none digits for mnist 2 97.0 ± 0.6 20 2.0 100 A"
+    assert rows[1] == "n100_none digits in place of mnist 2 97.0 ± 0.6 20 2.0 100 A"
     assert rows[4:] == ["n1000_none not run", "n1000_dp not run"]
     assert "Machine A a processor, 2 cores, torch, float32" in words(part(text, "small-runs"))
 
@@ -180,7 +180,7 @@ def test_the_settings_of_a_run_are_apart_from_those_of_all(text):
 
 def test_what_stands_in_and_what_the_preset_changes_is_said_at_the_top(text):
     top = words(text.partition("</header>")[0])
-    assert "These are not the papers’ data: digits stands in for mnist." in top
+    assert "These are not the papers’ data: digits replaces mnist." in top
     assert "small/* {rounds: 20}" in top
 
 

@@ -58,7 +58,7 @@ def ledger(
     about privacy.
 
     Rows whose sensitivity is a number are those of `Deltas.recount`, at evaluated rounds: of every σ at which
-    a run with the same noise would have been this one (docs/readings.md).
+    a run with the same noise would have been this one (docs/hyper-parameters.md).
     """
     deltas = delta if isinstance(delta, Deltas) else Deltas(delta, delta)
     distances = distances or {}
@@ -99,7 +99,7 @@ def _rows(
 ) -> dict[str, np.ndarray]:
     """Return one curve as rows of the ledger, by column."""
     private = trace["clip_private"].to_numpy(dtype=bool).cumsum() > 0
-    unmet = np.where(private & (curve.unmet == ""), "the clip bound is a private statistic", curve.unmet)
+    unmet = np.where(private & (curve.unmet == ""), "the clipping norm is a private statistic", curve.unmet)
     columns = vars(curve) | {
         "round": trace["round"],
         "accounting": view.accounting,
