@@ -57,7 +57,7 @@ def test_a_word_of_the_command_line_is_seen_too(refused):
 def test_a_link_that_is_none_of_the_web_is_refused_when_the_paper_is_read(url, refused, here):
     write(here / "config/papers/tiny/paper.yaml", PAPER | {"url": url})
     line = refused(*RUN)
-    assert "config/papers/tiny: url: found" in line and "http" in line
+    assert "config/papers/tiny/paper.yaml: url: found" in line and "http" in line
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
