@@ -21,7 +21,7 @@ PRESET = Path(__file__).parents[1] / "preset.yaml"
 
 def test_every_name_is_known() -> None:
     assert DATASETS["stripes"] is STRIPES and SCHEMES["annealed_dp"] is AnnealedDP
-    assert MODELS["softmax"].__module__ == "fedpriv_template.softmax" and ACCOUNTANTS["zcdp"] is ZCDP
+    assert MODELS["logistic"].__module__ == "fedpriv_template.logistic" and ACCOUNTANTS["zcdp"] is ZCDP
 
 
 def test_the_paper_is_found_and_its_runs_are_valid() -> None:

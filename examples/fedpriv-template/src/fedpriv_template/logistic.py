@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     import torch
 
 
-class Softmax(Model):
+class Logistic(Model):
     """Multinomial logistic regression."""
 
-    name: Literal["softmax"] = "softmax"
+    name: Literal["logistic"] = "logistic"
 
     def shapes(self, classes: int, example: tuple[int, ...] = (1, 28, 28)) -> dict[str, tuple[int, ...]]:
         return {"weight": (math.prod(example), classes), "bias": (classes,)}
