@@ -1,7 +1,7 @@
 # From public sources to arrays: one rule for every file, one for every dataset, one for all features.
-from fedpriv.config.run import RESULTS_VERSION
 from pathlib import Path
 
+from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.data import of_images, of_photographs, prepared
 from fedpriv.data.features import FEATURES_VERSION
 

@@ -165,13 +165,11 @@ def run(
     from fedpriv.cli.run import place, train_run
     from fedpriv.files import summary
 
-    out = out or place(paper, run, settings or [], seed)
-
+    settings = settings or []
+    out = out or place(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
-    done = train_run(
-        config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings or [])
-    )
+    done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"

@@ -13,21 +13,21 @@ from fedpriv.cli.output import AsJson, print_result, spend_as_dict
 from fedpriv.cli.spends import spend_table
 from fedpriv.errors import BadInput, require_known
 
+PLANS = ("moments", "rdp", "pld", "all")
+
 
 def known(accountant: str) -> str:
     """Return the name of an accountant of plans; BadInput says what counts by any other."""
     if accountant == "bayesian":
-        said = "moments, rdp, pld, all; it needs the distances of a run: fedpriv account RUN"
+        said = f"{', '.join(PLANS)}; it needs the distances of a run: fedpriv account RUN"
         raise BadInput(f"--accountant: found bayesian, allowed: {said}")
-    require_known("--accountant", [accountant], ("moments", "rdp", "pld", "all"))
+    require_known("--accountant", [accountant], PLANS)
     return accountant
 
 
 Accountant = Annotated[
     str,
-    typer.Option(
-        metavar="moments|rdp|pld|all", help="How ε is counted; all shows each of them.", callback=known
-    ),
+    typer.Option(metavar="|".join(PLANS), help="How ε is counted; all shows each of them.", callback=known),
 ]
 
 ASSUMED = (

@@ -70,14 +70,15 @@ def show(
     cell: numbers and their meaning, each seed at the round read off, settings, machines, code. Of a run of a
     preset: its config, who says each key, its traces.
     """
-    given = [*(words or ()), "", "", "", ""]
-    if len(given) > 8:
-        raise BadInput(f"show: found {len(given) - 4} words, allowed: at most 4")
-    if given[0].endswith(".yaml"):
+    words = words or []
+    if len(words) > 4:
+        raise BadInput(f"show: found {len(words)} words, allowed: at most 4")
+    if words and words[0].endswith(".yaml"):
         from fedpriv.keep.resolved import resolved
 
-        found = resolved(Path(given[0]), given[1], given[2], reference)
-        print_result(found, of_run(found, given[0]), as_json)
+        config, paper, run = [*words, "", ""][:3]
+        found = resolved(Path(config), paper, run, reference)
+        print_result(found, of_run(found, config), as_json)
         return
     from fedpriv.keep import place
     from fedpriv.keep import show as results
@@ -100,8 +101,8 @@ def show(
         shown = of_element(found)
     else:
         found = results.show(folder, table, row, column, configs)
-        preset = configs / f"{folder.resolve().parent.name}.yaml"
-        shown = of_cell(found, f"{preset} {folder.resolve().name}")
+        preset = configs / f"{folder.parent.name}.yaml"
+        shown = of_cell(found, f"{preset} {folder.name}")
     print_result(found, shown, as_json)
 
 

@@ -214,8 +214,6 @@ def load_preset(path: Path, more: Iterable[Path] = (), patches: Mapping[str, Any
     """
     config, where = read_yaml(path), str(path)
     if patches:
-        config, where = (
-            config | {"patches": merge(config.get("patches") or {}, patches)},
-            f"{path} with --set",
-        )
+        config = config | {"patches": merge(config.get("patches") or {}, patches)}
+        where = f"{path} with --set"
     return make_plan(config, path.parent / "papers", where, more=more)

@@ -8,9 +8,14 @@ from fedpriv.errors import BadInput, unknown
 FULL = ("paper", "laptop")  # presets, of which the first that renders a paper shows it
 
 
-def elements(folder: Path) -> list[str]:
-    """Return the names of the rendered tables and figures of RESULTS/PAPER."""
-    return [path.stem for kind in ("tables", "figures") for path in sorted((folder / kind).glob("*.md"))]
+def elements(folder: Path) -> list[Path]:
+    """Return the texts of the rendered tables of RESULTS/PAPER, and then those of its figures."""
+    return [path for kind in ("tables", "figures") for path in sorted((folder / kind).glob("*.md"))]
+
+
+def names(folder: Path) -> list[str]:
+    """Return what the rendered tables and figures of RESULTS/PAPER are called."""
+    return [path.stem for path in elements(folder)]
 
 
 def rendered(reference: Path) -> dict[str, list[Path]]:
@@ -48,7 +53,7 @@ def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
     """
     first, *others = words
     there = rendered(reference)
-    having = [folders[0] for folders in there.values() if first in elements(folders[0])]
+    having = [folders[0] for folders in there.values() if first in names(folders[0])]
     if Path(first).exists() or first in there or not having:
         return results_of(first, reference), others
     first_of_all = min(ranked(folder)[0] for folder in having)

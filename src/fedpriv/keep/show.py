@@ -14,8 +14,7 @@ from fedpriv.account.spend import Spend
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import unknown
 from fedpriv.files import left, stored, summary
-from fedpriv.keep import index
-from fedpriv.keep.place import elements
+from fedpriv.keep import index, place
 from fedpriv.paper.read import merge
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers
@@ -43,12 +42,11 @@ def paper(folder: Path) -> dict[str, Any]:
         "claims": Counter(claims["outcome"]),
         "elements": [
             {
-                "kind": kind.removesuffix("s"),
+                "kind": path.parent.name.removesuffix("s"),
                 "name": path.stem,
                 "title": from_markdown(title(path)).removeprefix("# "),
             }
-            for kind in ("tables", "figures")
-            for path in sorted((folder / kind).glob("*.md"))
+            for path in place.elements(folder)
         ],
     }
 
@@ -63,8 +61,8 @@ def element(folder: Path, name: str) -> dict[str, Any]:
 
     A name that is not there is BadInput with those that are.
     """
-    name = named(f"{folder}: table", name, elements(folder), f"fedpriv show {folder}")
-    path = next(one for kind in ("tables", "figures") if (one := folder / kind / f"{name}.md").exists())
+    name = named(f"{folder}: table", name, place.names(folder), f"fedpriv show {folder}")
+    path = next(path for path in place.elements(folder) if path.stem == name)
     heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
     lines: list[dict[str, str]] = []
@@ -88,7 +86,7 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     that name in `configs`. `row` and `column` are words of the table's CSV, in any case; without a column it
     is the row. What is not there is BadInput that lists what is.
     """
-    table = named("table", table, elements(folder), f"fedpriv show {folder}")
+    table = named("table", table, place.names(folder), f"fedpriv show {folder}")
     path = folder / "tables" / f"{table}.csv"
     lines = compare.read(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
     listing = f"fedpriv show {folder} {table}"

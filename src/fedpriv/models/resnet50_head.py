@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.errors import BadInput
-from fedpriv.models.base import Example, Model, Params
+from fedpriv.models.base import Params
+from fedpriv.models.linear import LinearHead
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WIDTHS = {"efficientnet_lite0": 1280, "imagenet": 2048, "random": 2048}  # of the pooled features
 
 
-class Resnet50Head(Model):
+class Resnet50Head(LinearHead):
     """The linear head on the pooled features of a frozen network, which `backbone` names."""
 
     reads: ClassVar[Literal["images", "features"]] = "features"
@@ -32,16 +32,14 @@ class Resnet50Head(Model):
     def features(self) -> str:
         return self.backbone
 
-    def shapes(self, classes: int, example: Example = ()) -> dict[str, tuple[int, ...]]:
-        example = example or (WIDTHS[self.backbone],)
-        if len(example) != 1:
-            raise BadInput(f"model: found {self.name} with examples of shape {list(example)}, allowed: [f]")
-        return {"head.weight": (classes, *example), "head.bias": (classes,)}
+    @property
+    def width(self) -> int:
+        return WIDTHS[self.backbone]
 
     def gradient_engine(self, classes: int) -> GradientEngine | None:
         from fedpriv.models.native import head
 
-        return head.engine(WIDTHS[self.backbone], classes)
+        return head.engine(self.width, classes)
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from fedpriv.errors import BadInput
 from fedpriv.frozen import Count, Positive
-from fedpriv.models.base import Example, Model, Params
+from fedpriv.models.base import Example, Params
+from fedpriv.models.linear import LinearHead
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fedpriv.models.native.gradients import GradientEngine
 
 
-class Softmax(Model):
+class Softmax(LinearHead):
     """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once.
 
     Its loss is convex: training starts at zero. The gradient at one example has a norm of at most
@@ -32,11 +32,9 @@ class Softmax(Model):
     def features(self) -> str:
         return f"{self.transform}-{self.basis}-k{self.directions}"
 
-    def shapes(self, classes: int, example: Example = ()) -> dict[str, tuple[int, ...]]:
-        example = example or (self.directions,)
-        if len(example) != 1:
-            raise BadInput(f"model: found {self.name} with examples of shape {list(example)}, allowed: [f]")
-        return {"head.weight": (classes, *example), "head.bias": (classes,)}
+    @property
+    def width(self) -> int:
+        return self.directions
 
     def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
         import torch
@@ -46,7 +44,7 @@ class Softmax(Model):
     def gradient_engine(self, classes: int) -> GradientEngine | None:
         from fedpriv.models.native import head
 
-        return head.engine(self.directions, classes, self.constant)
+        return head.engine(self.width, classes, self.constant)
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]

@@ -66,10 +66,14 @@ def value(term: Term, known: Known) -> Value:
         return READ[term.function](known, term)
     if not isinstance(term, Operation):
         return Value(known.numbers[term] if isinstance(term, str) else term)
-    left, right = value(term.left, known), value(term.right, known)
-    if term.sign == "-" and left.kind == right.kind == ACCURACY:
+    return joined(term.sign, value(term.left, known), value(term.right, known))
+
+
+def joined(sign: str, left: Value, right: Value) -> Value:
+    """Return what two values come to."""
+    if sign == "-" and left.kind == right.kind == ACCURACY:
         return gain(left, right)
-    found = together(SIGNS[term.sign], left.known, right.known)
+    found = together(SIGNS[sign], left.known, right.known)
     if left.text and right.text:
         ratio = words.rounded(found.to_numpy().ravel()).replace("inf", "∞")
         return Value(found, f"{left.text} against {right.text}, ratio {ratio}")
@@ -208,12 +212,14 @@ def float32_bytes(known: Known, call: Call) -> Value:
 
 
 def either_way(known: Known, call: Call) -> Value:
-    found = value(call.others[0], known)
-    numbers = pd.concat([found.numbers, -found.numbers], axis=1)
-    term, text = call.others[0], found.text
+    term = call.others[0]
     if isinstance(term, Operation):
-        text = against(value(term.left, known), value(term.right, known))
-    return Value(numbers, text)
+        left, right = value(term.left, known), value(term.right, known)
+        found, text = joined(term.sign, left, right), against(left, right)
+    else:
+        found = value(term, known)
+        text = found.text
+    return Value(pd.concat([found.numbers, -found.numbers], axis=1), text)
 
 
 def against(left: Value, right: Value) -> str:

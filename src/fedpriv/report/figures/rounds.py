@@ -181,8 +181,8 @@ def look(declared: RoundsFigure, number: int, what: str = "") -> dict[str, Any]:
     if declared.quantity != "epsilon" or len(declared.lines) > 1:
         return cycle[line] | ({"linestyle": DASHES[way % len(DASHES)]} if count > 1 else {})
     solid = (what or ways[way].kind) == GUARANTEE
-    fill = "full" if way < len(cycle) else "none"
-    return cycle[way % len(cycle)] | {"fillstyle": fill, "linestyle": "-" if solid else "--"}
+    style = {"fillstyle": "full" if way < len(cycle) else "none", "linestyle": "-" if solid else "--"}
+    return cycle[way % len(cycle)] | style
 
 
 def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:
