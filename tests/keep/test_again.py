@@ -15,7 +15,8 @@ from fedpriv.config.targets import TAKEN, TRAINED, batches, run_files, takings
 from fedpriv.files import left, parquet, summary
 from fedpriv.keep import index
 from fedpriv.keep.take import take
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from fedpriv.train import loop, outputs
 
 RUNS = Path("results/tiny/tiny/runs/dp")

@@ -30,7 +30,7 @@ def rendered(trained, tmp_path_factory):
         directories = sorted(RESULTS.glob("runs/*/*"))
         for directory in directories:
             account_run(directory)
-        runs = collect(directories, RESULTS / "runs.parquet")
+        runs = collect(directories, RESULTS)
         declared = parse(Paper.model_validate, PAPER, "tiny").model_dump()
         write_tables(runs, declared, REFERENCE)
         write_figures(runs, declared, REFERENCE)

@@ -175,10 +175,10 @@ def test_nothing_is_reproduced_or_not_where_nothing_is_decided(found, kind):
     assert verdict(nothing, claim(**CHECKS[kind])) in ("undecided", "not judged (stand-in)", "not run")
 
 
-def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared, tmp_path):
+def test_claims_are_written_with_their_numbers_test_and_verdict(results, declared, tmp_path):
     check = CHECK | {"clients": [100]}
     written = write(
-        frame,
+        results,
         {
             "tables": {"table1": declared.model_dump()},
             "claims": [claim(**check, unsound="it is false").model_dump(), claim(**CHECK).model_dump()],
@@ -194,5 +194,5 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared,
     assert all(f"- {name}: {meaning}." in text for name, meaning in {**OUTCOMES, **SOUNDNESS}.items())
 
 
-def test_a_paper_without_claims_has_an_empty_page(frame):
-    assert claims_table(frame, [], {}).display.empty
+def test_a_paper_without_claims_has_an_empty_page(results):
+    assert claims_table(results, [], {}).display.empty

@@ -14,7 +14,7 @@ from fedpriv.paper.cells import AccuracyTable, Row
 from fedpriv.report import tables
 from fedpriv.report.claims import write as claims
 from fedpriv.report.claims.compare import facts, papers, published_and_reproduced, verdict
-from fedpriv.report.collect import load
+from fedpriv.report.results import load
 from fedpriv.report.tables.accuracy import accuracy_table
 
 

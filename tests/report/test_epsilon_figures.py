@@ -5,9 +5,10 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import AttackerFigure, RoundsFigure
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
 from fedpriv.report.figures import caption, draw, write
 from fedpriv.report.figures.notes import notes
+from fedpriv.report.results import load
 
 SPENDS = {
     "sequential": "sequential bayesian product remove_sum",
@@ -44,7 +45,7 @@ def instance_runs(tmp_path_factory):
     """Return the collected runs of 100 clients, three seeds."""
     folder = tmp_path_factory.mktemp("instance")
     runs = [write_run(folder, "n100", seed, scheme="instance", scale=1 + seed / 10) for seed in range(3)]
-    return collect(runs, folder / "runs.parquet")
+    return collect(runs, folder)
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,9 @@ def lines_of(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
 
 
-def words_of(frame, declared):
+def words_of(results, declared):
     """Return what stands beside a figure."""
-    return " ".join([caption(declared), *notes(frame, declared)])
+    return " ".join([caption(declared), *notes(results, declared)])
 
 
 @pytest.mark.parametrize("declared", [GROWTH, ATTACKER], ids=lambda declared: declared.kind)
@@ -79,7 +80,7 @@ def test_the_lines_of_one_run_have_one_colour_and_different_dashes(tmp_path):
     runs = [
         write_run(tmp_path, f"n{clients}", 0, scheme="instance", clients=clients) for clients in (100, 1000)
     ]
-    lines = list(lines_of(draw(load(collect(runs, tmp_path / "x.parquet")), GROWTH).axes[0]).values())
+    lines = list(lines_of(draw(load(collect(runs, tmp_path)), GROWTH).axes[0]).values())
     colours = [line.get_color() for line in lines]
     dashes = [line.get_linestyle() for line in lines]
     assert colours[0] == colours[1] != colours[2] == colours[3]

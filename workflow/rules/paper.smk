@@ -3,6 +3,8 @@ from fedpriv.config.finished import beside, identities, made_now
 from fedpriv.config.targets import (
     AUDITED,
     COLLECTED,
+    RESULTS,
+    collected,
     declared,
     drawn,
     figures,
@@ -29,10 +31,9 @@ rule audit:
 
 rule collect:
     input:
-        findings="results/{preset}/{paper}/findings.parquet",
-        runs=lambda wildcards: run_files(plan, wildcards.paper, taken, *COLLECTED),
+        lambda wildcards: run_files(plan, wildcards.paper, taken, *COLLECTED),
     output:
-        "results/{preset}/{paper}/runs.parquet",
+        expand("results/{{preset}}/{{paper}}/{table}.parquet", table=RESULTS),
         made="results/{preset}/{paper}/made/collect.txt",
     log:
         "logs/{preset}/{paper}/collect.log",
@@ -52,7 +53,8 @@ for paper in plan.papers:
         name:
             f"tables_{paper}"
         input:
-            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+            collected(plan, paper),
+            f"results/{plan.preset.preset}/{paper}/findings.parquet",
         output:
             tables(plan, paper),
             made=beside(plan, "tables", paper),
@@ -74,7 +76,8 @@ for paper in plan.papers:
         name:
             f"figures_{paper}"
         input:
-            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+            collected(plan, paper),
+            f"results/{plan.preset.preset}/{paper}/findings.parquet",
         output:
             figures(plan, paper),
             made=beside(plan, "figures", paper),

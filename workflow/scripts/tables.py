@@ -8,5 +8,5 @@ from fedpriv.config.finished import note
 from fedpriv.report.paper import write_tables
 
 sys.stderr = sys.stdout = open(snakemake.log[0], "w", buffering=1)
-write_tables(Path(snakemake.input[0]), snakemake.params.declared, Path(snakemake.input[0]).parent)
+write_tables(Path(snakemake.input[0]).parent, snakemake.params.declared)
 note(snakemake.params.made, Path(snakemake.output.made))

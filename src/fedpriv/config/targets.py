@@ -11,6 +11,7 @@ from fedpriv.paper.figures import FigureSpec
 
 TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
 COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
+RESULTS = ("runs", "rounds", "epsilons")  # the tables of a paper
 AUDITED = (*COLLECTED, "distances.npz")
 TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
 TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
@@ -155,11 +156,16 @@ def rendered(plan: Plan) -> list[str]:
         file
         for paper in plan.papers
         for file in (
-            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+            *collected(plan, paper),
             *tables(plan, paper),
             *figures(plan, paper),
         )
     ]
+
+
+def collected(plan: Plan, paper: str) -> list[str]:
+    """Return the files that the runs of `paper` are collected in."""
+    return [f"results/{plan.preset.preset}/{paper}/{table}.parquet" for table in RESULTS]
 
 
 def built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:

@@ -130,19 +130,20 @@ def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
 
 
 def collect_runs(paper: Paper, out: Path) -> Path:
-    """Audit and collect the accounted runs of a paper; return the file."""
+    """Audit and collect the accounted runs of a paper; return the folder."""
     folder, runs = out / paper.plan.preset.preset / paper.name, sorted(paper.directories)
-    return collect(runs, folder / "runs.parquet", audit_runs(runs, folder / "findings.parquet"))
+    audit_runs(runs, folder / "findings.parquet")
+    return collect(runs, folder)
 
 
-def render_tables(paper: Paper, runs: Path) -> None:
+def render_tables(paper: Paper, folder: Path) -> None:
     """Render the tables and verdicts of a paper from its collected runs."""
-    write_tables(runs, declared(paper.plan, paper.name), runs.parent)
+    write_tables(folder, declared(paper.plan, paper.name))
 
 
-def render_figures(paper: Paper, runs: Path) -> None:
+def render_figures(paper: Paper, folder: Path) -> None:
     """Draw the figures of a paper from its collected runs."""
-    write_figures(runs, {"figures": drawn(paper.plan, paper.name)}, runs.parent)
+    write_figures(folder, {"figures": drawn(paper.plan, paper.name)})
 
 
 def compared(paper: Paper, reference: Path, out: Path) -> Rendered:

@@ -10,6 +10,7 @@ import pandas as pd
 from fedpriv.account.trace_check import nothing_bounded
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
+from fedpriv.report.results import Results
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
 SIZE = (
@@ -67,38 +68,39 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
     return list(frame.filter(list(columns)).drop_duplicates().itertuples(index=False, name=None))
 
 
-def stand_ins(frame: pd.DataFrame) -> str:
+def stand_ins(runs: pd.DataFrame) -> str:
     """Return what a title must add where other data stand in for the paper's."""
-    found = replaced(frame)
+    found = replaced(runs)
     return f" [{', '.join(found)}]" if found else ""
 
 
-def replaced(frame: pd.DataFrame) -> list[str]:
+def replaced(runs: pd.DataFrame) -> list[str]:
     """Return which data stand in for those of the paper."""
-    told = unique(frame, ("data", "stand_in_for"))
+    told = unique(runs, ("data", "stand_in_for"))
     return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
 
-def footnotes(frame: pd.DataFrame, missing: Iterable[str] = ()) -> list[str]:
-    """Return the facts behind the runs in `frame`, a sentence each; `missing` are runs that were not run."""
-    rounds = frame.drop_duplicates(["run", "seed", "round"])  # whichever way its ε is counted
-    parts = (data, models, seeds, ended, settings, unbounded, instances, responses, noises, evaluations)
-    notes = [note for part in (*parts, secured) for note in part(rounds)]
-    notes += [*accounting(frame), *machines(rounds)]
+def footnotes(results: Results, missing: Iterable[str] = ()) -> list[str]:
+    """Return the facts behind `results`, a sentence each; `missing` are runs that were not run."""
+    runs, trained = results.runs, results.trained
+    notes = [note for part in (data, models, seeds, ended) for note in part(runs)]
+    notes += [note for part in (settings, unbounded, instances, responses, noises) for note in part(trained)]
+    notes += [*evaluations(runs), *secured(runs)]
+    notes += [*accounting(results.epsilons, results.rounds), *machines(trained)]
     names = sorted(set(missing))
     return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
 
 
-def configs(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def configs(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the distinct configs of the runs."""
-    return [json.loads(config) for config in frame["config"].unique()]
+    return [json.loads(config) for config in runs["config"].unique()]
 
 
-def data(frame: pd.DataFrame) -> list[str]:
+def data(runs: pd.DataFrame) -> list[str]:
     """Name the data, what they stand in for, and the split that was evaluated."""
     notes = []
     columns = ("data", "stand_in_for", "train_examples", "test_examples", "evaluated_on", "data_note")
-    for name, wanted, train, test, split, made in unique(frame, columns):
+    for name, wanted, train, test, split, made in unique(runs, columns):
         stands = f" standing in for {wanted}: these are not the paper's data" if wanted else ""
         how = f" {made.removesuffix('.')}." if made else ""
         notes.append(
@@ -107,10 +109,10 @@ def data(frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-def models(frame: pd.DataFrame) -> Iterator[str]:
+def models(runs: pd.DataFrame) -> Iterator[str]:
     """Name the models that were trained, with their sizes."""
-    trained = unique(frame, ("config", "parameters"))
-    found = {(json.dumps(json.loads(config)["model"]), parameters) for config, parameters in trained}
+    told = unique(runs, ("config", "parameters"))
+    found = {(json.dumps(json.loads(config)["model"]), parameters) for config, parameters in told}
     for described, parameters in sorted(found):
         model = json.loads(described)
         options = [f"{key} {plain(value)}" for key, value in model.items() if key != "name"]
@@ -122,36 +124,36 @@ def plain(value: Any) -> str:
     return "-".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def seeds(frame: pd.DataFrame) -> Iterator[str]:
+def seeds(runs: pd.DataFrame) -> Iterator[str]:
     """Say how many seeds there are and what the intervals mean."""
-    counts = frame.groupby("run", observed=True)["seed"].nunique()
+    counts = runs.groupby("run", observed=True)["seed"].nunique()
     if len(counts):
         found = " to ".join(map(str, sorted({counts.min(), counts.max()})))
         alone = "; one seed has no interval" if counts.min() == 1 else ""
         yield f"Seeds a run: {found}; {METHOD}{alone}. Published numbers are single runs."
 
 
-def ended(frame: pd.DataFrame) -> Iterator[str]:
+def ended(runs: pd.DataFrame) -> Iterator[str]:
     """Say which runs have diverged, and when."""
-    gone = unique(frame.loc[frame["diverged"] > 0], ("run", "seed", "diverged"))
+    gone = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
     if found := [f"{run} seed {seed} after round {round:,}" for run, seed, round in gone]:
         yield f"Diverged, their weights no longer finite: {'; '.join(found)}."
 
 
-def secured(frame: pd.DataFrame) -> Iterator[str]:
+def secured(runs: pd.DataFrame) -> Iterator[str]:
     """Say which noise never comes again."""
-    told = unique(frame, ("run", "config"))
-    if runs := [run for run, config in told if json.loads(config).get("secure_noise")]:
-        yield f"Noise, coins and draws of the operating system: {', '.join(runs)}."
+    told = unique(runs, ("run", "config"))
+    if private := [run for run, config in told if json.loads(config).get("secure_noise")]:
+        yield f"Noise, coins and draws of the operating system: {', '.join(private)}."
 
 
 def by_population(
-    frame: pd.DataFrame, columns: Sequence[str], say: Callable[[pd.DataFrame], str]
+    trained: pd.DataFrame, columns: Sequence[str], say: Callable[[pd.DataFrame], str]
 ) -> Iterator[str]:
     """Yield what `say` tells of every population's rows that agree in `columns`; the same is told once."""
     found: dict[str, list[str]] = {}
-    several_data = frame["data"].nunique() > 1
-    for (data, population, *_), some in groups(frame, ("data", "population", *columns)):
+    several_data = trained["data"].nunique() > 1
+    for (data, population, *_), some in groups(trained, ("data", "population", *columns)):
         found.setdefault(say(some), []).append(f"{f'{data}, ' if several_data else ''}N = {population:,}")
     yield from ("; ".join(places) + said for said, places in found.items())
 
@@ -161,7 +163,7 @@ def groups(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, p
     yield from frame.groupby(list(columns), observed=True)
 
 
-def settings(frame: pd.DataFrame) -> Iterator[str]:
+def settings(trained: pd.DataFrame) -> Iterator[str]:
     """Say for every population how clients were drawn, how much noise there was, how often data repeat."""
 
     def said(some: pd.DataFrame) -> str:
@@ -171,18 +173,18 @@ def settings(frame: pd.DataFrame) -> Iterator[str]:
         noise = f"; σ = {sigmas}, C = {clips}" * bool(sigmas) + f", of counts σ = {counts}" * bool(counts)
         often, wanted = first["repetition"], f"{first['rounds_wanted']:,} rounds"
         repeated = f"an example is at {often:.3g} clients" if often > 1 else "no example is repeated"
-        drawn = f"{first['cohort_law']} sampling, rate {first['sampling_rate']:g}"
+        drawn = f"{first['sampling_law']} sampling, rate {first['sampling_rate']:g}"
         done = some.loc[some["diverged"] == 0].groupby(["run", "seed"], observed=True)["round"].max()
         if len(stopped := done[done < first["rounds_wanted"]]):
             wanted += f" at most, of which a budget allowed {several(stopped)}"
         return f": {drawn}{noise}; {wanted}; {repeated}."
 
-    return by_population(frame, ("cohort_law", "sampling_rate", "repetition", "rounds_wanted"), said)
+    return by_population(trained, ("sampling_law", "sampling_rate", "repetition", "rounds_wanted"), said)
 
 
-def unbounded(frame: pd.DataFrame) -> Iterator[str]:
+def unbounded(trained: pd.DataFrame) -> Iterator[str]:
     """Say in which runs there is noise on a sum of which nothing bounds a client's part."""
-    bare = frame.loc[nothing_bounded(frame)]
+    bare = trained.loc[nothing_bounded(trained)]
     if runs := sorted(set(bare["run"])):
         yield (
             f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping as released: small "
@@ -191,7 +193,7 @@ def unbounded(frame: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def instances(frame: pd.DataFrame) -> Iterator[str]:
+def instances(trained: pd.DataFrame) -> Iterator[str]:
     """Say for every population how its clients protected their examples, and what an example is."""
 
     def said(some: pd.DataFrame) -> str:
@@ -209,18 +211,18 @@ def instances(frame: pd.DataFrame) -> Iterator[str]:
             f"σ = {several(some['instance_noise_multiplier'])}; {distances or 'no distances'}."
         )
 
-    noisy = frame.loc[frame["instance_noise_multiplier"] > 0]
+    noisy = trained.loc[trained["instance_noise_multiplier"] > 0]
     yield from by_population(noisy, ["per_example_clip"], said)
     made = configs(noisy.loc[noisy["data_note"] != ""])
     if copies := {config.get("photos", {}).get("copies", 1) for config in made} - {1}:
         yield f"An instance ε is for one augmented copy; an image has {several(copies)}."
 
 
-def responses(frame: pd.DataFrame) -> Iterator[str]:
+def responses(trained: pd.DataFrame) -> Iterator[str]:
     """Say how clients flipped bits, what else they sent, and how much of the broadcast they took over."""
     found: dict[str, list[float]] = {}
     for (gamma, coins, config), some in groups(
-        frame.loc[frame["noisy_bits"] > 0], ("gamma", "flips", "config")
+        trained.loc[trained["noisy_bits"] > 0], ("gamma", "flips", "config")
     ):
         read, clear = json.loads(config), int(some["clear_values"].max())
         gain = read["scheme"].get("gain", 1)
@@ -236,9 +238,9 @@ def responses(frame: pd.DataFrame) -> Iterator[str]:
     yield from (f"Randomised response, γ = {several(gammas)}: {words}." for words, gammas in found.items())
 
 
-def noises(frame: pd.DataFrame) -> list[str]:
+def noises(trained: pd.DataFrame) -> list[str]:
     """Say how much noise was on uploads and before broadcasts, and what bounds an upload beneath it."""
-    noisy = frame.loc[(frame["upload_noise_std"] > 0) | (frame["broadcast_noise_std"] > 0)]
+    noisy = trained.loc[(trained["upload_noise_std"] > 0) | (trained["broadcast_noise_std"] > 0)]
     if noisy.empty:
         return []
     up, down = noisy.loc[noisy["upload_noise_std"] > 0], noisy["broadcast_noise_std"]
@@ -252,9 +254,9 @@ def noises(frame: pd.DataFrame) -> list[str]:
     return [f"Gaussian noise ({', '.join(noisy['scheme'].unique())}): {'; '.join(filter(None, parts))}."]
 
 
-def evaluations(frame: pd.DataFrame) -> Iterator[str]:
+def evaluations(runs: pd.DataFrame) -> Iterator[str]:
     """Say whose weights were evaluated, where it was not the server's."""
-    found = (config.get("evaluation", {}) for config in configs(frame))
+    found = (config.get("evaluation", {}) for config in configs(runs))
     ways = dict.fromkeys((how["stride"], how["drawn"]) for how in found if how.get("models") == "clients")
     for stride, drawn in ways:
         part = f"; on one of {stride} test examples" if stride > 1 else ""
@@ -264,11 +266,12 @@ def evaluations(frame: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def accounting(frame: pd.DataFrame) -> list[str]:
-    """Say which ε are not what they seem."""
-    counted = frame.loc[(frame["accountant"] != "") & (frame["unit"] != "none")]
+def accounting(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
+    """Say which ε are not what they seem; `rounds` are those that they were spent in."""
+    counted = epsilons.loc[epsilons["unit"] != "none"]
     notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
-    unmet = counted.loc[~counted["assumptions_met"]]
+    bounded = rounds[["run", "seed", "round", "clip_private", "per_example_clip"]]
+    unmet = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
     examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
     law, guarantees, private = unmet["sampling_law"], unmet["kind"] == "guarantee", unmet["clip_private"] == 1
     poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
@@ -291,10 +294,10 @@ def accountings(spends: Iterable[SpendSelector]) -> list[str]:
     return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
 
 
-def machines(frame: pd.DataFrame) -> list[str]:
+def machines(trained: pd.DataFrame) -> list[str]:
     """Name hardware and engine, and say how long the rounds took."""
     return [
         f"Computed on {hardware} by {engine}: {some['seconds'].sum() / 60:,.0f} minutes of training in all; "
         f"results version {version}."
-        for (hardware, engine, version), some in groups(frame, ("hardware", "engine", "results_version"))
+        for (hardware, engine, version), some in groups(trained, ("hardware", "engine", "results_version"))
     ]

@@ -12,18 +12,18 @@ from fedpriv.report import render
 from fedpriv.report.tables import KINDS
 
 
-def companion_of(frame, declared, spends):
+def companion_of(results, declared, spends):
     spec = {"title": "Every ε", "of": declared.model_dump(), "spends": spends}
-    return KINDS["spends"](frame, SpendsTable.model_validate(spec), "companion")
+    return KINDS["spends"](results, SpendsTable.model_validate(spec), "companion")
 
 
 def lines(table):
     return render.flat(table.display).to_dict("records")
 
 
-def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(frame, declared):
+def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, declared):
     spends = ["moments C", "moments 2C", "bayesian product remove_mean", "bayesian panel remove_mean"]
-    table = companion_of(frame, declared, spends)
+    table = companion_of(results, declared, spends)
     shown = lines(table)
     dp, bdp = "N = 100, δ = 10⁻³ DP, round 10", "N = 100, δ = 10⁻³ BDP, round 20"
     # Nobody was followed as a panel: what no run has is no line.
@@ -33,17 +33,17 @@ def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(frame, decla
     assert [line["Neighbours"] for line in shown] == ["add_remove", "replace_one", "add_remove"]
 
 
-def test_a_companion_of_runs_that_were_not_run_says_so(frame, declared):
+def test_a_companion_of_runs_that_were_not_run_says_so(results, declared):
     only = AccuracyTable.model_validate(declared.model_dump() | {"rows": declared.rows[1:]})
-    table = companion_of(frame, only, ["moments C"])
+    table = companion_of(results, only, ["moments C"])
     assert any("Not run" in note for note in table.notes) and table.tidy.empty
 
 
 def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_that_against_uploads(
-    joint_frame, joint
+    joint_results, joint
 ):
     spends = ["sum moments C", "upload moments C", "sequential moments C", "parallel moments 2C"]
-    table = companion_of(joint_frame, joint, spends)
+    table = companion_of(joint_results, joint, spends)
     shown = lines(table)
     assert [line["Photographs BDP, round 20"] for line in shown] == [
         "1.60 (83.2)",

@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from fedpriv.report import numbers
 from fedpriv.report.notes import unique
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import at_end, rows_of
+from fedpriv.report.reading import at_end
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.settings import flattened
 
 MACHINE = ("hardware", "engine", "code", "libraries")
@@ -25,21 +24,19 @@ class Runs(NamedTuple):
     seconds: float  # of training, of all runs and seeds
 
 
-def runs(frame: pd.DataFrame, declared: Sequence[str]) -> Runs:
-    """Return what there is to say of the runs in `frame`; a run that is only `declared` was not run."""
-    trained = frame.drop_duplicates(["run", "seed", "round"])
-    machines = {letter(number): one for number, one in enumerate(unique(trained, MACHINE))}
-    settings = {run: flattened(json.loads(config)) for run, config in unique(trained, ("run", "config"))}
+def runs(results: Results, declared: Sequence[str]) -> Runs:
+    """Return what there is to say of the runs in `results`; a run that is only `declared` was not run."""
+    machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
+    settings = {run: flattened(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
     shared = common(list(settings.values()))
     lines = []
     for name in declared:
-        some = rows_of(trained, name)
-        if some.empty:
+        if not results.has(name):
             lines.append({"run": name})
             continue
-        found = set(unique(some, MACHINE))
+        found = set(unique(rows_of(results.runs, name), MACHINE))
         lines.append(
-            line(some)
+            line(results.of(name))
             | {"run": name, "machines": [key for key, machine in machines.items() if machine in found]}
             | {"settings": {key: text for key, text in settings[name].items() if key not in shared}}
         )
@@ -47,25 +44,24 @@ def runs(frame: pd.DataFrame, declared: Sequence[str]) -> Runs:
         key: dict(zip(MACHINE, one, strict=True)) | {"libraries": libraries(one[-1])}
         for key, one in machines.items()
     }
-    return Runs(lines, shared, told, trained["seconds"].sum())
+    return Runs(lines, shared, told, results.rounds["seconds"].sum())
 
 
-def line(some: pd.DataFrame) -> dict[str, Any]:
-    """Return the facts of one run from its rounds, as text; the numbers are means over seeds."""
-    seeds = some.groupby("seed")
-    first = some.iloc[0]
-    diverged = {seed: told for seed, told in seeds["diverged"].first().items() if told}
+def line(of_run: Results) -> dict[str, Any]:
+    """Return the facts of one run as text; the numbers are means over seeds."""
+    runs, rounds = of_run.runs.sort_values("seed").set_index("seed"), of_run.rounds.groupby("seed")
+    first = runs.iloc[0]
     return {
         "data": first["data"],
         "stand_in_for": first["stand_in_for"],
-        "seeds": len(seeds),
-        "identities": seeds["identity"].first().to_dict(),
-        "accuracy": numbers.percent(at_end(some, first["run"])["accuracy"]),
+        "seeds": len(runs),
+        "identities": runs["identity"].to_dict(),
+        "accuracy": numbers.percent(at_end(of_run, first["run"])["accuracy"]),
         "evaluated_on": first["evaluated_on"],
-        "diverged": diverged,
-        "rounds": numbers.whole(seeds["round"].max()),
-        "seconds": numbers.in_short(interval(seeds["seconds"].sum()), 1),
-        "peak_mib": numbers.whole([some["peak_mib"].max()]),
+        "diverged": {seed: after for seed, after in runs["diverged"].items() if after},
+        "rounds": numbers.whole(rounds["round"].max()),
+        "seconds": numbers.in_short(interval(rounds["seconds"].sum()), 1),
+        "peak_mib": numbers.whole([of_run.rounds["peak_mib"].max()]),
     }
 
 

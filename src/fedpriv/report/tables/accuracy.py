@@ -9,8 +9,8 @@ from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
 from fedpriv.report.notes import SEARCHED, accountings, footnotes, stand_ins
-from fedpriv.report.reading import present
 from fedpriv.report.render import Table
+from fedpriv.report.results import Results
 from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
@@ -22,16 +22,17 @@ ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 
 
-def accuracy_table(frame: pd.DataFrame, declared: AccuracyTable, name: str) -> Table:
+def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Table:
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
-    found = cell_numbers(frame, declared)
+    found = cell_numbers(results, declared)
     display = as_frame(shown_lines(declared, found))
-    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(frame, declared)]
+    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(results, declared)]
     notes[:0] = note_unstable(declared, found)
     levels = deltas(declared)
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
-    title = titled(declared) + stand_ins(runs_of(frame, declared))
+    used = results.of(*declared.runs())
+    title = titled(declared) + stand_ins(used.runs)
     return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=by_seed(name, found))
 
 
@@ -203,14 +204,9 @@ def note_our_columns(declared: AccuracyTable) -> Iterator[str]:
         yield f"Ours, not in the paper: {', '.join(labels)}."
 
 
-def run_notes(frame: pd.DataFrame, declared: AccuracyTable) -> list[str]:
+def run_notes(results: Results, declared: AccuracyTable) -> list[str]:
     """Return the notes about the runs of a table."""
     spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
-    missing = (run for run in declared.runs() if not present(frame, run))
+    missing = (run for run in declared.runs() if not results.has(run))
     searched = [SEARCHED.format(declared.searched)] if declared.searched else []
-    return [*accountings(spends), *searched, *footnotes(runs_of(frame, declared), missing)]
-
-
-def runs_of(frame: pd.DataFrame, declared: AccuracyTable) -> pd.DataFrame:
-    """Return the runs of a table."""
-    return frame.loc[frame["run"].isin(list(declared.runs()))]
+    return [*accountings(spends), *searched, *footnotes(results.of(*declared.runs()), missing)]

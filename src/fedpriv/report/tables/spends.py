@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from fedpriv.account.spend import NO_GUARANTEE, attacker_accuracy
 from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import SpendsTable
 from fedpriv.report import numbers
 from fedpriv.report.notes import accountings, stand_ins
-from fedpriv.report.reading import epsilon_at, rows_of, spent
+from fedpriv.report.reading import epsilon_at, spent
 from fedpriv.report.render import Table
-from fedpriv.report.tables.accuracy import deltas, how_read, run_notes, runs_of
+from fedpriv.report.results import Results, rows_of
+from fedpriv.report.tables.accuracy import deltas, how_read, run_notes
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
 
@@ -25,16 +24,14 @@ MATCHING = (
 )
 
 
-def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table:
+def spends_table(results: Results, declared: SpendsTable, name: str) -> Table:
     """Return a line for every spend and a column for every place where the table of accuracies was read."""
     of, spends = declared.of, declared.spends
-    base = cell_numbers(frame, of)
+    base = cell_numbers(results, of)
     places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
-    found = [{spend: spend_numbers(frame, place, spend) for spend in spends} for place in places]
-    named = [
-        (group(frame, place), f"{of.columns[place['column']].label}, round {numbers.rounds(place['sample'])}")
-        for place in places
-    ]
+    found = [{spend: spend_numbers(results, place, spend) for spend in spends} for place in places]
+    read = [f"{of.columns[one['column']].label}, round {numbers.rounds(one['sample'])}" for one in places]
+    named = [(group(results, place), said) for place, said in zip(places, read, strict=True)]
     # A way of counting that no run here has is no line, unless there is no other.
     spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
     shown = [
@@ -42,21 +39,21 @@ def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table
         | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
         for spend in spends
     ]
-    title = titled(declared) + stand_ins(runs_of(frame, of))
+    title = titled(declared) + stand_ins(results.of(*of.runs()).runs)
     long = tidy(name, COLUMNS, [line for lines in found for some in lines.values() for line in some])
     marked = [MARKED] if any(MARK in text for line in shown for text in line.values()) else []
     notes = dict.fromkeys(
-        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(frame, of)]
+        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(results, of)]
     )
     return Table(name, title, long, as_frame(shown), list(notes))
 
 
-def spend_numbers(frame: pd.DataFrame, place: Number, spend: SpendSelector) -> list[Number]:
+def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
     """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
-    rows = spent(frame, place["run"], spend)
+    rows = spent(results, place["run"], spend)
     if rows.empty:
         return []
-    epsilons = epsilon_at(frame, place["run"], spend, place["sample"])
+    epsilons = epsilon_at(results, place["run"], spend, place["sample"])
     key = {name: place[name] for name in ("row", "column", "run")}
     key |= spend_words(spend) | meaning(rows, "delta")
     return [
@@ -80,13 +77,12 @@ def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dic
     return {("", name): words or numbers.NONE for name, words in header.items()}
 
 
-def group(frame: pd.DataFrame, place: Number) -> str:
+def group(results: Results, place: Number) -> str:
     """Return what stands above the columns of a row: its label, or the clients and the δ of its one run."""
     if isinstance(place["row"], str):
         return place["row"]
-    rows = rows_of(frame, place["run"])
-    first = rows.loc[rows["accountant"] != ""].iloc[0]
-    return f"N = {first['population']:,}, δ = {numbers.delta(first['delta'])}"
+    rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
+    return f"N = {rounds['population'].iloc[0]:,}, δ = {numbers.delta(epsilons['delta'].iloc[0])}"
 
 
 def cell(lines: Sequence[Number]) -> str:
