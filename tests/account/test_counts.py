@@ -119,7 +119,7 @@ def test_a_footnote_names_the_noise_of_the_count_beside_that_of_the_sum(files, t
     out = go(RUN | BY_SCHEME["adaptive_dp"], files, tmp_path / "run")
     summary.save(out / "summary.json", summary.load(out / "summary.json") | {"preset": "none"})
     account(out, DELTAS)
-    frame = load(collect([out], tmp_path))
-    (said,) = (note for note in footnotes(frame) if "sampling, rate" in note)
-    bounds = frame["clip_l2"]
+    results = load(collect([out], tmp_path))
+    (said,) = (note for note in footnotes(results) if "sampling, rate" in note)
+    bounds = results.rounds["clip_l2"]
     assert f"; σ = 1.05, C = {bounds.min():.3g} to {bounds.max():.3g}, of counts σ = 3.16; 6 rounds" in said

@@ -107,8 +107,8 @@ def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untra
         assert not parquet.stale(Path(directory, "ledger.parquet"))
     assert index.taken(plan, REFERENCE) == taken  # in the next job, too
     audit_runs([Path(one) for one in taken], Path("findings.parquet"))
-    frame = load(collect([Path(one) for one in taken], Path("runs.parquet"), Path("findings.parquet")))
-    assert set(frame["seed"]) == {0, 1} and frame["epsilon"].notna().any()
+    results = load(collect([Path(one) for one in taken], Path()))
+    assert set(results.runs["seed"]) == {0, 1} and results.epsilons["epsilon"].notna().any()
 
 
 def test_batches_have_no_stored_runs(kept):

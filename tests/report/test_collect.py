@@ -7,8 +7,8 @@ from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
-from fedpriv.report.collect import collect
-from fedpriv.report.results import SCHEMAS, load
+from fedpriv.report.collect import SCHEMAS, collect
+from fedpriv.report.results import load
 from fedpriv.trace import MISSING
 
 

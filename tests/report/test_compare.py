@@ -2,6 +2,7 @@
 
 import io
 import shutil
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -61,7 +62,9 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached(paper):
 
 
 def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, tmp_path):
-    table = accuracy_table(load(runs).assign(stand_in_for="mnist"), declared, "table1")
+    results = load(runs)
+    other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
+    table = accuracy_table(other, declared, "table1")
     (tmp_path / "tables").mkdir()
     table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)
     verdicts = set(published_and_reproduced(tmp_path)["verdict"])

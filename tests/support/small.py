@@ -87,7 +87,9 @@ RENDERERS = {
 READERS = {
     "trace.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
     "ledger.parquet": lambda path: parquet.load(path).to_json(),
-    "runs.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
+    "runs.parquet": lambda path: parquet.load(path).to_json(),
+    "rounds.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
+    "epsilons.parquet": lambda path: parquet.load(path).to_json(),
     "distances.npz": lambda path: as_bytes(npz.everything(path, "distances")),
     "summary.json": lambda path: {
         name: told for name, told in summary.load(path).items() if name not in (*MEASURED, "seal")

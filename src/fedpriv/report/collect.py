@@ -12,9 +12,41 @@ from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import LEDGER
 from fedpriv.errors import BadInput
 from fedpriv.files import left, parquet, summary
-from fedpriv.report.results import SCHEMAS
-from fedpriv.trace import MISSING, TRACE
+from fedpriv.trace import COLUMNS, MISSING, TRACE, Column
 
+OF_RUN = {"run": Column("str", "name in its paper"), "seed": Column("int64", "of all that is random in it")}
+# Column -> dtype and meaning of runs.parquet, in order: a row a run and seed.
+RUNS = OF_RUN | {
+    "preset": Column("str", "that it was planned by"),
+    "paper": Column("str", "folder of its declaration"),
+    "data": Column("str", "that it was trained on"),
+    "data_note": Column("str", "how these were made, where there is something to say"),
+    "stand_in_for": Column("str", "the paper's data that they stand in for; empty: these are the paper's"),
+    "train_examples": Column("int64", "of all clients"),
+    "test_examples": Column("int64", "that accuracies are measured on"),
+    "repetition": Column("float64", "clients that hold an example, on average"),
+    "evaluated_on": Column("str", "which split that is"),
+    "majority": Column("float64", "share of the largest class there: what is no better has learned nothing"),
+    "rounds_wanted": Column("int64", "rounds that were asked for"),
+    "diverged": Column("int64", "the round after which weights were no longer finite; 0: never"),
+    "parameters": Column("int64", "numbers of the model that are trained"),
+    "hardware": Column("str", "that trained it"),
+    "engine": Column("str", "what the last bits depend on"),
+    "results_version": Column("int64", "see CHANGELOG.md"),
+    "code": Column("str", "version and revision"),
+    "libraries": Column("str", "JSON: version by name"),
+    "identity": Column("str", "hash of all that training depends on"),
+    "config": Column("str", "JSON of everything that training depends on"),
+}
+# Of rounds.parquet, a row a round, and of epsilons.parquet, a row for every ε of a round. A run without
+# privacy has none.
+ROUNDS = {name: column.dtype for name, column in (OF_RUN | COLUMNS).items()}
+EPSILONS = {name: column.dtype for name, column in OF_RUN.items()} | LEDGER
+SCHEMAS: dict[str, dict[str, str]] = {
+    "runs": {name: column.dtype for name, column in RUNS.items()},
+    "rounds": ROUNDS,
+    "epsilons": EPSILONS,
+}
 WIDTH = 4  # bytes of a float32
 # As in the summary.
 TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")

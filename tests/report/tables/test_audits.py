@@ -9,8 +9,9 @@ from fedpriv.files import parquet
 from fedpriv.paper.figures import AuditsFigure
 from fedpriv.paper.tables import AuditsTable
 from fedpriv.report import figures
+from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.figures.audits import lines_of
-from fedpriv.report.results import SCHEMAS, categorical
+from fedpriv.report.results import categorical
 from fedpriv.report.tables.audits import Refuted, audits_table
 
 ABOUT = "client (bayesian product remove_sum)"

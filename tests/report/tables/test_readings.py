@@ -1,5 +1,6 @@
 """Tables of readings: what is counted again, which is nearest, and what is said of one that is clipped."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -193,7 +194,8 @@ def test_the_least_distance_comes_first_and_is_the_nearest(tmp_path):
 
 def test_a_run_that_diverged_is_never_the_nearest(tmp_path):
     run = write(tmp_path, "run_a", 3.0, {3.0: (8, 2)})
-    results = results_of(tmp_path, run).assign(diverged=3)
+    results = results_of(tmp_path, run)
+    results = replace(results, runs=results.runs.assign(diverged=3))
     declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a"], "multipliers": [3.0]})
     (one,) = readings(results, declared)
     assert outcome(results, declared, one, targets(results, declared)).distance.isna().all()

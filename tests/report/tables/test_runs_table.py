@@ -135,7 +135,7 @@ def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(results):
 def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(results):
     few = table_of(results, "gammas", lines=LINES[1:])
     assert not any(note.startswith("∞") for note in few.notes)
-    endless = results.assign(epsilon=np.inf)
+    endless = replace(results, epsilons=results.epsilons.assign(epsilon=np.inf))
     table = table_of(endless, "gammas")
     assert lines(table)[0]["ε of a client uploads seen"] == "∞"
     assert any(note.startswith("∞: nothing was flipped") for note in table.notes)
@@ -234,8 +234,7 @@ def test_the_label_of_a_run_that_has_none_is_refused(results):
 
 @pytest.mark.parametrize("kind", DECLARED)
 def test_a_table_of_which_nothing_was_run_says_so(results, kind, tmp_path):
-    nothing = results.iloc[:0]
-    table = table_of(nothing, kind)
+    table = table_of(results.of(), kind)
     assert all(line["Run"].endswith("(not run)") for line in lines(table))
     assert any(note.startswith("Not run in this preset: ") for note in table.notes)
     render.write(table, tmp_path / kind)
