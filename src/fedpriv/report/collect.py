@@ -38,8 +38,7 @@ RUNS = OF_RUN | {
     "identity": Column("str", "hash of all that training depends on"),
     "config": Column("str", "JSON of everything that training depends on"),
 }
-# Of rounds.parquet, a row a round, and of epsilons.parquet, a row for every ε of a round. A run without
-# privacy has none.
+# Of rounds.parquet, a row a round, and of epsilons.parquet, a row for every ε of a round.
 ROUNDS = {name: column.dtype for name, column in (OF_RUN | COLUMNS).items()}
 EPSILONS = {name: column.dtype for name, column in OF_RUN.items()} | LEDGER
 SCHEMAS: dict[str, dict[str, str]] = {
