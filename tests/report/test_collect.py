@@ -125,9 +125,8 @@ def test_a_trace_from_before_there_was_noise_at_clients_had_none(directories, tm
 
 def test_a_trace_from_before_anything_else_was_sent_was_of_float32(directories, tmp_path):
     results = load(collect(directories, tmp_path))
-    trained = results.trained
-    assert (trained["upload_bytes"] == 4 * trained["parameters"]).all()
-    assert trained["test_accuracy_drawn"].isna().all() and set(trained["noisy_bits"]) == {0}
+    assert set(results.rounds["upload_bytes"]) == {4 * one for one in results.runs["parameters"]}
+    assert results.rounds["test_accuracy_drawn"].isna().all() and set(results.rounds["noisy_bits"]) == {0}
 
 
 def test_what_a_trace_says_of_its_uploads_is_kept(tmp_path):

@@ -104,7 +104,6 @@ def test_the_notes_of_growth_say_what_its_epsilons_are(instance_results):
         "100 clients, parallel (parallel bayesian, product, remove_sum).",
         "an estimate, never a guarantee",
         "Sequential accounting supposes that it is secret",
-        "N = 100, noise at clients (instance): Poisson batches of 120",
     ):
         assert words in said
 

@@ -75,9 +75,9 @@ def test_what_is_said_of_a_figure_stands_beside_it(results, tmp_path):
     assert [f"- {note}" for note in notes(results, declared)] == list_of_notes.splitlines()
     for words in (
         "100 clients: unit client, δ = 10⁻³: DP (moments, sensitivity C).",
-        "Data: digits;",
+        "Data: digits.",
         "Seeds a run: 3",
-        "Computed on a processor, 2 cores",
+        "minutes on a processor, 2 cores",
         "Not run in this preset: 1000 clients.",
     ):
         assert words in list_of_notes

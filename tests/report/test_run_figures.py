@@ -110,7 +110,6 @@ def test_a_run_of_a_sweep_stands_where_its_config_says(results):
 def test_what_a_sweep_lacks_is_named_once_a_series(results):
     said = words_of(results, SWEEP)
     assert "Not run in this preset: document (in part); repository." in said
-    assert "Gaussian noise (nbafl): on uploads of std 0.004 at least" in said
 
 
 def test_every_seed_of_a_sweep_is_a_point(results):

@@ -135,6 +135,7 @@ def tables(plan: Plan, paper: str) -> list[str]:
     written += [
         f"{root}/tables/{name}_seeds.csv" for name, table in there.items() if table.kind == "accuracy"
     ]
+    written += [f"{root}/runs.csv", f"{root}/runs.md"]
     return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
 
 

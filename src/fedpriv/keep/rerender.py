@@ -172,7 +172,7 @@ def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
 
 def results_in(folder: Path) -> Iterator[Path]:
     """Yield the tables, figures and verdicts of a paper."""
-    for pattern in ("tables/*.*", "figures/*.*", "claims.*"):
+    for pattern in ("tables/*.*", "figures/*.*", "claims.*", "runs.*"):
         yield from folder.glob(pattern)
 
 

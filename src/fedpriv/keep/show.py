@@ -20,7 +20,7 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers
 from fedpriv.report.claims import compare
 from fedpriv.report.numbers import Interval
-from fedpriv.report.page.runs import common
+from fedpriv.report.runs import common
 from fedpriv.report.settings import flattened
 from fedpriv.report.tables.long import STATISTIC
 from fedpriv.report.texts import from_markdown

@@ -8,12 +8,14 @@ from fedpriv.report.results import load
 
 
 def write_tables(folder: Path, declared: Mapping[str, Any]) -> None:
-    """Write every table among `declared` below its `folder`; and the verdicts, if it has the key claims."""
+    """Write every table among `declared` below its `folder`, what its runs were set to, and its verdicts."""
     from fedpriv.paper.kinds import TABLES
-    from fedpriv.report import tables
+    from fedpriv.report import render, tables
     from fedpriv.report.claims import write as claims
+    from fedpriv.report.runs import runs_table
 
     results = load(folder)
+    render.write(runs_table(results), folder / "runs")
     for name, table in declared["tables"].items():
         tables.write(results, TABLES[table["kind"]].model_validate(table), folder / "tables" / name)
     if "claims" in declared:

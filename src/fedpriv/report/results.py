@@ -13,7 +13,7 @@ import pandas as pd
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import findings_in
 from fedpriv.files import parquet
-from fedpriv.report.collect import OF_RUN, SCHEMAS
+from fedpriv.report.collect import SCHEMAS
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,6 @@ class Results:
     def fact(self, run: str, name: str) -> Any:
         """Return what the first seed of a run says in a column of its table."""
         return rows_of(self.runs, run)[name].iloc[0]
-
-    @property
-    def trained(self) -> pd.DataFrame:
-        """Return every round beside the facts of its run."""
-        return self.rounds.merge(self.runs, on=list(OF_RUN))
 
     @cached_property
     def found(self) -> dict[tuple[str, int], list[Finding]]:

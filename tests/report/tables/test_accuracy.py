@@ -71,17 +71,11 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
     ]
     notes = "\n".join(table_of(load(collect(runs, tmp_path)), declared).notes)
     for words in (
-        "Model: cnn, activation tanh, widths 8-16",
-        "digits standing in for mnist: these are not the paper's data",
-        "1,437 training examples",
-        "360 test examples",
+        "Model: cnn, activation tanh, widths 8-16 (1,000 parameters).",
+        "Data: digits standing in for mnist, not the paper's data.",
         "Seeds a run: 2",
         "95 % Student-t interval",
-        "poisson sampling, rate 0.3",
-        "σ = 3, C = 0.3",
-        "no example is repeated",
-        "a processor, 2 cores by torch, float32",
-        "results version 2",
+        "minutes on a processor, 2 cores, results version 2. What each run was set to: runs.md.",
         "unit client",
         "neighbours by add_remove",
         "estimate, never a guarantee: see docs/accounting.md",

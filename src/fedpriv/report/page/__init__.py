@@ -22,8 +22,8 @@ from fedpriv.report.claims.yardstick import NOT_JUDGED, STANDING
 from fedpriv.report.figures import caption, published
 from fedpriv.report.figures.notes import described, notes
 from fedpriv.report.notes import data
-from fedpriv.report.page.runs import runs
 from fedpriv.report.results import Results, load
+from fedpriv.report.runs import runs
 from fedpriv.report.stability import UNSTABLE
 from fedpriv.terminal import visible
 

@@ -1,17 +1,23 @@
-"""What the report says of every run: what came out, what it took, what it was set to, what it ran on."""
+"""What is said of every run: what came out, what it took, what it was set to, what it ran on."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, NamedTuple
+
+import pandas as pd
 
 from fedpriv.report import numbers
 from fedpriv.report.notes import unique
 from fedpriv.report.numbers import interval
 from fedpriv.report.reading import at_end
+from fedpriv.report.render import Table
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.settings import flattened
+from fedpriv.report.settings import config_of, flattened
+from fedpriv.report.tables.long import as_frame
 
+OF_RUN = ("run", "data", "stand_in_for", "seeds", "rounds", "seconds")  # of the table for machines
+SHOWN = ("dataset", "rounds")  # settings with a column of their own
 MACHINE = ("hardware", "engine", "code", "libraries")
 
 
@@ -45,6 +51,48 @@ def runs(results: Results, declared: Sequence[str]) -> Runs:
         for key, one in machines.items()
     }
     return Runs(lines, shared, told, results.rounds["seconds"].sum())
+
+
+def runs_table(results: Results) -> Table:
+    """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
+    names = list(dict.fromkeys(results.runs["run"]))
+    found = runs(results, names)
+    shown = [shown_line(one) for one in found.lines]
+    every = {run: flattened(config_of(results, run)) for run in names}
+    keys = list(dict.fromkeys(key for settings in every.values() for key in settings))
+    told = [{**{name: one[name] for name in OF_RUN}, **every[one["run"]]} for one in found.lines]
+    notes = [
+        f"Accuracy: at the last round, on the split {' and '.join(results.runs['evaluated_on'].unique())}.",
+        f"All runs: {in_words(found.shared)}.",
+        *details(results),
+        *(f"Machine {letter}: {in_words(machine)}." for letter, machine in found.machines.items()),
+    ]
+    tidy = pd.DataFrame(told, columns=[*OF_RUN, *keys])
+    title = "What every run was set to, and what it ran on"
+    return Table("runs", title, tidy, as_frame(shown), notes, printed=False)
+
+
+def shown_line(one: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Return the cells of one run."""
+    words = {name.capitalize(): str(one[name]) for name in ("run", "data", "seeds", "rounds")}
+    words |= {"Accuracy (%)": one["accuracy"], "Seconds": one["seconds"]}
+    words |= {"Machine": ", ".join(one["machines"])}
+    words["Set to"] = in_words({key: text for key, text in one["settings"].items() if key not in SHOWN})
+    return {("", name): text for name, text in words.items()}
+
+
+def in_words(settings: Mapping[str, str]) -> str:
+    """Return settings as one text."""
+    return "; ".join(f"{key} {text}" for key, text in settings.items())
+
+
+def details(results: Results) -> Iterator[str]:
+    """Yield how much data there is, how it was made, and how many clients hold an example."""
+    columns = ("data", "train_examples", "test_examples", "evaluated_on", "repetition", "data_note")
+    for name, train, test, split, repetition, made in unique(results.runs, columns):
+        often = f", each at {repetition:.3g} clients" if repetition > 1 else ""
+        how = f" {made.removesuffix('.')}." if made else ""
+        yield f"{name}: {train:,} training examples{often}; accuracy on {test:,} {split} examples.{how}"
 
 
 def line(of_run: Results) -> dict[str, Any]:
