@@ -4,6 +4,7 @@ import io
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -12,11 +13,11 @@ from fedpriv.cli.output import finite
 from fedpriv.cli.table import Page
 from fedpriv.errors import BadInput
 from fedpriv.paper.cells import AccuracyTable, Row
-from fedpriv.report import tables
+from fedpriv.report import numbers, tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.claims.compare import facts, papers, published_and_reproduced, verdict
+from fedpriv.report.claims.compare import facts, papers, published_and_reproduced
 from fedpriv.report.results import load
-from fedpriv.report.tables.accuracy import accuracy_table
+from fedpriv.report.tables.accuracy import accuracy_table, verdict
 
 
 @pytest.fixture
@@ -50,15 +51,25 @@ def test_every_published_accuracy_gets_a_verdict(paper):
     }
 
 
-def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached(paper):
-    for line in published_and_reproduced(paper).to_dict("records"):
-        found = line | {"seeds": 3, "status": "ok", "value": 0.5, "low": 0.4, "high": 0.6}
-        words = [verdict(found | {"published": one}) for one in (0.3, 0.404, 0.406, 0.604, 0.606)]
-        assert words == ["reached", "reached", "undecided", "undecided", "not reached"]
-        alone = found | {"seeds": 1, "low": float("nan"), "high": float("nan")}
-        assert verdict(alone) == "undecided (one seed)"
-        assert verdict(found | {"stand_in_for": "mnist"}) == "not judged (stand-in)"
-        assert verdict(found | {"status": "not run"}) == "not run"
+def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached():
+    ours = {"sample": pd.Series([0.45, 0.5, 0.55]), "status": "ok", "stand_in_for": ""}
+    low, high = numbers.interval(ours["sample"])[1:3]
+    edges = low + 0.004, low + 0.006, high + 0.004, high + 0.006  # a published percent is rounded
+    words = [verdict(ours, published) for published in edges]
+    assert words == ["reached", "undecided", "undecided", "not reached"]
+    assert verdict(ours | {"sample": pd.Series([0.5])}, 0.3) == "undecided (one seed)"
+    assert verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged (stand-in)"
+    assert verdict(ours | {"status": "unstable: rises"}, 0.3) == "unstable: rises"
+    assert verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
+
+
+def test_a_table_says_beside_what_is_published_whether_it_is_reached(runs, declared):
+    table = accuracy_table(load(runs), declared, "table1")
+    published = table.display.loc[table.display["", "Source"] == "published"].iloc[0]
+    assert published["Accuracy (%)", "DP"] == "45, reached"
+    judged = table.tidy.query("source == 'published' and quantity == 'accuracy'")
+    assert list(judged["verdict"]) == ["reached"] * 3 + ["not run"] * 3
+    assert table.tidy.drop(judged.index)["verdict"].isna().all()
 
 
 def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, tmp_path):

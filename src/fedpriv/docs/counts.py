@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fedpriv.docs.cells import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.report.claims.compare import REACHED, outcome, published_and_reproduced
-from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN
+from fedpriv.report.claims.compare import published_and_reproduced
+from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, REACHED, outcome
 from fedpriv.report.stability import UNSTABLE
 
 HEADS = ["Paper", "Reproduced here", "Published accuracies", "In one sentence"]

@@ -50,7 +50,7 @@ def test_a_grid_has_the_papers_layout_with_the_published_line_under_each(results
     assert table.title == "Evaluation. Accuracy"
     assert [list(line.values()) for line in render.flat(table.display).to_dict("records")] == [
         ["10", "reproduced", "10.1 ± 0.6", "42.0 ± 0.6"],
-        ["10", "published", "11.73", "41.71"],
+        ["10", "published", "11.73, not reached", "41.71, reached"],
         ["100", "reproduced", "—", "80.0 ± 0.6"],
         ["100", "published", "74.80", ""],
     ]

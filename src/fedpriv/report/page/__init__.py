@@ -18,7 +18,7 @@ from fedpriv.paper.cells import AccuracyTable, titled
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
-from fedpriv.report.claims.yardstick import NOT_JUDGED, STANDING
+from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, STANDING, outcome
 from fedpriv.report.figures import caption, published
 from fedpriv.report.figures.notes import described, notes
 from fedpriv.report.notes import data
@@ -110,8 +110,8 @@ def told(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 def counted(panels: Mapping[str, pd.DataFrame]) -> str:
     """Return in words how many published accuracies are reached, and what the others are."""
-    found = Counter(compare.outcome(one) for cells in panels.values() for one in cells["verdict"])
-    return ", ".join(f"{found[one]} {one}" for one in (*compare.REACHED.values(), UNSTABLE) if found[one])
+    found = Counter(outcome(one) for cells in panels.values() for one in cells["verdict"])
+    return ", ".join(f"{found[one]} {one}" for one in (*REACHED.values(), UNSTABLE) if found[one])
 
 
 def stored_results(declared: Mapping[str, Any], stored: Path) -> dict[str, Any]:

@@ -8,15 +8,16 @@ import pandas as pd
 from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
+from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, outcome, reached
 from fedpriv.report.notes import SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, over_seeds, tidy
 
 KEY = ["table", "row", "column", "source", "quantity"]
-COLUMNS = [*KEY, *STATISTIC, "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
+COLUMNS = [*KEY, *STATISTIC, "verdict", "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
 CELL = ("table", "row", "column", "run")
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
@@ -24,7 +25,7 @@ AT_END = "Accuracy at the last round; every cell is a run of its own."
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Table:
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
-    found = cell_numbers(results, declared)
+    found = [*with_verdicts(cell_numbers(results, declared))]
     display = as_frame(shown_lines(declared, found))
     notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(results, declared)]
     notes[:0] = note_unstable(declared, found)
@@ -34,6 +35,26 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Tabl
     used = results.of(*declared.runs())
     title = titled(declared) + stand_ins(used.runs)
     return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=by_seed(name, found))
+
+
+def with_verdicts(found: Sequence[Number]) -> Iterator[Number]:
+    """Yield numbers, a published accuracy with its verdict: whether ours reaches it, or why not said."""
+    ours = {
+        (one["row"], one["column"]): one
+        for one in found
+        if (one["source"], one["quantity"]) == ("reproduced", "accuracy")
+    }
+    for one in found:
+        judged = (one["source"], one["quantity"]) == ("published", "accuracy")
+        yield one | {"verdict": verdict(ours[one["row"], one["column"]], one["value"])} if judged else one
+
+
+def verdict(ours: Number, published: float) -> str:
+    """Return whether a published accuracy is reached, or why that is not said."""
+    status = (ours | over_seeds(ours))["status"]
+    if status != "ok":
+        return status
+    return NOT_JUDGED if ours["stand_in_for"] else reached(numbers.interval(ours["sample"]), published)
 
 
 def by_seed(name: str, found: Sequence[Number]) -> pd.DataFrame:
@@ -105,7 +126,10 @@ def text(declared: AccuracyTable, number: Number) -> str:
     if number["quantity"] == "accuracy":
         if is_unstable(number.get("status")):
             return without_interval(np.mean(found))
-        return numbers.percent(found) if measured else f"{100 * found:.{digits(declared)}f}"
+        if measured:
+            return numbers.percent(found)
+        said = number["verdict"] if outcome(number["verdict"]) in REACHED.values() else ""
+        return ", ".join(filter(None, (f"{100 * found:.{digits(declared)}f}", said)))
     if number["quantity"] == "round":
         return numbers.rounds(found) if measured else f"{found}"
     epsilon = numbers.epsilon(found) if measured else f"{found:g}"
