@@ -8,11 +8,13 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from fedpriv.config.budget import budgeted, multiplier, within
 from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
+from fedpriv.errors import BadInput
 from fedpriv.frozen import (
     Below1,
     Count,
@@ -130,6 +132,22 @@ class Run(Frozen):
     probe: Probe = Probe()  # which distances are sampled
     canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
     account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
+
+    @model_validator(mode="before")
+    @classmethod
+    def _noise_for_a_budget(cls, told: Any) -> Any:
+        """Return what is told with a number in place of a budget for the noise multiplier."""
+        if (budget := budgeted(told)) is None:
+            return told
+        meant = within(told, 1.0)
+        try:
+            run = cls.model_validate(meant)
+        except ValidationError:
+            return meant  # what else is wrong is said by its own name
+        try:
+            return within(told, multiplier(run, budget))
+        except BadInput as error:
+            raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 
     @model_validator(mode="after")
     def _fits(self) -> "Run":
