@@ -114,6 +114,15 @@ def test_a_column_may_be_compared_with_the_baseline(joint_results, joint):
     assert outcome.cell == "Table IV, Photographs" and outcome.measured == "gain −5.0 ± 0.0 points"
 
 
+def test_a_gain_may_be_held_against_the_published_one(joint_results, joint):
+    check = "accuracy(bdp) - accuracy(baseline) >= published(bdp) - published(baseline) - 0.01"
+    outcome = outcome_of_photographs(joint_results, joint, check)
+    (row,) = (row for row in joint.rows if row.label == "Photographs")
+    apart = joint.cell(row, "bdp").published - joint.cell(row, "baseline").published
+    assert outcome.margins == pytest.approx([-0.05 - (apart - 0.01)] * 3)
+    assert outcome.measured == f"gain −5.0 ± 0.0 against −{-100 * apart:.0f} points"
+
+
 def test_a_share_of_the_gap_is_closed_by_seed(joint_results, joint):
     check = "accuracy(dpsgd) - accuracy(dp) >= {} * gap(bdp, dp)"
     outcome = outcome_of_photographs(joint_results, joint, check.format(0.5))

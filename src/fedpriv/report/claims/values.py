@@ -28,7 +28,7 @@ from fedpriv.report.reading import (
 )
 from fedpriv.report.results import Results
 
-ACCURACY, GAIN, EPSILON, GROWTH = "accuracy", "gain", "epsilon", "growth"
+ACCURACY, PUBLISHED, GAIN, EPSILON, GROWTH = "accuracy", "published", "gain", "epsilon", "growth"
 SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 Numbers = Any  # a DataFrame with a row a seed and a column a comparison; or a float, the same for all
 
@@ -73,6 +73,9 @@ def joined(sign: str, left: Value, right: Value) -> Value:
     """Return what two values come to."""
     if sign == "-" and left.kind == right.kind == ACCURACY:
         return gain(left, right)
+    if sign == "-" and left.kind == right.kind == PUBLISHED:
+        found = left.numbers - right.numbers
+        return Value(found, f"{100 * found:.0f}".replace("-", "−"), GAIN)
     found = together(SIGNS[sign], left.known, right.known)
     if left.text and right.text:
         ratio = words.rounded(found.to_numpy().ravel()).replace("inf", "∞")
@@ -132,7 +135,7 @@ def accuracy_within(known: Known, call: Call) -> Value:
 def published(known: Known, call: Call) -> Value:
     found = known.cells[call.names[0]].published
     assert found is not None
-    return Value(found, f"{100 * found:.0f} %")
+    return Value(found, f"{100 * found:.0f} %", PUBLISHED)
 
 
 def gap(known: Known, call: Call) -> Value:
