@@ -182,7 +182,7 @@ def test_results_or_a_preset_that_are_not_there_are_named(words, fedpriv, here):
 
 
 def test_storing_rendering_and_showing_import_no_torch():
-    verbs = "fedpriv.keep.add, fedpriv.keep.rerender, fedpriv.keep.show, fedpriv.cli.batch"
+    verbs = "fedpriv.keep.add, fedpriv.keep.show, fedpriv.workflow.rerender, fedpriv.workflow.steps"
     code = f"import sys, {verbs}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "torch" not in loaded.stdout.split()

@@ -1,16 +1,6 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.config.finished import beside, identities, made_now
-from fedpriv.config.targets import (
-    AUDITED,
-    COLLECTED,
-    RESULTS,
-    collected,
-    declared,
-    drawn,
-    figures,
-    run_files,
-    tables,
-)
+from fedpriv.config.finished import beside, made_now
+from fedpriv.config.targets import AUDITED, COLLECTED, RESULTS, collected, figures, run_files, tables
 
 
 rule audit:
@@ -25,8 +15,8 @@ rule audit:
         made=lambda wildcards: made_now(plan, "audit", wildcards.paper),
     message:
         "» attacking the runs of {wildcards.paper}"
-    script:
-        "../scripts/audit.py"
+    shell:
+        step("audit", "{wildcards.paper}")
 
 
 rule collect:
@@ -38,12 +28,11 @@ rule collect:
     log:
         "logs/{preset}/{paper}/collect.log",
     params:
-        planned=lambda wildcards: identities(plan, wildcards.paper),
         made=lambda wildcards: made_now(plan, "collect", wildcards.paper),
     message:
         "» collecting the runs of {wildcards.paper}"
-    script:
-        "../scripts/collect.py"
+    shell:
+        step("collect", "{wildcards.paper}")
 
 
 # All at once: most of one table's time is starting to make it.
@@ -65,12 +54,11 @@ for paper in plan.papers:
         resources:
             runtime=30,  # minutes, for a scheduler
         params:
-            declared=declared(plan, paper),
             made=made_now(plan, "tables", paper),
         message:
             f"» tables and verdicts of {paper}"
-        script:
-            "../scripts/tables.py"
+        shell:
+            step("tables", paper)
 
     rule:
         name:
@@ -88,9 +76,8 @@ for paper in plan.papers:
         resources:
             runtime=30,
         params:
-            declared={"figures": drawn(plan, paper)},
             made=made_now(plan, "figures", paper),
         message:
             f"» figures of {paper}"
-        script:
-            "../scripts/figures.py"
+        shell:
+            step("figures", paper)

@@ -1,8 +1,17 @@
 # From arrays to run directories, and from their traces to ε.
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config.names import arrays_id
-from fedpriv.config.targets import TRAINED, alone, batches, deltas, inputs, trainings
+from fedpriv.config.targets import (
+    TRAINED,
+    alone,
+    batches,
+    dealt_together,
+    deltas,
+    identified,
+    inputs,
+)
 from fedpriv.files.made import maker_version
+from fedpriv.workflow.rules import as_of
 
 partitions = plan.partitions()
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
@@ -27,8 +36,8 @@ rule partition:
         version=RESULTS_VERSION,
     message:
         "» dealing examples to clients: {wildcards.partition}, seed {wildcards.seed}"
-    script:
-        "../scripts/partition.py"
+    shell:
+        step("partition", "{wildcards.seed} {wildcards.partition}")
 
 
 rule train:
@@ -48,10 +57,13 @@ rule train:
         gpu=int(plan.preset.speed.device == "cuda"),
     params:
         # All that changes the result, and nothing that only changes the speed.
-        runs=lambda wildcards: trainings(plan, alone(wildcards)),
+        runs=lambda wildcards: identified(plan, alone(wildcards)),
         version=RESULTS_VERSION,
-    script:
-        "../scripts/train.py"
+    shell:
+        step(
+            "train",
+            "{wildcards.paper} {wildcards.run}/{wildcards.seed} --threads {threads}",
+        )
 
 
 rule account:
@@ -64,16 +76,39 @@ rule account:
     params:
         deltas=lambda wildcards: deltas(plan, alone(wildcards)),
         version=maker_version("account.runs"),
-    script:
-        "../scripts/account.py"
+    shell:
+        step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")
 
 
 # Where `speed.runs_per_job` says so, these make the same files, many at once.
-for batch in batches(plan, taken):
+together = batches(plan, taken)
+
+for number, (told, files) in enumerate(dealt_together(plan, together).items()):
 
     rule:
         name:
-            f"train_{batch.name}"
+            as_of(workflow, "partition", f"partition_{number}")
+        input:
+            f"resources/{arrays_id(partitions[told.split()[1]])}.npz",
+        output:
+            files,
+        log:
+            f"logs/{plan.preset.preset}/partitions/{number}.log",
+        priority: 1000
+        params:
+            told=told,
+            version=RESULTS_VERSION,
+        message:
+            "» dealing examples to clients"
+        shell:
+            step("partition", "{params.told}")
+
+
+for batch in together:
+
+    rule:
+        name:
+            as_of(workflow, "train", f"train_{batch.name}")
         input:
             inputs(plan, batch),
         output:
@@ -87,14 +122,15 @@ for batch in batches(plan, taken):
         resources:
             gpu=int(plan.preset.speed.device == "cuda"),
         params:
-            runs=trainings(plan, batch),
+            runs=identified(plan, batch),
             version=RESULTS_VERSION,
-        script:
-            "../scripts/train.py"
+            words=batch.words,
+        shell:
+            step("train", f"{batch.paper} {{params.words}} --threads {{threads}}")
 
     rule:
         name:
-            f"account_{batch.name}"
+            as_of(workflow, "account", f"account_{batch.name}")
         input:
             batch.files("trace.parquet", "distances.npz"),
         output:
@@ -105,5 +141,6 @@ for batch in batches(plan, taken):
         params:
             deltas=deltas(plan, batch),
             version=maker_version("account.runs"),
-        script:
-            "../scripts/account.py"
+            words=batch.words,
+        shell:
+            step("account", f"{batch.paper} {{params.words}}")

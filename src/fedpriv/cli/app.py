@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import audit, calculators, compare, kept, look
+from fedpriv.cli import audit, calculators, compare, kept, look, step
 from fedpriv.cli.groups import Grouped, placed
 from fedpriv.cli.options import nested
 from fedpriv.cli.output import (
@@ -268,4 +268,7 @@ placed(
             "rerender": (kept.rerender, "fedpriv rerender laptop/bdp2019"),
         },
     },
+)
+app.add_typer(
+    step.app, name="step", rich_help_panel="Maintain", help="One step of the workflow, as its rules call it."
 )

@@ -55,7 +55,7 @@ def note(text: str, path: Path) -> None:
 def identities(plan: Plan, paper: str) -> dict[str, str]:
     """Return the identity that the run of every directory of a paper has in the plan."""
     return {
-        Batch(plan.preset.preset, paper, seed, [run]).files("")[0]: identity
+        Batch(plan.preset.preset, paper, [(run, seed)]).files("")[0]: identity
         for run in plan.planned[paper]
         for seed, identity in plan.identities(paper, run).items()
     }

@@ -11,17 +11,14 @@ from typing import NamedTuple
 
 from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
-from fedpriv.audit.finished import audit_runs
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.targets import contents, declared, drawn, figures, tables
+from fedpriv.config.targets import figures, tables
 from fedpriv.errors import BadInput, require_known
 from fedpriv.files.atomic import writing
-from fedpriv.keep.index import RUNS, identity_of, stored
+from fedpriv.keep.index import RUNS, stored
 from fedpriv.keep.take import take
 from fedpriv.machine.environment import cores
-from fedpriv.report import page
-from fedpriv.report.collect import collect
-from fedpriv.report.paper import write_figures, write_tables
+from fedpriv.workflow import steps
 
 # One thread, as of the workflow's jobs: with more they stand in line. And AVX2 where there is AVX-512, whose
 # logarithms and sums differ in their last digits, and so would the bytes: of NumPy's loops, and of its BLAS.
@@ -42,24 +39,20 @@ class Rendered(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """The stored runs of a preset's paper: the directory of each, and the δ that its seeds count at."""
+    """A paper of a preset, and the directories of its stored runs: by their files in the reference."""
 
     plan: Plan
     name: str
-    runs: dict[str, tuple[dict[str, Path], Deltas]]  # directories by identity
-
-    @property
-    def directories(self) -> list[Path]:
-        """Return the directory of every run and seed."""
-        return [directory for seeds, _ in self.runs.values() for directory in seeds.values()]
+    runs: dict[Path, Path]
 
 
 def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()) -> dict[str, Rendered]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
-    Of those that are `only` asked for, as preset/paper, none other and no report.
-    Needs neither torch nor data nor a network. What a paper's table says "not run" of is not stored.
-    Runs of another identity than the plan's are left out. What `out` may be, `check_place` says.
+    These are the steps of the workflow after training. Of those that are `only` asked for, as preset/paper,
+    none other and no report. Needs neither torch nor data nor a network. What a paper's table says "not run"
+    of is not stored. Runs of another identity than the plan's are left out. What `out` may be, `check_place`
+    says.
     """
     check_place(out, reference)
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
@@ -75,13 +68,12 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
         papers = list(pool.map(taken, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
         there = [paper for paper in papers if paper.runs]
         list(pool.map(account_together, *zip(*together(there), strict=True)))
-        there.sort(key=lambda paper: -len(paper.directories))  # what takes longest comes first
-        collected = list(pool.map(collect_runs, there, repeat(out)))
-        for written in [pool.map(part, there, collected) for part in (render_tables, render_figures)]:
-            list(written)
+        there.sort(key=lambda paper: -len(paper.runs))  # what takes longest comes first
+        for names in (("audit", "collect"), ("tables",), ("figures",)):
+            list(pool.map(render, repeat(names), there, repeat(out)))
     for plan in [] if only else plans:
         if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
-            page.write(contents(plan), out / plan.preset.preset / "report.html")
+            steps.report(plan, out, None)
     return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
 
 
@@ -101,24 +93,21 @@ def check_place(out: Path, reference: Path) -> None:
 
 def taken(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
     """Take the stored runs of a paper to where the workflow has them, but for `results`."""
-    runs: dict[str, tuple[dict[str, Path], Deltas]] = {}
-    for directory, path in stored(plan, reference, paper).items():
-        run = path.parent.name
-        seeds, _ = runs.setdefault(run, ({}, Deltas(**plan.runs[paper][run].account.model_dump())))
-        place = out / Path(directory).relative_to("results")
-        seeds[identity_of(path)] = take(path, place, plan.labels(paper, run))
+    runs = {
+        path: take(path, out / Path(directory).relative_to("results"), plan.labels(paper, path.parent.name))
+        for directory, path in stored(plan, reference, paper).items()
+    }
     return Paper(plan, paper, runs)
 
 
 def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
     """Return the seeds of every run, and the directories of each: one for every preset that has it."""
-    found: dict[tuple[str, str, Deltas], dict[str, list[Path]]] = {}
+    found: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
     for paper in papers:
-        for run, (seeds, deltas) in paper.runs.items():
-            for identity, directory in seeds.items():
-                same = found.setdefault((paper.name, run, deltas), {}).setdefault(identity, [])
-                same.append(directory)
-    return [(list(seeds.values()), deltas) for (_, _, deltas), seeds in found.items()]
+        for path, directory in paper.runs.items():
+            counted = path.parent, steps.deltas(paper.plan, paper.name, path.parent.name)
+            found.setdefault(counted, {}).setdefault(path, []).append(directory)
+    return [(list(seeds.values()), deltas) for (_, deltas), seeds in found.items()]
 
 
 def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
@@ -129,21 +118,10 @@ def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
             shutil.copyfile(ledger, directory / ledger.name)
 
 
-def collect_runs(paper: Paper, out: Path) -> Path:
-    """Audit and collect the accounted runs of a paper; return the folder."""
-    folder, runs = out / paper.plan.preset.preset / paper.name, sorted(paper.directories)
-    audit_runs(runs, folder / "findings.parquet")
-    return collect(runs, folder)
-
-
-def render_tables(paper: Paper, folder: Path) -> None:
-    """Render the tables and verdicts of a paper from its collected runs."""
-    write_tables(folder, declared(paper.plan, paper.name))
-
-
-def render_figures(paper: Paper, folder: Path) -> None:
-    """Draw the figures of a paper from its collected runs."""
-    write_figures(folder, {"figures": drawn(paper.plan, paper.name)})
+def render(names: Iterable[str], paper: Paper, out: Path) -> None:
+    """Do steps of a paper."""
+    for name in names:
+        steps.OF_PAPER[name](paper.plan, paper.name, out)
 
 
 def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
@@ -155,7 +133,7 @@ def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
     written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
     files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(".html")]
     differ = differing(reference / place, out / place, files)
-    return Rendered(len(paper.directories), planned, sorted(files), differ)
+    return Rendered(len(paper.runs), planned, sorted(files), differ)
 
 
 def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
