@@ -56,7 +56,7 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached(paper):
         assert words == ["reached", "reached", "undecided", "undecided", "not reached"]
         alone = found | {"seeds": 1, "low": float("nan"), "high": float("nan")}
         assert verdict(alone) == "undecided (one seed)"
-        assert verdict(found | {"stand_in_for": "mnist"}) == "not judged (stand-in)"
+        assert verdict(found | {"stand_in_for": "mnist"}) == "not judged (substitute data)"
         assert verdict(found | {"status": "not run"}) == "not run"
 
 
@@ -65,7 +65,7 @@ def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, t
     (tmp_path / "tables").mkdir()
     table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)
     verdicts = set(published_and_reproduced(tmp_path)["verdict"])
-    assert verdicts == {"not judged (stand-in)", "not run"}
+    assert verdicts == {"not judged (substitute data)", "not run"}
 
 
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):

@@ -81,7 +81,7 @@ def test_a_cell_whose_runs_are_missing_is_not_run(frame, declared):
 
 def test_a_published_number_counts_as_not_run_on_data_that_stand_in(frame, declared):
     outcome = outcome_of(frame.assign(stand_in_for="mnist"), declared, REACHED.format("dp"))
-    assert (outcome.margins, outcome.instead) == (None, "not judged (stand-in)")
+    assert (outcome.margins, outcome.instead) == (None, "not judged (substitute data)")
     assert outcome.measured == "not run, digits in place of mnist"
 
 

@@ -11,7 +11,7 @@ from fedpriv.account.trace_check import nothing_bounded
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
 
-ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
+ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
 SIZE = (
     "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, sampling "
     "hides one only among those who might have come instead; an ε by Poisson sampling is no guarantee there."
@@ -24,40 +24,48 @@ PRIVATE_BOUND = (
     "The bound of the sum was taken from private data (the median of the clients' norms) without noise: an ε "
     "that leaves out what it reveals is no guarantee."
 )
-MISMATCH = "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."
+MISMATCH = "Sampling mismatch: clients were not sampled as the accountants assume; no ε here is a guarantee."
 SEQUENTIAL = (
-    "Sequential accounting supposes that it is secret, and drawn anew for every step, which client holds an "
-    "example; here examples stay where they are, and no sequential ε is a guarantee."
+    "Sequential accounting supposes that nobody knows which client holds an example, and that examples are "
+    "dealt anew for every step. Here they stay where they are, so no sequential ε is a guarantee."
 )
 MEAN_CLIPPED = (
-    "Where only the mean of a batch was clipped, an instance ε that takes C for its sensitivity is what the "
-    "paper claims, not a guarantee; that clipping certifies 2C."
+    "Where only the mean of a batch was clipped, an example-level ε at sensitivity C is what the paper "
+    "claims. It is not a guarantee: that clipping certifies 2C."
 )
-LEAST = "The noise of clients that did not come is not known: no ε of accounting drawn is a guarantee."
+LEAST = "The noise of clients that were not sampled is not known: no ε of accounting drawn is a guarantee."
 TENSOR = (
-    "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
+    "Where whole tensors are flipped, an ε of one bit holds against nobody who sees another bit of the same "
     "tensor."
 )
 SEARCHED = (
-    "Hyper-parameters were chosen among {} candidates by their accuracy on private data; the search was not "
-    "charged for in any ε here: see docs/accounting.md, tuning is not free."
+    "Hyper-parameters were chosen among {} candidates by their accuracy on private data; no ε here pays "
+    "for the search: see docs/accounting.md, tuning is not free."
 )
 # What each word of an accounting means.
 ACCOUNTINGS = {
-    "sequential": "an example is drawn with its share of all clients' examples; the costs of clients add up",
-    "parallel": "an example is drawn with its share of its client's examples; the most costly client counts",
+    "sequential": "an example is sampled with its share of all clients' examples; all clients' costs add up",
+    "parallel": "an example is sampled with its share of its client's examples; the costliest client counts",
     "sum": "against who sees only the sum of the uploads, as behind secure aggregation",
     "sized": "against who sees only a sum or mean, and knows of how many clients it is",
     "upload": "against who sees every upload, such as a server without secure aggregation",
-    "drawn": "the same, of a client who uploads only when it is drawn",
+    "drawn": "the same, of a client who uploads only when it is sampled",
 }
-COINS = {
-    "coordinate": "a coin for every weight, as the paper defines it",
-    "tensor": "one coin for all weights of a tensor, as the released code has it",
+FLIPS = {
+    "coordinate": "flips per weight, as the paper defines them",
+    "tensor": "flips per tensor, as in the authors' code",
+}
+# Words of a ledger, as prose has them.
+LEVELS = {"client": "client-level", "instance": "example-level"}
+RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_out": "zero-out"}
+LAWS = {
+    "poisson": "Poisson sampling",
+    "fixed": "sampling without replacement",
+    "full": "full participation",
 }
 NORMALISATION = {
     "shared": "batch normalisation sent in the clear",
-    "local": "batch normalisation kept by its client",
+    "local": "batch normalisation that stays at its client",
     "none": "no batch normalisation",
 }
 
@@ -68,13 +76,13 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 
 def stand_ins(frame: pd.DataFrame) -> str:
-    """Return what a title must add where other data stand in for the paper's."""
+    """Return what a title must add where substitute data were used."""
     found = replaced(frame)
     return f" [{', '.join(found)}]" if found else ""
 
 
 def replaced(frame: pd.DataFrame) -> list[str]:
-    """Return which data stand in for those of the paper."""
+    """Return which data were used instead of the paper's."""
     told = unique(frame, ("data", "stand_in_for"))
     return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
@@ -95,11 +103,11 @@ def configs(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def data(frame: pd.DataFrame) -> list[str]:
-    """Name the data, what they stand in for, and the split that was evaluated."""
+    """Name the data, those they substitute, and the split that was evaluated."""
     notes = []
     columns = ("data", "stand_in_for", "train_examples", "test_examples", "evaluated_on", "data_note")
     for name, wanted, train, test, split, made in unique(frame, columns):
-        stands = f" standing in for {wanted}: these are not the paper's data" if wanted else ""
+        stands = f", substitute data for {wanted}" if wanted else ""
         how = f" {made.removesuffix('.')}." if made else ""
         notes.append(
             f"Data: {name}{stands}; {train:,} training examples, accuracy on {test:,} {split} examples.{how}"
@@ -142,7 +150,7 @@ def secured(frame: pd.DataFrame) -> Iterator[str]:
     """Say which noise never comes again."""
     told = unique(frame, ("run", "config"))
     if runs := [run for run, config in told if json.loads(config).get("secure_noise")]:
-        yield f"Noise, coins and draws of the operating system: {', '.join(runs)}."
+        yield f"Noise, flips and samples from the operating system: {', '.join(runs)}."
 
 
 def by_population(
@@ -162,7 +170,7 @@ def groups(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, p
 
 
 def settings(frame: pd.DataFrame) -> Iterator[str]:
-    """Say for every population how clients were drawn, how much noise there was, how often data repeat."""
+    """Say for every population how clients were sampled, how much noise there was, how often data repeat."""
 
     def said(some: pd.DataFrame) -> str:
         first, noisy = some.iloc[0], some.loc[some["noise_multiplier"] > 0]
@@ -171,11 +179,11 @@ def settings(frame: pd.DataFrame) -> Iterator[str]:
         noise = f"; σ = {sigmas}, C = {clips}" * bool(sigmas) + f", of counts σ = {counts}" * bool(counts)
         often, wanted = first["repetition"], f"{first['rounds_wanted']:,} rounds"
         repeated = f"an example is at {often:.3g} clients" if often > 1 else "no example is repeated"
-        drawn = f"{first['cohort_law']} sampling, rate {first['sampling_rate']:g}"
+        sampled = f"{LAWS[first['cohort_law']]}, rate {first['sampling_rate']:g}"
         done = some.loc[some["diverged"] == 0].groupby(["run", "seed"], observed=True)["round"].max()
         if len(stopped := done[done < first["rounds_wanted"]]):
             wanted += f" at most, of which a budget allowed {several(stopped)}"
-        return f": {drawn}{noise}; {wanted}; {repeated}."
+        return f": {sampled}{noise}; {wanted}; {repeated}."
 
     return by_population(frame, ("cohort_law", "sampling_rate", "repetition", "rounds_wanted"), said)
 
@@ -185,9 +193,9 @@ def unbounded(frame: pd.DataFrame) -> Iterator[str]:
     bare = frame.loc[nothing_bounded(frame)]
     if runs := sorted(set(bare["run"])):
         yield (
-            f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping as released: small "
-            f"updates are scaled up, large ones pass), and noise of std {several(bare['noise_std'])} on it "
-            "hides nobody: no ε holds."
+            f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping of the authors' "
+            f"code: small updates are scaled up, large ones pass). Noise of std {several(bare['noise_std'])} "
+            "on it hides nobody: no ε holds."
         )
 
 
@@ -213,19 +221,19 @@ def instances(frame: pd.DataFrame) -> Iterator[str]:
     yield from by_population(noisy, ["per_example_clip"], said)
     made = configs(noisy.loc[noisy["data_note"] != ""])
     if copies := {config.get("photos", {}).get("copies", 1) for config in made} - {1}:
-        yield f"An instance ε is for one augmented copy; an image has {several(copies)}."
+        yield f"An example-level ε is for one augmented copy; an image has {several(copies)}."
 
 
 def responses(frame: pd.DataFrame) -> Iterator[str]:
     """Say how clients flipped bits, what else they sent, and how much of the broadcast they took over."""
     found: dict[str, list[float]] = {}
-    for (gamma, coins, config), some in groups(
+    for (gamma, flips, config), some in groups(
         frame.loc[frame["noisy_bits"] > 0], ("gamma", "flips", "config")
     ):
         read, clear = json.loads(config), int(some["clear_values"].max())
         gain = read["scheme"].get("gain", 1)
         words = [
-            COINS[coins],
+            FLIPS[flips],
             f"{int(some['noisy_bits'].max()):,} bits an upload",
             NORMALISATION[read["model"].get("bn", "none")] + (f" ({clear:,} numbers)" if clear else ""),
             f"β = {read['local'].get('mixing', 1):g}",
@@ -260,7 +268,7 @@ def evaluations(frame: pd.DataFrame) -> Iterator[str]:
         part = f"; on one of {stride} test examples" if stride > 1 else ""
         yield (
             "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
-            f"{part}. Drawn: {drawn} clients, with replacement."
+            f"{part}. Sampled: {drawn} clients, with replacement."
         )
 
 

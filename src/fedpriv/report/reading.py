@@ -64,7 +64,7 @@ def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:
 
 
 def best_drawn(frame: pd.DataFrame, run: str) -> pd.DataFrame:
-    """Return the reading of `run` at the best round of drawn clients, which the test split itself decides."""
+    """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
     read = accuracies(frame, run, drawn=True)
     return judged(frame, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
 

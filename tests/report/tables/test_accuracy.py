@@ -71,19 +71,18 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
     notes = "\n".join(table_of(load(collect(runs, tmp_path / "runs.parquet")), declared).notes)
     for words in (
         "Model: cnn, activation tanh, widths 8-16",
-        "digits standing in for mnist: these are not the paper's data",
+        "digits, substitute data for mnist",
         "1,437 training examples",
         "360 test examples",
         "Seeds a run: 2",
         "95 % Student-t interval",
-        "poisson sampling, rate 0.3",
+        "Poisson sampling, rate 0.3",
         "σ = 3, C = 0.3",
         "no example is repeated",
         "a processor, 2 cores by torch, float32",
         "results version 2",
-        "unit client",
-        "neighbours by add_remove",
-        "estimate, never a guarantee: see docs/accounting.md",
+        "client-level, add-or-remove neighbours",
+        "estimate, never a guarantee: see docs/guarantees.md",
     ):
         assert words in notes
 
@@ -137,7 +136,7 @@ def test_the_csv_holds_every_published_number(frame, declared):
 def test_a_table_whose_settings_were_searched_says_that_nobody_paid(frame, declared):
     notes = KINDS["accuracy"](frame, declared.model_copy(update={"searched": 5}), "table1").notes
     (said,) = [note for note in notes if "tuning is not free" in note]
-    assert "among 5 candidates" in said and "not charged for" in said
+    assert "among 5 candidates" in said and "no ε here pays for the search" in said
     assert not any("candidates" in note for note in KINDS["accuracy"](frame, declared, "table1").notes)
 
 

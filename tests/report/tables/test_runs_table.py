@@ -124,7 +124,7 @@ def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(frame):
         "ε of a client uploads seen": "6.70 · 10⁵",
         "ε of a client sum seen": "7400",
         "Accuracy (%) last round": "91.0 ± 0.6",
-        "Accuracy (%) best round of drawn clients": "98.0 ± 0.0",
+        "Accuracy (%) best round of sampled clients": "98.0 ± 0.0",
         "Sent by a client a round bytes": "125",
         "Sent by a client a round smaller than float32": "32.0×",
     }
@@ -142,13 +142,13 @@ def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(frame):
 def test_the_notes_say_what_was_flipped_how_and_whose_accuracy_it_is(frame):
     notes = "\n".join(table_of(frame, "uploads").notes)
     for words in (
-        "Randomised response, γ = 0.1: a coin for every weight, as the paper defines it; 1,000 bits an "
+        "Randomised response, γ = 0.1: flips per weight, as the paper defines them; 1,000 bits an "
         "upload; no batch normalisation; β = 0.2.",
-        "one coin for all weights of a tensor, as the released code has it",
+        "flips per tensor, as in the authors' code",
         "batch normalisation sent in the clear (500 numbers)",
         "Bits are sent eight to a byte.",
         "the mean over all clients' own weights",
-        "on one of 10 test examples. Drawn: 50 clients",
+        "on one of 10 test examples. Sampled: 50 clients",
         "test split itself chooses the round",
     ):
         assert words in notes
@@ -157,13 +157,13 @@ def test_the_notes_say_what_was_flipped_how_and_whose_accuracy_it_is(frame):
 def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(frame):
     some = frame.assign(assumptions_met=frame["sensitivity"] != "bit")
     notes = "\n".join(table_of(some, "gammas").notes)
-    assert "one coin flips a whole tensor" in notes and "Sampling mismatch" not in notes
+    assert "whole tensors are flipped" in notes and "Sampling mismatch" not in notes
 
 
 def test_the_notes_of_an_epsilon_say_for_whom_it_is(frame):
     notes = "\n".join(table_of(frame, "gammas").notes)
-    assert "unit one bit of a client, neighbours by replace_one, δ = 10⁻³" in notes
-    assert "unit client, neighbours by replace_one, δ = 10⁻³" in notes
+    assert "one bit of a client, replace-one neighbours, δ = 10⁻³" in notes
+    assert "client-level, replace-one neighbours, δ = 10⁻³" in notes
     assert "sum: against who sees only the sum" in notes
 
 
@@ -184,7 +184,7 @@ def test_an_ablation_shows_the_keys_that_differ_and_points_over_its_reference(fr
     assert (reference["Run"], tensor["Run"]) == ("tenth", "tensor")
     assert (tensor["model.bn"], reference["model.bn"]) == ("shared", "none")
     assert tensor["Difference (points) last round"] == "−11.0"
-    assert tensor["Difference (points) best round of drawn clients"] == "−3.0"
+    assert tensor["Difference (points) best round of sampled clients"] == "−3.0"
     assert table.tidy.query("quantity == 'gain_last'")["model.bn"].tolist() == ["none", "shared"]
 
 
@@ -198,13 +198,13 @@ def test_where_run_and_reference_have_both_diverged_there_is_no_difference(frame
 
 def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_weights(frame):
     *_, gaussian = lines(table_of(frame, "uploads"))
-    assert gaussian["Accuracy (%) best round of drawn clients"] == gaussian["Accuracy (%) last round"]
+    assert gaussian["Accuracy (%) best round of sampled clients"] == gaussian["Accuracy (%) last round"]
 
 
 def test_a_label_stands_beside_what_it_would_certify_and_what_holds(frame):
     document, repository, _ = lines(table_of(frame, "labels"))
-    assert document["ε/c"] == "10" and document["On the label ε"] == "10"
-    assert document["On the label δ"] == "0.758" and document["Noise, std upload"] == "0.004"
+    assert document["ε/c"] == "10" and document["Nominal ε"] == "10"
+    assert document["Nominal δ"] == "0.758" and document["Noise, std upload"] == "0.004"
     # Twenty rounds of noise c T/ε = 2 on a sensitivity of one; the repository has lost a factor of two.
     plan = {"sampling_rate": 1, "rounds": 20, "delta": 1e-3, "accountant": "pld"}
     for line, multiplier in ((document, 2.0), (repository, 1.0)):
