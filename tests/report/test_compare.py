@@ -58,7 +58,7 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached():
     words = [verdict(ours, published) for published in edges]
     assert words == ["reached", "undecided", "undecided", "not reached"]
     assert verdict(ours | {"sample": pd.Series([0.5])}, 0.3) == "undecided (one seed)"
-    assert verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged (stand-in)"
+    assert verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged (substitute data)"
     assert verdict(ours | {"status": "unstable: rises"}, 0.3) == "unstable: rises"
     assert verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
 
@@ -79,7 +79,7 @@ def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, t
     (tmp_path / "tables").mkdir()
     table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)
     verdicts = set(published_and_reproduced(tmp_path)["verdict"])
-    assert verdicts == {"not judged (stand-in)", "not run"}
+    assert verdicts == {"not judged (substitute data)", "not run"}
 
 
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):

@@ -103,7 +103,7 @@ def test_the_notes_of_growth_say_what_its_epsilons_are(instance_results):
         "unit instance, δ = 10⁻⁵: 100 clients, sequential (sequential bayesian, product, remove_sum); "
         "100 clients, parallel (parallel bayesian, product, remove_sum).",
         "an estimate, never a guarantee",
-        "Sequential accounting supposes that it is secret",
+        "Sequential accounting supposes that nobody knows",
     ):
         assert words in said
 

@@ -85,7 +85,7 @@ def test_a_cell_whose_runs_are_missing_is_not_run(results, declared):
 def test_a_published_number_counts_as_not_run_on_data_that_stand_in(results, declared):
     other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
     outcome = outcome_of(other, declared, REACHED.format("dp"))
-    assert (outcome.margins, outcome.instead) == (None, "not judged (stand-in)")
+    assert (outcome.margins, outcome.instead) == (None, "not judged (substitute data)")
     assert outcome.measured == "not run, digits in place of mnist"
 
 

@@ -53,7 +53,7 @@ def test_one_table_costs_one_table(tmp_path):
     shutil.copytree(ROOT / "config", tmp_path / "config")
     laptop = ("--configfile", str(tmp_path / "config/laptop.yaml"), "--config", 'show=["bdp2019/table2"]')
     jobs = planned(*laptop, cwd=tmp_path)
-    # Without privacy, the reading, the tight clip: three seeds each of the row that a laptop runs.
+    # Without privacy, DP, DP with a small clipping norm: three seeds each of the row that a laptop runs.
     assert jobs["train"] == jobs["account"] == 9 and sum(jobs.values()) <= 30
     assert jobs["tables_bdp2019"] == 1 and "report" not in jobs
     said = snakemake("--dry-run", *laptop, cwd=tmp_path)
@@ -100,7 +100,7 @@ def test_everything_is_built_from_nothing(built):
 
 
 def test_what_stands_in_is_said_in_what_was_built(built):
-    assert "standing in for mnist" in (built / "results/test/tiny/tables/table1.md").read_text()
+    assert "substitute data for mnist" in (built / "results/test/tiny/tables/table1.md").read_text()
 
 
 def test_every_job_has_a_log_and_training_was_measured(built):
@@ -195,7 +195,7 @@ def test_a_failed_training_keeps_what_it_resumes_from_and_no_half_result(copy):
 
 def test_the_report_has_the_tables_figures_and_claims(built):
     text = (built / "results/test/report.html").read_text(encoding="utf-8")
-    assert "digits stands in for mnist" in text
+    assert "digits replaces mnist" in text
     assert all(f'id="tiny-{name}"' in text for name in ("table-table1", "figure-epsilons", "claim-tighter"))
 
 

@@ -72,7 +72,7 @@ class Probe(Frozen):
     """Which clients' distances are written down for the Bayesian accountant."""
 
     clients: ThousandsOrZero = 30  # m independent members of each cohort
-    panel: ThousandsOrZero = 0  # clients followed through every round, whether drawn or not
+    panel: ThousandsOrZero = 0  # clients followed through every round, whether sampled or not
     # of the first client: how far one example of it, replaced, moves what it sends, whenever it comes
     neighbours: bool = unless(False)
 
@@ -95,14 +95,14 @@ class Evaluation(Frozen):
 
     models: Literal["server", "clients"] = "server"  # whose weights
     stride: Count = 1  # every so-manieth test example is looked at, the same ones in every round
-    drawn: Millions = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
+    drawn: Millions = 50  # clients sampled with replacement, for the mean that the code of DPFL-BNN prints
 
 
 class Accounting(Frozen):
     """What is accounted from the trace; changing it never retrains."""
 
     delta: Delta = 1e-5  # of clients
-    instance_delta: Delta = 1e-5  # of instances
+    instance_delta: Delta = 1e-5  # of examples
     recount: tuple[Positive, ...] = unless(())  # other σ at the same noise σC, where no update is clipped
 
 
@@ -126,7 +126,7 @@ class Run(Frozen):
     evaluate_every: Count = 1  # rounds; the last round is always evaluated
     evaluation: Evaluation = Evaluation()  # whose accuracy is measured, and on how many examples
     hooks: Hooks = Hooks()  # clipping and noise beside the scheme's own
-    secure_noise: bool = False  # noise, coins and draws of the operating system: never the same twice
+    secure_noise: bool = False  # noise, flips and samples from the operating system: never the same twice
     validation: CountOrZero = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()  # how photographs become features
     probe: Probe = Probe()  # which distances are sampled
@@ -208,7 +208,7 @@ class Run(Frozen):
     def _repeats(self) -> str:
         """Return why no client can work twice with the same coins, or the empty string."""
         if self.probe.neighbours and self.secure_noise:
-            return "probe.neighbours: found true with secure_noise, allowed: false, for coins come only once"
+            return "probe.neighbours: found true with secure_noise, allowed: false, for no noise comes twice"
         return ""
 
     def training(self) -> dict[str, Any]:

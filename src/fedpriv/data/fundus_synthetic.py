@@ -108,5 +108,5 @@ FUNDUS_SYNTHETIC = Photographs(
     find=find,
     network=False,
     licence="MIT, as this project",
-    citation="drawn by fedpriv",
+    citation="made by fedpriv",
 )

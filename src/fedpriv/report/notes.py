@@ -11,7 +11,7 @@ from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
 from fedpriv.report.results import Results
 
-ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/accounting.md."
+ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
 SIZE = (
     "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, sampling "
     "hides one only among those who might have come instead; an ε by Poisson sampling is no guarantee there."
@@ -24,32 +24,40 @@ PRIVATE_BOUND = (
     "The bound of the sum was taken from private data (the median of the clients' norms) without noise: an ε "
     "that leaves out what it reveals is no guarantee."
 )
-MISMATCH = "Sampling mismatch: cohorts were not drawn as the accountants assume; no ε here is a guarantee."
+MISMATCH = "Sampling mismatch: clients were not sampled as the accountants assume; no ε here is a guarantee."
 SEQUENTIAL = (
-    "Sequential accounting supposes that it is secret, and drawn anew for every step, which client holds an "
-    "example; here examples stay where they are, and no sequential ε is a guarantee."
+    "Sequential accounting supposes that nobody knows which client holds an example, and that examples are "
+    "dealt anew for every step. Here they stay where they are, so no sequential ε is a guarantee."
 )
 MEAN_CLIPPED = (
-    "Where only the mean of a batch was clipped, an instance ε that takes C for its sensitivity is what the "
-    "paper claims, not a guarantee; that clipping certifies 2C."
+    "Where only the mean of a batch was clipped, an example-level ε at sensitivity C is what the paper "
+    "claims. It is not a guarantee: that clipping certifies 2C."
 )
-LEAST = "The noise of clients that did not come is not known: no ε of accounting drawn is a guarantee."
+LEAST = "The noise of clients that were not sampled is not known: no ε of accounting drawn is a guarantee."
 TENSOR = (
-    "Where one coin flips a whole tensor, an ε of one bit holds against nobody who sees another bit of that "
+    "Where whole tensors are flipped, an ε of one bit holds against nobody who sees another bit of the same "
     "tensor."
 )
 SEARCHED = (
-    "Hyper-parameters were chosen among {} candidates by their accuracy on private data; the search was not "
-    "charged for in any ε here: see docs/accounting.md, tuning is not free."
+    "Hyper-parameters were chosen among {} candidates by their accuracy on private data; no ε here pays "
+    "for the search: see docs/accounting.md, tuning is not free."
 )
 # What each word of an accounting means.
 ACCOUNTINGS = {
-    "sequential": "an example is drawn with its share of all clients' examples; the costs of clients add up",
-    "parallel": "an example is drawn with its share of its client's examples; the most costly client counts",
+    "sequential": "an example is sampled with its share of all clients' examples; all clients' costs add up",
+    "parallel": "an example is sampled with its share of its client's examples; the costliest client counts",
     "sum": "against who sees only the sum of the uploads, as behind secure aggregation",
     "sized": "against who sees only a sum or mean, and knows of how many clients it is",
     "upload": "against who sees every upload, such as a server without secure aggregation",
-    "drawn": "the same, of a client who uploads only when it is drawn",
+    "drawn": "the same, of a client who uploads only when it is sampled",
+}
+# Words of a ledger, as prose has them.
+LEVELS = {"client": "client-level", "instance": "example-level"}
+RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_out": "zero-out"}
+LAWS = {
+    "poisson": "Poisson sampling",
+    "fixed": "sampling without replacement",
+    "full": "full participation",
 }
 
 
@@ -59,13 +67,13 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 
 def stand_ins(runs: pd.DataFrame) -> str:
-    """Return what a title must add where other data stand in for the paper's."""
+    """Return what a title must add where substitute data were used."""
     found = replaced(runs)
     return f" [{', '.join(found)}]" if found else ""
 
 
 def replaced(runs: pd.DataFrame) -> list[str]:
-    """Return which data stand in for those of the paper."""
+    """Return which data were used instead of the paper's."""
     told = unique(runs, ("data", "stand_in_for"))
     return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
@@ -83,7 +91,7 @@ def footnotes(results: Results, missing: Iterable[str] = ()) -> list[str]:
 def data(runs: pd.DataFrame) -> Iterator[str]:
     """Name the data, and what they stand in for."""
     told = unique(runs, ("data", "stand_in_for"))
-    stands = " standing in for {}, not the paper's data"
+    stands = ", substitute data for {}"
     found = [name + (stands.format(wanted) if wanted else "") for name, wanted in told]
     if found:
         yield f"Data: {'; '.join(found)}."
@@ -128,9 +136,9 @@ def unbounded(trained: pd.DataFrame) -> Iterator[str]:
     bare = trained.loc[nothing_bounded(trained)]
     if runs := sorted(set(bare["run"])):
         yield (
-            f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping as released: small "
-            f"updates are scaled up, large ones pass), and noise of std {several(bare['noise_std'])} on it "
-            "hides nobody: no ε holds."
+            f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping of the authors' "
+            f"code: small updates are scaled up, large ones pass). Noise of std {several(bare['noise_std'])} "
+            "on it hides nobody: no ε holds."
         )
 
 
@@ -139,7 +147,7 @@ def copies(results: Results) -> Iterator[str]:
     noisy = results.rounds.loc[results.rounds["instance_noise_multiplier"] > 0, "run"].unique()
     made = configs(results.runs.loc[results.runs["run"].isin(noisy)])
     if found := {config.get("photos", {}).get("copies", 1) for config in made} - {1}:
-        yield f"An instance ε is for one augmented copy; an image has {several(found)}."
+        yield f"An example-level ε is for one augmented copy; an image has {several(found)}."
 
 
 def evaluations(runs: pd.DataFrame) -> Iterator[str]:
@@ -150,7 +158,7 @@ def evaluations(runs: pd.DataFrame) -> Iterator[str]:
         part = f"; on one of {stride} test examples" if stride > 1 else ""
         yield (
             "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
-            f"{part}. Drawn: {drawn} clients, with replacement."
+            f"{part}. Sampled: {drawn} clients, with replacement."
         )
 
 

@@ -53,7 +53,7 @@ def at_end(results: Results, run: str) -> pd.DataFrame:
 
 
 def best_drawn(results: Results, run: str) -> pd.DataFrame:
-    """Return the reading of `run` at the best round of drawn clients, which the test split itself decides."""
+    """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
     read = accuracies(results, run, drawn=True)
     return judged(results, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
 

@@ -72,13 +72,12 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
     notes = "\n".join(table_of(load(collect(runs, tmp_path)), declared).notes)
     for words in (
         "Model: cnn, activation tanh, widths 8-16 (1,000 parameters).",
-        "Data: digits standing in for mnist, not the paper's data.",
+        "Data: digits, substitute data for mnist.",
         "Seeds a run: 2",
         "95 % Student-t interval",
         "minutes on a processor, 2 cores, results version 2. What each run was set to: runs.md.",
-        "unit client",
-        "neighbours by add_remove",
-        "estimate, never a guarantee: see docs/accounting.md",
+        "client-level, add-or-remove neighbours",
+        "estimate, never a guarantee: see docs/guarantees.md",
     ):
         assert words in notes
 
@@ -132,7 +131,7 @@ def test_the_csv_holds_every_published_number(results, declared):
 def test_a_table_whose_settings_were_searched_says_that_nobody_paid(results, declared):
     notes = KINDS["accuracy"](results, declared.model_copy(update={"searched": 5}), "table1").notes
     (said,) = [note for note in notes if "tuning is not free" in note]
-    assert "among 5 candidates" in said and "not charged for" in said
+    assert "among 5 candidates" in said and "no ε here pays for the search" in said
     assert not any("candidates" in note for note in KINDS["accuracy"](results, declared, "table1").notes)
 
 

@@ -30,7 +30,7 @@ def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, dec
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", "estimate"]
     assert [line[dp] for line in shown] == ["5.66 (99.7)", "12.02 (> 99.9)", "1.41 (80.4)"]
     assert shown[1][bdp] == "17.00 (> 99.9)"
-    assert [line["Neighbours"] for line in shown] == ["add_remove", "replace_one", "add_remove"]
+    assert [line["Neighbours"] for line in shown] == ["add-or-remove", "replace-one", "add-or-remove"]
 
 
 def test_a_companion_of_runs_that_were_not_run_says_so(results, declared):
@@ -51,7 +51,7 @@ def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_tha
         "0.20† (55.0)",
         "9.00 (> 99.9)",
     ]
-    assert [line["Unit"] for line in shown] == ["client", "client", "instance", "instance"]
+    assert [line["Level"] for line in shown] == ["client-level"] * 2 + ["example-level"] * 2
     assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
     failing = "not a guarantee: the size of a cohort is seen"
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", failing, "guarantee"]

@@ -30,19 +30,20 @@ def test_both_levels_are_read_at_the_last_round_within_both_budgets(joint_result
         "Accuracy (%) DP, as the paper": "8.0 ± 0.0",
         "Accuracy (%) DP-SGD": "60.1 ± 0.2",
         "Accuracy (%) BDP": "65.1 ± 0.2",
-        "Client ε at δ = 10⁻³ DP, as the paper": "0.72",
-        "Client ε at δ = 10⁻³ DP-SGD": "0.80",
-        "Client ε at δ = 10⁻³ BDP": "0.80",
-        "Instance ε at δ = 10⁻⁵ DP, as the paper": "0.089",
-        "Instance ε at δ = 10⁻⁵ DP-SGD": "0.10",
-        "Instance ε at δ = 10⁻⁵ BDP": "0.10",
+        "Client-level ε at δ = 10⁻³ DP, as the paper": "0.72",
+        "Client-level ε at δ = 10⁻³ DP-SGD": "0.80",
+        "Client-level ε at δ = 10⁻³ BDP": "0.80",
+        "Example-level ε at δ = 10⁻⁵ DP, as the paper": "0.089",
+        "Example-level ε at δ = 10⁻⁵ DP-SGD": "0.10",
+        "Example-level ε at δ = 10⁻⁵ BDP": "0.10",
         "Read at round DP, as the paper": "4",
         "Read at round DP-SGD": "20",
         "Read at round BDP": "20",
     }
     assert theirs["Accuracy (%) DP, as the paper"] == "42, not reached"
     assert theirs["Accuracy (%) BDP"] == "64, reached"
-    assert theirs["Client ε at δ = 10⁻³ BDP"] == "1" and theirs["Instance ε at δ = 10⁻⁵ BDP"] == "0.1"
+    assert theirs["Client-level ε at δ = 10⁻³ BDP"] == "1"
+    assert theirs["Example-level ε at δ = 10⁻⁵ BDP"] == "0.1"
     assert missing["Dataset"] == "Digits" and missing["Source"] == "not run"
 
 
@@ -58,15 +59,15 @@ def test_the_notes_say_how_both_levels_were_read_and_counted(joint_results, join
     notes = "\n".join(table_of(joint_results, joint).notes)
     for words in (
         "BDP: read at the last evaluated round before any ε exceeds its budget",
-        "unit client, neighbours by zero_out, poisson sampling",
-        "unit instance, neighbours by add_remove, poisson sampling",
+        "client-level, zero-out neighbours, Poisson sampling",
+        "example-level, add-or-remove neighbours, Poisson sampling",
         "DP, as the paper; DP-SGD: read at",
-        "sequential moments, sensitivity C; not a guarantee: the size of a cohort is seen; unit instance",
+        "sequential moments, sensitivity C; not a guarantee: the size of a cohort is seen; example-level",
         "Every other column is a run of its own.",
         "sum: against who sees only the sum of the uploads",
-        "sequential: an example is drawn with its share of all clients' examples",
-        "Sequential accounting supposes that it is secret",
-        "An instance ε is for one augmented copy; an image has 11.",
+        "sequential: an example is sampled with its share of all clients' examples",
+        "Sequential accounting supposes that nobody knows",
+        "An example-level ε is for one augmented copy; an image has 11.",
         "Not run in this preset: digits_bdp, digits_dp, digits_dpsgd, digits_none.",
     ):
         assert words in notes
@@ -88,7 +89,7 @@ def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_results
 
 def test_the_latex_of_both_levels_is_ascii(joint_results, joint):
     text = render.latex(table_of(joint_results, joint))
-    assert text.isascii() and r"Client $\varepsilon$ at $\delta$ = 10$^{-3}$" in text
+    assert text.isascii() and r"Client-level $\varepsilon$ at $\delta$ = 10$^{-3}$" in text
 
 
 def test_a_row_with_another_number_of_clients_says_so(tmp_path, joint):
@@ -101,7 +102,9 @@ def test_deltas_that_differ_between_rows_are_shown_in_the_cells(joint_results, j
     data = joint.model_dump()
     data["rows"][1]["budgets"]["client"]["delta"] = 1e-5
     ours, theirs, *_ = lines(table_of(joint_results, AccuracyTable.model_validate(data)))
-    assert ours["Client (ε, δ) BDP"] == "(0.80, 10⁻³)" and theirs["Client (ε, δ) BDP"] == "(1, 10⁻³)"
+    assert (
+        ours["Client-level (ε, δ) BDP"] == "(0.80, 10⁻³)" and theirs["Client-level (ε, δ) BDP"] == "(1, 10⁻³)"
+    )
 
 
 def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_results, joint):

@@ -126,7 +126,7 @@ def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(results):
         "ε of a client uploads seen": "6.70 · 10⁵",
         "ε of a client sum seen": "7400",
         "Accuracy (%) last round": "91.0 ± 0.6",
-        "Accuracy (%) best round of drawn clients": "98.0 ± 0.0",
+        "Accuracy (%) best round of sampled clients": "98.0 ± 0.0",
         "Sent by a client a round bytes": "125",
         "Sent by a client a round smaller than float32": "32.0×",
     }
@@ -146,7 +146,7 @@ def test_the_notes_say_whose_accuracy_it_is(results):
     for words in (
         "Bits are sent eight to a byte.",
         "the mean over all clients' own weights",
-        "on one of 10 test examples. Drawn: 50 clients",
+        "on one of 10 test examples. Sampled: 50 clients",
         "test split itself chooses the round",
     ):
         assert words in notes
@@ -156,13 +156,13 @@ def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(results)
     epsilons = results.epsilons
     some = replace(results, epsilons=epsilons.assign(assumptions_met=epsilons["sensitivity"] != "bit"))
     notes = "\n".join(table_of(some, "gammas").notes)
-    assert "one coin flips a whole tensor" in notes and "Sampling mismatch" not in notes
+    assert "whole tensors are flipped" in notes and "Sampling mismatch" not in notes
 
 
 def test_the_notes_of_an_epsilon_say_for_whom_it_is(results):
     notes = "\n".join(table_of(results, "gammas").notes)
-    assert "unit one bit of a client, neighbours by replace_one, δ = 10⁻³" in notes
-    assert "unit client, neighbours by replace_one, δ = 10⁻³" in notes
+    assert "one bit of a client, replace-one neighbours, δ = 10⁻³" in notes
+    assert "client-level, replace-one neighbours, δ = 10⁻³" in notes
     assert "sum: against who sees only the sum" in notes
 
 
@@ -183,7 +183,7 @@ def test_an_ablation_shows_the_keys_that_differ_and_points_over_its_reference(re
     assert (reference["Run"], tensor["Run"]) == ("tenth", "tensor")
     assert (tensor["model.bn"], reference["model.bn"]) == ("shared", "none")
     assert tensor["Difference (points) last round"] == "−11.0"
-    assert tensor["Difference (points) best round of drawn clients"] == "−3.0"
+    assert tensor["Difference (points) best round of sampled clients"] == "−3.0"
     assert table.tidy.query("quantity == 'gain_last'")["model.bn"].tolist() == ["none", "shared"]
 
 
@@ -198,13 +198,13 @@ def test_where_run_and_reference_have_both_diverged_there_is_no_difference(resul
 
 def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_weights(results):
     *_, gaussian = lines(table_of(results, "uploads"))
-    assert gaussian["Accuracy (%) best round of drawn clients"] == gaussian["Accuracy (%) last round"]
+    assert gaussian["Accuracy (%) best round of sampled clients"] == gaussian["Accuracy (%) last round"]
 
 
 def test_a_label_stands_beside_what_it_would_certify_and_what_holds(results):
     document, repository, _ = lines(table_of(results, "labels"))
-    assert document["ε/c"] == "10" and document["On the label ε"] == "10"
-    assert document["On the label δ"] == "0.758" and document["Noise, std upload"] == "0.004"
+    assert document["ε/c"] == "10" and document["Nominal ε"] == "10"
+    assert document["Nominal δ"] == "0.758" and document["Noise, std upload"] == "0.004"
     # Twenty rounds of noise c T/ε = 2 on a sensitivity of one; the repository has lost a factor of two.
     plan = {"sampling_rate": 1, "rounds": 20, "delta": 1e-3, "accountant": "pld"}
     for line, multiplier in ((document, 2.0), (repository, 1.0)):

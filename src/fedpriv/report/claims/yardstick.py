@@ -12,7 +12,7 @@ import numpy as np
 from fedpriv.report.numbers import Interval, interval
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
-NOT_RUN, NOT_JUDGED = "not run", "not judged (stand-in)"
+NOT_RUN, NOT_JUDGED = "not run", "not judged (substitute data)"
 ONE_SEED = "one seed"
 REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
 STANDING = (

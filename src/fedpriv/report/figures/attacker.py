@@ -1,4 +1,4 @@
-"""What ε leaves to an attacker: the accuracy of a membership guess from a flat prior.
+"""What ε leaves to an attacker: the accuracy of a membership guess from a uniform prior.
 
 Federated Learning with Bayesian Differential Privacy, eq. (1): P = 1/(1 + e^−ε).
 """

@@ -9,7 +9,7 @@ from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
 from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, outcome, reached
-from fedpriv.report.notes import SEARCHED, accountings, footnotes, stand_ins
+from fedpriv.report.notes import LAWS, LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
@@ -101,7 +101,7 @@ def headings(declared: AccuracyTable) -> dict[tuple[str, ...], tuple[str, str]]:
     columns = declared.columns.items()
     found = {("accuracy", name, ""): ("Accuracy (%)", label) for name, label in declared.labels.items()}
     for level, delta in deltas(declared).items():
-        whose = level.capitalize() or "Privacy"
+        whose = LEVELS[level].capitalize() if level else "Privacy"
         heading = f"{whose} ε at δ = {numbers.delta(delta)}" if delta else f"{whose} (ε, δ)"
         counted = {name: column.label for name, column in columns if level in column.by_unit()}
         found |= {("epsilon", name, level): (heading, label) for name, label in counted.items()}
@@ -163,7 +163,7 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
             budget = f"the ε published for {other}" if other else "the published budget"
             said = f"before ε ({means['']}) exceeds {budget}, and the ε spent by then."
         else:
-            both = ", ".join(f"{level} ε ({words})" for level, words in means.items())
+            both = ", ".join(f"{LEVELS[level]} ε ({words})" for level, words in means.items())
             said = f"before any ε exceeds its budget, and the ε spent by then: {both}."
         if means:
             found.setdefault(said, []).append(column.label)
@@ -194,12 +194,15 @@ def whose_runs(declared: AccuracyTable) -> str:
 
 
 def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
-    """Return a spend with what the ledgers of a column's runs say it means."""
+    """Return how an ε is counted, with what the ledgers of a column's runs say it means."""
     there = [line for line in lines if place(line) == ("epsilon", column, level) and "kind" in line]
     meant = ""
     if there:
-        unit, relation, law = (", ".join(sorted({line[name] for line in there})) for name in MEANING[:3])
-        meant = f"; unit {unit}, neighbours by {relation}, {law} sampling"
+        unit, relation, law = (
+            ", ".join(sorted({words[line[name]] for line in there}))
+            for name, words in zip(MEANING, (LEVELS, RELATIONS, LAWS), strict=False)
+        )
+        meant = f"; {unit}, {relation} neighbours, {law}"
     are = " or ".join(sorted({line["epsilon_status"] for line in there})) or spend.kind
     return f"{spend}; {are}{meant}"
 

@@ -14,6 +14,7 @@ from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.tables.long import STATISTIC, Number, as_frame, tidy
 
+WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
 HOW = (
@@ -72,7 +73,7 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
         ("", "Run"): line.label,
-        ("Stated", "whose ε"): first.about,
+        ("Stated", "whose ε"): in_words(first.about),
         ("Stated", "kind"): first.kind,
         ("Stated", "ε"): numbers.epsilon([one.epsilon for one in seeds]),
         ("Stated", "δ"): numbers.delta(first.delta),
@@ -83,6 +84,13 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
         ("Audit", "verdict"): verdict(seeds),
         ("Audit", "cost"): first.cost,
     }
+
+
+def in_words(stated: str) -> str:
+    """Return what a finding says of an ε as readers call it."""
+    for ours, theirs in WORDS.items():
+        stated = stated.replace(ours, theirs)
+    return stated
 
 
 def verdict(seeds: Seeds) -> str:

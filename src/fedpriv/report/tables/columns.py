@@ -27,7 +27,7 @@ Read = Callable[[Results, str], pd.Series]  # of a run, by seed
 Show = Callable[[Iterable[float]], str]
 
 ACCURACY, SENT = "Accuracy (%)", "Sent by a client a round"
-LAST, BEST = "last round", "best round of drawn clients"
+LAST, BEST = "last round", "best round of sampled clients"
 
 
 class Column(NamedTuple):

@@ -1,4 +1,4 @@
-"""The (ε, δ) on the label of NbAFL, and what they would be if its sensitivity were right."""
+"""The nominal (ε, δ) of NbAFL, and what they would be if its sensitivity were right."""
 
 from collections.abc import Callable
 from functools import partial
@@ -68,11 +68,11 @@ def if_right(results: Results, run: str) -> pd.Series:
     return last.map({count: of(rounds=count, accountant="pld").epsilon for count in set(last)})
 
 
-LABEL, STD = "On the label", "Noise, std"
+NOMINAL, STD = "Nominal", "Noise, std"
 COLUMNS: dict[str, Columns] = {
     "ratio": number("", "ε/c", of_scheme(lambda scheme: scheme.epsilon / scheme.constant), numbers.rounded),
-    "epsilon_label": number(LABEL, "ε", of_scheme(lambda scheme: scheme.epsilon), numbers.rounded),
-    "delta_label": number(LABEL, "δ", of_scheme(delta), numbers.rounded),
+    "epsilon_label": number(NOMINAL, "ε", of_scheme(lambda scheme: scheme.epsilon), numbers.rounded),
+    "delta_label": number(NOMINAL, "δ", of_scheme(delta), numbers.rounded),
     "upload_noise_std": number(STD, "upload", least_noise, numbers.rounded),
     "broadcast_noise_std": trace(STD, "broadcast", "broadcast_noise_std", numbers.rounded),
     "epsilon_if": number("ε", "if 2C/n held", if_right, numbers.epsilon),

@@ -1,4 +1,4 @@
-"""A table with a reading in every line: what comes of it beside what was published, the nearest first."""
+"""A table with a configuration in every line: what comes of it beside what is published, best first."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -183,7 +183,7 @@ def how_read(declared: ReadingsTable, wanted: tuple[float, float]) -> Iterator[s
     )
     yield (
         "Bound: on the mean of exp(λD), as BDP counts; plain mean: without what makes a bound of it. "
-        "30 clients: at most so many of those who came."
+        "30 clients: at most 30 of those who came."
     )
 
 
@@ -192,8 +192,8 @@ def how_many(order: Sequence[Reading]) -> Iterator[str]:
     valid = [one for one in order if not one.refused]
     again = sum(not one.own for one in valid)
     yield (
-        f"{len(valid)} readings of {len({one.run for one in valid})} runs. In brackets, {again}: the σ and C "
-        "of a run that was trained with another σ at the same noise σC, and that would have clipped no "
+        f"{len(valid)} configurations of {len({one.run for one in valid})} runs. In brackets, {again}: the σ "
+        "and C of a run that was trained with another σ at the same noise σC, and that would have clipped no "
         "update at this C either: it would have been the same run."
     )
     if gone := sum(one.refused.startswith("clipped") for one in order):

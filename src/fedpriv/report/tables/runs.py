@@ -7,7 +7,7 @@ from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import Line, RunsTable
 from fedpriv.report import numbers
-from fedpriv.report.notes import accountings, footnotes, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
 from fedpriv.report.reading import spent
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
@@ -19,8 +19,8 @@ from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, mea
 READINGS = columns.COLUMNS | labels.COLUMNS
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
 HOW_READ = (
-    "Accuracy, last round: of all clients. Best round of drawn clients: as the released code prints it; the "
-    "test split itself chooses the round. Where all clients hold the server's weights, both are of these."
+    "Accuracy, last round: of all clients. Best round of sampled clients: as the authors' code prints it; "
+    "the test split itself chooses the round. Where all clients hold the server's weights, both are of these."
 )
 
 
@@ -116,7 +116,8 @@ def how_counted(columns: Iterable[Column], found: Sequence[Number]) -> Iterator[
 
 def meant_by(line: Number) -> str:
     """Return whose ε a number is, against which neighbours, at which δ, and what it is."""
-    whose = f"unit {line['unit']}, neighbours by {line['relation']}, δ = {numbers.delta(line['delta'])}"
+    level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
+    whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
     return f"{whose}; {line['epsilon_status']}"
 
 

@@ -7,7 +7,7 @@ from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import SpendsTable
 from fedpriv.report import numbers
-from fedpriv.report.notes import accountings, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, stand_ins
 from fedpriv.report.reading import epsilon_at, spent
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results, rows_of
@@ -16,16 +16,16 @@ from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
 
 COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, "run", "delta", *SPEND_COLUMNS, *MEANING]
-CELLS = "Cells: ε, and in brackets the accuracy (%) that it leaves to a membership guess from a flat prior."
+CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
 MARK = "†"
 MARKED = f"{MARK}: {NO_GUARANTEE}; which assumption fails stands under Status."
 MATCHING = (
-    "A fair comparison keeps the sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
+    "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
 )
 
 
 def spends_table(results: Results, declared: SpendsTable, name: str) -> Table:
-    """Return a line for every spend and a column for every place where the table of accuracies was read."""
+    """Return a line for every way of counting, a column for every place where the table was read."""
     of, spends = declared.of, declared.spends
     base = cell_numbers(results, of)
     places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
@@ -63,16 +63,16 @@ def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list
 
 
 def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
-    """Return what is said of a spend before its numbers; at both levels, whose ε it is at which δ as well."""
+    """Return what is said of an ε before its numbers; at both levels, whose ε it is at which δ as well."""
     found = {
         name: sorted({line[name] for line in lines if line["unit"] != "none"})
         for name in ("relation", "unit", "delta")
     }
     counted = list(dict.fromkeys(line["epsilon_status"] for line in lines if line["unit"] != "none"))
     header = {"ε counted by": str(spend), "Status": "; ".join(counted) or spend.kind}
-    header["Neighbours"] = ", ".join(found["relation"])
+    header["Neighbours"] = ", ".join(RELATIONS[one] for one in found["relation"])
     if both:
-        header["Unit"] = ", ".join(found["unit"])
+        header["Level"] = ", ".join(LEVELS[one] for one in found["unit"])
         header["δ"] = ", ".join(map(numbers.delta, reversed(found["delta"])))
     return {("", name): words or numbers.NONE for name, words in header.items()}
 
