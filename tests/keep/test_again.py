@@ -97,7 +97,7 @@ def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untra
     plan = load_preset(Path("config/tiny.yaml"))
     taken = index.taken(plan, REFERENCE)
     assert list(taken) == [f"{RUNS}/seed0/", f"{RUNS}/seed1/"]
-    steps.take(plan, "tiny", ["dp/0", "dp/1"])
+    steps.take(plan, "tiny", "dp/0", "dp/1")
     for directory, path in taken.items():
         assert sorted(run_files(plan, "tiny", taken, *TRAINED))[:2] == [
             f"{RUNS}/seed0/{name}" for name in TAKEN[::-1]

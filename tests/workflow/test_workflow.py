@@ -72,12 +72,14 @@ def test_a_key_that_stands_twice_is_refused_though_snakemake_takes_the_last(tmp_
     assert re.search(r"test\.yaml: line \d+: found seeds twice, allowed: every key once", said)
 
 
-def test_the_coverage_study_reads_its_settings_as_all_yaml_is_read(tmp_path):
+def test_the_coverage_study_reads_its_settings_as_all_yaml_is_read(tmp_path, monkeypatch):
     settings = {"replicates": 2, "samples": [3], "failure": [0.1], "cases": []}
     (tmp_path / "coverage.yaml").write_text(
         yaml.safe_dump({"seed": 1, "spread": 0.3, "cost": settings, "epsilon": deepcopy(settings)})
     )
-    assert app.main(["step", "coverage", str(tmp_path / "coverage.yaml"), str(tmp_path)]) == 0
+    monkeypatch.chdir(ROOT)
+    study = str(tmp_path / "coverage.yaml")
+    assert app.main(["step", "coverage", "config/demo.yaml", study, str(tmp_path)]) == 0
     assert (tmp_path / "coverage.csv").exists() and (tmp_path / "coverage.md").exists()
 
 

@@ -35,7 +35,7 @@ rule photographs:
     message:
         "» looking at the photographs of {wildcards.dataset}"
     shell:
-        step("photographs", "{wildcards.dataset}")
+        step("prepare", "{wildcards.dataset}")
 
 
 rule arrays:
@@ -71,4 +71,4 @@ rule arrays:
     message:
         "» arrays: {wildcards.arrays}"
     shell:
-        step("arrays", "{wildcards.arrays} --threads {threads}")
+        step("prepare", "{wildcards.arrays} --set speed.threads={threads}")

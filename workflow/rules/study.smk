@@ -15,4 +15,4 @@ rule coverage:
     message:
         "» measuring how often the Bayesian estimate covers the true ε"
     shell:
-        "fedpriv --debug step coverage {input} results/coverage 2> {log}"
+        step("coverage", "{input} results/coverage")

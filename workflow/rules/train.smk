@@ -62,7 +62,7 @@ rule train:
     shell:
         step(
             "train",
-            "{wildcards.paper} {wildcards.run}/{wildcards.seed} --threads {threads}",
+            "{wildcards.paper} {wildcards.run}/{wildcards.seed} --set speed.threads={threads}",
         )
 
 
@@ -95,6 +95,8 @@ for number, (told, files) in enumerate(dealt_together(plan, together).items()):
         log:
             f"logs/{plan.preset.preset}/partitions/{number}.log",
         priority: 1000
+        group:
+            "data"  # as a profile says of `partition`: it knows nothing of these names
         params:
             told=told,
             version=RESULTS_VERSION,
@@ -118,6 +120,8 @@ for batch in together:
         benchmark:
             f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.tsv"
         priority: batch.priority  # before all that comes after training: what is short fills the gaps
+        group:
+            "train"
         threads: plan.preset.speed.threads or 2
         resources:
             gpu=int(plan.preset.speed.device == "cuda"),
@@ -126,7 +130,10 @@ for batch in together:
             version=RESULTS_VERSION,
             words=batch.words,
         shell:
-            step("train", f"{batch.paper} {{params.words}} --threads {{threads}}")
+            step(
+                "train",
+                f"{batch.paper} {{params.words}} --set speed.threads={{threads}}",
+            )
 
     rule:
         name:
@@ -138,6 +145,8 @@ for batch in together:
         log:
             f"logs/{batch.preset}/{batch.paper}/account/{batch.name}.log",
         priority: 1
+        group:
+            "account"
         params:
             deltas=deltas(plan, batch),
             version=maker_version("account.runs"),

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import audit, calculators, compare, kept, look, step
+from fedpriv.cli import audit, calculators, compare, kept, look
 from fedpriv.cli.groups import Grouped, placed
 from fedpriv.cli.options import nested
 from fedpriv.cli.output import (
@@ -229,6 +229,25 @@ def doctor(
     raise typer.Exit(1 if any(finding.state == "missing" for finding in findings) else 0)
 
 
+def step(
+    step: str,
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A preset.")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORD]...", help="What is to be made.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the preset; repeatable.")
+    ] = None,
+) -> None:
+    """Do one step of the workflow, as its rules call it.
+
+    Its papers are in config/papers. On stdout it says what it begins, on stderr all else.
+    """
+    from fedpriv.workflow import steps
+
+    steps.do(step, config, words or (), nested(settings or []))
+
+
 placed(
     app,
     {
@@ -266,9 +285,7 @@ placed(
             "doctor": (doctor, "fedpriv doctor --time config/laptop.yaml"),
             "keep": (kept.keep, "fedpriv keep results/laptop"),
             "rerender": (kept.rerender, "fedpriv rerender laptop/bdp2019"),
+            "step": (step, "fedpriv step tables config/demo.yaml bdp2019"),
         },
     },
-)
-app.add_typer(
-    step.app, name="step", rich_help_panel="Maintain", help="One step of the workflow, as its rules call it."
 )

@@ -14,7 +14,6 @@ from pathlib import Path
 from fedpriv.config.plan import Plan
 from fedpriv.config.targets import Batch, contents, declared, drawn
 from fedpriv.errors import BadInput
-from fedpriv.files.atomic import writing
 from fedpriv.files.made import made, said
 
 OF_PAPER = ("audit", "collect", "tables", "figures")  # steps
@@ -44,12 +43,6 @@ def steps(plan: Plan) -> Iterator[tuple[str, str]]:
     yield from ((step, paper) for paper in plan.papers for step in OF_PAPER)
     if not plan.preset.show:
         yield "report", ""
-
-
-def note(text: str, path: Path) -> None:
-    """Write what a step has made its files with: the last thing that it does."""
-    with writing(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
 
 
 def identities(plan: Plan, paper: str) -> dict[str, str]:

@@ -117,11 +117,9 @@ def sources(plan: Plan, name: str) -> list[str]:
 
 
 def identified(plan: Plan, batch: Batch) -> list[Any]:
-    """Return what outdates the trainings of a batch: the identity of each, and its labels."""
-    return [
-        [plan.planned[batch.paper][name].run.identity(name, seed), plan.labels(batch.paper, name)]
-        for name, seed in batch.runs
-    ]
+    """Return what outdates the trainings of a batch: the identity of each, and what its data stand in for."""
+    planned = plan.planned[batch.paper]
+    return [(planned[run].run.identity(run, seed), planned[run].stand_in_for) for run, seed in batch.runs]
 
 
 def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:

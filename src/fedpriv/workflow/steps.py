@@ -1,89 +1,93 @@
 """The steps of the workflow, each told by name what it is about; its plan says all the rest.
 
 Snakemake's rules call them as `fedpriv step`, `rerender` those after training for stored runs. What a step
-needs is imported in it: only `arrays` of features and `train` import torch.
+needs is imported in it: only `train` and the features of `prepare` import torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
+from fedpriv import data
 from fedpriv.account.spend import Deltas
-from fedpriv.config.finished import beside, check, identities, made_now, note
+from fedpriv.config.finished import beside, check, identities, made_now
 from fedpriv.config.names import arrays_id
-from fedpriv.config.plan import Plan
+from fedpriv.config.plan import Plan, make_plan
 from fedpriv.config.targets import Batch, contents, dealt, declared, drawn, everything, inputs
-from fedpriv.data import decode, manifest, of_images, of_photographs, own, prepared, source
 from fedpriv.errors import BadInput, require_known
-from fedpriv.local.work import Speed
+from fedpriv.files.atomic import writing
+from fedpriv.paper.read import merge, read_yaml
 from fedpriv.progress import announce
 
+PAPERS = Path("config/papers")
 RESOURCES, RESULTS = Path("resources"), Path("results")
 REFERENCE = RESULTS / "reference"
 
 
 def fetch(plan: Plan, dataset: str, file: str) -> None:
     """Fetch one raw file of a dataset; FEDPRIV_MIRROR and the preset's mirrors come before public sources."""
-    require_known("dataset", [dataset], of_images())
-    files = {one.name: one for one in of_images()[dataset].files}
+    require_known("dataset", [dataset], data.of_images())
+    wanted, mirrors = data.of_images()[dataset], data.source.mirrors(plan.preset.mirrors)
+    files = {one.name: one for one in wanted.files}
     require_known("file", [file], files)
-    mirrors = source.mirrors(plan.preset.mirrors)
-    source.fetch(of_images()[dataset], files[file], RESOURCES / dataset / "raw", mirrors)
+    data.source.fetch(wanted, files[file], RESOURCES / dataset / "raw", mirrors)
 
 
-def photographs(plan: Plan, dataset: str) -> None:
-    """Find a dataset's photographs, look at every one and list them."""
-    require_known("dataset", [dataset], of_photographs())
-    mirrors = source.mirrors(plan.preset.mirrors)
-    manifest.write(of_photographs()[dataset], mirrors, prepared(dataset, RESOURCES))
+def prepare(plan: Plan, name: str) -> None:
+    """Make what is not there yet: the arrays of that name that runs train on, or what a dataset gives.
 
+    That is arrays of images and of data of one's own, and of photographs the list.
+    """
+    from fedpriv.train import inputs
 
-def arrays(plan: Plan, name: str, threads: int = 0) -> None:
-    """Make a file of arrays: of features, of data of one's own, or of a dataset's raw files."""
-    features, own_data = plan.features(), plan.own_data()
-    require_known("arrays", [name], [*features, *own_data, *of_images()])
-    if name in features:
-        from fedpriv.train.inputs import write_features
-
-        listed = prepared(features[name].data, RESOURCES)
-        write_features(features[name], listed, RESOURCES / f"{name}.npz", speed(plan, threads))
-    elif name in own_data:
-        own.prepare(own_data[name], RESOURCES)
+    mirrors = data.source.mirrors(plan.preset.mirrors)
+    runs = {arrays_id(run): run for run in plan.all_runs()}
+    if name in runs:
+        inputs.prepare(runs[name], RESOURCES, mirrors, plan.preset.speed)
     else:
-        decode(name, RESOURCES)
+        data.prepare(name, RESOURCES, mirrors)
 
 
-def partition(plan: Plan, seed: int, ids: Sequence[str]) -> None:
+def partition(plan: Plan, seed: str, *ids: str) -> None:
     """Deal the training examples to the clients, at a seed, for each of these partitions."""
     from fedpriv.train.inputs import write_partition
 
     require_known("partition", ids, plan.partitions())
-    for one, out in zip(ids, dealt(plan, seed, *ids), strict=True):
+    for one, out in zip(ids, dealt(plan, int(seed), *ids), strict=True):
         run = plan.partitions()[one]
-        write_partition(run, seed, RESOURCES / f"{arrays_id(run)}.npz", Path(out))
+        write_partition(run, int(seed), RESOURCES / f"{arrays_id(run)}.npz", Path(out))
 
 
-def train(plan: Plan, paper: str, runs: Sequence[str], threads: int = 0) -> None:
+def train(plan: Plan, paper: str, *runs: str) -> None:
     """Train runs of a paper, each as RUN/SEED, one after the other, or go on with them."""
     from fedpriv.train.loop import train
 
     def one(name: str, seed: int, out: Path) -> None:
         run, files = plan.runs[paper][name], inputs(plan, Batch(plan.preset.preset, paper, [(name, seed)]))
-        labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
-        train(run, name, seed, *map(Path, files), out=out, speed=speed(plan, threads), labels=labels)
+        train(
+            run,
+            name,
+            seed,
+            *map(Path, files),
+            out=out,
+            speed=plan.preset.speed,
+            labels=plan.labels(paper, name),
+        )
 
     in_turn("training", plan, paper, runs, one)
 
 
-def account(plan: Plan, paper: str, runs: Sequence[str]) -> None:
+def account(plan: Plan, paper: str, *runs: str) -> None:
     """Write the ledger of each run directory, counted as its config says."""
     from fedpriv.account.runs import account
 
     in_turn("accounting", plan, paper, runs, lambda name, _, out: account(out, deltas(plan, paper, name)))
 
 
-def take(plan: Plan, paper: str, runs: Sequence[str]) -> None:
+def take(plan: Plan, paper: str, *runs: str) -> None:
     """Account stored runs where they are: their directories get a ledger and a summary that says where."""
     from fedpriv.keep import index, take
 
@@ -91,10 +95,8 @@ def take(plan: Plan, paper: str, runs: Sequence[str]) -> None:
     for name, _, out in directories(plan, paper, runs):
         if (path := stored.get(f"{out}/")) is None:
             raise BadInput(f"{out}: found nothing stored in {REFERENCE}, allowed: a stored run")
-        take.take(
-            path, out, plan.labels(paper, name) | {"account": plan.runs[paper][name].account.model_dump()}
-        )
-    account(plan, paper, runs)
+        take.take(path, out, plan.labels(paper, name))
+    account(plan, paper, *runs)
 
 
 def audit(plan: Plan, paper: str, results: Path = RESULTS) -> None:
@@ -139,17 +141,27 @@ def report(plan: Plan, results: Path = RESULTS, comparison: Path | None = REFERE
     done(plan, "report", "", results)
 
 
-OF_PAPER: Mapping[str, Callable[[Plan, str, Path], None]] = {
-    "audit": audit,
-    "collect": collect,
-    "tables": tables,
-    "figures": figures,
-}
+def coverage(plan: Plan, study: str, out: str) -> None:
+    """Measure how often the Bayesian estimate covers the true ε: of no paper."""
+    from fedpriv.account.coverage import write
+
+    write(read_yaml(Path(study)), Path(out, "coverage.csv"), Path(out, "coverage.md"))
 
 
-def speed(plan: Plan, threads: int) -> Speed:
-    """Return how fast a preset trains; `threads`, if there are any, are those of the job."""
-    return plan.preset.speed.model_copy(update={"threads": threads} if threads else {})
+OF_PAPER = {step.__name__: step for step in (audit, collect, tables, figures)}
+OTHERS = (fetch, prepare, partition, train, account, take, report, coverage)
+STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
+
+
+def do(step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Do a step for a preset, over which `settings` are laid, as Snakemake lays them."""
+    require_known("step", [step], STEPS)
+    wanted = [name for name in signature(STEPS[step]).parameters if name not in ("plan", "results")]
+    try:
+        signature(STEPS[step]).bind(None, *words)
+    except TypeError as error:
+        raise BadInput(f"step {step}: {error}, allowed: {' '.join(wanted).upper()}") from None
+    STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words)
 
 
 def deltas(plan: Plan, paper: str, run: str) -> Deltas:
@@ -173,8 +185,9 @@ def finished(plan: Plan, paper: str, results: Path) -> dict[Path, str]:
 
 
 def done(plan: Plan, step: str, paper: str, results: Path) -> None:
-    """Note what the files of a step were made with: the last thing that it does."""
-    note(made_now(plan, step, paper), results / Path(beside(plan, step, paper)).relative_to(RESULTS))
+    """Write what a step has made its files with: the last thing that it does."""
+    with writing(results / Path(beside(plan, step, paper)).relative_to(RESULTS)) as path:
+        path.write_text(made_now(plan, step, paper) + "\n", encoding="utf-8")
 
 
 def directories(plan: Plan, paper: str, runs: Sequence[str]) -> Iterator[tuple[str, int, Path]]:
