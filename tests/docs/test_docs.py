@@ -1,3 +1,4 @@
+import ast
 import importlib.util
 import math
 import re
@@ -166,3 +167,26 @@ def test_the_accountant_of_the_template_counts_no_less_than_is_spent(rate):
     assert found["C"][-1] == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(1e5)))  # ρ = 100/(2·10²)
     for curve in rdp.curves(view, 1e-5):
         assert (found[curve.sensitivity] >= curve.epsilon).all()
+
+
+def test_the_way_of_a_number_names_functions_that_are_there_in_at_most_twelve_stops():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    way = page.partition("## Where a number of a table comes from")[2].partition("\n## ")[0]
+    stops = re.findall(r"\[`([\w.]+)`\]\(\.\./(src/[\w/]+\.py)\)", way)
+    for name, file in stops:
+        there = {".".join(path) for path in defined(ast.parse((ROOT / file).read_text(encoding="utf-8")))}
+        assert name in there, f"{file}: {name}"
+    assert 1 <= len(re.findall(r"^\d+\. ", way, re.MULTILINE)) <= 12
+    assert len({file for _, file in stops}) >= 8
+
+
+def defined(node, above=()):
+    """Yield the path of every function and class below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            yield (*above, child.name)
+            yield from defined(child, (*above, child.name))
+
+
+def test_the_pages_beside_those_of_papers_are_read_in_an_hour():
+    assert sum(page.read_text(encoding="utf-8").count("\n") for page in (ROOT / "docs").glob("*.md")) <= 2600

@@ -1,5 +1,6 @@
 """Every command of the recipes works as pasted: run where it is quick, else read by its program."""
 
+import ast
 import re
 import shlex
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import typer.main
 import yaml
@@ -103,11 +105,42 @@ def test_the_package_alone_brings_neither_torch_nor_snakemake():
     assert not any(one.startswith(("torch", "snakemake")) for one in project["dependencies"])
 
 
+def run(page, beginning):
+    """Run the one block of Python of a page that has these words, in the repository."""
+    (code,) = [one for one in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if beginning in one]
+    exec(compile(code, "recipe", "exec"), {})
+
+
 @pytest.mark.parametrize("page", [RECIPES, README], ids=["recipes", "README"])
 def test_the_three_lines_of_python_count(page, capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(code, "recipe", "exec"), {})
+    run(page, "import epsilon")
     assert float(capsys.readouterr().out.split()[2]) == pytest.approx(6.549, abs=1e-3)
+
+
+def test_the_accuracy_of_each_seed_within_a_budget_is_that_of_the_table(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    run(RECIPES, "affordable_rounds")
+    found = pd.DataFrame(map(ast.literal_eval, capsys.readouterr().out.splitlines()))
+    seeds = pd.read_csv(ROOT / "results/reference/paper/bdp2019/tables/table2_seeds.csv")
+    wanted = seeds[(seeds["row"] == 100) & (seeds["column"] == "tight_moments")]
+    assert found["round"].tolist() == wanted["round"].tolist()
+    assert found["test_accuracy"].tolist() == wanted["accuracy"].tolist()
+
+
+def test_the_epsilons_by_accountant_have_the_tables_own(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    run(RECIPES, "pivot_table")
+    printed = capsys.readouterr().out
+    assert {"moments", "pld", "rdp"} <= set(printed.split())
+    assert re.search(r"C +not a guarantee: .* 7\.62 +5\.77 +6\.66$", printed, re.MULTILINE)  # DP, 100 clients
+
+
+def test_the_time_of_every_stored_seed_is_told(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    run(RECIPES, '["seconds"]')
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(list(ROOT.glob("results/reference/runs/bdp2019/iid_n100_*/*.parquet")))
+    assert all(int(line.split()[-1]) > 0 for line in lines)
 
 
 @pytest.mark.parametrize("page", ["recipes", "glossary", "guarantees", "stored-runs", "cluster", "findings"])

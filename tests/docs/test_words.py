@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import typer.main
 import yaml
+
+from fedpriv.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs/glossary.md"
@@ -43,7 +46,9 @@ def told(path):
     """Yield what tables, figures and notes of a paper are called, and say."""
 
     def texts(value, key=""):
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key == "cases":
+            yield from value
+        elif isinstance(value, dict):
             for name, inner in value.items():
                 yield from texts(inner, key if key in LABELS else name)
         elif isinstance(value, list):
@@ -57,6 +62,7 @@ def told(path):
 
 LABELS = ("lines", "series", "panels")  # maps of what is shown to what it is called
 SAID = ("title", "label", "heading", "group", "place", "notes", "note", "why", "infinite", "axis")
+SAID += ("text", "unsound")  # of claims
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").glob("*.md")),
@@ -65,7 +71,9 @@ PAGES = [
     ROOT / "src/fedpriv/report/page/page.html.j2",
 ]
 PAPERS = [
-    path for name in ("paper", "tables", "figures") for path in ROOT.glob(f"config/papers/*/{name}.yaml")
+    path
+    for name in ("paper", "tables", "figures", "claims")
+    for path in ROOT.glob(f"config/papers/*/{name}.yaml")
 ]
 
 
@@ -88,5 +96,15 @@ def test_no_page_has_an_older_word(page):
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_no_title_caption_or_note_of_a_paper_has_an_older_word(path):
+def test_no_title_caption_note_or_claim_of_a_paper_has_an_older_word(path):
     assert {said: slang(said) for said in told(path) if slang(CODE.sub("", said))} == {}
+
+
+def test_no_help_has_an_older_word():
+    verbs = typer.main.get_command(app).commands
+    said = {
+        f"{name} {param.name}": text
+        for name, verb in verbs.items()
+        for param, text in ((verb, verb.help), *((one, getattr(one, "help", "")) for one in verb.params))
+    }
+    assert {where: slang(CODE.sub("", text or "")) for where, text in said.items() if slang(text or "")} == {}

@@ -182,7 +182,7 @@ def account(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a stored run.")],
     delta: Annotated[float | None, typer.Option(help="δ of clients; the run's own if not given.")] = None,
     instance_delta: Annotated[
-        float | None, typer.Option(help="δ of instances; the run's own if not given.")
+        float | None, typer.Option(help="δ of examples; the run's own if not given.")
     ] = None,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,

@@ -44,7 +44,7 @@ def audit(
             help="Of a mechanism: a key of its scheme, hooks.KEY, or cohort.law; repeatable.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: its coins.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: its randomness.")] = 0,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:

@@ -64,4 +64,4 @@ def page(root: Path) -> str:
 
 def line(path: Path, root: Path, said: str) -> str:
     """Return a deviation with the file that has it."""
-    return f"- [{path.stem}](../{path.relative_to(root)}): {said[0].upper()}{said[1:]}"
+    return f"- [`{path.stem}`](../{path.relative_to(root)}): {said[0].upper()}{said[1:]}"
