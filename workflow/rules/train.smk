@@ -98,7 +98,7 @@ for number, (told, files) in enumerate(dealt_together(plan, together).items()):
         group:
             "data"  # as a profile says of `partition`: it knows nothing of these names
         params:
-            told=told,
+            told=told,  # by its params: the command itself is made when the loop has ended
             version=RESULTS_VERSION,
         message:
             "» dealing examples to clients"
@@ -132,7 +132,7 @@ for batch in together:
         shell:
             step(
                 "train",
-                f"{batch.paper} {{params.words}} --set speed.threads={{threads}}",
+                "{params.words} --set speed.threads={threads}",
             )
 
     rule:
@@ -152,4 +152,4 @@ for batch in together:
             version=maker_version("account.runs"),
             words=batch.words,
         shell:
-            step("account", f"{batch.paper} {{params.words}}")
+            step("account", "{params.words}")
