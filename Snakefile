@@ -42,6 +42,7 @@ rule all:
 include: "workflow/rules/data.smk"
 include: "workflow/rules/stored.smk"
 include: "workflow/rules/train.smk"
+include: "workflow/rules/batches.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/study.smk"

@@ -26,7 +26,13 @@ def test_the_profile_beside_the_snakefile_is_used():
 def test_the_snakefile_is_a_table_of_contents():
     assert len((ROOT / "Snakefile").read_text().splitlines()) <= 50
     for rules in (ROOT / "workflow/rules").glob("*.smk"):
-        assert len(rules.read_text().splitlines()) <= 150
+        assert len(rules.read_text().splitlines()) <= 120
+
+
+@pytest.mark.parametrize("rules", sorted((ROOT / "workflow/rules").glob("*.smk")), ids=lambda path: path.name)
+def test_a_command_names_no_variable_of_a_loop_which_has_ended_when_it_is_made(rules):
+    commands = re.findall(r"shell:\n\s+step\((.+?)\n *\)?\n", rules.read_text() + "\n\n", re.DOTALL)
+    assert commands and all(re.fullmatch(r'[\s,)]*("[^"]*"[\s,)]*)+', one) for one in commands)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -54,11 +54,12 @@ for paper in plan.papers:
         resources:
             runtime=30,  # minutes, for a scheduler
         params:
+            paper=paper,  # the command itself is made when the loop has ended
             made=made_now(plan, "tables", paper),
         message:
             f"» tables and verdicts of {paper}"
         shell:
-            step("tables", paper)
+            step("tables", "{params.paper}")
 
     rule:
         name:
@@ -76,8 +77,9 @@ for paper in plan.papers:
         resources:
             runtime=30,
         params:
+            paper=paper,
             made=made_now(plan, "figures", paper),
         message:
             f"» figures of {paper}"
         shell:
-            step("figures", paper)
+            step("figures", "{params.paper}")

@@ -20,8 +20,8 @@ for paper in plan.papers:
                 f"logs/{plan.preset.preset}/{paper}/take.log",
             priority: 1
             params:
-                runs=batch.words,
+                words=batch.words,
                 told=[identified(plan, batch), deltas(plan, batch)],
                 version=maker_version("account.runs"),
             shell:
-                step("take", f"{paper} {{params.runs}}")
+                step("take", "{params.words}")

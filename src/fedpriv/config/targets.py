@@ -31,8 +31,8 @@ class Batch(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """Return the runs as a step is told them: RUN/SEED."""
-        return [f"{run}/{seed}" for run, seed in self.runs]
+        """Return how a step is told the batch: its paper, and each RUN/SEED."""
+        return [self.paper, *(f"{run}/{seed}" for run, seed in self.runs)]
 
     def files(self, *names: str) -> list[str]:
         """Return the files of these names of every run."""

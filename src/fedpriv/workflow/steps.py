@@ -194,7 +194,7 @@ def directories(plan: Plan, paper: str, runs: Sequence[str]) -> Iterator[tuple[s
     """Yield the name, seed and directory of runs, given as RUN/SEED; BadInput for what the plan has not."""
     require_known("paper", [paper], plan.papers)
     planned = everything(plan, paper)
-    there = dict(zip(planned.words, zip(planned.runs, planned.files(""), strict=True), strict=True))
+    there = dict(zip(planned.words[1:], zip(planned.runs, planned.files(""), strict=True), strict=True))
     require_known("run", runs, there, f"fedpriv list runs --paper {paper}")
     for one in runs:
         (name, seed), directory = there[one]
