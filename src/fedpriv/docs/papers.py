@@ -42,10 +42,11 @@ def pages(root: Path) -> dict[str, str]:
 
 def of_paper(root: Path, paper: Paper) -> dict[str, str]:
     """Return docs/papers/<paper>.md, and <paper>_<preset>.md of every other preset; none may be stored."""
-    full, *smaller = found(root, paper) or [None]
-    names = {f"{paper.paper}_{results.parent.name}": results for results in smaller}
+    there = found(root, paper)
+    names = {f"{paper.paper}_{results.parent.name}": results for results in there[1:]}
     others = {f"{name}.md": f"preset `{results.parent.name}`" for name, results in names.items()}
-    stored = list(of_preset(root, paper, full)) if full else ["No results of it are stored in git yet."]
+    stored = [block for full in there[:1] for block in of_preset(root, paper, full)]
+    stored = stored or ["No results of it are stored in git yet."]
     blocks = [head(paper, others), *stored, *left_open(paper)]
     written = {paper.paper: "\n\n".join(blocks) + "\n"}
     back = {f"{paper.paper}.md": "the results at full size"}
