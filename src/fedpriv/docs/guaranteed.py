@@ -18,7 +18,7 @@ TABLES = {
     "table1": "MNIST non-i.i.d. (Table I)",
     "table2": "MNIST i.i.d. (Table II)",
     "table3": "APTOS 2019 (Table III)",
-    "table4": "client and example level (Table IV)",
+    "table4": "Client and example level (Table IV)",
 }
 LOOKS = {  # of what is drawn: told apart by shape, and by what is filled
     "published": {"marker": "|", "markersize": 14, "markeredgewidth": 2.5, "color": "tab:blue"},
