@@ -1,6 +1,14 @@
 # From all runs of a paper to its tables, figures and claims.
 from fedpriv.config.finished import beside, made_now
-from fedpriv.config.targets import AUDITED, COLLECTED, RESULTS, collected, figures, run_files, tables
+from fedpriv.config.targets import (
+    AUDITED,
+    COLLECTED,
+    RESULTS,
+    collected,
+    figures,
+    run_files,
+    tables,
+)
 
 
 rule audit:
