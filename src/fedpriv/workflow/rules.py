@@ -29,7 +29,8 @@ def as_of(workflow: Any, rule: str, name: str) -> str:
     Snakemake's, of which no other way in is public.
     """
     settings = workflow.resource_settings
-    for said in (settings._parsed_overwrite_resources, settings._parsed_overwrite_threads):
+    for asked in ("_parsed_overwrite_resources", "_parsed_overwrite_threads"):
+        said = getattr(settings, asked, {})  # a Snakemake that has it elsewhere still plans
         if rule in said:
             said[name] = said[rule]
     return name
