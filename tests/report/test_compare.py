@@ -63,6 +63,20 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached():
     assert verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
 
 
+def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, declared):
+    data = declared.model_dump()
+    for row in data["rows"]:
+        row["own_baseline"] = True  # ours: 97 without privacy, DP 52 points and BDP 7 below
+    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
+    assert list(judged["verdict"]) == ["another network", "reached", "reached"]
+    data["rows"][0]["published"]["bdp"]["accuracy"] = 0.95  # 2 below the published baseline of 97
+    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
+    assert list(judged["verdict"]) == ["another network", "reached", "not reached"]
+    assert any(note.startswith("N = 100; N = 1,000: another network") for note in table.notes)
+
+
 def test_a_table_says_beside_what_is_published_whether_it_is_reached(runs, declared):
     table = accuracy_table(load(runs), declared, "table1")
     published = table.display.loc[table.display["", "Source"] == "published"].iloc[0]

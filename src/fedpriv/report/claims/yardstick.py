@@ -14,6 +14,7 @@ from fedpriv.report.numbers import Interval, interval
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 NOT_RUN, NOT_JUDGED = "not run", "not judged (substitute data)"
 ONE_SEED = "one seed"
+ANOTHER_NETWORK = "another network"  # of a baseline that others are held against
 REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
 STANDING = (
     "A cell holds if the whole 95 % Student-t interval over seeds of what is tested is on the claimed side, "
@@ -33,10 +34,13 @@ def decided(found: Interval, threshold: float = 0.0) -> str:
     return FAILS if found.high < threshold - ROUNDING else UNDECIDED
 
 
-def reached(found: Interval, published: float) -> str:
-    """Return whether a published accuracy is reached, up to its last digit, as a claim would be judged."""
+def reached(found: Interval, published: float, numbers: int = 1) -> str:
+    """Return whether a published accuracy is reached, up to its last digit, as a claim would be judged.
+
+    A difference of two published ones has the last digits of both `numbers`.
+    """
     alone = f" ({ONE_SEED})" if found.n == 1 else ""
-    return REACHED[decided(found, published - LAST_DIGIT)] + alone
+    return REACHED[decided(found, published - numbers * LAST_DIGIT)] + alone
 
 
 def outcome(verdict: str) -> str:

@@ -8,8 +8,9 @@ import pandas as pd
 from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
-from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, outcome, reached
+from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, REACHED, outcome, reached
 from fedpriv.report.notes import LAWS, LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
+from fedpriv.report.reading import difference
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
@@ -25,10 +26,10 @@ AT_END = "Accuracy at the last round; every cell is a run of its own."
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Table:
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
-    found = [*with_verdicts(cell_numbers(results, declared))]
+    found = [*with_verdicts(declared, cell_numbers(results, declared))]
     display = as_frame(shown_lines(declared, found))
     notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(results, declared)]
-    notes[:0] = note_unstable(declared, found)
+    notes[:0] = [*note_unstable(declared, found), *note_own_baseline(declared)]
     levels = deltas(declared)
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
@@ -37,24 +38,43 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Tabl
     return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=by_seed(name, found))
 
 
-def with_verdicts(found: Sequence[Number]) -> Iterator[Number]:
+def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
     """Yield numbers, a published accuracy with its verdict: whether ours reaches it, or why not said."""
+    rows = {row.key: row for row in declared.rows}
     ours = {
         (one["row"], one["column"]): one
         for one in found
         if (one["source"], one["quantity"]) == ("reproduced", "accuracy")
     }
     for one in found:
-        judged = (one["source"], one["quantity"]) == ("published", "accuracy")
-        yield one | {"verdict": verdict(ours[one["row"], one["column"]], one["value"])} if judged else one
+        if (one["source"], one["quantity"]) != ("published", "accuracy"):
+            yield one
+            continue
+        row, mine = rows[one["row"]], ours[one["row"], one["column"]]
+        if not (row.own_baseline and row.baseline):
+            said = verdict(mine, one["value"])
+        elif one["column"] != BASELINE:
+            said = verdict(mine, one["value"], (ours[row.key, BASELINE], row.baseline.accuracy))
+        else:
+            said = verdict(mine, one["value"])
+            said = ANOTHER_NETWORK if outcome(said) in REACHED.values() else said
+        yield one | {"verdict": said}
 
 
-def verdict(ours: Number, published: float) -> str:
-    """Return whether a published accuracy is reached, or why that is not said."""
-    status = (ours | over_seeds(ours))["status"]
-    if status != "ok":
-        return status
-    return NOT_JUDGED if ours["stand_in_for"] else reached(numbers.interval(ours["sample"]), published)
+def verdict(ours: Number, published: float, baseline: tuple[Number, float] | None = None) -> str:
+    """Return whether a published accuracy is reached, or why that is not said.
+
+    With a `baseline`, ours and the published one, it is reached where ours is no further below its baseline.
+    """
+    for one in (ours, *([baseline[0]] if baseline else [])):
+        if (status := (one | over_seeds(one))["status"]) != "ok":
+            return status
+    if ours["stand_in_for"]:
+        return NOT_JUDGED
+    if baseline is None:
+        return reached(numbers.interval(ours["sample"]), published)
+    below = difference(ours["sample"], baseline[0]["sample"])
+    return reached(numbers.interval(below), published - baseline[1], numbers=2)
 
 
 def by_seed(name: str, found: Sequence[Number]) -> pd.DataFrame:
@@ -218,6 +238,15 @@ def note_unstable(declared: AccuracyTable, lines: Sequence[Number]) -> Iterator[
     if reasons:
         said = "; ".join(f"{MEANT[why]} at {', '.join(cells)}" for why, cells in reasons.items())
         yield f"Unstable, a mean without an interval that decides nothing: {said}."
+
+
+def note_own_baseline(declared: AccuracyTable) -> Iterator[str]:
+    """Yield the note that says which rows are held against their own baseline."""
+    if rows := [row.cited for row in declared.rows if row.own_baseline]:
+        yield (
+            f"{'; '.join(rows)}: another network than the paper's ran. An accuracy is reached where it is no "
+            "further below its own baseline than the published one is below the published baseline."
+        )
 
 
 def note_our_columns(declared: AccuracyTable) -> Iterator[str]:
