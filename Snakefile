@@ -1,10 +1,12 @@
 # From raw data to printed tables; `snakemake --configfile config/laptop.yaml` builds all of a preset.
+import sys
 from pathlib import Path
 
 from snakemake.utils import min_version
 
 from fedpriv.config.plan import make_plan
 from fedpriv.config.targets import targets
+from fedpriv.workflow.rules import command
 
 min_version("9.19")
 
@@ -25,6 +27,11 @@ wildcard_constraints:
 
 
 plan = make_plan(config, Path("config/papers"), files=workflow.configfiles)
+step = command(config, workflow.configfiles)
+
+# The program beside this Python; in a container it is the container's.
+if not workflow.deployment_settings.deployment_method:
+    shell.prefix(f'PATH="{Path(sys.executable).parent}:$PATH"; ')
 
 
 rule all:
@@ -35,6 +42,7 @@ rule all:
 include: "workflow/rules/data.smk"
 include: "workflow/rules/stored.smk"
 include: "workflow/rules/train.smk"
+include: "workflow/rules/batches.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/study.smk"

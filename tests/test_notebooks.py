@@ -65,12 +65,12 @@ def texts(cell):
 
 
 def test_a_scheme_can_be_added_trained_counted_and_its_row_shown(execute):
-    rows = 'pd.read_parquet(runs).query(\'accountant == "moments" and sensitivity == "C"\')'
+    rows = 'results.epsilons.query(\'accountant == "moments" and sensitivity == "C"\')'
     ranking = "pd.read_csv(folder / 'ranking.csv').set_index(['quantity', 'run'])"
     found, _ = execute(
         "add_a_scheme",
         epsilon=f"{rows}.groupby('run', observed=True)['epsilon'].max().to_dict()",
-        bytes=f"{rows}.groupby('run', observed=True)['upload_bytes'].mean().to_dict()",
+        bytes="results.rounds.groupby('run', observed=True)['upload_bytes'].mean().to_dict()",
         row=f"{ranking}['value'].loc['accuracy_last'].to_dict()",
         noise="[float(noise[chosen].std()) * share, told['noise_std']]",
     )

@@ -16,8 +16,8 @@ MARK = "»"  # before what `fedpriv.cli.follow` passes on
 
 
 def announce(text: str) -> None:
-    """Say what a job of the workflow begins, past the log that its output goes to."""
-    put(visible(f"{MARK} {text}"), sys.__stderr__)
+    """Say on stdout what a job of the workflow begins; all else goes to stderr, which is its log."""
+    put(visible(f"{MARK} {text}"), sys.stdout)
 
 
 class Report(Protocol):

@@ -7,7 +7,7 @@ replay, adding a stream or changing the order of work changes no other draw, and
 The generators are reproducible research noise, not cryptographic noise: who knows the seed can subtract it,
 so never use them to release data. `secure` takes all that privacy rests on from the operating system instead:
 noise, the coins of randomised response, who is in a cohort and which examples are in a batch. Those cannot be
-predicted and never come again; what is left between them and a release is said in docs/reliability.md.
+predicted and never come again; what is left between them and a release is said in docs/secure-randomness.md.
 """
 
 from __future__ import annotations

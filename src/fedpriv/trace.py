@@ -13,7 +13,7 @@ MECHANISMS = {
     "none": "nothing with noise in it",
     "gaussian": "bounded parts with Gaussian noise that is independent from release to release",
     "correlated_gaussian": "the same with noise that is correlated between releases, through a matrix",
-    "randomized_response": "bits, each flipped by a coin of its own or of its tensor",
+    "randomized_response": "bits, each flipped by itself or with its tensor",
     "other": "none of these, or not said",
 }
 # What those schemes released whose traces are older than this column.
@@ -46,9 +46,9 @@ COLUMNS = {
     "round": Column("int64", "1, 2, ..."),
     "scheme": Column("str", "what was run"),
     "mechanism": Column("str", "what the scheme says that it released (`MECHANISMS`)", "", later=True),
-    "unit": Column("str", "whom it protects: client, instance, both, none"),
+    "unit": Column("str", "whom it protects: `client`, `instance` (an example), `both`, `none`"),
     "relation": Column("str", "what neighbours are: add_remove, replace_one"),
-    "sampling_law": Column("str", "how clients were drawn: poisson, fixed, full"),
+    "sampling_law": Column("str", "how clients were sampled: poisson, fixed, full"),
     "population": Column("int64", "clients in all"),
     "expected_cohort": Column("float64", "clients expected in a cohort: the public denominator"),
     "sampling_rate": Column("float64", "share of the population expected in a cohort"),
@@ -108,7 +108,7 @@ COLUMNS = {
     "gamma": Column(
         "float64", "randomised response: a bit is kept with probability 1/2 + γ", 0.5, later=True
     ),
-    "flips": Column("str", "what has a coin: coordinate, tensor; empty: nothing", "", later=True),
+    "flips": Column("str", "what is flipped by itself: coordinate, tensor; empty: nothing", "", later=True),
     "noisy_bits": Column("int64", "bits of an upload that are flipped at random", 0, later=True),
     "share_flipped": Column("float64", "share of them that were flipped", 0.0, later=True),
     "upload_l2": Column("float64", "bound beneath the noise on an upload", math.inf, later=True),
@@ -141,7 +141,7 @@ COLUMNS = {
     "server_learning_rate": Column("float64", "the server's rate"),
     "train_loss": Column("float64", "mean loss of the cohort"),
     "test_accuracy": Column("float64", "accuracy after the round; NaN where it was not evaluated"),
-    "test_accuracy_drawn": Column("float64", "that of some drawn clients' own weights", later=True),
+    "test_accuracy_drawn": Column("float64", "that of some sampled clients' own weights", later=True),
     "test_loss": Column("float64", "mean loss on the test split"),
     "seconds": Column("float64", "time the round took: measured, never the same twice"),
     "peak_mib": Column("float64", "largest memory so far: measured"),

@@ -14,9 +14,7 @@ from fedpriv.account.ledgers import ledger
 from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
 from fedpriv.account.view import DISTANCES
-from fedpriv.files import parquet, summary
-from fedpriv.report.collect import collect, load
-from fedpriv.report.notes import footnotes
+from fedpriv.files import parquet
 
 DELTAS = Deltas(1e-3, 1e-3)
 SUM, COUNT, BOUND = 2.0, 5.0, 0.7
@@ -112,13 +110,3 @@ def test_clients_at_the_bound_cost_by_the_estimate_what_they_cost_by_moments(cou
     worst = estimate[(estimate["distance"] == "remove_sum") & (estimate["round"] == 20)]["epsilon"].iloc[0]
     guarantee = ledger(counted, Deltas(0.99e-3, 1e-3))
     assert worst == pytest.approx(last(guarantee, "moments"), rel=1e-6)
-
-
-def test_a_footnote_names_the_noise_of_the_count_beside_that_of_the_sum(files, tmp_path):
-    out = go(RUN | BY_SCHEME["adaptive_dp"], files, tmp_path / "run")
-    summary.save(out / "summary.json", summary.load(out / "summary.json") | {"preset": "none"})
-    account(out, DELTAS)
-    frame = load(collect([out], tmp_path / "runs.parquet"))
-    (said,) = (note for note in footnotes(frame) if "sampling, rate" in note)
-    bounds = frame["clip_l2"]
-    assert f"; σ = 1.05, C = {bounds.min():.3g} to {bounds.max():.3g}, of counts σ = 3.16; 6 rounds" in said

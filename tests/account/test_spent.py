@@ -60,7 +60,7 @@ def test_epsilons_of_other_clip_bounds_are_not_lost_where_nobody_says_them_again
     frame = pd.read_parquet(finished / "ledger.parquet")
     frame["sensitivity"] = "C = 3"
     before = parquet.save(frame, finished / "ledger.parquet").read_bytes()
-    with pytest.raises(BadInput, match=r"ledger\.parquet: found ε at other clip bounds"):
+    with pytest.raises(BadInput, match=r"ledger\.parquet: found ε at other clipping norms"):
         account_run(finished)
     assert (finished / "ledger.parquet").read_bytes() == before
 

@@ -10,7 +10,8 @@ from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
 from fedpriv.report import tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +72,7 @@ def trained(accounted, here):
 def results(accounted, here):
     """The rendered results of the tiny paper."""
     folder = here / "results/tiny/tiny"
-    runs = load(collect([accounted], folder / "runs.parquet"))
+    runs = load(collect([accounted], folder))
     paper = parse(Paper.model_validate, PAPER, "tiny")
     tables.write(runs, paper.tables["table1"], folder / "tables/table1")
     claims.write(runs, paper.model_dump(include={"tables", "claims"}), folder / "claims")

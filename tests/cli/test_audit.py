@@ -25,7 +25,7 @@ def test_a_mechanism_is_audited_by_name(capsys):
     assert main(["audit", "--mechanism", "client_dp", *PLAN, "--json"]) == 0
     found = told(capsys)
     assert 0 < found["lower_bound"] < found["epsilon"] and found["confidence"] == 0.95
-    assert found["verdict"] == "not refuted" and "knows all but one client's coins" in found["threat"]
+    assert found["verdict"] == "not refuted" and "knows all except one client's sampling" in found["threat"]
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,6 @@ def test_what_the_readme_tells_to_type_can_be_typed(typed, fedpriv, monkeypatch)
         assert (code, err) == (0, []) and out
 
 
-def test_every_verb_but_those_of_the_keepers_is_in_the_readme():
-    verbs = {shlex.split(typed)[1] for typed in TYPED}
-    assert set(get_command(app.app).commands) - {"rerender"} <= verbs | {"audit"}
-
-
 def test_what_the_readme_makes_is_a_target():
     targets = set(re.findall(r"^(\w[\w -]*):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
     made = re.findall(r"^    make (\w+)", README, re.MULTILINE) + re.findall(r"`make (\w[\w-]*)", README)

@@ -130,7 +130,7 @@ def planned(monkeypatch, tmp_path):
         targets.contents(made)
         made.datasets(), made.partitions(), made.features()
         for batch in targets.batches(made)[:2]:
-            targets.inputs(made, batch), targets.trainings(made, batch), targets.deltas(made, batch)
+            targets.inputs(made, batch), targets.identified(made, batch), targets.deltas(made, batch)
 
     return go
 

@@ -159,6 +159,7 @@ def test_a_stand_in_takes_the_place_of_the_dataset_and_is_named_in_the_labels(pl
         "paper": "small",
         "preset": "test",
         "data": {"stand_in_for": "mnist"},
+        "account": plan.runs["small"]["plain"].account.model_dump(),
     }
 
 

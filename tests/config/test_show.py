@@ -25,7 +25,10 @@ def test_what_alone_is_shown_needs_only_the_runs_that_it_reads(name, runs):
     plan = make_plan(config, CONFIG / "papers")
     assert set(plan.runs) == {"bdp2019"} and set(plan.runs["bdp2019"]) == runs
     assert plan.papers["bdp2019"].claims == ()
-    assert {Path(file).stem.removesuffix("_seeds") for file in targets.targets(plan)} == {name, "runs"}
+    assert {Path(file).stem.removesuffix("_seeds") for file in targets.targets(plan)} == {
+        name,
+        *targets.RESULTS,
+    }
 
 
 def test_a_table_of_all_runs_that_match_needs_all_of_them():

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from fedpriv.docs import front, picture, quotes
+from fedpriv.docs import front, guaranteed, picture, quotes
 
 ROOT = Path(__file__).parents[2]
 COMMENT = """\
@@ -40,6 +41,7 @@ TABLE = """
 |  | by hand | reproduced | not run | diverged |  |
 |  |  | published |  |  |  |
 """
+TYPED = re.compile(r"```.*?```|^ {4}\S.*?$", re.MULTILINE | re.DOTALL)  # commands, which measure nothing
 
 
 def page(root, table, numbers, source):
@@ -133,7 +135,7 @@ def test_a_quote_of_no_cell_or_of_several_is_named(tmp_path, quote):
 @pytest.mark.parametrize("source", front.SOURCES.values())
 def test_no_measured_number_is_typed(source):
     text = (ROOT / "docs/source" / source).read_text(encoding="utf-8")
-    prose = front.BLOCK.sub("", quotes.QUOTE.sub("", text))
+    prose = TYPED.sub("", front.BLOCK.sub("", quotes.QUOTE.sub("", text)))
     assert "±" not in prose
     typed = re.findall(r"(?<![=.\w] )(?<![.\w])\d+\.\d+(?![\w.])", prose)
     assert set(typed) <= {"3.11", "46.4"}  # Python, and the largest class of APTOS
@@ -157,10 +159,24 @@ def test_every_published_cell_of_the_picture_is_counted_and_the_picture_is_of_to
     }
 
 
+def test_every_cell_with_a_guarantee_is_in_its_picture_and_the_picture_is_of_today():
+    cells = guaranteed.cells(ROOT)
+    assert picture.told(ROOT / guaranteed.PICTURE) == guaranteed.shown(cells)
+    assert cells["table"].value_counts(sort=False).to_dict() == dict.fromkeys(guaranteed.TABLES, 3)
+
+
+@pytest.mark.parametrize(("low", "filled"), [(0.88, True), (0.87, False), (float("nan"), False)])
+def test_a_guarantee_is_filled_where_all_of_its_interval_is_at_what_is_published_or_above(low, filled):
+    one = {"table": "table1", "row": "100", "published": 0.88, "estimate": 0.6, "value": 0.9, "high": 0.92}
+    (axes,) = guaranteed.draw(pd.DataFrame([one | {"low": low}])).axes
+    (drawn,) = (line for line in axes.lines if line.get_marker() == "D" and len(line.get_xdata()))
+    assert (drawn.get_markerfacecolor() == "black") is filled
+
+
 def test_the_counts_of_the_readme_add_up_to_what_is_published():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     counted = re.findall(r"\| (\d+): ([^|]*) \|", text)
-    assert [int(total) for total, _ in counted] == [36, 9, 3]
+    assert [int(total) for total, _ in counted] == [36, 9, 3, 15]
     for total, parts in counted:
         assert sum(int(one) for one in re.findall(r"\b(\d+) [a-z]", parts)) == int(total)
 

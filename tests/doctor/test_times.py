@@ -123,7 +123,7 @@ def test_the_time_that_is_left_is_that_of_what_is_not_kept(here):
     whole, left = (times.seconds(plan, lambda *_: rates, some) for some in ((), kept))
     assert left == pytest.approx(2 / 3 * whole)
     finding = times.finding(plan, lambda *_: rates, "here", kept)
-    ends = f"3 trainings; {times.duration(left)} without the 1 that are kept"
+    ends = f"3 trainings; {times.duration(left)} without the 1 that are stored"
     assert finding.text == f"{times.duration(whole)} here: {ends}"
 
 

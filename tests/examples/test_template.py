@@ -40,4 +40,4 @@ def test_the_workflow_plans_its_paper_with_its_data(installed, tmp_path, monkeyp
     for name, value in installed.items():
         monkeypatch.setenv(name, value)
     jobs = kinds(planned("--configfile", str(TEMPLATE / "preset.yaml"), cwd=tmp_path))
-    assert jobs["decode"] == jobs["partition"] == jobs["train"] == jobs["tables"] == 1
+    assert jobs["arrays"] == jobs["partition"] == jobs["train"] == jobs["tables"] == 1

@@ -5,14 +5,13 @@ import json
 import random
 import shutil
 from functools import partial
-from pathlib import Path
 from signal import SIGKILL
 
 import numpy as np
 import pytest
 from support.child import live
 from support.fault import Fault, at_call, die
-from support.small import ACCOUNT, DECLARED, READERS, RUNS, TRAIN, as_bytes, render, state_in, trained_in
+from support.small import ACCOUNT, DECLARED, READERS, RESULTS, TRAIN, as_bytes, render, state_in, trained_in
 
 from fedpriv import partition
 from fedpriv.cli import app
@@ -21,6 +20,7 @@ from fedpriv.data.mnist import idx
 from fedpriv.errors import BadInput
 from fedpriv.files import npz
 from fedpriv.files.seal import MARK, SEAL, Broken, check
+from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.paper import write_figures, write_tables
 
 REFUSED = "wherever it is: one line names the file, or nothing was changed"
@@ -53,6 +53,8 @@ FILES = {
     "summary.json": READERS["summary.json"],
     "ledger.parquet": READERS["ledger.parquet"],
     "runs.parquet": READERS["runs.parquet"],
+    "rounds.parquet": READERS["rounds.parquet"],
+    "epsilons.parquet": READERS["epsilons.parquet"],
     "state.safetensors": saved,
 }
 FLIPPED = {name: Fault("a flipped bit", name, OVER if "state" in name else REFUSED, name) for name in FILES}
@@ -198,11 +200,13 @@ def test_nothing_is_rendered_from_a_damaged_run(name, accounted):
     assert not list(accounted.glob("results/*"))
 
 
-def test_nothing_is_rendered_from_damaged_collected_runs(undisturbed, folder):
-    RUNS.parent.mkdir()
-    shutil.copy(undisturbed / RUNS, RUNS)
-    flip(RUNS)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_nothing_is_rendered_from_damaged_tables_of_results(name, undisturbed, folder):
+    RESULTS.mkdir()
+    for table in SCHEMAS:
+        shutil.copy(undisturbed / RESULTS / f"{table}.parquet", RESULTS)
+    flip(RESULTS / f"{name}.parquet")
     for write in (write_tables, write_figures):
-        with pytest.raises(BadInput, match=r"runs\.parquet"):
-            write(RUNS, DECLARED.model_dump(), Path("results"))
-    assert [path.name for path in Path("results").iterdir()] == [RUNS.name]
+        with pytest.raises(BadInput, match=rf"{name}\.parquet"):
+            write(RESULTS, DECLARED.model_dump())
+    assert {path.stem for path in RESULTS.iterdir()} == {*SCHEMAS}

@@ -36,7 +36,7 @@ TRAINING = [
 ACCOUNTING = [full("account: at the ledger", partial(fill), "ledger.parquet")]
 RENDERING = [
     full("collect: at the runs", partial(fill), "runs.parquet"),
-    full("render: at the first file of a table", partial(after, "runs.parquet"), "table1"),
+    full("render: at the first file of a table", partial(after, "epsilons.parquet"), "table1"),
     full("render: between the files of a table", partial(after, "table1.csv"), "table1"),
     full("render: at a figure", partial(after, "table1.tex"), "epsilons.pdf"),
     full("render: at the verdicts", partial(after, "epsilons.md"), "claims"),

@@ -39,8 +39,8 @@ def version(maker):
         ("account.runs", "account/coverage.py", False),
         ("account.runs", "report/notes.py", False),
         ("account.runs", "cli/app.py", False),
-        ("report.collect", "audit/outlier.py", False),  # there is none
-        ("report.collect", "audit/clients.py", True),
+        ("report.paper", "audit/outlier.py", False),  # there is none
+        ("report.collect", "audit/clients.py", False),
         ("report.collect", "account/bayesian.py", True),
         ("report.paper", "report/tables/columns.py", True),
         ("report.paper", "report/figures/rounds.py", True),

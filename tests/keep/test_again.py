@@ -9,14 +9,15 @@ from support.tiny import PRESET, contents, patch, write
 
 from fedpriv.audit.finished import audit_runs
 from fedpriv.cli import app
-from fedpriv.cli.batch import take_each
 from fedpriv.config.plan import load_preset
-from fedpriv.config.targets import TAKEN, TRAINED, batches, run_files, takings
+from fedpriv.config.targets import TAKEN, TRAINED, batches, run_files
 from fedpriv.files import left, parquet, summary
 from fedpriv.keep import index
 from fedpriv.keep.take import take
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from fedpriv.train import loop, outputs
+from fedpriv.workflow import steps
 
 RUNS = Path("results/tiny/tiny/runs/dp")
 REFERENCE = Path("results/reference")
@@ -96,8 +97,7 @@ def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untra
     plan = load_preset(Path("config/tiny.yaml"))
     taken = index.taken(plan, REFERENCE)
     assert list(taken) == [f"{RUNS}/seed0/", f"{RUNS}/seed1/"]
-    runs = takings(plan, "tiny", taken)
-    take_each(list(taken.values()), runs)
+    steps.take(plan, "tiny", "dp/0", "dp/1")
     for directory, path in taken.items():
         assert sorted(run_files(plan, "tiny", taken, *TRAINED))[:2] == [
             f"{RUNS}/seed0/{name}" for name in TAKEN[::-1]
@@ -106,15 +106,15 @@ def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untra
         assert not parquet.stale(Path(directory, "ledger.parquet"))
     assert index.taken(plan, REFERENCE) == taken  # in the next job, too
     audit_runs([Path(one) for one in taken], Path("findings.parquet"))
-    frame = load(collect([Path(one) for one in taken], Path("runs.parquet"), Path("findings.parquet")))
-    assert set(frame["seed"]) == {0, 1} and frame["epsilon"].notna().any()
+    results = load(collect([Path(one) for one in taken], Path()))
+    assert set(results.runs["seed"]) == {0, 1} and results.epsilons["epsilon"].notna().any()
 
 
 def test_batches_have_no_stored_runs(kept):
     write(kept / "config/tiny.yaml", PRESET | {"seeds": 3, "speed": {"runs_per_job": 8}})
     plan = load_preset(Path("config/tiny.yaml"))
-    assert [one.seed for one in batches(plan)] == [0, 1, 2]
-    assert [one.seed for one in batches(plan, index.taken(plan, REFERENCE))] == [2]
+    assert [one.runs for one in batches(plan)] == [[("dp", seed)] for seed in (0, 1, 2)]
+    assert [one.runs for one in batches(plan, index.taken(plan, REFERENCE))] == [[("dp", 2)]]
 
 
 def test_nothing_of_another_run_is_left_beside_a_stored_one(here):

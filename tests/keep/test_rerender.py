@@ -15,7 +15,7 @@ from fedpriv.report.collect import collect
 from fedpriv.report.paper import write_figures, write_tables
 
 RESULTS, REFERENCE = Path("results/tiny/tiny"), Path("results/reference/tiny/tiny")
-FILES = [f"claims.{suffix}" for suffix in ("csv", "md", "tex")]
+FILES = [f"claims.{suffix}" for suffix in ("csv", "md", "tex")] + ["runs.csv", "runs.md"]
 FILES += [f"tables/table1.{suffix}" for suffix in ("csv", "md", "tex")] + ["tables/table1_seeds.csv"]
 FILES += [f"figures/epsilons.{suffix}" for suffix in ("pdf", "png", "md")]
 
@@ -30,10 +30,11 @@ def rendered(trained, tmp_path_factory):
         directories = sorted(RESULTS.glob("runs/*/*"))
         for directory in directories:
             account_run(directory)
-        runs = collect(directories, RESULTS / "runs.parquet")
+        collect(directories, RESULTS)
         declared = parse(Paper.model_validate, PAPER, "tiny").model_dump()
-        write_tables(runs, declared, REFERENCE)
-        write_figures(runs, declared, REFERENCE)
+        write_tables(RESULTS, declared)
+        write_figures(RESULTS, declared)
+        shutil.copytree(RESULTS, REFERENCE, ignore=shutil.ignore_patterns("*.parquet", "runs"))
         (REFERENCE / "tables/table1.html").unlink()
         assert app.main(["keep", "results/tiny"]) == 0
     shutil.rmtree(folder / RESULTS)
@@ -64,7 +65,7 @@ def test_everything_is_rendered_from_what_is_stored_and_what_differs_is_named(ke
     code, out, _ = fedpriv("rerender")
     assert code == 1
     assert out == [
-        "tiny/tiny: 2 of 5 runs stored, 10 files, 1 differ",
+        "tiny/tiny: 2 of 5 runs stored, 12 files, 1 differ",
         f"{REFERENCE}/tables/old.md: differs",
     ]
 

@@ -17,7 +17,7 @@ from fedpriv.models.flat import unflatten
 from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
-from fedpriv.models.softmax import Softmax
+from fedpriv.models.softmax import PhotoSoftmax, Softmax
 
 CLASSES = 10
 WORK = {
@@ -37,6 +37,7 @@ MODEL = {
     "mlp": Mlp(widths=(6, 5)),
     "resnet50_head": Resnet50Head(backbone="random"),
     "softmax": Softmax(directions=17),
+    "photo_softmax": PhotoSoftmax(directions=17),
     "module": Module(module="support.own_nets:Good"),
 }
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from fedpriv.data.features.projected import LARGEST
+from fedpriv.data.features.basis import LARGEST
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.models.softmax import Softmax
 

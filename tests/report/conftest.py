@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from support.made_runs import write_run
 
 from fedpriv.paper.cells import AccuracyTable
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import Results, load
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def directories(tmp_path: Path) -> list[Path]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the collected runs of the small paper, to be read."""
     folder = tmp_path_factory.mktemp("small")
-    return collect(write_small(folder), folder / "runs.parquet")
+    return collect(write_small(folder), folder)
 
 
 @pytest.fixture(scope="session")
-def frame(runs: Path) -> pd.DataFrame:
+def results(runs: Path) -> Results:
     return load(runs)
 
 
@@ -111,9 +111,9 @@ def joint_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for run, made in JOINT_RUNS.items()
         for seed in range(3)
     ]
-    return collect(directories, folder / "joint.parquet")
+    return collect(directories, folder)
 
 
 @pytest.fixture(scope="session")
-def joint_frame(joint_runs: Path) -> pd.DataFrame:
+def joint_results(joint_runs: Path) -> Results:
     return load(joint_runs)

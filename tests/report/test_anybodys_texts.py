@@ -1,6 +1,7 @@
 """Every text that a paper may hold, replaced by a nasty one, goes through all that is made of the paper."""
 
 import json
+import shutil
 from itertools import cycle, islice
 
 import pytest
@@ -32,11 +33,9 @@ def made(request, runs, tmp_path_factory):
     filled = dict(zip(PLACES, others, strict=True))
     paper = whole_paper.with_texts(filled)
     root = tmp_path_factory.mktemp("test")
-    folder = root / "whole"
-    folder.mkdir()
-    (folder / "runs.parquet").symlink_to(runs)
-    write_tables(runs, paper.model_dump(include={"tables", "claims"}), folder)
-    write_figures(runs, paper.model_dump(include={"figures"}), folder)
+    folder = shutil.copytree(runs, root / "whole")
+    write_tables(folder, paper.model_dump(include={"tables", "claims"}))
+    write_figures(folder, paper.model_dump(include={"figures"}))
     preset = Preset.model_validate({"preset": "test", "papers": ["whole"]})
     planned = {"whole": dict.fromkeys(paper.runs)}
     page.write(contents(Plan(preset, {"whole": paper}, planned)), root / "report.html")

@@ -40,7 +40,7 @@ def judged(*cells, **keys):
         ((BELOW, ACROSS, None), "not reproduced"),
         ((ACROSS, None), "undecided"),
         ((ACROSS, STAND_IN), "undecided"),
-        ((STAND_IN, None), "not judged (stand-in)"),
+        ((STAND_IN, None), "not judged (substitute data)"),
         ((None, None), "not run"),
     ],
 )
@@ -156,7 +156,7 @@ CHECKS = {
     "some": CHECK | {"needs": "some"},
     "one statement": CHECK | LARGEST | {"clients": [100], "elsewhere": ["table1"]},
 }
-ORDER = ["not run", "not judged (stand-in)", "not reproduced", "undecided", "partly", "reproduced"]
+ORDER = ["not run", "not judged (substitute data)", "not reproduced", "undecided", "partly", "reproduced"]
 
 
 @given(counts, st.sampled_from([*CHECKS]))
@@ -172,13 +172,13 @@ def test_every_count_of_cells_has_a_verdict_and_a_better_cell_never_makes_it_wor
 @given(counts, st.sampled_from([*CHECKS]))
 def test_nothing_is_reproduced_or_not_where_nothing_is_decided(found, kind):
     nothing = found | {"hold": 0, "fail": 0}
-    assert verdict(nothing, claim(**CHECKS[kind])) in ("undecided", "not judged (stand-in)", "not run")
+    assert verdict(nothing, claim(**CHECKS[kind])) in ("undecided", "not judged (substitute data)", "not run")
 
 
-def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared, tmp_path):
+def test_claims_are_written_with_their_numbers_test_and_verdict(results, declared, tmp_path):
     check = CHECK | {"clients": [100]}
     written = write(
-        frame,
+        results,
         {
             "tables": {"table1": declared.model_dump()},
             "claims": [claim(**check, unsound="it is false").model_dump(), claim(**CHECK).model_dump()],
@@ -194,5 +194,5 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(frame, declared,
     assert all(f"- {name}: {meaning}." in text for name, meaning in {**OUTCOMES, **SOUNDNESS}.items())
 
 
-def test_a_paper_without_claims_has_an_empty_page(frame):
-    assert claims_table(frame, [], {}).display.empty
+def test_a_paper_without_claims_has_an_empty_page(results):
+    assert claims_table(results, [], {}).display.empty

@@ -2,7 +2,9 @@
 
 import io
 import shutil
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -11,11 +13,11 @@ from fedpriv.cli.output import finite
 from fedpriv.cli.table import Page
 from fedpriv.errors import BadInput
 from fedpriv.paper.cells import AccuracyTable, Row
-from fedpriv.report import tables
+from fedpriv.report import numbers, tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.claims.compare import facts, papers, published_and_reproduced, verdict
-from fedpriv.report.collect import load
-from fedpriv.report.tables.accuracy import accuracy_table
+from fedpriv.report.claims.compare import facts, papers, published_and_reproduced
+from fedpriv.report.results import load
+from fedpriv.report.tables.accuracy import accuracy_table, verdict
 
 
 @pytest.fixture
@@ -49,23 +51,49 @@ def test_every_published_accuracy_gets_a_verdict(paper):
     }
 
 
-def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached(paper):
-    for line in published_and_reproduced(paper).to_dict("records"):
-        found = line | {"seeds": 3, "status": "ok", "value": 0.5, "low": 0.4, "high": 0.6}
-        words = [verdict(found | {"published": one}) for one in (0.3, 0.404, 0.406, 0.604, 0.606)]
-        assert words == ["reached", "reached", "undecided", "undecided", "not reached"]
-        alone = found | {"seeds": 1, "low": float("nan"), "high": float("nan")}
-        assert verdict(alone) == "undecided (one seed)"
-        assert verdict(found | {"stand_in_for": "mnist"}) == "not judged (stand-in)"
-        assert verdict(found | {"status": "not run"}) == "not run"
+def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached():
+    ours = {"sample": pd.Series([0.45, 0.5, 0.55]), "status": "ok", "stand_in_for": ""}
+    low, high = numbers.interval(ours["sample"])[1:3]
+    edges = low + 0.004, low + 0.006, high + 0.004, high + 0.006  # a published percent is rounded
+    words = [verdict(ours, published) for published in edges]
+    assert words == ["reached", "undecided", "undecided", "not reached"]
+    assert verdict(ours | {"sample": pd.Series([0.5])}, 0.3) == "undecided (one seed)"
+    assert verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged (substitute data)"
+    assert verdict(ours | {"status": "unstable: rises"}, 0.3) == "unstable: rises"
+    assert verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
+
+
+def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, declared):
+    data = declared.model_dump()
+    for row in data["rows"]:
+        row["own_baseline"] = True  # ours: 97 without privacy, DP 52 points and BDP 7 below
+    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
+    assert list(judged["verdict"]) == ["another network", "reached", "reached"]
+    data["rows"][0]["published"]["bdp"]["accuracy"] = 0.95  # 2 below the published baseline of 97
+    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
+    assert list(judged["verdict"]) == ["another network", "reached", "not reached"]
+    assert any(note.startswith("N = 100; N = 1,000: another network") for note in table.notes)
+
+
+def test_a_table_says_beside_what_is_published_whether_it_is_reached(runs, declared):
+    table = accuracy_table(load(runs), declared, "table1")
+    published = table.display.loc[table.display["", "Source"] == "published"].iloc[0]
+    assert published["Accuracy (%)", "DP"] == "45, reached"
+    judged = table.tidy.query("source == 'published' and quantity == 'accuracy'")
+    assert list(judged["verdict"]) == ["reached"] * 3 + ["not run"] * 3
+    assert table.tidy.drop(judged.index)["verdict"].isna().all()
 
 
 def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, tmp_path):
-    table = accuracy_table(load(runs).assign(stand_in_for="mnist"), declared, "table1")
+    results = load(runs)
+    other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
+    table = accuracy_table(other, declared, "table1")
     (tmp_path / "tables").mkdir()
     table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)
     verdicts = set(published_and_reproduced(tmp_path)["verdict"])
-    assert verdicts == {"not judged (stand-in)", "not run"}
+    assert verdicts == {"not judged (substitute data)", "not run"}
 
 
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):

@@ -8,8 +8,9 @@ from support.made_runs import ROUNDS, write_run
 from fedpriv.files import parquet, summary
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims.judge import judge
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
 from fedpriv.report.reading import DIVERGED, at_end, best_drawn, within
+from fedpriv.report.results import load
 from fedpriv.report.tables import KINDS
 
 
@@ -24,23 +25,23 @@ def lost(out, round):
     return out
 
 
-def frame_of(tmp_path, round, seeds=(0,)):
+def results_of(tmp_path, round, seeds=(0,)):
     """Return two seeds of two runs; the private one diverged after `round` at `seeds`."""
     runs = [write_run(tmp_path, "n100_none", seed, scheme="none", final=0.97) for seed in range(2)]
     made = [write_run(tmp_path, "n100_dp", seed, scheme="client_dp", final=0.9) for seed in range(2)]
     runs += [lost(out, round) if seed in seeds else out for seed, out in enumerate(made)]
-    return load(collect(runs, tmp_path / "runs.parquet"))
+    return load(collect(runs, tmp_path))
 
 
 def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
-    read = at_end(frame_of(tmp_path, 5), "n100_dp")
+    read = at_end(results_of(tmp_path, 5), "n100_dp")
     assert read.loc[0, "accuracy"] == DIVERGED and read.loc[0, "round"] == 5
     assert read.loc[1, "accuracy"] == pytest.approx(0.901)
 
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)])
 def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tmp_path):
-    frame = frame_of(tmp_path, 1, seeds)
+    frame = results_of(tmp_path, 1, seeds)
     for read in (at_end(frame, "n100_dp"), best_drawn(frame, "n100_dp")):
         assert list(read.index) == [0, 1]
         assert list(read.loc[list(seeds), "accuracy"]) == [DIVERGED] * len(seeds)
@@ -49,14 +50,14 @@ def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tm
 @pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
 def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_path):
     spend = SpendSelector.model_validate({"accountant": "moments"})
-    read = within(frame_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
+    read = within(results_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
     assert (read.loc[0, "accuracy"] == DIVERGED) == gone
     assert read.loc[1, "accuracy"] > 0
 
 
 @pytest.mark.parametrize("seeds, words", [((0, 1), "diverged"), ((1,), "diverged (1 of 2 seeds)")])
 def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declared):
-    table = KINDS["accuracy"](frame_of(tmp_path, 6, seeds), declared, "table1")
+    table = KINDS["accuracy"](results_of(tmp_path, 6, seeds), declared, "table1")
     line = table.display.iloc[0]
     assert line["Accuracy (%)", "BDP"] == words
     assert line["Accuracy (%)", "Baseline"].startswith("97.")
@@ -71,7 +72,7 @@ def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declare
 
 def test_a_claim_about_a_diverged_run_is_undecided_and_says_why(tmp_path, declared):
     check, rows = "accuracy(baseline) - accuracy(bdp) >= 0", {"tables": ["table1"], "clients": [100]}
-    found = outcomes(frame_of(tmp_path, 6), check, {"table1": declared}, **rows)
+    found = outcomes(results_of(tmp_path, 6), check, {"table1": declared}, **rows)
     judged = judge(claim(check, **rows), found)
     assert judged["verdict"] == "undecided"
     assert judged["measured"].endswith("n100_dp diverged")

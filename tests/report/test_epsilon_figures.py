@@ -1,13 +1,16 @@
 """Figures of ε: how it grows, and what it leaves to an attacker."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import AttackerFigure, RoundsFigure
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
 from fedpriv.report.figures import caption, draw, write
 from fedpriv.report.figures.notes import notes
+from fedpriv.report.results import load
 
 SPENDS = {
     "sequential": "sequential bayesian product remove_sum",
@@ -44,11 +47,11 @@ def instance_runs(tmp_path_factory):
     """Return the collected runs of 100 clients, three seeds."""
     folder = tmp_path_factory.mktemp("instance")
     runs = [write_run(folder, "n100", seed, scheme="instance", scale=1 + seed / 10) for seed in range(3)]
-    return collect(runs, folder / "runs.parquet")
+    return collect(runs, folder)
 
 
 @pytest.fixture(scope="module")
-def instance_frame(instance_runs):
+def instance_results(instance_runs):
     return load(instance_runs)
 
 
@@ -56,20 +59,20 @@ def lines_of(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
 
 
-def words_of(frame, declared):
+def words_of(results, declared):
     """Return what stands beside a figure."""
-    return " ".join([caption(declared), *notes(frame, declared)])
+    return " ".join([caption(declared), *notes(results, declared)])
 
 
 @pytest.mark.parametrize("declared", [GROWTH, ATTACKER], ids=lambda declared: declared.kind)
-def test_the_same_runs_give_the_same_pdf_png_and_markdown(instance_frame, declared, tmp_path):
-    first, second = (write(instance_frame, declared, tmp_path / name / "figure") for name in ("a", "b"))
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(instance_results, declared, tmp_path):
+    first, second = (write(instance_results, declared, tmp_path / name / "figure") for name in ("a", "b"))
     assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
-def test_growth_is_the_mean_over_seeds_of_what_was_spent_after_the_first_round(instance_frame):
-    axes = draw(instance_frame, GROWTH).axes[0]
+def test_growth_is_the_mean_over_seeds_of_what_was_spent_after_the_first_round(instance_results):
+    axes = draw(instance_results, GROWTH).axes[0]
     rounds, grown = lines_of(axes)["100 clients, parallel"].get_data()
     assert list(rounds) == list(range(2, ROUNDS + 1)) and axes.get_yscale() == "log"
     assert grown == pytest.approx(1.1 * 2.0 * (np.sqrt(np.array(rounds) / ROUNDS) - np.sqrt(1 / ROUNDS)))
@@ -79,69 +82,69 @@ def test_the_lines_of_one_run_have_one_colour_and_different_dashes(tmp_path):
     runs = [
         write_run(tmp_path, f"n{clients}", 0, scheme="instance", clients=clients) for clients in (100, 1000)
     ]
-    lines = list(lines_of(draw(load(collect(runs, tmp_path / "x.parquet")), GROWTH).axes[0]).values())
+    lines = list(lines_of(draw(load(collect(runs, tmp_path)), GROWTH).axes[0]).values())
     colours = [line.get_color() for line in lines]
     dashes = [line.get_linestyle() for line in lines]
     assert colours[0] == colours[1] != colours[2] == colours[3]
     assert dashes[0] == dashes[2] != dashes[1] == dashes[3]
 
 
-def test_a_line_of_growth_that_was_not_run_is_left_out_and_named(instance_frame):
-    axes = draw(instance_frame, GROWTH).axes[0]
+def test_a_line_of_growth_that_was_not_run_is_left_out_and_named(instance_results):
+    axes = draw(instance_results, GROWTH).axes[0]
     assert list(lines_of(axes)) == ["100 clients, sequential", "100 clients, parallel"]
     missing = "Photographs: 1,000 clients, sequential; Photographs: 1,000 clients, parallel"
-    assert f"Not run in this preset: {missing}." in words_of(instance_frame, GROWTH)
+    assert f"Not run in this preset: {missing}." in words_of(instance_results, GROWTH)
 
 
-def test_the_notes_of_growth_say_what_its_epsilons_are(instance_frame):
-    said = words_of(instance_frame, GROWTH)
+def test_the_notes_of_growth_say_what_its_epsilons_are(instance_results):
+    said = words_of(instance_results, GROWTH)
     for words in (
         "ε₁, what the first round cost, is subtracted",
         "unit instance, δ = 10⁻⁵: 100 clients, sequential (sequential bayesian, product, remove_sum); "
         "100 clients, parallel (parallel bayesian, product, remove_sum).",
         "an estimate, never a guarantee",
-        "Sequential accounting supposes that it is secret",
-        "N = 100, noise at clients (instance): Poisson batches of 120",
+        "Sequential accounting supposes that nobody knows",
     ):
         assert words in said
 
 
-def test_guarantees_alone_are_not_called_estimates(instance_frame):
+def test_guarantees_alone_are_not_called_estimates(instance_results):
     spends = {label: f"{label} moments C" for label in SPENDS}
     alone = RoundsFigure.model_validate(GROWTH.model_dump() | {"spends": spends})
-    assert "never a guarantee" not in words_of(instance_frame, alone)
+    assert "never a guarantee" not in words_of(instance_results, alone)
 
 
-def test_rounds_in_which_nothing_grew_have_no_place_on_the_axis(instance_frame):
-    flat = instance_frame.copy()
-    flat.loc[flat["round"] <= 5, "epsilon"] = flat["epsilon"].min()
+def test_rounds_in_which_nothing_grew_have_no_place_on_the_axis(instance_results):
+    epsilons = instance_results.epsilons
+    least = epsilons["epsilon"].where(epsilons["round"] > 5, epsilons["epsilon"].min())
+    flat = replace(instance_results, epsilons=epsilons.assign(epsilon=least))
     rounds, grown = lines_of(draw(flat, GROWTH).axes[0])["100 clients, parallel"].get_data()
     assert list(rounds) == list(range(6, ROUNDS + 1)) and (grown > 0).all()
 
 
-def test_the_accuracy_of_an_attacker_is_that_of_the_equation(instance_frame):
-    axes = draw(instance_frame, ATTACKER).axes[0]
+def test_the_accuracy_of_an_attacker_is_that_of_the_equation(instance_results):
+    axes = draw(instance_results, ATTACKER).axes[0]
     curve = axes.get_lines()[0]
     epsilons, accuracy = curve.get_data()
     assert accuracy == pytest.approx(1 / (1 + np.exp(-np.array(epsilons))))
     assert (epsilons[0], epsilons[-1]) == (0, pytest.approx(11))  # beyond the 9.9 that a run spent
 
 
-def test_runs_stand_on_the_curve_where_they_ended(instance_frame):
-    points = lines_of(draw(instance_frame, ATTACKER).axes[0])
+def test_runs_stand_on_the_curve_where_they_ended(instance_results):
+    points = lines_of(draw(instance_results, ATTACKER).axes[0])
     assert list(points) == ["sequential: ε = 0.22, 55.5 %", "parallel: ε = 9.90, > 99.9 %"]
     for point, epsilon in zip(points.values(), (0.22, 9.9), strict=True):
         x, y = point.get_data()
         assert (x[0], y[0]) == (pytest.approx(epsilon), pytest.approx(1 / (1 + np.exp(-epsilon))))
 
 
-def test_published_points_are_labelled(instance_frame):
-    (label,) = draw(instance_frame, ATTACKER).axes[0].texts
+def test_published_points_are_labelled(instance_results):
+    (label,) = draw(instance_results, ATTACKER).axes[0].texts
     assert (label.get_text(), label.xy) == ("99.33 %", (5, 0.9933))
 
 
-def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instance_frame):
-    said = words_of(instance_frame, ATTACKER)
+def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instance_results):
+    said = words_of(instance_results, ATTACKER)
     for words in (
         "unit instance, δ = 10⁻⁵: sequential (sequential moments, sensitivity C); parallel (parallel ",
         "Not run in this preset: of no run, sequential; of no run, parallel; of no run, of no ledger.",
@@ -150,10 +153,10 @@ def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instanc
         assert words in said
 
 
-def test_the_curve_of_the_attacker_needs_no_run(instance_frame):
+def test_the_curve_of_the_attacker_needs_no_run(instance_results):
     alone = ATTACKER.model_copy(update={"lines": {"missing": "of no run"}})
-    figure = draw(instance_frame, alone)
+    figure = draw(instance_results, alone)
     assert len(figure.axes[0].get_lines()) == 2
-    assert "Not run in this preset: of no run, sequential;" in words_of(instance_frame, alone)
-    curve, published = draw(instance_frame, ATTACKER.model_copy(update={"lines": {}})).axes[0].get_lines()
+    assert "Not run in this preset: of no run, sequential;" in words_of(instance_results, alone)
+    curve, published = draw(instance_results, ATTACKER.model_copy(update={"lines": {}})).axes[0].get_lines()
     assert len(curve.get_xdata()) > 100 and list(published.get_xdata()) == [5]

@@ -1,6 +1,7 @@
 """Figures draw what was run, say the rest beside them, and the same runs give the same picture."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from fedpriv.report.figures import PAGE, STYLE, draw, write
 from fedpriv.report.figures.notes import notes
 from fedpriv.report.figures.rounds import MARKS, apart, look
 from fedpriv.report.reading import within
+from fedpriv.report.results import Results
 
 PANEL = {"published": {"DP": 0.78, "BDP": 0.8}, "budgets": {"DP": 6}}
 CURVES = RoundsFigure.model_validate(
@@ -44,38 +46,38 @@ EPSILONS = RoundsFigure.model_validate(
 )
 
 
-def drawn(frame, declared):
+def drawn(results, declared):
     """Return a figure that is laid out as it is when written."""
-    figure = draw(frame, declared)
+    figure = draw(results, declared)
     with style.context(STYLE):
         figure.draw_without_rendering()
     return figure
 
 
 @pytest.mark.parametrize("declared", [CURVES, EPSILONS], ids=lambda declared: declared.quantity)
-def test_the_same_runs_give_the_same_pdf_png_and_markdown(frame, declared, tmp_path):
-    first, second = (write(frame, declared, tmp_path / name / "figure") for name in ("a", "b"))
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(results, declared, tmp_path):
+    first, second = (write(results, declared, tmp_path / name / "figure") for name in ("a", "b"))
     assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     told = {path.suffix: path.read_bytes() for path in first}
     assert told[".pdf"].startswith(b"%PDF") and told[".png"].startswith(b"\x89PNG")
 
 
-def test_what_is_said_of_a_figure_stands_beside_it(frame, tmp_path):
+def test_what_is_said_of_a_figure_stands_beside_it(results, tmp_path):
     declared = CURVES.model_copy(update={"place": "Figure 2"})
-    write(frame, declared, tmp_path / "figure")
+    write(results, declared, tmp_path / "figure")
     heading, picture, caption, place, list_of_notes = (tmp_path / "figure.md").read_text().split("\n\n")
     assert heading == "# Figure 2. Accuracy" and place == "Place: Figure 2."
     assert picture.startswith("![Accuracy. 100 clients: no privacy, client privacy;")
     assert picture.endswith("](figure.png)") and (tmp_path / "figure.png").exists()
     for words in ("from the least to the greatest", "Open circles: published.", "which the table reads off"):
         assert words in caption
-    assert [f"- {note}" for note in notes(frame, declared)] == list_of_notes.splitlines()
+    assert [f"- {note}" for note in notes(results, declared)] == list_of_notes.splitlines()
     for words in (
         "100 clients: unit client, δ = 10⁻³: DP (moments, sensitivity C).",
-        "Data: digits;",
+        "Data: digits.",
         "Seeds a run: 3",
-        "Computed on a processor, 2 cores",
+        "minutes on a processor, 2 cores",
         "Not run in this preset: 1000 clients.",
     ):
         assert words in list_of_notes
@@ -86,31 +88,36 @@ def lines_of(axes):
     return {label: line for label, line in lines.items() if label not in MARKS}
 
 
-def test_a_curve_is_the_mean_over_seeds_in_percent(frame):
-    lines = lines_of(draw(frame, CURVES).axes[0])
+def test_a_curve_is_the_mean_over_seeds_in_percent(results):
+    lines = lines_of(draw(results, CURVES).axes[0])
     assert list(lines) == ["no privacy", "client privacy"]
     rounds, accuracy = lines["client privacy"].get_data()
     assert list(rounds) == list(range(2, 21, 2))
     assert accuracy == pytest.approx(100 * 0.901 * np.array(rounds) / 20)
 
 
-def test_up_to_three_seeds_are_drawn_and_of_more_there_is_a_band_from_least_to_greatest(frame):
+def with_seed(table, seed):
+    """Return a table with the rows of the first seed once more, as another's."""
+    return pd.concat([table, table.loc[table["seed"] == 0].assign(seed=seed)])
+
+
+def test_up_to_three_seeds_are_drawn_and_of_more_there_is_a_band_from_least_to_greatest(results):
     panel = CURVES.model_copy(update={"panels": {"n100": CURVES.panels["n100"]}})
-    (axes,) = draw(frame, panel).axes
+    (axes,) = draw(results, panel).axes
     assert not axes.collections
     thin = [line for line in axes.get_lines() if line.get_linewidth() < 0.6 and len(line.get_xdata()) > 2]
     assert len(thin) == 6 and all(line.get_label().startswith("_") for line in thin)
-    fourth = frame.loc[frame["seed"] == 0].assign(seed=3)
-    (axes,) = draw(pd.concat([frame, fourth]), panel).axes
+    fourth = replace(results, runs=with_seed(results.runs, 3), rounds=with_seed(results.rounds, 3))
+    (axes,) = draw(fourth, panel).axes
     *_, private = axes.collections
     low, high = private.get_paths()[0].get_extents().get_points()[:, 1]
     assert (low, high) == (pytest.approx(9.0), pytest.approx(90.2))
 
 
-def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(frame):
-    (axes,) = draw(frame, CURVES).axes
+def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(results):
+    (axes,) = draw(results, CURVES).axes
     (curve, epsilon), *_ = CURVES.parts()[0].budgets
-    read = within(frame, curve.run, (curve.counted, epsilon)).mean()
+    read = within(results, curve.run, (curve.counted, epsilon)).mean()
     dots = {label: [] for label in MARKS}
     for line in axes.get_lines():
         if line.get_label() in MARKS:
@@ -119,41 +126,45 @@ def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(frame):
     assert dots["published"] == [pytest.approx((read["round"], 78)), pytest.approx((20, 80))]
 
 
-def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
-    figure = draw(frame, CURVES)
+def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(results):
+    figure = draw(results, CURVES)
     (panel,) = figure.axes
     assert panel.get_lines()
-    assert "Not run in this preset: 1000 clients." in notes(frame, CURVES)
+    assert "Not run in this preset: 1000 clients." in notes(results, CURVES)
 
 
-def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(frame):
+def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(results):
     lines = CURVES.lines | {"joint": "both levels"}
     declared = CURVES.model_copy(update={"lines": lines, "panels": {"n100": CURVES.panels["n100"]}})
-    assert list(lines_of(draw(frame, declared).axes[0])) == ["no privacy", "client privacy"]
-    assert "Not run in this preset: 100 clients: both levels." in notes(frame, declared)
+    assert list(lines_of(draw(results, declared).axes[0])) == ["no privacy", "client privacy"]
+    assert "Not run in this preset: 100 clients: both levels." in notes(results, declared)
 
 
-def test_the_title_stands_in_the_caption_alone(frame, tmp_path):
-    assert draw(frame, CURVES).get_suptitle() == ""
-    write(frame, CURVES.model_copy(update={"place": "eq. (1)"}), tmp_path / "figure")
+def test_the_title_stands_in_the_caption_alone(results, tmp_path):
+    assert draw(results, CURVES).get_suptitle() == ""
+    write(results, CURVES.model_copy(update={"place": "eq. (1)"}), tmp_path / "figure")
     assert (tmp_path / "figure.md").read_text().startswith("# Eq. (1). Accuracy\n")
 
 
-def many_lines(frame):
+def many_lines(results):
     """Return seven lines with long labels, in one panel and in three."""
     names = [f"run{number}" for number in range(7)]
-    copies = [frame.loc[frame["run"] == "n100_dp"].assign(run=name) for name in names]
+    one = results.of("n100_dp")
     lines = {name: f"{name}, one of several rather long labels" for name in names}
     panels = ({"one": "A title"}, {key: f"Panel {key}" for key in ("one", "two", "three")})
     said = {"title": "A title of " + 20 * "many words ", "lines": lines}
     declared = [RoundsFigure.model_validate(said | {"panels": some}) for some in panels]
-    return pd.concat([frame.astype({"run": str}), *copies]), declared
+    copies = (
+        pd.concat([table.assign(run=name) for name in names])
+        for table in (one.runs, one.rounds, one.epsilons)
+    )
+    return Results(*copies, one.audited), declared
 
 
-def test_panels_and_legend_stay_within_the_figure_and_cover_each_other_nowhere(frame):
-    frame, declared = many_lines(frame)
+def test_panels_and_legend_stay_within_the_figure_and_cover_each_other_nowhere(results):
+    results, declared = many_lines(results)
     for one in (*declared, CURVES, EPSILONS):
-        figure = drawn(frame, one)
+        figure = drawn(results, one)
         panels = [axes.get_tightbbox() for axes in figure.axes]
         boxes = [*(legend.get_window_extent() for legend in figure.legends), *panels]
         for number, box in enumerate(boxes):
@@ -163,21 +174,21 @@ def test_panels_and_legend_stay_within_the_figure_and_cover_each_other_nowhere(f
         assert all(axes.get_legend() is None for axes in figure.axes)
 
 
-def test_a_figure_is_as_wide_as_both_columns_of_a_journal(frame, tmp_path):
-    several, declared = many_lines(frame)
+def test_a_figure_is_as_wide_as_both_columns_of_a_journal(results, tmp_path):
+    several, declared = many_lines(results)
     assert [draw(several, one).get_figwidth() for one in declared] == [PAGE, PAGE] == [6.9, 6.9]
-    write(frame, CURVES, tmp_path / "figure")
+    write(results, CURVES, tmp_path / "figure")
     assert imread(tmp_path / "figure.png").shape[1] == 6.9 * 300
 
 
-def test_type_is_of_seven_to_nine_points(frame):
+def test_type_is_of_seven_to_nine_points(results):
     for declared in (CURVES, EPSILONS):
-        sizes = {text.get_fontsize() for text in drawn(frame, declared).findobj(Text) if text.get_text()}
+        sizes = {text.get_fontsize() for text in drawn(results, declared).findobj(Text) if text.get_text()}
         assert min(sizes) >= 7 and max(sizes) <= 9
 
 
-def test_the_picture_has_no_words_but_titles_labels_ticks_and_what_lines_and_marks_are(frame):
-    figure = drawn(frame, CURVES)
+def test_the_picture_has_no_words_but_titles_labels_ticks_and_what_lines_and_marks_are(results):
+    figure = drawn(results, CURVES)
     (axes,) = figure.axes
     written = ["DP, ε = 6", "no privacy", "client privacy"]
     assert [text.get_text() for text in axes.texts] == written
@@ -202,26 +213,26 @@ def test_colour_is_never_all_that_tells_two_curves_of_a_figure_apart(declared):
     assert len({(one["linestyle"], one["marker"], one.get("fillstyle")) for one in looks}) == len(looks)
 
 
-def test_a_figure_of_which_nothing_was_run_says_so(frame):
+def test_a_figure_of_which_nothing_was_run_says_so(results):
     nothing = CURVES.model_copy(update={"panels": {"n1000": CURVES.panels["n1000"]}})
-    (panel,) = draw(frame, nothing).axes
+    (panel,) = draw(results, nothing).axes
     assert [text.get_text() for text in panel.texts] == ["not run"] and not panel.get_lines()
     assert not panel.get_xticks().size and not panel.get_yticks().size
-    assert "Not run in this preset: 1000 clients." in notes(frame, nothing)
+    assert "Not run in this preset: 1000 clients." in notes(results, nothing)
 
 
-def test_a_panel_whose_ledger_holds_no_such_epsilon_says_so_and_leaves_the_others_their_axis(frame):
+def test_a_panel_whose_ledger_holds_no_such_epsilon_says_so_and_leaves_the_others_their_axis(results):
     panels = {"n100_none": "no privacy", "n100_dp": "100 clients"}
     some = {"run": "{panel}", "panels": {key: Panel(title=title) for key, title in panels.items()}}
     declared = EPSILONS.model_copy(update=some)
-    empty, full = drawn(frame, declared).axes
+    empty, full = drawn(results, declared).axes
     assert [text.get_text() for text in empty.texts] == ["not in the ledger"]
     assert len(full.get_lines()) and len(full.get_yticks()) > 1
-    assert any("Not in the ledger: no privacy: moments C (" in note for note in notes(frame, declared))
+    assert any("Not in the ledger: no privacy: moments C (" in note for note in notes(results, declared))
 
 
-def test_guarantees_are_solid_estimates_dashed_and_the_axis_is_logarithmic(frame):
-    axes = draw(frame, EPSILONS).axes[0]
+def test_guarantees_are_solid_estimates_dashed_and_the_axis_is_logarithmic(results):
+    axes = draw(results, EPSILONS).axes[0]
     styles = {label: line.get_linestyle() for label, line in lines_of(axes).items()}
     assert styles == {
         "moments C": "-",
@@ -231,16 +242,16 @@ def test_guarantees_are_solid_estimates_dashed_and_the_axis_is_logarithmic(frame
     assert axes.get_yscale() == "log"
 
 
-def test_every_line_has_its_words_at_its_end_in_its_colour(frame):
-    (axes,) = draw(frame, CURVES).axes
+def test_every_line_has_its_words_at_its_end_in_its_colour(results):
+    (axes,) = draw(results, CURVES).axes
     colours = {text.get_text(): text.get_color() for text in axes.texts}
     assert {label: colours[label] for label in lines_of(axes)} == {
         label: line.get_color() for label, line in lines_of(axes).items()
     }
 
 
-def test_an_epsilon_has_its_unit_and_its_delta_at_the_axis(frame):
-    (axes,) = draw(frame, EPSILONS).axes
+def test_an_epsilon_has_its_unit_and_its_delta_at_the_axis(results):
+    (axes,) = draw(results, EPSILONS).axes
     assert axes.get_ylabel() == "Client-level ε" and axes.get_title("left") == "100 clients, δ = 10⁻³"
 
 

@@ -56,7 +56,7 @@ def judged(text):
 def test_every_verdict_stands_once_the_claims_of_the_paper_apart_from_our_questions(text):
     assert [verdict for verdict, _ in judged(text)] == [
         *("reproduced", "reproduced", "reproduced, interpretation unsound", "not run"),
-        "not judged (stand-in)",
+        "not judged (substitute data)",
     ]
     for _, claim in judged(text):
         assert text.count(f"{claim}</summary>") == text.count(claim) == 1
@@ -89,7 +89,7 @@ def test_a_page_of_other_data_opens_with_the_stored_results_if_there_are_any(res
 def test_the_verdicts_are_counted(text):
     rows = re.findall(r"<tr>(.+?)</tr>", text.partition("</table>")[0])
     assert words(rows[0]) == (
-        "Claims reproduced partly not reproduced undecided not judged (stand-in) not run in all "
+        "Claims reproduced partly not reproduced undecided not judged (substitute data) not run in all "
         "interpretation unsound"
     )
     assert words(rows[1]) == "A <small> paper 3 0 0 0 1 1 5 1"
@@ -131,7 +131,8 @@ def test_every_table_has_its_title_all_its_cells_and_its_notes(text, results):
 def test_published_lines_are_marked(text):
     rows = re.findall(r"<tr>.+?</tr>", table(text, "small-table-table1"), re.DOTALL)
     marked = [words(row) for row in rows if 'class="published"' in row]
-    assert marked == [f"{n} published 97 45 88 (6, 10⁻³) (4, 10⁻³)" for n in ("100", "1,000")]
+    ends = "(6, 10⁻³) (4, 10⁻³)"
+    assert marked == [f"100 published 97 45, reached 88, reached {ends}", f"1,000 published 97 45 88 {ends}"]
 
 
 def test_every_figure_is_there_with_its_caption_its_notes_and_a_description(text, results):
@@ -163,7 +164,7 @@ def test_the_workflow_asks_for_no_figure_of_which_a_preset_runs_nothing():
 
 def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):
     rows = [words(row) for row in re.findall(r"<tr.*?>(.+?)</tr>", table(text, "small-runs"), re.DOTALL)]
-    assert rows[1] == "n100_none digits for mnist 2 97.0 ± 0.6 20 2.0 100 A"
+    assert rows[1] == "n100_none digits in place of mnist 2 97.0 ± 0.6 20 2.0 100 A"
     assert rows[4:] == ["n1000_none not run", "n1000_dp not run"]
     assert "Machine A a processor, 2 cores, torch, float32" in words(part(text, "small-runs"))
 
@@ -183,7 +184,7 @@ def test_the_settings_of_a_run_are_apart_from_those_of_all(text):
 
 def test_what_stands_in_and_what_the_preset_changes_is_said_at_the_top(text):
     top = words(text.partition("</header>")[0])
-    assert "These are not the papers’ data: digits stands in for mnist." in top
+    assert "These are not the papers’ data: digits replaces mnist." in top
     assert "small/* {rounds: 20}" in top
 
 
@@ -220,7 +221,7 @@ def test_the_same_files_give_the_same_page(results, text, tmp_path):
     assert page.write(made_page.declared(), copy / "report.html").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("file", ["runs.parquet", "claims.csv", "tables/table1.html", "figures/curves.png"])
+@pytest.mark.parametrize("file", ["rounds.parquet", "claims.csv", "tables/table1.html", "figures/curves.png"])
 def test_a_missing_file_is_named_and_nothing_is_written(results, tmp_path, file):
     copy = shutil.copytree(results, tmp_path / "copy")
     (copy / "report.html").unlink()

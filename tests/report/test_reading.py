@@ -1,12 +1,15 @@
 """Accuracies are read at the last evaluated round that the budget affords."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
 from fedpriv.report.reading import at_end, best_drawn, epsilon_at, growth, spent, within
+from fedpriv.report.results import load
 
 MOMENTS = SpendSelector(accountant="moments")
 SUM = SpendSelector(accountant="moments", accounting="sum")
@@ -15,24 +18,24 @@ TOTAL = SPENDS["moments", "", "", "", "C", ""]
 
 
 @pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
-def test_within_a_budget_the_last_evaluated_affordable_round_is_read(frame, budget, round):
-    read = within(frame, "n100_dp", (MOMENTS, budget))
+def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, budget, round):
+    read = within(results, "n100_dp", (MOMENTS, budget))
     assert list(read["round"]) == [round] * 3
     assert read["accuracy"].tolist() == pytest.approx(
         [(0.9 + seed / 1000) * round / ROUNDS for seed in range(3)]
     )
 
 
-def test_a_budget_that_affords_no_evaluated_round_reads_nothing_for_any_seed(frame):
-    read = within(frame, "n100_dp", (MOMENTS, 2.0))  # round 1 costs 1.79, and it was not evaluated
+def test_a_budget_that_affords_no_evaluated_round_reads_nothing_for_any_seed(results):
+    read = within(results, "n100_dp", (MOMENTS, 2.0))  # round 1 costs 1.79, and it was not evaluated
     assert len(read) == 3 and read.isna().all(axis=None)
 
 
-def test_training_stops_when_the_budget_is_first_exceeded(frame):
-    late = frame.copy()
-    late.loc[late["round"] == ROUNDS, "epsilon"] = (
-        0.0  # an estimate may fall again; a stopped run does not go on
-    )
+def test_training_stops_when_the_budget_is_first_exceeded(results):
+    epsilons = results.epsilons
+    # An estimate may fall again; a stopped run does not go on.
+    falls = epsilons["epsilon"].where(epsilons["round"] < ROUNDS, 0.0)
+    late = replace(results, epsilons=epsilons.assign(epsilon=falls))
     assert list(within(late, "n100_dp", (MOMENTS, 6.0))["round"]) == [10] * 3
 
 
@@ -40,27 +43,27 @@ def test_training_stops_when_the_budget_is_first_exceeded(frame):
     "client, instance, round", [(1.0, 0.1, 4), (0.8, 0.1, 4), (0.8, 1.0, 4), (1.6, 0.2, 20)]
 )
 def test_within_several_budgets_the_first_that_is_exceeded_ends_the_reading(
-    joint_frame, client, instance, round
+    joint_results, client, instance, round
 ):
-    read = within(joint_frame, "photos_dp", (SUM, client), (SEQUENTIAL, instance))
+    read = within(joint_results, "photos_dp", (SUM, client), (SEQUENTIAL, instance))
     assert list(read["round"]) == [round] * 3
-    other_way = within(joint_frame, "photos_dp", (SEQUENTIAL, instance), (SUM, client))
+    other_way = within(joint_results, "photos_dp", (SEQUENTIAL, instance), (SUM, client))
     assert other_way.equals(read)
 
 
-def test_an_epsilon_that_the_ledger_does_not_hold_affords_nothing(joint_frame):
-    read = within(joint_frame, "photos_dp", (SUM, 9.0), (MOMENTS, 9.0))
+def test_an_epsilon_that_the_ledger_does_not_hold_affords_nothing(joint_results):
+    read = within(joint_results, "photos_dp", (SUM, 9.0), (MOMENTS, 9.0))
     assert len(read) == 3 and read.isna().all(axis=None)
 
 
-def test_growth_starts_at_nothing_after_the_first_round(frame):
-    grown = growth(frame, "n100_dp", MOMENTS)
+def test_growth_starts_at_nothing_after_the_first_round(results):
+    grown = growth(results, "n100_dp", MOMENTS)
     assert grown.shape == (ROUNDS, 3) and (grown.iloc[0] == 0).all()
     assert grown.iloc[-1].tolist() == pytest.approx([TOTAL * (1 - np.sqrt(1 / ROUNDS))] * 3)
 
 
-def test_the_end_is_the_last_evaluated_round(frame):
-    assert list(at_end(frame, "n100_none")["round"]) == [ROUNDS] * 3
+def test_the_end_is_the_last_evaluated_round(results):
+    assert list(at_end(results, "n100_none")["round"]) == [ROUNDS] * 3
 
 
 def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
@@ -68,31 +71,31 @@ def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
         write_run(tmp_path, "bits", seed, scheme="dpfl_bnn", drawn=drawn)
         for seed, drawn in enumerate((0.95, 0.5))
     ]
-    read = best_drawn(load(collect(runs, tmp_path / "runs.parquet")), "bits")
+    read = best_drawn(load(collect(runs, tmp_path)), "bits")
     assert read["round"].tolist() == [10, ROUNDS]
     assert read["accuracy"].tolist() == pytest.approx([0.95, 0.901])
 
 
-def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(frame):
-    assert best_drawn(frame, "n100_none").equals(at_end(frame, "n100_none"))
+def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(results):
+    assert best_drawn(results, "n100_none").equals(at_end(results, "n100_none"))
 
 
-def test_epsilon_is_read_at_each_seeds_own_round(frame):
-    rounds = within(frame, "n100_dp", (MOMENTS, 6.0))["round"]
+def test_epsilon_is_read_at_each_seeds_own_round(results):
+    rounds = within(results, "n100_dp", (MOMENTS, 6.0))["round"]
     rounds.loc[1] = 5
-    found = epsilon_at(frame, "n100_dp", SpendSelector(accountant="rdp"), rounds)
+    found = epsilon_at(results, "n100_dp", SpendSelector(accountant="rdp"), rounds)
     assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
 
 
-def test_a_spend_reads_only_its_own_lines(frame):
+def test_a_spend_reads_only_its_own_lines(results):
     for key, epsilon in SPENDS.items():
         spend = SpendSelector(**dict(zip(SPEND_COLUMNS, key, strict=True)))
-        rows = spent(frame, "n100_dp", spend)
+        rows = spent(results, "n100_dp", spend)
         assert len(rows) == 3 * ROUNDS
         assert rows["epsilon"].max() == pytest.approx(epsilon)
 
 
 def test_rounds_without_noise_afford_nothing(tmp_path):
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", scale=np.inf)
-    frame = load(collect([run], tmp_path / "runs.parquet"))
-    assert within(frame, "n100_dp", (MOMENTS, 1e9)).isna().all(axis=None)
+    results = load(collect([run], tmp_path))
+    assert within(results, "n100_dp", (MOMENTS, 1e9)).isna().all(axis=None)

@@ -1,5 +1,7 @@
 """Checks of runs, whether they are in a table or not: what their margins are, in closed form."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.made_claims import claim, outcomes
@@ -8,7 +10,8 @@ from support.made_runs import ROUNDS, write_run
 from fedpriv.errors import BadInput
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims.yardstick import standing
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import Results, load
 
 SEQUENTIAL, PARALLEL = (
     SpendSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")
@@ -26,7 +29,7 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def frame(tmp_path_factory):
+def results(tmp_path_factory):
     """Return two seeds of every run, of one three; accuracy grows with rounds, ε with their square root."""
     folder = tmp_path_factory.mktemp("checked")
     runs = [
@@ -42,11 +45,11 @@ def frame(tmp_path_factory):
         for run, (scheme, final) in RUNS.items()
         for seed in range(3 if run == "longer" else 2)
     ]
-    return load(collect(runs, folder / "runs.parquet"))
+    return load(collect(runs, folder))
 
 
-def outcome_of(frame, check, **case):
-    (outcome,) = outcomes(frame, check, cases={"here": case})
+def outcome_of(results, check, **case):
+    (outcome,) = outcomes(results, check, cases={"here": case})
     return outcome
 
 
@@ -54,14 +57,23 @@ GAIN = "accuracy(of) >= accuracy(over)"
 BEST = 'accuracy(of, "best_drawn") >= accuracy(over, "best_drawn")'
 
 
-def test_a_gain_at_the_end_is_paired_by_seed(frame):
-    outcome = outcome_of(frame, GAIN + " - 0.03", of="joint", over="client")
+def test_a_gain_at_the_end_is_paired_by_seed(results):
+    outcome = outcome_of(results, GAIN + " - 0.03", of="joint", over="client")
     assert outcome.margins == pytest.approx([0.01, 0.01])
     assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
 
 
-def test_a_gain_is_told_of_the_seeds_that_both_have(frame):
-    fewer = frame.loc[(frame["run"] != "joint") | (frame["seed"] == 0)]
+def only_seed_0_of(results, run):
+    """Return the results with one seed of a run."""
+
+    def fewer(table):
+        return table.loc[(table["run"] != run) | (table["seed"] == 0)]
+
+    return Results(*map(fewer, (results.runs, results.rounds, results.epsilons)), results.audited)
+
+
+def test_a_gain_is_told_of_the_seeds_that_both_have(results):
+    fewer = only_seed_0_of(results, "joint")
     outcome = outcome_of(fewer, GAIN + " - 0.03", of="joint", over="client")
     assert len(outcome.margins) == 1
     assert outcome.measured.endswith("against 80.0 ± 0.6 %, gain −2.0 points")
@@ -79,77 +91,79 @@ def test_a_gain_is_told_of_the_seeds_that_both_have(frame):
     ],
 )
 @pytest.mark.parametrize(("of", "over"), [("longer", "plain"), ("plain", "longer")])
-def test_of_runs_with_different_seeds_those_are_compared_that_both_have(frame, check, of, over):
+def test_of_runs_with_different_seeds_those_are_compared_that_both_have(results, check, of, over):
     third = {"third": "client"} if "third" in str(check) else {}
-    margins = outcome_of(frame, check, of=of, over=over, **third).margins
+    margins = outcome_of(results, check, of=of, over=over, **third).margins
     assert len(margins) == 2 and np.isfinite(margins).all()
 
 
-def test_a_run_fails_to_learn_if_it_ends_below_a_number(frame):
-    outcome = outcome_of(frame, "accuracy(slow) <= 0.2", slow="slow")
+def test_a_run_fails_to_learn_if_it_ends_below_a_number(results):
+    outcome = outcome_of(results, "accuracy(slow) <= 0.2", slow="slow")
     assert outcome.margins == pytest.approx([-0.3, -0.301])
 
 
-def test_a_gain_may_be_judged_as_released_code_reads_accuracies(frame):
-    best = outcome_of(frame, BEST, of="bits", over="plain")
+def test_a_gain_may_be_judged_as_released_code_reads_accuracies(results):
+    best = outcome_of(results, BEST, of="bits", over="plain")
     assert best.margins == pytest.approx([0.95 - 0.9, 0.95 - 0.901])
-    assert outcome_of(frame, GAIN, of="bits", over="plain").margins == pytest.approx([-0.05, -0.05])
+    assert outcome_of(results, GAIN, of="bits", over="plain").margins == pytest.approx([-0.05, -0.05])
     check = 'accuracy(of, "best_drawn") <= 0.9'
-    assert outcome_of(frame, check, of="bits").margins == pytest.approx([-0.05, -0.05])
+    assert outcome_of(results, check, of="bits").margins == pytest.approx([-0.05, -0.05])
 
 
-def test_every_case_may_ask_for_a_number_of_its_own(frame):
+def test_every_case_may_ask_for_a_number_of_its_own(results):
     cases = {str(least): {"of": "plain", "over": "client", "least": least} for least in (0.2, 0.05)}
-    found = [outcome.margins for outcome in outcomes(frame, GAIN + " + least", cases=cases)]
+    found = [outcome.margins for outcome in outcomes(results, GAIN + " + least", cases=cases)]
     assert found == [pytest.approx([-0.1, -0.1]), pytest.approx([0.05, 0.05])]
     case = {"of": "plain", "limit": 0.95}
-    below = outcome_of(frame, "accuracy(of) <= limit", **case)
+    below = outcome_of(results, "accuracy(of) <= limit", **case)
     assert below.margins == pytest.approx([0.05, 0.049])
 
 
 @pytest.mark.parametrize(
     "runs, steps", [(["slow", "joint", "client"], [0.28, 0.02]), (["slow", "plain", "client"], [0.4, -0.1])]
 )
-def test_along_a_list_every_step_is_a_comparison(frame, runs, steps):
+def test_along_a_list_every_step_is_a_comparison(results, runs, steps):
     check = "rise(first, second, third) >= "
     case = dict(zip(("first", "second", "third"), runs, strict=True))
-    outcome = outcome_of(frame, check + "0", **case)
+    outcome = outcome_of(results, check + "0", **case)
     assert outcome.margins == pytest.approx(np.array([steps, steps]))
     assert outcome.measured.startswith("50.0 ± 0.6, ") and outcome.measured.endswith(" %")
-    tolerant = outcome_of(frame, check + "-0.1", **case)
+    tolerant = outcome_of(results, check + "-0.1", **case)
     assert tolerant.margins == pytest.approx(np.array([steps, steps]) + 0.1)
 
 
-def test_one_run_is_compared_with_each_of_a_list(frame):
+def test_one_run_is_compared_with_each_of_a_list(results):
     check = "lead(best, first, second) >= 0"
-    outcome = outcome_of(frame, check, best="client", first="joint", second="plain")
+    outcome = outcome_of(results, check, best="client", first="joint", second="plain")
     assert outcome.margins == pytest.approx(np.array([[0.02, -0.1]] * 2))
     assert outcome.measured == "80.0 ± 0.6 against 78.0 ± 0.6, 90.1 ± 0.6 %"
 
 
 @pytest.mark.parametrize("margin, expected", [(0.05, "holds"), (0.01, "fails"), (0.02, "undecided")])
-def test_an_equality_is_of_what_is_less_apart_than_its_margin(frame, margin, expected):
+def test_an_equality_is_of_what_is_less_apart_than_its_margin(results, margin, expected):
     check = f"abs(accuracy(of) - accuracy(over)) <= {margin}"
-    outcome = outcome_of(frame, check, of="joint", over="client")
+    outcome = outcome_of(results, check, of="joint", over="client")
     assert outcome.margins == pytest.approx(np.array([[margin + 0.02, margin - 0.02]] * 2))
     assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
     assert standing(outcome.margins) == expected
 
 
-def test_a_list_may_rise_only_as_released_code_reads_it(frame):
+def test_a_list_may_rise_only_as_released_code_reads_it(results):
     case = {"plain": "plain", "bits": "bits"}
-    assert (outcome_of(frame, "rise(plain, bits) >= 0", **case).margins < 0).all()
-    assert (outcome_of(frame, 'rise(plain, bits, "best_drawn") >= 0', **case).margins > 0).all()
+    assert (outcome_of(results, "rise(plain, bits) >= 0", **case).margins < 0).all()
+    assert (outcome_of(results, 'rise(plain, bits, "best_drawn") >= 0', **case).margins > 0).all()
 
 
-def test_bytes_are_held_against_float32_or_another_run(frame):
+def test_bytes_are_held_against_float32_or_another_run(results):
     check = "float32_bytes(real) / upload_bytes(bits) >= "
-    alone = outcome_of(frame, check + "32", bits="bits", real="bits")
+    alone = outcome_of(results, check + "32", bits="bits", real="bits")
     assert alone.margins == pytest.approx([0, 0])
     assert alone.measured == "4,000 bytes against 125 bytes, ratio 32"
-    assert outcome_of(frame, check + "32", bits="bits", real="client").margins == pytest.approx([0, 0])
+    assert outcome_of(results, check + "32", bits="bits", real="client").margins == pytest.approx([0, 0])
     # Eight bits a byte, rounded up: a little is always missing.
-    more = frame.assign(upload_bytes=frame["upload_bytes"] + 0.001 * (frame["run"] == "bits"))
+    rounds = results.rounds
+    longer = rounds["upload_bytes"] + 0.001 * (rounds["run"] == "bits")
+    more = replace(results, rounds=rounds.assign(upload_bytes=longer))
     assert (outcome_of(more, check + "32", bits="bits", real="bits").margins < 0).all()
     assert (outcome_of(more, check + "31.68", bits="bits", real="bits").margins > 0).all()
 
@@ -158,37 +172,39 @@ GROWN = 1 - np.sqrt(1 / ROUNDS)  # of what is spent after the last round
 FASTER = 'growth("parallel moments C") >= {}growth("sequential moments C")'
 
 
-def test_growth_compares_what_was_spent_after_the_first_round(frame):
-    outcome = outcome_of(frame, FASTER.format(""), run="joint")
+def test_growth_compares_what_was_spent_after_the_first_round(results):
+    outcome = outcome_of(results, FASTER.format(""), run="joint")
     assert outcome.margins == pytest.approx([GROWN * (4.0 - 0.2)] * 2)
     assert outcome.measured == f"0.16 ({SEQUENTIAL}) against 3.11 ({PARALLEL})"
-    exactly = outcome_of(frame, FASTER.format("20 * "), run="joint")
+    exactly = outcome_of(results, FASTER.format("20 * "), run="joint")
     assert exactly.margins == pytest.approx([0, 0]) and exactly.measured == outcome.measured
 
 
-def test_a_delta_is_that_of_the_ledger_and_may_be_held_against_a_number(frame):
+def test_a_delta_is_that_of_the_ledger_and_may_be_held_against_a_number(results):
     check = 'delta("moments C") <= limit'
     for limit, margin in ((1e-2, 9e-3), (1e-4, -9e-4)):
-        found = outcome_of(frame, check, run="client", limit=limit)
+        found = outcome_of(results, check, run="client", limit=limit)
         assert found.margins == pytest.approx([margin] * 2) and found.measured == "10⁻³"
 
 
-def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(frame):
+def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(results):
     check = 'growth(fast, "parallel moments C") >= growth(slow, "parallel moments C")'
-    outcome = outcome_of(frame, check, fast="larger", slow="joint")
+    outcome = outcome_of(results, check, fast="larger", slow="joint")
     assert outcome.margins == pytest.approx([GROWN * 2.0] * 2)
-    other_way = outcome_of(frame, check, fast="joint", slow="larger")
+    other_way = outcome_of(results, check, fast="joint", slow="larger")
     assert other_way.margins == pytest.approx(-outcome.margins)
 
 
-def test_a_larger_epsilon_is_so_many_times_the_other(frame):
+def test_a_larger_epsilon_is_so_many_times_the_other(results):
     check = 'epsilon("bits rdp") >= {} * epsilon("{}")'
-    outcome = outcome_of(frame, check.format(50, "sum rdp bits"), run="bits")
+    outcome = outcome_of(results, check.format(50, "sum rdp bits"), run="bits")
     assert outcome.margins == pytest.approx([6.7e5 - 50 * 7400] * 2)
     assert outcome.measured == "ε 7400 against 6.70 · 10⁵"
     ratio = 'epsilon("bits rdp") / epsilon("sum rdp bits") >= 50'
-    assert outcome_of(frame, ratio, run="bits").margins == pytest.approx([6.7e5 / 7400 - 50] * 2)
-    endless = frame.assign(epsilon=frame["epsilon"].where(frame["accounting"] != "upload", np.inf))
+    assert outcome_of(results, ratio, run="bits").margins == pytest.approx([6.7e5 / 7400 - 50] * 2)
+    epsilons = results.epsilons
+    without_end = epsilons["epsilon"].where(epsilons["accounting"] != "upload", np.inf)
+    endless = replace(results, epsilons=epsilons.assign(epsilon=without_end))
     assert np.isposinf(outcome_of(endless, check.format(1, "sum rdp bits"), run="bits").margins).all()
     same = outcome_of(endless, check.format(1, "bit exact"), run="bits")
     assert standing(same.margins) == "undecided"
@@ -201,16 +217,16 @@ def test_rounds_are_counted_until_the_final_accuracy_of_the_other_run_is_reached
     runs = [
         write_run(tmp_path, run, 0, scheme="none", final=final) for run, final in (("a", 0.78), ("b", 0.8))
     ]
-    frame = load(collect(runs, tmp_path / "runs.parquet"))
+    results = load(collect(runs, tmp_path))
     target = f"accuracy(theirs) - {within}"
     check = f"rounds(ours, {target}) / rounds(theirs, {target}) <= {ratio}"
     # Every second round: 0.78 and 0.7 are reached by b at rounds 20 and 18, by a at rounds 20 and 18.
-    assert outcome_of(frame, check, ours="a", theirs="b").margins == pytest.approx([margin])
+    assert outcome_of(results, check, ours="a", theirs="b").margins == pytest.approx([margin])
 
 
-def test_an_accuracy_that_is_never_reached_is_reached_in_no_number_of_rounds(frame):
+def test_an_accuracy_that_is_never_reached_is_reached_in_no_number_of_rounds(results):
     check = "rounds(ours, accuracy(theirs) - 0.1) / rounds(theirs, accuracy(theirs) - 0.1) <= 100"
-    outcome = outcome_of(frame, check, ours="slow", theirs="client")
+    outcome = outcome_of(results, check, ours="slow", theirs="client")
     assert np.isneginf(outcome.margins).all()
     assert outcome.measured == "round — for 70.0 ± 0.6 % against round 18 for 70.0 ± 0.6 %, ratio ∞"
 
@@ -241,20 +257,22 @@ def test_a_misspelt_run_is_named_before_anything_is_read(name):
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_accuracies_on_data_that_stand_in_are_never_judged_and_accounts_always_are(frame, name):
+def test_accuracies_on_data_that_stand_in_are_never_judged_and_accounts_always_are(results, name):
     check, runs = CHECKS[name]
-    outcome = outcome_of(frame.assign(stand_in_for="mnist"), check, **runs)
+    outcome = outcome_of(replace(results, runs=results.runs.assign(stand_in_for="mnist")), check, **runs)
     if name in ("growth", "epsilon", "bytes"):
-        assert outcome.margins == pytest.approx(outcome_of(frame, check, **runs).margins)
+        assert outcome.margins == pytest.approx(outcome_of(results, check, **runs).margins)
         assert not outcome.instead
     else:
-        assert (outcome.margins, outcome.instead) == (None, "not judged (stand-in)")
+        assert (outcome.margins, outcome.instead) == (None, "not judged (substitute data)")
         assert outcome.measured == "not judged, digits in place of mnist"
 
 
-def test_a_random_network_stands_in_for_nothing(frame):
-    config = frame["config"].iloc[0].replace('"activation": "tanh"', '"backbone": "random"')
-    assert not outcome_of(frame.assign(config=config), GAIN, of="plain", over="client").instead
+def test_a_random_network_stands_in_for_nothing(results):
+    config = results.runs["config"].iloc[0].replace('"activation": "tanh"', '"backbone": "random"')
+    assert not outcome_of(
+        replace(results, runs=results.runs.assign(config=config)), GAIN, of="plain", over="client"
+    ).instead
 
 
 @pytest.mark.parametrize(
@@ -268,22 +286,22 @@ def test_a_random_network_stands_in_for_nothing(frame):
         (FASTER.format(""), {"run": "joint"}, True),
     ],
 )
-def test_where_nothing_was_learned_a_comparison_of_accuracies_is_undecided(frame, check, case, learned):
-    outcome = outcome_of(frame.assign(majority=0.85), check, **case)
+def test_where_nothing_was_learned_a_comparison_of_accuracies_is_undecided(results, check, case, learned):
+    outcome = outcome_of(replace(results, runs=results.runs.assign(majority=0.85)), check, **case)
     assert outcome.instead == ("" if learned else "undecided")
     assert ("nothing learned" in outcome.measured) == (not learned)
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_a_case_whose_run_is_missing_is_not_run(frame, name):
+def test_a_case_whose_run_is_missing_is_not_run(results, name):
     check, runs = CHECKS[name]
-    without = frame.loc[~frame["run"].isin(["joint", "plain"])]
+    without = results.of(*set(results.runs["run"]) - {"joint", "plain"})
     outcome = outcome_of(without, check, **runs)
     assert outcome.margins is None and outcome.measured == "not run"
 
 
-def test_growth_of_an_epsilon_that_is_not_in_the_ledger_is_not_run(frame):
+def test_growth_of_an_epsilon_that_is_not_in_the_ledger_is_not_run(results):
     check = 'growth("moments C") >= growth("sequential moments C")'
-    outcome = outcome_of(frame, check, run="client")
+    outcome = outcome_of(results, check, run="client")
     assert outcome.margins is None
     assert outcome.measured == f"no ε ({SEQUENTIAL}) in the ledger"

@@ -7,9 +7,10 @@ from support.made_runs import write_run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.figures import DivergenceFigure, RoundsFigure, SweepFigure
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
 from fedpriv.report.figures import caption, draw, write
 from fedpriv.report.figures.notes import notes
+from fedpriv.report.results import load
 
 GAMMAS = {"none": 0.5, "tenth": 0.1, "again": 0.1}
 DIVERGENCE = DivergenceFigure.model_validate(
@@ -47,57 +48,57 @@ def runs(tmp_path_factory):
         for epsilon, final in ((10, 0.4), (100, 0.7))
         for seed in range(2)
     ]
-    return collect(made, folder / "runs.parquet")
+    return collect(made, folder)
 
 
 @pytest.fixture(scope="module")
-def frame(runs):
+def results(runs):
     return load(runs)
 
 
-def words_of(frame, declared) -> str:
+def words_of(results, declared) -> str:
     """Return what stands beside a figure."""
-    return " ".join([caption(declared), *notes(frame, declared)])
+    return " ".join([caption(declared), *notes(results, declared)])
 
 
 @pytest.mark.parametrize("declared", [DIVERGENCE, SWEEP], ids=lambda declared: declared.kind)
-def test_the_same_runs_give_the_same_pdf_png_and_markdown(frame, declared, tmp_path):
-    first, second = (write(frame, declared, tmp_path / name / "figure") for name in ("a", "b"))
+def test_the_same_runs_give_the_same_pdf_png_and_markdown(results, declared, tmp_path):
+    first, second = (write(results, declared, tmp_path / name / "figure") for name in ("a", "b"))
     assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
-def test_the_divergence_is_drawn_for_every_gamma_below_one_half(frame):
-    gammas, heights = draw(frame, DIVERGENCE).axes[0].get_lines()[0].get_data()
+def test_the_divergence_is_drawn_for_every_gamma_below_one_half(results):
+    gammas, heights = draw(results, DIVERGENCE).axes[0].get_lines()[0].get_data()
     assert gammas[0] == 0 and heights[0] == pytest.approx(0) and 0.49 < gammas[-1] < 0.5
     assert np.interp([0.1, 0.2, 0.3, 0.4], gammas, heights) == pytest.approx(
         [0.154, 0.566, 1.179, 2.093], abs=1e-3
     )
 
 
-def test_every_gamma_that_flips_bits_is_one_labelled_point(frame):
-    figure = draw(frame, DIVERGENCE)
+def test_every_gamma_that_flips_bits_is_one_labelled_point(results):
+    figure = draw(results, DIVERGENCE)
     (axes,), (legend,) = figure.axes, figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["γ = 0.1: 0.154"]
     _, point = axes.get_lines()
     assert [float(one[0]) for one in point.get_data()] == pytest.approx([0.1, 0.1542], abs=1e-3)
-    assert "ρ is the divergence of one bit in one round" in words_of(frame, DIVERGENCE)
-    assert "Not run in this preset: missing." in words_of(frame, DIVERGENCE)
+    assert "ρ is the divergence of one bit in one round" in words_of(results, DIVERGENCE)
+    assert "Not run in this preset: missing." in words_of(results, DIVERGENCE)
 
 
-def test_the_curve_of_the_divergence_needs_no_run(frame):
+def test_the_curve_of_the_divergence_needs_no_run(results):
     alone = DIVERGENCE.model_copy(update={"lines": {}})
-    (curve,) = draw(frame, alone).axes[0].get_lines()
+    (curve,) = draw(results, alone).axes[0].get_lines()
     assert len(curve.get_xdata()) > 100
 
 
-def test_a_divergence_of_another_order_says_so(frame):
-    axes = draw(frame, DIVERGENCE.model_copy(update={"order": 4.0})).axes[0]
+def test_a_divergence_of_another_order_says_so(results):
+    axes = draw(results, DIVERGENCE.model_copy(update={"order": 4.0})).axes[0]
     assert axes.get_ylabel() == "ρ(4)"
 
 
-def test_a_run_of_a_sweep_stands_where_its_config_says(frame):
-    axes = draw(frame, SWEEP).axes[0]
+def test_a_run_of_a_sweep_stands_where_its_config_says(results):
+    axes = draw(results, SWEEP).axes[0]
     points, published = axes.get_lines()[0], axes.get_lines()[-1]
     places, accuracies = points.get_data()
     assert axes.get_xscale() == "log"
@@ -106,30 +107,29 @@ def test_a_run_of_a_sweep_stands_where_its_config_says(frame):
     assert [list(values) for values in published.get_data()] == [[10, 100], pytest.approx([41.71, 80.58])]
 
 
-def test_what_a_sweep_lacks_is_named_once_a_series(frame):
-    said = words_of(frame, SWEEP)
+def test_what_a_sweep_lacks_is_named_once_a_series(results):
+    said = words_of(results, SWEEP)
     assert "Not run in this preset: document (in part); repository." in said
-    assert "Gaussian noise (nbafl): on uploads of std 0.004 at least" in said
 
 
-def test_every_seed_of_a_sweep_is_a_point(frame):
-    _, seeds, *_ = draw(frame, SWEEP).axes[0].get_lines()
+def test_every_seed_of_a_sweep_is_a_point(results):
+    _, seeds, *_ = draw(results, SWEEP).axes[0].get_lines()
     assert len(seeds.get_ydata()) == 4
 
 
-def test_curves_may_be_of_drawn_clients(frame):
+def test_curves_may_be_of_drawn_clients(results):
     said = {"title": "Accuracy", "panels": {"all": "Clients"}}
     lines = {"tenth": "γ = 0.1", "e10": "on the server"}
     everyone, drawn = (
         RoundsFigure.model_validate(said | {"lines": lines, "quantity": quantity})
         for quantity in ("accuracy", "drawn_accuracy")
     )
-    (axes,) = draw(frame, drawn).axes
+    (axes,) = draw(results, drawn).axes
     bits, server = (line.get_ydata() for line in axes.get_lines() if not line.get_label().startswith("_"))
     assert bits.max() == pytest.approx(99) and server.max() == pytest.approx(40.05)
-    assert draw(frame, everyone).axes[0].get_lines()[0].get_ydata().max() == pytest.approx(90.05)
-    assert "of clients drawn with replacement" in words_of(frame, drawn)
-    assert "the mean over all clients' own weights" in words_of(frame, drawn)
+    assert draw(results, everyone).axes[0].get_lines()[0].get_ydata().max() == pytest.approx(90.05)
+    assert "of clients drawn with replacement" in words_of(results, drawn)
+    assert "the mean over all clients' own weights" in words_of(results, drawn)
 
 
 def test_norms_are_of_updates_and_of_the_noise_on_their_mean(tmp_path):
@@ -138,23 +138,25 @@ def test_norms_are_of_updates_and_of_the_noise_on_their_mean(tmp_path):
     made.append(write_run(tmp_path, "none", 0, scheme="none"))
     said = {"title": "Norms", "quantity": "norms", "panels": {"": "Clients"}}
     declared = RoundsFigure.model_validate(said | {"lines": {"dp": "private", "none": "not", "gone": "gone"}})
-    frame = load(collect(made, tmp_path / "runs.parquet"))
-    (axes,) = draw(frame, declared).axes
+    results = load(collect(made, tmp_path))
+    (axes,) = draw(results, declared).axes
     lines = {line.get_label(): line.get_ydata() for line in axes.get_lines() if line.get_label()[0] != "_"}
     assert set(lines) == {"private, updates", "private, noise", "not, updates"}
     assert lines["private, updates"] == pytest.approx(0.7)
     assert lines["private, noise"] == pytest.approx(0.9 * 1000**0.5 / 30)
-    assert axes.get_yscale() == "log" and "Not run in this preset: Clients: gone" in words_of(frame, declared)
+    assert axes.get_yscale() == "log" and "Not run in this preset: Clients: gone" in words_of(
+        results, declared
+    )
 
 
-def test_every_epsilon_of_bits_has_a_line_of_its_own(frame):
+def test_every_epsilon_of_bits_has_a_line_of_its_own(results):
     spends = ["bit exact", "bit rdp", "bit theorem", "bits rdp"]
     said = {"title": "Every ε", "quantity": "epsilon", "run": "tenth", "panels": {"": "γ = 0.1"}}
     declared = RoundsFigure.model_validate(said | {"spends": spends})
-    (axes,) = draw(frame, declared).axes
+    (axes,) = draw(results, declared).axes
     looks = {line.get_label(): (line.get_marker(), line.get_fillstyle()) for line in axes.get_lines()}
     assert set(spends) <= set(looks) and len({looks[spend] for spend in spends}) == len(spends)
-    assert "never a guarantee" not in words_of(frame, declared)
+    assert "never a guarantee" not in words_of(results, declared)
 
 
 @pytest.mark.parametrize("series", [{}, {"document": []}])

@@ -1,11 +1,15 @@
 """An accuracy read off an oscillation, of one class, or in the first steps says nothing of a run."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedpriv.report.results import Results
 from fedpriv.report.stability import unstable
 from fedpriv.report.tables.long import over_seeds
 
@@ -13,26 +17,28 @@ LARGEST = 0.464
 ROUNDS = (5, 10, 15, 20, 25)
 
 
-def frame(*seeds):
-    """Return the collected rows of a run whose seeds had these accuracies."""
+def results(*seeds):
+    """Return the results of a run whose seeds had these accuracies."""
     rows = [
         {"run": "dp", "seed": seed, "round": at, "test_accuracy": value, "test_accuracy_drawn": np.nan}
         for seed, values in enumerate(seeds)
         for at, value in zip(ROUNDS, values, strict=True)
     ]
-    return pd.DataFrame(rows).assign(majority=LARGEST)
+    runs = [{"run": "dp", "seed": seed, "majority": LARGEST, "diverged": 0} for seed in range(len(seeds))]
+    nothing = pd.DataFrame(columns=["run"])
+    return Results(pd.DataFrame(runs), pd.DataFrame(rows), nothing, Path())
 
 
-def reading(frame, *rounds):
+def reading(results, *rounds):
     """Return the reading at these rounds, one a seed."""
-    table = frame.pivot(index="seed", columns="round", values="test_accuracy")
+    table = results.rounds.pivot(index="seed", columns="round", values="test_accuracy")
     return pd.DataFrame(
         {"round": rounds, "accuracy": [table.loc[seed, at] for seed, at in enumerate(rounds)]}
     )
 
 
-def why(frame, *rounds):
-    return unstable(frame, "dp", reading(frame, *rounds))
+def why(results, *rounds):
+    return unstable(results, "dp", reading(results, *rounds))
 
 
 UP_AND_DOWN = [0.59, 0.51, 0.60, 0.52, 0.61]
@@ -41,35 +47,35 @@ RISING = [0.40, 0.50, 0.57, 0.60, 0.61]
 
 @pytest.mark.parametrize("at", ROUNDS)
 def test_a_reading_of_an_oscillation_is_unstable_whether_its_round_is_odd_or_even_first_or_last(at):
-    assert why(frame(UP_AND_DOWN, UP_AND_DOWN, UP_AND_DOWN), at, at, at) == "unstable: oscillates"
+    assert why(results(UP_AND_DOWN, UP_AND_DOWN, UP_AND_DOWN), at, at, at) == "unstable: oscillates"
 
 
 def test_seeds_read_at_rounds_of_different_parity_oscillate_too():
-    assert why(frame(UP_AND_DOWN, UP_AND_DOWN, UP_AND_DOWN), 10, 15, 20) == "unstable: oscillates"
+    assert why(results(UP_AND_DOWN, UP_AND_DOWN, UP_AND_DOWN), 10, 15, 20) == "unstable: oscillates"
 
 
 def test_a_round_between_two_that_predict_one_class_oscillates():
     between = [0.5, LARGEST, 0.48, LARGEST, 0.5]
-    assert why(frame(between, between), 15, 15) == "unstable: oscillates"
+    assert why(results(between, between), 15, 15) == "unstable: oscillates"
 
 
 def test_seeds_that_all_predict_one_class_are_no_precise_accuracy():
     constant = [0.3, LARGEST, 0.3, LARGEST, 0.3]
-    assert why(frame(constant, constant, constant), 10, 10, 10) == "unstable: predicts one class"
+    assert why(results(constant, constant, constant), 10, 10, 10) == "unstable: predicts one class"
     assert (
-        why(frame(constant, constant, [0.3, 0.5, 0.55, 0.6, 0.6]), 10, 10, 10)
+        why(results(constant, constant, [0.3, 0.5, 0.55, 0.6, 0.6]), 10, 10, 10)
         != "unstable: predicts one class"
     )
 
 
 def test_a_reading_in_the_middle_of_the_first_steps_rises():
     first_steps = [0.30, 0.55, 0.60, 0.61, 0.62]
-    assert why(frame(first_steps, first_steps), 5, 5) == "unstable: rises"
-    assert why(frame(first_steps, first_steps), 10, 10) == ""
+    assert why(results(first_steps, first_steps), 5, 5) == "unstable: rises"
+    assert why(results(first_steps, first_steps), 10, 10) == ""
 
 
 def test_one_noisy_seed_of_three_is_no_oscillation():
-    assert why(frame(UP_AND_DOWN, RISING, RISING), 25, 25, 25) == ""
+    assert why(results(UP_AND_DOWN, RISING, RISING), 25, 25, 25) == ""
 
 
 @given(
@@ -78,13 +84,14 @@ def test_one_noisy_seed_of_three_is_no_oscillation():
     at=st.sampled_from(ROUNDS),
 )
 def test_steps_of_less_than_three_points_are_never_an_oscillation(start, steps, at):
-    run = frame(list(np.cumsum([start, *steps])))
+    run = results(list(np.cumsum([start, *steps])))
     assert why(run, at) == ""
 
 
 def test_a_run_with_two_evaluated_rounds_has_nothing_to_be_compared_with():
-    run = frame(RISING)
-    assert unstable(run[run["round"] <= 10], "dp", reading(run, 10)) == ""
+    run = results(RISING)
+    first = replace(run, rounds=run.rounds[run.rounds["round"] <= 10])
+    assert unstable(first, "dp", reading(run, 10)) == ""
 
 
 def test_an_unstable_number_keeps_its_mean_and_loses_its_interval():

@@ -1,17 +1,20 @@
 """Checks of the cells of tables: what their margins are, in closed form."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.made_claims import claim, outcomes
 from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 
 
-def outcome_of(frame, declared, check, **keys):
+def outcome_of(results, declared, check, **keys):
     (outcome,) = outcomes(
-        frame, check, {"table1": declared}, **{"tables": ["table1"], "clients": [100]} | keys
+        results, check, {"table1": declared}, **{"tables": ["table1"], "clients": [100]} | keys
     )
     return outcome
 
@@ -20,19 +23,19 @@ LARGEST = "accuracy(bdp) - accuracy(dp) >= accuracy(bdp) - accuracy(dp)"
 REACHED = "accuracy({0}) >= published({0}) - 0.005"
 
 
-def test_the_published_accuracy_is_reached_up_to_the_last_printed_digit(frame, declared):
-    outcome = outcome_of(frame, declared, REACHED.format("dp"))
+def test_the_published_accuracy_is_reached_up_to_the_last_printed_digit(results, declared):
+    outcome = outcome_of(results, declared, REACHED.format("dp"))
     assert outcome.margins == pytest.approx([0.005, 0.0055, 0.006])
     assert outcome.measured == "45.1 ± 0.1 % against 45 %"
 
 
-def test_the_baseline_is_judged_at_its_end(frame, declared):
-    outcome = outcome_of(frame, declared, "accuracy(baseline) >= published(baseline)")
+def test_the_baseline_is_judged_at_its_end(results, declared):
+    outcome = outcome_of(results, declared, "accuracy(baseline) >= published(baseline)")
     assert outcome.margins == pytest.approx([0.0, 0.001, 0.002])
 
 
-def test_a_gain_is_paired_by_seed(frame, declared):
-    outcome = outcome_of(frame, declared, "accuracy(bdp) - accuracy(dp) >= 0.1")
+def test_a_gain_is_paired_by_seed(results, declared):
+    outcome = outcome_of(results, declared, "accuracy(bdp) - accuracy(dp) >= 0.1")
     assert outcome.margins == pytest.approx([0.35, 0.3505, 0.351])
 
 
@@ -40,22 +43,22 @@ def test_a_gain_is_paired_by_seed(frame, declared):
     "check",
     ['epsilon("bayesian product remove_mean") <= epsilon("moments C") - 5', "spent(bdp) <= spent(dp) - 5"],
 )
-def test_two_ways_of_counting_the_last_round_are_compared(frame, declared, check):
-    outcome = outcome_of(frame, declared, check)
+def test_two_ways_of_counting_the_last_round_are_compared(results, declared, check):
+    outcome = outcome_of(results, declared, check)
     assert outcome.margins == pytest.approx([1.0] * 3)
     assert outcome.measured == "ε 2.00 against 8.00"
 
 
-def test_a_limit_of_epsilon_is_that_of_the_last_round(frame, declared):
-    outcome = outcome_of(frame, declared, 'epsilon("moments C") <= 8.5')
+def test_a_limit_of_epsilon_is_that_of_the_last_round(results, declared):
+    outcome = outcome_of(results, declared, 'epsilon("moments C") <= 8.5')
     assert outcome.margins == pytest.approx([0.5] * 3)
     assert outcome.measured == "ε 8.00"
 
 
 @pytest.mark.parametrize("epsilon, margin", [(1.0, 0.88), (6.0, 0.88 - 0.4505), (9.0, 0.88 - 0.901)])
-def test_out_of_reach_means_less_accurate_within_epsilon_than_published(frame, declared, epsilon, margin):
+def test_out_of_reach_means_less_accurate_within_epsilon_than_published(results, declared, epsilon, margin):
     check = f'published(bdp) >= accuracy_within(bdp, {epsilon}, "moments C")'
-    outcome = outcome_of(frame, declared, check)
+    outcome = outcome_of(results, declared, check)
     assert outcome.margins.mean() == pytest.approx(margin)
     assert outcome.measured.startswith("88 % against ")
     assert outcome.measured.endswith(f"within ε = {epsilon:g}")
@@ -67,26 +70,27 @@ def test_the_largest_gain_is_larger_than_that_of_every_other_cell(tmp_path, decl
         for run, final in (("n100_none", 0.9), ("n100_dp", 0.9), ("n1000_none", 0.9), ("n1000_dp", 0.5))
         for seed in range(2)
     ]
-    frame = load(collect(runs, tmp_path / "runs.parquet"))
+    results = load(collect(runs, tmp_path))
     for clients, other, expected in ((100, "1,000", [0.2, 0.2]), (1000, "100", [-0.2, -0.2])):
-        outcome = outcome_of(frame, declared, LARGEST, clients=[clients], elsewhere=["table1"])
+        outcome = outcome_of(results, declared, LARGEST, clients=[clients], elsewhere=["table1"])
         assert outcome.margins == pytest.approx(expected)
         assert outcome.cell == f"Table I, N = {other}"
 
 
-def test_a_cell_whose_runs_are_missing_is_not_run(frame, declared):
-    there, missing = outcomes(frame, REACHED.format("dp"), {"table1": declared}, tables=["table1"])
+def test_a_cell_whose_runs_are_missing_is_not_run(results, declared):
+    there, missing = outcomes(results, REACHED.format("dp"), {"table1": declared}, tables=["table1"])
     assert there.margins is not None and missing.margins is None and missing.measured == "not run"
 
 
-def test_a_published_number_counts_as_not_run_on_data_that_stand_in(frame, declared):
-    outcome = outcome_of(frame.assign(stand_in_for="mnist"), declared, REACHED.format("dp"))
-    assert (outcome.margins, outcome.instead) == (None, "not judged (stand-in)")
+def test_a_published_number_counts_as_not_run_on_data_that_stand_in(results, declared):
+    other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
+    outcome = outcome_of(other, declared, REACHED.format("dp"))
+    assert (outcome.margins, outcome.instead) == (None, "not judged (substitute data)")
     assert outcome.measured == "not run, digits in place of mnist"
 
 
-def test_a_cell_whose_epsilon_is_not_in_the_ledger_is_not_run(frame, declared):
-    outcome = outcome_of(frame, declared, 'epsilon("bayesian panel remove_mean") <= epsilon("moments C")')
+def test_a_cell_whose_epsilon_is_not_in_the_ledger_is_not_run(results, declared):
+    outcome = outcome_of(results, declared, 'epsilon("bayesian panel remove_mean") <= epsilon("moments C")')
     assert outcome.margins is None
     assert outcome.measured == "no ε (bayesian, panel, remove_mean) in the ledger"
 
@@ -98,74 +102,85 @@ def with_budget(joint, unit, epsilon):
     return type(joint).model_validate(data)
 
 
-def outcome_of_photographs(frame, joint, check):
+def outcome_of_photographs(results, joint, check):
     """Return the outcome of the photographs: baseline 70.0, dp 8.0, dpsgd 60.0, bdp 65.0 % for seed 0."""
-    (outcome,) = outcomes(frame, check, {"table4": joint}, tables=["table4"], labels=["Photographs"])
+    (outcome,) = outcomes(results, check, {"table4": joint}, tables=["table4"], labels=["Photographs"])
     return outcome
 
 
-def test_a_column_may_be_compared_with_the_baseline(joint_frame, joint):
-    outcome = outcome_of_photographs(joint_frame, joint, "accuracy(bdp) - accuracy(baseline) >= -0.065")
+def test_a_column_may_be_compared_with_the_baseline(joint_results, joint):
+    outcome = outcome_of_photographs(joint_results, joint, "accuracy(bdp) - accuracy(baseline) >= -0.065")
     assert outcome.margins == pytest.approx([0.015] * 3)
     assert outcome.cell == "Table IV, Photographs" and outcome.measured == "gain −5.0 ± 0.0 points"
 
 
-def test_a_share_of_the_gap_is_closed_by_seed(joint_frame, joint):
+def test_a_gain_may_be_held_against_the_published_one(joint_results, joint):
+    check = "accuracy(bdp) - accuracy(baseline) >= published(bdp) - published(baseline) - 0.01"
+    outcome = outcome_of_photographs(joint_results, joint, check)
+    (row,) = (row for row in joint.rows if row.label == "Photographs")
+    apart = joint.cell(row, "bdp").published - joint.cell(row, "baseline").published
+    assert outcome.margins == pytest.approx([-0.05 - (apart - 0.01)] * 3)
+    assert outcome.measured == f"gain −5.0 ± 0.0 against −{-100 * apart:.0f} points"
+
+
+def test_a_share_of_the_gap_is_closed_by_seed(joint_results, joint):
     check = "accuracy(dpsgd) - accuracy(dp) >= {} * gap(bdp, dp)"
-    outcome = outcome_of_photographs(joint_frame, joint, check.format(0.5))
+    outcome = outcome_of_photographs(joint_results, joint, check.format(0.5))
     gap, closed = 0.65 - 0.08, 0.6 - 0.08
     assert outcome.margins[0] == pytest.approx(closed - 0.5 * gap)
     assert outcome.measured == "gain 52.1 ± 0.2 against 57.1 ± 0.2 points"
-    exactly = outcome_of_photographs(joint_frame, joint, check.format(closed / gap))
+    exactly = outcome_of_photographs(joint_results, joint, check.format(closed / gap))
     assert exactly.margins[0] == pytest.approx(0)
 
 
-def test_a_gap_that_is_not_there_is_not_closed(joint_frame, joint):
+def test_a_gap_that_is_not_there_is_not_closed(joint_results, joint):
     check = "accuracy(dpsgd) - accuracy(bdp) >= 0.5 * gap(dp, bdp)"
-    assert np.isneginf(outcome_of_photographs(joint_frame, joint, check).margins).all()
+    assert np.isneginf(outcome_of_photographs(joint_results, joint, check).margins).all()
 
 
-def test_a_gap_is_not_closed_from_where_no_round_is_affordable(joint_frame, joint):
+def test_a_gap_is_not_closed_from_where_no_round_is_affordable(joint_results, joint):
     # One round costs DP 0.2/√20 at the instance level, DP-SGD half of that.
     nothing = with_budget(joint, "instance", 0.04)
     check = "accuracy(bdp) - accuracy(dp) >= 0.5 * gap(dpsgd, dp)"
-    outcome = outcome_of_photographs(joint_frame, nothing, check)
+    outcome = outcome_of_photographs(joint_results, nothing, check)
     assert np.isneginf(outcome.margins).all() and outcome.measured == "gain — against — points"
 
 
 @pytest.mark.parametrize("column, below, margin", [("dp", 0.2, 0.12), ("bdp", 0.2, -0.45)])
-def test_a_column_fails_to_learn_if_its_accuracy_is_below_a_number(joint_frame, joint, column, below, margin):
-    outcome = outcome_of_photographs(joint_frame, joint, f"accuracy({column}) <= {below}")
+def test_a_column_fails_to_learn_if_its_accuracy_is_below_a_number(
+    joint_results, joint, column, below, margin
+):
+    outcome = outcome_of_photographs(joint_results, joint, f"accuracy({column}) <= {below}")
     assert outcome.margins[0] == pytest.approx(margin)
 
 
-def test_where_no_round_is_affordable_nothing_is_learnt(joint_frame, joint):
+def test_where_no_round_is_affordable_nothing_is_learnt(joint_results, joint):
     nothing = with_budget(joint, "client", 1e-6)
-    outcome = outcome_of_photographs(joint_frame, nothing, "accuracy(bdp) <= 0.2")
+    outcome = outcome_of_photographs(joint_results, nothing, "accuracy(bdp) <= 0.2")
     assert outcome.margins.tolist() == [0.2] * 3 and outcome.measured == "no accuracy"
-    reached = outcome_of_photographs(joint_frame, nothing, REACHED.format("bdp"))
+    reached = outcome_of_photographs(joint_results, nothing, REACHED.format("bdp"))
     assert reached.margins == pytest.approx([0.005 - 0.64] * 3)
-    more = outcome_of_photographs(joint_frame, nothing, "published(bdp) >= accuracy(bdp) + 0.1")
+    more = outcome_of_photographs(joint_results, nothing, "published(bdp) >= accuracy(bdp) + 0.1")
     assert more.margins == pytest.approx([0.64 - 0.1] * 3)
 
 
-def test_of_a_row_with_several_runs_a_column_says_which_one_is_meant(joint_frame, joint):
+def test_of_a_row_with_several_runs_a_column_says_which_one_is_meant(joint_results, joint):
     for column, scale in (("dp", 1.0), ("dpsgd", 0.5)):
         summed, single = (f'epsilon({column}, "{seen} moments C")' for seen in ("sum", "upload"))
-        outcome = outcome_of_photographs(joint_frame, joint, f"{summed} <= {single}")
+        outcome = outcome_of_photographs(joint_results, joint, f"{summed} <= {single}")
         assert outcome.margins == pytest.approx([scale * (40.0 - 1.6)] * 3)
-        outcome = outcome_of_photographs(joint_frame, joint, f"{summed} <= 2")
+        outcome = outcome_of_photographs(joint_results, joint, f"{summed} <= 2")
         assert outcome.margins == pytest.approx([2.0 - scale * 1.6] * 3)
 
 
-def test_out_of_reach_reads_the_run_of_its_column(joint_frame, joint):
+def test_out_of_reach_reads_the_run_of_its_column(joint_results, joint):
     check = 'published(bdp) >= accuracy_within(bdp, 0.8, "sum moments C")'
-    outcome = outcome_of_photographs(joint_frame, joint, check)
+    outcome = outcome_of_photographs(joint_results, joint, check)
     assert outcome.margins[0] == pytest.approx(0.64 - 0.65 * 4 / 20)
 
 
-def test_published_numbers_of_both_levels_are_judged(joint_frame, joint):
-    outcome = outcome_of_photographs(joint_frame, joint, REACHED.format("bdp"))
+def test_published_numbers_of_both_levels_are_judged(joint_results, joint):
+    outcome = outcome_of_photographs(joint_results, joint, REACHED.format("bdp"))
     assert outcome.measured == "65.1 ± 0.2 % against 64 %"
 
 

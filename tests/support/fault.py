@@ -16,7 +16,7 @@ Blow = Callable[[], object]
 
 
 class Fault(NamedTuple):
-    """A line of the table in docs/reliability.md, and what a test needs to bring it about."""
+    """A line of the table in tests/faults/README.md, and what a test needs to bring it about."""
 
     broken: str
     when: str

@@ -10,7 +10,8 @@ from fedpriv.files import summary
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page, tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from support.made_runs import write_run
 
 BUDGETS = {
@@ -158,7 +159,7 @@ def write_results(folder: Path) -> Path:
         ]
         for path in root.glob("runs/burst/*/summary.json"):
             summary.save(path, summary.load(path) | {"diverged": 7})
-        runs = load(collect(made, root / "runs.parquet"))
+        runs = load(collect(made, root))
         for table, spec in built.tables.items():
             tables.write(runs, spec, root / "tables" / table)
         for figure in declared()["papers"][name]["figures"]:

@@ -16,7 +16,8 @@ from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, tables
 from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from fedpriv.trace import MEASURED
 from fedpriv.train import checkpoint, inputs
 from fedpriv.train.state import RoundState
@@ -47,7 +48,7 @@ PAPER = tiny_paper(
 )
 TRAIN = ("run", "config/small.yaml", "--paper", "small", "--run", "private", "--out", "out")
 ACCOUNT = ("account", "out")
-RUNS = Path("results/runs.parquet")
+RESULTS = Path("results")
 
 
 def state_in(path: Path) -> RoundState | None:
@@ -70,7 +71,7 @@ def lay(folder: Path) -> Path:
 
 def render() -> None:
     """Collect the run in `out` and render table, figure and claims, as the workflow does, in this folder."""
-    frame = load(collect([Path("out")], RUNS))
+    frame = load(collect([Path("out")], RESULTS))
     for name, write in RENDERERS.items():
         write(frame, stem=Path("results") / name)
 
@@ -86,7 +87,9 @@ RENDERERS = {
 READERS = {
     "trace.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
     "ledger.parquet": lambda path: parquet.load(path).to_json(),
-    "runs.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
+    "runs.parquet": lambda path: parquet.load(path).to_json(),
+    "rounds.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
+    "epsilons.parquet": lambda path: parquet.load(path).to_json(),
     "distances.npz": lambda path: as_bytes(npz.everything(path, "distances")),
     "summary.json": lambda path: {
         name: told for name, told in summary.load(path).items() if name not in (*MEASURED, "seal")

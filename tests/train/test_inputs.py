@@ -13,7 +13,7 @@ from fedpriv.config.plan import wrong_dataset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.arrays import Arrays, hold_out
-from fedpriv.data.features import projected
+from fedpriv.data.features import basis, projected
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
 from fedpriv.models.resnet50_head import Resnet50Head
@@ -155,6 +155,8 @@ def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_tha
     assert arrays_id(run(photos=photos | {"unreadable": "skip"})) == "aptos-random-c11-s2-drop-skip"
     seen = {"name": "softmax", "directions": 20}
     assert arrays_id(run(dataset="mnist", model=seen, photos=photos)) == "mnist-scattering-digits-k20"
+    on_photos = run(model={"name": "photo_softmax", "directions": 20}, photos=photos)
+    assert arrays_id(on_photos) == "aptos-efficientnet_lite0-fundus_synthetic-k20-c11-s2-drop"
 
 
 @pytest.mark.parametrize(
@@ -213,9 +215,9 @@ def test_a_validation_split_is_taken_of_whole_images(tiny, tmp_path):
 
 
 def test_features_of_images_are_prepared_for_the_model_that_reads_them(tmp_path, monkeypatch):
-    few = projected.digits()
+    few = basis.digits()
     monkeypatch.setitem(
-        projected.BASES, "digits", lambda: few._replace(images=few.images[:40], labels=few.labels[:40])
+        basis.BASES, "digits", lambda: few._replace(images=few.images[:40], labels=few.labels[:40])
     )
     monkeypatch.setattr(
         projected, "coefficients", lambda images, pool: images[:, ::4, ::4].reshape(-1, 49) / 255

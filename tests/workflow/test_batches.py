@@ -67,7 +67,7 @@ def test_runs_that_are_trained_together_end_with_the_same_bits(built, built_toge
 def test_a_line_tells_of_every_run_and_step(built_together):
     _, said = built_together
     assert re.search(r"^\[ *\d+/\d+ +0:\d\d\] training tiny private seed 1$", said, re.MULTILINE)
-    assert all(text in said for text in ("accounting tiny plain seed0", "figures of tiny", "the report"))
+    assert all(text in said for text in ("accounting tiny plain seed 0", "figures of tiny", "the report"))
     assert "rule" not in said
 
 
@@ -78,7 +78,7 @@ def test_an_edit_of_a_table_trains_nothing_together(together):
 
 def test_one_more_seed_trains_that_seed_alone(together):
     config = write_config(together, preset=TOGETHER | {"seeds": 3})
-    jobs = {"partition": 1, "train_tiny_seed2_0": 1, "account_tiny_seed2_0": 1}
+    jobs = {"partition_2": 1, "train_tiny_seed2_0": 1, "account_tiny_seed2_0": 1}
     assert planned(*config, cwd=together) == jobs | RENDER
 
 
@@ -92,3 +92,18 @@ def test_an_edit_of_one_run_trains_that_run_alone_and_where_it_fails_the_others_
     snakemake("--cores", "1", "results/test/tiny/runs.parquet", *config, cwd=together)
     after = written(together)
     assert {run for run in before if before[run] != after[run]} == {"private/seed0", "private/seed1"}
+
+
+@pytest.mark.parametrize("preset", [TOGETHER, None], ids=["together", "alone"])
+def test_what_is_set_for_train_reaches_every_training_and_nothing_else(preset, tmp_path):
+    given = ("--set-resources", "train:mem_mb=1234", "partition:mem_mb=77", "--set-threads", "train=2")
+    said = snakemake(
+        "--dry-run", "--cores", "4", *given, *write_config(tmp_path, preset=preset), cwd=tmp_path
+    )
+    jobs = re.findall(r"^ *rule (\w+):\n(.*?)(?:\n\n|\n\[)", said, re.DOTALL | re.MULTILINE)
+    asked = {
+        (name.partition("_")[0], *re.findall(r"mem_mb=(\d+)|threads: (\d)", text)) for name, text in jobs
+    }
+    assert ("train", ("", "2"), ("1234", "")) in asked
+    assert {one[0] for one in asked if ("1234", "") in one or ("", "2") in one} == {"train"}
+    assert len([name for name, _ in jobs if name.startswith("train")]) == (2 if preset else 4)

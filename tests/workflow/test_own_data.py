@@ -20,6 +20,6 @@ def test_another_content_is_another_file_and_all_that_comes_of_it_is_made_again(
     snakemake("--cores", "1", f"resources/{first}.npz", *config, cwd=tmp_path)
     assert len(arrays.load(tmp_path / f"resources/{first}.npz").y_train) == 200
     jobs = planned(*config, cwd=tmp_path)
-    assert jobs["train"] == 4 and not {"own", "fetch", "decode"} & set(jobs)
+    assert jobs["train"] == 4 and not {"fetch", "arrays"} & set(jobs)
     assert write(tmp_path / "mine.npz", seed=1) != first
-    assert planned(*config, cwd=tmp_path) == jobs | {"own": 1}
+    assert planned(*config, cwd=tmp_path) == jobs | {"arrays": 1}

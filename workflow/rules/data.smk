@@ -1,8 +1,7 @@
-# From public sources to arrays: one rule for every file, one for every dataset, one for all features.
-from pathlib import Path
-
+# From public sources to arrays: one rule for every raw file, one for all arrays.
 from fedpriv.config.run import RESULTS_VERSION
-from fedpriv.data import of_images, of_photographs, prepared
+from fedpriv.config.targets import sources
+from fedpriv.data import of_images, of_photographs
 from fedpriv.data.features import FEATURES_VERSION
 
 features, own_data = plan.features(), plan.own_data()
@@ -19,44 +18,8 @@ rule fetch:
     localrule: True
     message:
         "» fetching {wildcards.file} of {wildcards.dataset}"
-    script:
-        "../scripts/fetch.py"
-
-
-rule decode:
-    input:
-        lambda wildcards: [
-            f"resources/{wildcards.dataset}/raw/{file.name}"
-            for file in of_images()[wildcards.dataset].files
-        ],
-    output:
-        "resources/{dataset}.npz",
-    log:
-        "logs/decode/{dataset}.log",
-    wildcard_constraints:
-        dataset="|".join(of_images()),
-    params:
-        version=RESULTS_VERSION,  # raised where what is decoded is other arrays
-    message:
-        "» decoding {wildcards.dataset}"
-    script:
-        "../scripts/decode.py"
-
-
-rule own:
-    output:
-        # Named after the content, so that another content is another file.
-        "resources/{arrays}.npz",
-    log:
-        "logs/own/{arrays}.log",
-    wildcard_constraints:
-        arrays="|".join(own_data) or "none",
-    params:
-        version=RESULTS_VERSION,
-    message:
-        "» reading {wildcards.arrays}"
-    script:
-        "../scripts/own.py"
+    shell:
+        step("fetch", "{wildcards.dataset} {wildcards.file}")
 
 
 rule photographs:
@@ -67,33 +30,45 @@ rule photographs:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
         dataset="|".join(of_photographs()),
-    priority: 1000  # as features
+    priority: 1000  # as arrays
     localrule: True
     message:
         "» looking at the photographs of {wildcards.dataset}"
-    script:
-        "../scripts/photographs.py"
+    shell:
+        step("prepare", "{wildcards.dataset}")
 
 
-rule features:
+rule arrays:
     input:
-        lambda wildcards: prepared(features[wildcards.arrays].data, Path("resources")),
+        lambda wildcards: sources(plan, wildcards.arrays),
     output:
-        # What an interrupted extraction goes on from lies beside it and is no output: those are deleted.
+        # Of features, what an interrupted extraction goes on from lies beside it and is no output: those are
+        # deleted. Data of one's own are named after their content, so that another content is another file.
         "resources/{arrays}.npz",
     log:
-        "logs/features/{arrays}.log",
+        "logs/arrays/{arrays}.log",
     benchmark:
-        "logs/features/{arrays}.tsv"
+        "logs/arrays/{arrays}.tsv"
     wildcard_constraints:
-        arrays="|".join(features) or "none",
+        arrays="|".join([*features, *own_data, *of_images()]),
     priority: 1000  # many wait for it
-    threads: plan.preset.speed.threads or 2
+    group:
+        # Features are hours on a GPU, all else is seconds.
+        lambda wildcards: "features" if wildcards.arrays in features else "data"
+    threads:
+        lambda wildcards: (
+            (plan.preset.speed.threads or 2) if wildcards.arrays in features else 1
+        )
     resources:
-        gpu=int(plan.preset.speed.device == "cuda"),
+        gpu=lambda wildcards: int(
+            plan.preset.speed.device == "cuda" and wildcards.arrays in features
+        ),
     params:
-        version=FEATURES_VERSION,
+        # Raised where what is made is other arrays.
+        version=lambda wildcards: (
+            FEATURES_VERSION if wildcards.arrays in features else RESULTS_VERSION
+        ),
     message:
-        "» features: {wildcards.arrays}"
-    script:
-        "../scripts/features.py"
+        "» arrays: {wildcards.arrays}"
+    shell:
+        step("prepare", "{wildcards.arrays} --set speed.threads={threads}")

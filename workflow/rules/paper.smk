@@ -1,10 +1,10 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.config.finished import beside, identities, made_now
+from fedpriv.config.finished import beside, made_now
 from fedpriv.config.targets import (
     AUDITED,
     COLLECTED,
-    declared,
-    drawn,
+    RESULTS,
+    collected,
     figures,
     run_files,
     tables,
@@ -23,26 +23,24 @@ rule audit:
         made=lambda wildcards: made_now(plan, "audit", wildcards.paper),
     message:
         "» attacking the runs of {wildcards.paper}"
-    script:
-        "../scripts/audit.py"
+    shell:
+        step("audit", "{wildcards.paper}")
 
 
 rule collect:
     input:
-        findings="results/{preset}/{paper}/findings.parquet",
-        runs=lambda wildcards: run_files(plan, wildcards.paper, taken, *COLLECTED),
+        lambda wildcards: run_files(plan, wildcards.paper, taken, *COLLECTED),
     output:
-        "results/{preset}/{paper}/runs.parquet",
+        expand("results/{{preset}}/{{paper}}/{table}.parquet", table=RESULTS),
         made="results/{preset}/{paper}/made/collect.txt",
     log:
         "logs/{preset}/{paper}/collect.log",
     params:
-        planned=lambda wildcards: identities(plan, wildcards.paper),
         made=lambda wildcards: made_now(plan, "collect", wildcards.paper),
     message:
         "» collecting the runs of {wildcards.paper}"
-    script:
-        "../scripts/collect.py"
+    shell:
+        step("collect", "{wildcards.paper}")
 
 
 # All at once: most of one table's time is starting to make it.
@@ -52,7 +50,8 @@ for paper in plan.papers:
         name:
             f"tables_{paper}"
         input:
-            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+            collected(plan, paper),
+            f"results/{plan.preset.preset}/{paper}/findings.parquet",
         output:
             tables(plan, paper),
             made=beside(plan, "tables", paper),
@@ -63,18 +62,19 @@ for paper in plan.papers:
         resources:
             runtime=30,  # minutes, for a scheduler
         params:
-            declared=declared(plan, paper),
+            paper=paper,  # the command itself is made when the loop has ended
             made=made_now(plan, "tables", paper),
         message:
             f"» tables and verdicts of {paper}"
-        script:
-            "../scripts/tables.py"
+        shell:
+            step("tables", "{params.paper}")
 
     rule:
         name:
             f"figures_{paper}"
         input:
-            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+            collected(plan, paper),
+            f"results/{plan.preset.preset}/{paper}/findings.parquet",
         output:
             figures(plan, paper),
             made=beside(plan, "figures", paper),
@@ -85,9 +85,9 @@ for paper in plan.papers:
         resources:
             runtime=30,
         params:
-            declared={"figures": drawn(plan, paper)},
+            paper=paper,
             made=made_now(plan, "figures", paper),
         message:
             f"» figures of {paper}"
-        script:
-            "../scripts/figures.py"
+        shell:
+            step("figures", "{params.paper}")

@@ -1,6 +1,6 @@
 # From all that was built of a preset to one page.
 from fedpriv.config.finished import beside, made_now
-from fedpriv.config.targets import contents, rendered
+from fedpriv.config.targets import rendered
 
 
 rule report:
@@ -12,9 +12,8 @@ rule report:
     log:
         f"logs/{plan.preset.preset}/report.log",
     params:
-        declared=contents(plan),
         made=made_now(plan, "report"),
     message:
         "» the report"
-    script:
-        "../scripts/report.py"
+    shell:
+        step("report")

@@ -1,25 +1,27 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied.
-from fedpriv.config.targets import TAKEN, takings
+from fedpriv.config.targets import TAKEN, deltas, everything, identified
 from fedpriv.files.made import maker_version
 from fedpriv.keep import index
 
 taken = index.taken(plan, Path("results/reference"))
 
 for paper in plan.papers:
-    if runs := takings(plan, paper, taken):
+    batch = everything(plan, paper).within(taken)
+    if batch.runs:
 
         rule:
             name:
                 f"take_{paper}"
             input:
-                [taken[one["out"]] for one in runs],
+                [taken[directory] for directory in batch.files("")],
             output:
-                [one["out"] + name for one in runs for name in TAKEN],
+                batch.files(*TAKEN),
             log:
                 f"logs/{plan.preset.preset}/{paper}/take.log",
             priority: 1
             params:
-                runs=runs,
+                words=batch.words,
+                told=[identified(plan, batch), deltas(plan, batch)],
                 version=maker_version("account.runs"),
-            script:
-                "../scripts/take.py"
+            shell:
+                step("take", "{params.words}")

@@ -14,5 +14,5 @@ rule coverage:
         version=maker_version("account.coverage"),
     message:
         "» measuring how often the Bayesian estimate covers the true ε"
-    script:
-        "../scripts/coverage.py"
+    shell:
+        step("coverage", "{input} results/coverage")

@@ -1,7 +1,7 @@
 # From arrays to run directories, and from their traces to ε.
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config.names import arrays_id
-from fedpriv.config.targets import TRAINED, alone, batches, deltas, inputs, trainings
+from fedpriv.config.targets import TRAINED, alone, deltas, identified, inputs
 from fedpriv.files.made import maker_version
 
 partitions = plan.partitions()
@@ -27,8 +27,8 @@ rule partition:
         version=RESULTS_VERSION,
     message:
         "» dealing examples to clients: {wildcards.partition}, seed {wildcards.seed}"
-    script:
-        "../scripts/partition.py"
+    shell:
+        step("partition", "{wildcards.seed} {wildcards.partition}")
 
 
 rule train:
@@ -48,10 +48,13 @@ rule train:
         gpu=int(plan.preset.speed.device == "cuda"),
     params:
         # All that changes the result, and nothing that only changes the speed.
-        runs=lambda wildcards: trainings(plan, alone(wildcards)),
+        runs=lambda wildcards: identified(plan, alone(wildcards)),
         version=RESULTS_VERSION,
-    script:
-        "../scripts/train.py"
+    shell:
+        step(
+            "train",
+            "{wildcards.paper} {wildcards.run}/{wildcards.seed} --set speed.threads={threads}",
+        )
 
 
 rule account:
@@ -64,46 +67,5 @@ rule account:
     params:
         deltas=lambda wildcards: deltas(plan, alone(wildcards)),
         version=maker_version("account.runs"),
-    script:
-        "../scripts/account.py"
-
-
-# Where `speed.runs_per_job` says so, these make the same files, many at once.
-for batch in batches(plan, taken):
-
-    rule:
-        name:
-            f"train_{batch.name}"
-        input:
-            inputs(plan, batch),
-        output:
-            batch.files(*TRAINED),
-        log:
-            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.log",
-        benchmark:
-            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.tsv"
-        priority: batch.priority  # before all that comes after training: what is short fills the gaps
-        threads: plan.preset.speed.threads or 2
-        resources:
-            gpu=int(plan.preset.speed.device == "cuda"),
-        params:
-            runs=trainings(plan, batch),
-            version=RESULTS_VERSION,
-        script:
-            "../scripts/train.py"
-
-    rule:
-        name:
-            f"account_{batch.name}"
-        input:
-            batch.files("trace.parquet", "distances.npz"),
-        output:
-            batch.files("ledger.parquet"),
-        log:
-            f"logs/{batch.preset}/{batch.paper}/account/{batch.name}.log",
-        priority: 1
-        params:
-            deltas=deltas(plan, batch),
-            version=maker_version("account.runs"),
-        script:
-            "../scripts/account.py"
+    shell:
+        step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

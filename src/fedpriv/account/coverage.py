@@ -25,7 +25,7 @@ NODES = 2000
 
 
 class Population(NamedTuple):
-    """The clients of the study: distances |N(0, spread)| clipped at 1, the clip bound."""
+    """The clients of the study: distances |N(0, spread)| clipped at 1, the clipping norm."""
 
     spread: float
 
@@ -38,7 +38,7 @@ class Population(NamedTuple):
     ) -> np.ndarray:
         """Return the true cost (1/exponent) log E exp(exponent · λ D) of a round, `[Λ]`, by quadrature."""
         nodes, weights = roots_legendre(NODES)
-        distances = np.append((nodes + 1) / 2, 1.0)  # and the clients at the clip bound, an atom
+        distances = np.append((nodes + 1) / 2, 1.0)  # and the clients at the clipping norm, an atom
         scaled = distances / self.spread
         log_density = 0.5 * np.log(2 / np.pi) - np.log(self.spread) - scaled[:-1] ** 2 / 2
         log_atom = np.log(2) + log_ndtr(-scaled[-1])
@@ -52,7 +52,7 @@ def study(settings: dict[str, Any], rng: np.random.Generator) -> pd.DataFrame:
 
     `settings` has the keys of config/coverage.yaml; `seed` is not used here. Columns: study (cost, epsilon),
     sampling_rate, noise_multiplier, lambda, rounds, delta, composition, samples, failure (the probability the
-    bound is built for), replicates, truth, worst (at the clip bound: what DP pays), median, coverage.
+    bound is built for), replicates, truth, worst (at the clipping norm: what DP pays), median, coverage.
     """
     population = Population(settings["spread"])
     rows = [*_costs(settings["cost"], population, rng), *_epsilons(settings["epsilon"], population, rng)]

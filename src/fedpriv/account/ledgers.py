@@ -53,12 +53,12 @@ def ledger(
 
     An accountant has rows of the mechanisms that it can count, as the trace says what was released: of a
     mechanism that nobody can count there are none. A round without noise makes ε infinite from there on.
-    Where the clip bound was itself taken from private data no row meets its assumptions. Raises BadInput
+    Where the clipping norm was itself taken from private data no row meets its assumptions. Raises BadInput
     naming the column that is missing, makes no sense or is not known; `ignore` names those that say nothing
     about privacy.
 
     Rows whose sensitivity is a number are those of `Deltas.recount`, at evaluated rounds: of every σ at which
-    a run with the same noise would have been this one (docs/readings.md).
+    a run with the same noise would have been this one (docs/hyper-parameters.md).
 
     >>> trace = pd.DataFrame({"round": range(1, 1001), "unit": "client", "sampling_law": "poisson"})
     >>> costs = ledger(trace.assign(sampling_rate=0.01, noise_multiplier=1.0), 1e-5)
@@ -107,7 +107,7 @@ def _rows(
 ) -> dict[str, np.ndarray]:
     """Return one curve as rows of the ledger, by column."""
     private = trace["clip_private"].to_numpy(dtype=bool).cumsum() > 0
-    unmet = np.where(private & (curve.unmet == ""), "the clip bound is a private statistic", curve.unmet)
+    unmet = np.where(private & (curve.unmet == ""), "the clipping norm is a private statistic", curve.unmet)
     columns = vars(curve) | {
         "round": trace["round"],
         "accounting": view.accounting,

@@ -5,7 +5,7 @@ bit is kept with probability p = 1/2 + γ and flipped otherwise; neighbours repl
 all become others.
 
 DEVIATION: Theorem 1 composes one bit over T rounds. A client sends d bits a round and any of them may differ
-between neighbours, so the client-level readings compose T·d bits; the paper's reading stands beside them.
+between neighbours, so the client-level counts compose T·d bits; the paper's count stands beside them.
 DEVIATION: Theorem 1 prints g⁻¹((1/δ)/T); its own proof needs g⁻¹(ln(1/δ)/T), which is what is computed.
 """
 
@@ -29,7 +29,7 @@ READINGS = {
     "bit_rdp": "one bit, all rounds; best Rényi order",
     "bit_rdp_tight": "one bit, all rounds; best Rényi order, improved conversion",
     "bit_theorem": "one bit, all rounds; Theorem 1 with its fixed order",
-    "bit_printed": "one bit, all rounds; Theorem 1 as printed, a misprint that certifies nothing",
+    "bit_printed": "one bit, all rounds; Theorem 1 as published, a misprint that certifies nothing",
     "central_bit_rdp": "one bit, all rounds; only the sum over clients is seen",
 }
 PRINTED = "bit_theorem"  # what DPFL-BNN calls the ε of a client

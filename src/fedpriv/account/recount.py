@@ -1,4 +1,4 @@
-"""One run counted at several clip bounds: where nothing is clipped, runs of equal noise σC are one run."""
+"""One run counted at several clipping norms: where nothing is clipped, runs of equal noise σC are one run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ESTIMATORS: dict[str, tuple[int, float]] = {
 
 
 def counted_at(clip_l2: float) -> str:
-    """Return the sensitivity under which a ledger has a run that is counted at this clip bound."""
+    """Return the sensitivity under which a ledger has a run that is counted at this clipping norm."""
     return f"C = {clip_l2:.6g}"
 
 

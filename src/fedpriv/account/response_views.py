@@ -73,7 +73,7 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
             sensitivity="bit",
             released=rounds,
             revealed=bare,
-            unmet="" if coordinate else "other bits of the tensor have the same coin",
+            unmet="" if coordinate else "the other bits of the tensor flip together",
         )
         yield all_bits
         yield all_bits._replace(unit="client", sensitivity="all", revealed=all_bits.revealed or clear)

@@ -17,7 +17,7 @@ STATUSES = {
 
 
 def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
-    """Return 1/(1+e^−ε), the bound on a membership guess from a flat prior.
+    """Return 1/(1+e^−ε), the bound on a membership guess from a uniform prior.
 
     Federated Learning with Bayesian Differential Privacy, eq. (1).
     """
@@ -84,7 +84,7 @@ class Spend:
 
     @property
     def attacker_accuracy(self) -> float:
-        """Return the accuracy that this ε leaves to a membership guess from a flat prior."""
+        """Return the accuracy that this ε leaves to a membership guess from a uniform prior."""
         return float(attacker_accuracy(self.epsilon))
 
     @property

@@ -52,7 +52,7 @@ def followed(known: Known) -> Iterator[Finding]:
         over = sum(value > one.epsilon for value in each)
         who = f"{over} of {moved.shape[1]} clients followed cost more"
         if panel(view) is None:
-            who = "a client always as near zero as the nearest that was drawn"
+            who = "a client always as near zero as the nearest that was sampled"
         yield finding("followed", one, max(each), f"no run, no transcripts; {who}")
 
 

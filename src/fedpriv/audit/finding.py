@@ -86,7 +86,7 @@ class Finding(NamedTuple):
 # Audit -> who attacks, and with what.
 THREATS = {
     "dry_run": (
-        "An attacker who sees every noisy sum, knows all but one client's coins and the noise, and has "
+        "An attacker who sees every noisy sum, knows all except one client's sampling and the noise, and has "
         "chosen that client's update."
     ),
     "canaries": (
@@ -106,7 +106,7 @@ THREATS = {
         "as large as the bound lets them be: whoever wants to can send such updates."
     ),
     "frequency": (
-        "An attacker who sees every noisy sum and asks about a client drawn at random from those that were "
+        "An attacker who sees every noisy sum and asks about a client chosen at random among those that were "
         "followed: the estimate may fail for some of them, as long as that is rarer than δ."
     ),
     "bits": "An attacker who sees every upload of a client, and asks which of two values one bit has.",
@@ -123,7 +123,7 @@ THREATS = {
     ),
     "neighbours": (
         "An attacker who sees every upload of a client, and asks which of two data sets it has, of which one "
-        "example differs: a client of this run trained on both, with the same coins."
+        "example differs: a client of this run trained on both, with the same randomness."
     ),
     "client": "An attacker who sees every upload, and asks which of two clients sends it.",
     "clear": "An attacker who sees the numbers of an upload that are sent without noise.",

@@ -52,7 +52,7 @@ class Known:
     def stated(self, unit: str, **wanted: str) -> Iterator[Spend]:
         """Yield the finite ε of a unit that have these values, in the order of the ledger.
 
-        Not those at other clip bounds than the run's own.
+        Not those at other clipping norms than the run's own.
         """
         for one in self.spends:
             alike = all(getattr(one, name) == value for name, value in wanted.items())

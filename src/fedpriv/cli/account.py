@@ -47,8 +47,8 @@ def account_run(
         raise nobody_says("delta", directory, configs)
     if "recount" not in known and recounted(there):
         raise BadInput(
-            f"{there}: found ε at other clip bounds, at which nobody says to count, allowed: such a ledger "
-            f"with the run's preset in {configs}; or remove that file"
+            f"{there}: found ε at other clipping norms, at which nobody says to count, allowed: such "
+            f"a ledger with the run's preset in {configs}; or remove that file"
         )
     # One that nobody says is no row's: where it would be, nothing is written.
     either = next(known[name] for name in UNITS if name in known)
@@ -130,7 +130,7 @@ def in_ledger(path: Path) -> dict[str, float]:
 
 
 def recounted(path: Path) -> bool:
-    """Return whether a ledger that is there and whole has rows of other clip bounds."""
+    """Return whether a ledger that is there and whole has rows of other clipping norms."""
     with suppress(OSError, ValueError, KeyError):
         return bool(parquet.load(path, ["sensitivity"])["sensitivity"].str.contains(" = ").any())
     return False

@@ -182,7 +182,7 @@ def account(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a stored run.")],
     delta: Annotated[float | None, typer.Option(help="δ of clients; the run's own if not given.")] = None,
     instance_delta: Annotated[
-        float | None, typer.Option(help="δ of instances; the run's own if not given.")
+        float | None, typer.Option(help="δ of examples; the run's own if not given.")
     ] = None,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
@@ -229,6 +229,25 @@ def doctor(
     raise typer.Exit(1 if any(finding.state == "missing" for finding in findings) else 0)
 
 
+def step(
+    step: str,
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A preset.")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORD]...", help="What is to be made.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the preset; repeatable.")
+    ] = None,
+) -> None:
+    """Do one step of the workflow, as its rules call it.
+
+    Its papers are in config/papers. On stdout it says what it begins, on stderr all else.
+    """
+    from fedpriv.workflow import steps
+
+    steps.do(step, config, words or (), nested(settings or []))
+
+
 placed(
     app,
     {
@@ -266,6 +285,7 @@ placed(
             "doctor": (doctor, "fedpriv doctor --time config/laptop.yaml"),
             "keep": (kept.keep, "fedpriv keep results/laptop"),
             "rerender": (kept.rerender, "fedpriv rerender laptop/bdp2019"),
+            "step": (step, "fedpriv step tables config/demo.yaml bdp2019"),
         },
     },
 )

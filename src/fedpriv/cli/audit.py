@@ -29,7 +29,7 @@ def audit(
     ] = "",
     q: Annotated[float | None, typer.Option(*RATE, help="Of a mechanism: sampling rate.")] = None,
     noise_multiplier: Annotated[
-        float | None, typer.Option(*NOISE, help="Of a mechanism: noise std over the clip bound.")
+        float | None, typer.Option(*NOISE, help="Of a mechanism: noise std over the clipping norm.")
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Of a mechanism: how many rounds.")] = None,
     delta: Annotated[float | None, typer.Option(help="δ; that of the run if not given.")] = None,
@@ -44,7 +44,7 @@ def audit(
             help="Of a mechanism: a key of its scheme, hooks.KEY, or cohort.law; repeatable.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: its coins.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: its randomness.")] = 0,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:

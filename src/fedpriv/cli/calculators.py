@@ -111,12 +111,12 @@ def rr_epsilon(
     dimension: Annotated[
         int, typer.Option(help="Bits that a client sends a round; by default those of the paper's network.")
     ] = 81_958,
-    clients: Annotated[int, typer.Option(help="Under the sum that the central readings see.")] = 100,
+    clients: Annotated[int, typer.Option(help="In the sum that the central views see.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Say what ε randomised response costs.
 
-    Under each reading of what a client sends.
+    For each view of what a client sends.
     """
     from fedpriv.account.randomized_response import PRINTED, READINGS, epsilons
 

@@ -50,7 +50,7 @@ def rerender(
 
     Exit code 1 if any differ.
     """
-    from fedpriv.keep import rerender
+    from fedpriv.workflow import rerender
 
     with TemporaryDirectory() as folder:
         found = rerender.rerender(reference, configs, out or Path(folder), papers or ())

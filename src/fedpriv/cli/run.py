@@ -63,7 +63,7 @@ def train_run(
     if reference is None:
         take.forget(out)
     fresh = outputs.finished(out) is None
-    labels = plan.labels(paper, name) | {"account": run.account.model_dump()}
+    labels = plan.labels(paper, name)
     if fresh and reference:
         stored = index.place(reference, paper, name, seed, run.identity(name, seed))
         if stored.exists():

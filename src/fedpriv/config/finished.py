@@ -14,7 +14,6 @@ from pathlib import Path
 from fedpriv.config.plan import Plan
 from fedpriv.config.targets import Batch, contents, declared, drawn
 from fedpriv.errors import BadInput
-from fedpriv.files.atomic import writing
 from fedpriv.files.made import made, said
 
 OF_PAPER = ("audit", "collect", "tables", "figures")  # steps
@@ -46,16 +45,10 @@ def steps(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "report", ""
 
 
-def note(text: str, path: Path) -> None:
-    """Write what a step has made its files with: the last thing that it does."""
-    with writing(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
-
-
 def identities(plan: Plan, paper: str) -> dict[str, str]:
     """Return the identity that the run of every directory of a paper has in the plan."""
     return {
-        Batch(plan.preset.preset, paper, seed, [run]).files("")[0]: identity
+        Batch(plan.preset.preset, paper, [(run, seed)]).files("")[0]: identity
         for run in plan.planned[paper]
         for seed, identity in plan.identities(paper, run).items()
     }

@@ -75,11 +75,12 @@ class Plan(NamedTuple):
         return {name: run for name, run in wanted.items() if isinstance(run.dataset, str)}
 
     def labels(self, paper: str, name: str) -> dict[str, Any]:
-        """Return what a run's summary says beside its results."""
+        """Return what a run's summary says beside its results, among it how it is counted."""
         return {
             "paper": paper,
             "preset": self.preset.preset,
             "data": {"stand_in_for": self.planned[paper][name].stand_in_for},
+            "account": self.planned[paper][name].run.account.model_dump(),
         }
 
 

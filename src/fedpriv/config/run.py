@@ -8,11 +8,13 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from fedpriv.config.budget import budgeted, multiplier, within
 from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
+from fedpriv.errors import BadInput
 from fedpriv.frozen import (
     Below1,
     Count,
@@ -70,7 +72,7 @@ class Probe(Frozen):
     """Which clients' distances are written down for the Bayesian accountant."""
 
     clients: ThousandsOrZero = 30  # m independent members of each cohort
-    panel: ThousandsOrZero = 0  # clients followed through every round, whether drawn or not
+    panel: ThousandsOrZero = 0  # clients followed through every round, whether sampled or not
     # of the first client: how far one example of it, replaced, moves what it sends, whenever it comes
     neighbours: bool = unless(False)
 
@@ -93,14 +95,14 @@ class Evaluation(Frozen):
 
     models: Literal["server", "clients"] = "server"  # whose weights
     stride: Count = 1  # every so-manieth test example is looked at, the same ones in every round
-    drawn: Millions = 50  # clients drawn with replacement, for the mean that the code of DPFL-BNN prints
+    drawn: Millions = 50  # clients sampled with replacement, for the mean that the code of DPFL-BNN prints
 
 
 class Accounting(Frozen):
     """What is accounted from the trace; changing it never retrains."""
 
     delta: Delta = 1e-5  # of clients
-    instance_delta: Delta = 1e-5  # of instances
+    instance_delta: Delta = 1e-5  # of examples
     recount: tuple[Positive, ...] = unless(())  # other σ at the same noise σC, where no update is clipped
 
 
@@ -124,12 +126,28 @@ class Run(Frozen):
     evaluate_every: Count = 1  # rounds; the last round is always evaluated
     evaluation: Evaluation = Evaluation()  # whose accuracy is measured, and on how many examples
     hooks: Hooks = Hooks()  # clipping and noise beside the scheme's own
-    secure_noise: bool = False  # noise, coins and draws of the operating system: never the same twice
+    secure_noise: bool = False  # noise, flips and samples from the operating system: never the same twice
     validation: CountOrZero = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()  # how photographs become features
     probe: Probe = Probe()  # which distances are sampled
     canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
     account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
+
+    @model_validator(mode="before")
+    @classmethod
+    def _noise_for_a_budget(cls, told: Any) -> Any:
+        """Return what is told with a number in place of a budget for the noise multiplier."""
+        if (budget := budgeted(told)) is None:
+            return told
+        meant = within(told, 1.0)
+        try:
+            run = cls.model_validate(meant)
+        except ValidationError:
+            return meant  # what else is wrong is said by its own name
+        try:
+            return within(told, multiplier(run, budget))
+        except BadInput as error:
+            raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 
     @model_validator(mode="after")
     def _fits(self) -> "Run":
@@ -190,7 +208,7 @@ class Run(Frozen):
     def _repeats(self) -> str:
         """Return why no client can work twice with the same coins, or the empty string."""
         if self.probe.neighbours and self.secure_noise:
-            return "probe.neighbours: found true with secure_noise, allowed: false, for coins come only once"
+            return "probe.neighbours: found true with secure_noise, allowed: false, for no noise comes twice"
         return ""
 
     def training(self) -> dict[str, Any]:

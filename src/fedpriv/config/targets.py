@@ -1,44 +1,60 @@
 """What the workflow asks for: which files, which runs are trained in one process, what its report says."""
 
-from collections.abc import Container, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan
+from fedpriv.data import of_images, prepared
 from fedpriv.paper.cells import TableSpec
 from fedpriv.paper.figures import FigureSpec
 
 TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
 COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
+RESULTS = ("runs", "rounds", "epsilons")  # the tables of a paper
 AUDITED = (*COLLECTED, "distances.npz")
 TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
 TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
 
 
 class Batch(NamedTuple):
-    """Runs of one paper at one seed that one job trains, and one accounts."""
+    """Runs of one paper, each at a seed, that a job works through."""
 
     preset: str
     paper: str
-    seed: int
-    runs: Sequence[str]
+    runs: Sequence[tuple[str, int]]
     name: str = ""
     priority: int = 0
+
+    @property
+    def words(self) -> list[str]:
+        """Return how a step is told the batch: its paper, and each RUN/SEED."""
+        return [self.paper, *(f"{run}/{seed}" for run, seed in self.runs)]
 
     def files(self, *names: str) -> list[str]:
         """Return the files of these names of every run."""
         root = f"results/{self.preset}/{self.paper}/runs"
-        return [f"{root}/{run}/seed{self.seed}/{name}" for run in self.runs for name in names]
+        return [f"{root}/{run}/seed{seed}/{name}" for run, seed in self.runs for name in names]
 
-    def outside(self, directories: Container[str]) -> list[str]:
-        """Return the runs that do not have one of these directories."""
-        return [run for run, one in zip(self.runs, self.files(""), strict=True) if one not in directories]
+    def within(self, directories: Container[str], there: bool = True) -> Batch:
+        """Return the batch of those runs that have one of these directories, or none of them."""
+        named = zip(self.runs, self.files(""), strict=True)
+        return self._replace(runs=[run for run, directory in named if (directory in directories) == there])
 
 
 def alone(wildcards: Any) -> Batch:
     """Return the batch of the one run that a rule's wildcards name."""
-    return Batch(wildcards.preset, wildcards.paper, int(wildcards.seed), [wildcards.run])
+    return Batch(wildcards.preset, wildcards.paper, [(wildcards.run, int(wildcards.seed))])
+
+
+def everything(plan: Plan, paper: str) -> Batch:
+    """Return all runs of a paper at all seeds."""
+    return Batch(
+        plan.preset.preset, paper, [(run, seed) for seed in plan.seeds for run in plan.planned[paper]]
+    )
 
 
 def batches(plan: Plan, taken: Container[str] = ()) -> list[Batch]:
@@ -57,66 +73,65 @@ def batches(plan: Plan, taken: Container[str] = ()) -> list[Batch]:
         parts = [(names, -(-len(names) // most)) for names in by_arrays.values()]
         together = [names[part::count] for names, count in parts for part in range(count)]
         found += [
-            Batch(plan.preset.preset, paper, seed, names, f"{paper}_seed{seed}_{number}")
+            Batch(plan.preset.preset, paper, [(run, seed) for run in names], f"{paper}_seed{seed}_{number}")
             for seed in plan.seeds
             for number, names in enumerate(together)
         ]
-    found = [batch._replace(runs=names) for batch in found if (names := batch.outside(taken))]
+    found = [batch for one in found if (batch := one.within(taken, there=False)).runs]
     return [batch._replace(priority=len(found) + 1 - number) for number, batch in enumerate(found)]
 
 
+def dealt_together(plan: Plan, batches: Iterable[Batch]) -> dict[str, list[str]]:
+    """Return the partitions that share a job, by what it is told: a seed and ids, of the same arrays."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for batch in batches:
+        for name, seed in batch.runs:
+            run = plan.planned[batch.paper][name].run
+            ids = found.setdefault((seed, arrays_id(run)), [])
+            ids += [partition_id(run)] * (partition_id(run) not in ids)
+    return {" ".join((str(seed), *ids)): dealt(plan, seed, *ids) for (seed, _), ids in found.items()}
+
+
+def dealt(plan: Plan, seed: int, *ids: str) -> list[str]:
+    """Return the files of partitions."""
+    return [f"results/{plan.preset.preset}/partitions/{one}/seed{seed}.npz" for one in ids]
+
+
 def inputs(plan: Plan, batch: Batch) -> list[str]:
-    """Return the files that the runs of a batch are trained on."""
-    return list(dict.fromkeys(file for name in batch.runs for file in trained_on(plan, batch, name)))
-
-
-def trained_on(plan: Plan, batch: Batch, name: str) -> list[str]:
-    """Return the arrays and the partition of one run of a batch."""
-    run = plan.planned[batch.paper][name].run
-    dealt = f"results/{batch.preset}/partitions/{partition_id(run)}/seed{batch.seed}.npz"
-    return [f"resources/{arrays_id(run)}.npz", dealt]
-
-
-def trainings(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
-    """Return what each training of a batch needs to know, as plain data, and nothing of its speed."""
-    return [
-        {
-            "name": name,
-            "seed": batch.seed,
-            "run": plan.planned[batch.paper][name].run.training(),
-            "labels": plan.labels(batch.paper, name),
-            "inputs": trained_on(plan, batch, name),
-            "out": out,
-        }
-        for name, out in zip(batch.runs, batch.files(""), strict=True)
+    """Return the files that the runs of a batch are trained on: arrays and partitions."""
+    runs = [(plan.planned[batch.paper][name].run, seed) for name, seed in batch.runs]
+    files = [
+        file
+        for run, seed in runs
+        for file in (f"resources/{arrays_id(run)}.npz", *dealt(plan, seed, partition_id(run)))
     ]
+    return list(dict.fromkeys(files))
+
+
+def sources(plan: Plan, name: str) -> list[str]:
+    """Return the files that arrays of that name are made of; data of one's own are no file of ours."""
+    if run := plan.features().get(name):
+        return [str(prepared(run.data, Path("resources")))]
+    files = of_images()[name].files if name in of_images() else ()
+    return [f"resources/{name}/raw/{file.name}" for file in files]
+
+
+def identified(plan: Plan, batch: Batch) -> list[Any]:
+    """Return what outdates the trainings of a batch: the identity of each, and what its data stand in for."""
+    planned = plan.planned[batch.paper]
+    return [(planned[run].run.identity(run, seed), planned[run].stand_in_for) for run, seed in batch.runs]
 
 
 def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
     """Return how each run of a batch is accounted: at which δ, and at which other σ."""
-    return [plan.planned[batch.paper][name].run.account.model_dump() for name in batch.runs]
-
-
-def takings(plan: Plan, paper: str, taken: Mapping[str, Path]) -> list[dict[str, Any]]:
-    """Return where each stored run of `paper` is `taken` to, its labels and how it is counted."""
-    return [
-        {
-            "out": directory,
-            "labels": plan.labels(paper, path.parent.name),
-            "account": plan.planned[paper][path.parent.name].run.account.model_dump(),
-        }
-        for directory, path in taken.items()
-        if path.parents[1].name == paper
-    ]
+    return [plan.planned[batch.paper][name].run.account.model_dump() for name, _ in batch.runs]
 
 
 def run_files(plan: Plan, paper: str, taken: Container[str], *names: str) -> list[str]:
     """Return the files of these names of every run and seed of `paper`; of what is `taken`, all there are."""
-    everything = [Batch(plan.preset.preset, paper, seed, list(plan.planned[paper])) for seed in plan.seeds]
     return [
         directory + name
-        for batch in everything
-        for directory in batch.files("")
+        for directory in everything(plan, paper).files("")
         for name in (TAKEN if directory in taken else names)
     ]
 
@@ -134,6 +149,7 @@ def tables(plan: Plan, paper: str) -> list[str]:
     written += [
         f"{root}/tables/{name}_seeds.csv" for name, table in there.items() if table.kind == "accuracy"
     ]
+    written += [f"{root}/runs.csv", f"{root}/runs.md"]
     return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
 
 
@@ -155,11 +171,16 @@ def rendered(plan: Plan) -> list[str]:
         file
         for paper in plan.papers
         for file in (
-            f"results/{plan.preset.preset}/{paper}/runs.parquet",
+            *collected(plan, paper),
             *tables(plan, paper),
             *figures(plan, paper),
         )
     ]
+
+
+def collected(plan: Plan, paper: str) -> list[str]:
+    """Return the files that the runs of `paper` are collected in."""
+    return [f"results/{plan.preset.preset}/{paper}/{table}.parquet" for table in RESULTS]
 
 
 def built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:

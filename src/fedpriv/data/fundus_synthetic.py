@@ -81,20 +81,27 @@ def drawn(grade: int, rng: np.random.Generator) -> np.ndarray:
     return np.clip(np.floor(small + 0.5), 0, 255).astype(np.uint8)
 
 
+def images() -> tuple[np.ndarray, np.ndarray]:
+    """Return all images, uint8 [n, SIDE, SIDE, 3], and their grades [n]; always the same."""
+    streams = Streams(0, "fundus_synthetic")
+    grades = streams.numpy("grades").permutation(np.repeat(np.arange(len(GRADES)), GRADES))
+    found = [drawn(int(grade), streams.numpy("image", number)) for number, grade in enumerate(grades)]
+    return np.stack(found), grades
+
+
 def find(mirrors: Sequence[str], own: Path) -> Path:
     """Return the folder `own`/raw, drawing the images into it first; mirrors are not asked."""
     from PIL import Image
 
-    folder, streams = own / "raw", Streams(0, "fundus_synthetic")
+    folder = own / "raw"
     table = folder / "train.csv"
     if table.exists():  # it is written last
         return folder
     (folder / "train_images").mkdir(parents=True, exist_ok=True)
-    grades = streams.numpy("grades").permutation(np.repeat(np.arange(len(GRADES)), GRADES))
+    found, grades = images()
     names = [f"fundus{number:03d}" for number in range(len(grades))]
-    for number, (name, grade) in enumerate(zip(names, grades, strict=True)):
-        image = Image.fromarray(drawn(int(grade), streams.numpy("image", number)))
-        image.save(folder / "train_images" / f"{name}.png", compress_level=1)
+    for name, image in zip(names, found, strict=True):
+        Image.fromarray(image).save(folder / "train_images" / f"{name}.png", compress_level=1)
     with writing(table) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *zip(names, grades.tolist(), strict=True)])
     return folder
@@ -108,5 +115,5 @@ FUNDUS_SYNTHETIC = Photographs(
     find=find,
     network=False,
     licence="MIT, as this project",
-    citation="drawn by fedpriv",
+    citation="made by fedpriv",
 )

@@ -1,21 +1,20 @@
-"""What is generated: the README, the findings, pages on what the code says, schemas for editors.
+"""What is generated: the README, findings, guarantees, pages on what the code says, schemas for editors.
 
 `python -m fedpriv.docs` writes them in the root of the repository; a test compares them with those there.
 """
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, front, hours, keys, papers, schema
+from fedpriv.docs import columns, deviations, front, hours, papers, schema
 
 
 def pages(root: Path) -> dict[Path, str]:
     """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
-        docs / "config.md": keys.page(),
         docs / "trace.md": columns.page(),
         docs / "deviations.md": deviations.page(root),
-        docs / "hours.md": hours.page(root),
+        docs / "stored-runs.md": hours.page(root),
         **front.pages(root),
         **schema.pages(root),
         **{docs / "papers" / f"{name}.md": text for name, text in papers.pages(root).items()},

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from fedpriv import docs
-from fedpriv.docs import citation, picture
+from fedpriv.docs import citation, guaranteed, picture
 
 root = Path.cwd()
 for path, text in {**docs.pages(root), **citation.pages(root)}.items():
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
 picture.write(root)
+guaranteed.write(root)

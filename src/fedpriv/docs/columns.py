@@ -1,8 +1,9 @@
-"""The columns of a trace, from the table in code."""
+"""The columns of a trace and of a paper's results, from the tables in code."""
 
 import math
 from typing import Any
 
+from fedpriv.report.collect import RUNS
 from fedpriv.trace import COLUMNS, MEASURED
 
 HEAD = """\
@@ -16,6 +17,18 @@ between two runs that are otherwise bit-identical.
 
 | column | dtype | says | where a scheme says nothing |
 |---|---|---|---|
+"""
+
+RESULTS = """
+## The results of a paper
+
+Three tables stand in `results/<preset>/<paper>/`, joined by `run`, `seed` and `round`. A row of
+`rounds.parquet` is a round: `run`, `seed` and the columns above. A row of `epsilons.parquet` is an ε of a
+round: `run`, `seed` and the columns of a ledger ([accounting.md](accounting.md)). A row of `runs.parquet` is
+a run and seed:
+
+| column | dtype | says |
+|---|---|---|
 """
 
 
@@ -34,4 +47,6 @@ def page() -> str:
         f"| `{name}` | {column.dtype} | {column.meaning} | {shown(column.default)} |"
         for name, column in COLUMNS.items()
     )
-    return HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED)) + "\n".join(rows) + "\n"
+    of_run = (f"| `{name}` | {column.dtype} | {column.meaning} |" for name, column in RUNS.items())
+    head = HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED))
+    return head + "\n".join(rows) + "\n" + RESULTS + "\n".join(of_run) + "\n"

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from fedpriv.docs.cells import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.report.claims.compare import REACHED, outcome, published_and_reproduced
-from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN
+from fedpriv.report.claims.compare import published_and_reproduced
+from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN, REACHED, outcome
 from fedpriv.report.stability import UNSTABLE
 
 HEADS = ["Paper", "Reproduced here", "Published accuracies", "In one sentence"]
 UNLIKE = "not comparable (substitute data)"
-ORDER = (*REACHED.values(), UNSTABLE, UNLIKE, NOT_RUN)
+BASELINES = "baselines of another network"
+ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, NOT_RUN)
 
 
 class Paper(Frozen):
@@ -52,4 +53,4 @@ def counted(results: Path, tables: tuple[str, ...]) -> str:
 
 def plain(verdict: str) -> str:
     """Return a verdict without its reason."""
-    return UNLIKE if verdict == NOT_JUDGED else outcome(verdict)
+    return {NOT_JUDGED: UNLIKE, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)

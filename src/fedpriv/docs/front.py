@@ -1,4 +1,4 @@
-"""The README and the findings, from their sources in docs/source: prose with quotes, and tables asked for.
+"""README, findings and guarantees from their sources in docs/source: prose with quotes, and tables.
 
 Before each table stands a comment that says what it shows. The pages have the tables and the numbers, and no
 comment.
@@ -25,7 +25,12 @@ TABLES: dict[str, tuple[type[Frozen], Callable[[Any, Path], Iterator[str]]]] = {
     "status": (statuses.Statuses, statuses.lines),
 }
 BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")
-SOURCES = {"README.md": "README.md", "docs/findings.md": "findings.md"}  # pages by their sources
+# Pages by their sources.
+SOURCES = {
+    "README.md": "README.md",
+    "docs/findings.md": "findings.md",
+    "docs/guarantees.md": "guarantees.md",
+}
 
 
 def pages(root: Path) -> dict[Path, str]:

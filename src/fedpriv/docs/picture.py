@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,15 @@ def shown(panels: dict[str, pd.DataFrame]) -> str:
 
 def write(root: Path) -> Path:
     """Draw the picture, unless the one that is there shows the same numbers; return its path."""
-    panels, path = cells(root), root / PICTURE
-    if told(path) != shown(panels):
-        named = {title: of_panel.assign(**called(of_panel)) for title, of_panel in panels.items()}
-        draw(named).savefig(path, dpi=160, metadata={MARK: shown(panels), "Software": None})
+    panels = cells(root)
+    named = {title: of_panel.assign(**called(of_panel)) for title, of_panel in panels.items()}
+    return keep(root / PICTURE, shown(panels), lambda: draw(named))
+
+
+def keep(path: Path, mark: str, drawn: Callable[[], Any]) -> Path:
+    """Save a figure as `path`, with the digest of its numbers as `mark`, unless one of the same is there."""
+    if told(path) != mark:
+        drawn().savefig(path, dpi=160, metadata={MARK: mark, "Software": None})
     return path
 
 

@@ -40,7 +40,7 @@ def looked_at(dataset: Photographs, resources: Path) -> Finding:
     path, label = resources / dataset.name / "images.json", f"data {dataset.name}"
     if not path.exists():
         if not dataset.network:
-            return Finding(label, "ok", "drawn when needed")
+            return Finding(label, "ok", "made when needed")
         later = f"the workflow looks for them, or now: fedpriv fetch {dataset.name}"
         return Finding(label, "to do", f"not looked for yet; {later}")
     try:

@@ -133,5 +133,5 @@ def finding(plan: Plan, measure: Measure, where: str, kept: Collection[str]) -> 
     identities = set[str]().union(*(seeds for _, seeds in by_run(plan)))
     said = f"{duration(seconds(plan, measure))} {where}: {len(identities)} trainings"
     if taken := len(identities.intersection(kept)):
-        said += f"; {duration(seconds(plan, measure, kept))} without the {taken} that are kept"
+        said += f"; {duration(seconds(plan, measure, kept))} without the {taken} that are stored"
     return Finding(f"time {plan.preset.preset}", "ok", said)

@@ -19,8 +19,9 @@ from fedpriv.paper.read import merge
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers
 from fedpriv.report.claims import compare
+from fedpriv.report.claims.yardstick import outcome
 from fedpriv.report.numbers import Interval
-from fedpriv.report.page.runs import common
+from fedpriv.report.runs import common
 from fedpriv.report.settings import flattened
 from fedpriv.report.tables.long import STATISTIC
 from fedpriv.report.texts import from_markdown
@@ -38,7 +39,7 @@ def paper(folder: Path) -> dict[str, Any]:
     claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"outcome": []})
     return {
         "results": str(folder),
-        "accuracies": Counter(map(compare.outcome, accuracies.get("verdict", ()))),
+        "accuracies": Counter(map(outcome, accuracies.get("verdict", ()))),
         "claims": Counter(claims["outcome"]),
         "elements": [
             {

@@ -7,7 +7,7 @@ from fedpriv.models.convnet2 import ConvNet2
 from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
-from fedpriv.models.softmax import Softmax
+from fedpriv.models.softmax import PhotoSoftmax, Softmax
 from fedpriv.registry import Registry
 
 MODELS: Registry[type[Model]] = Registry(
@@ -19,6 +19,7 @@ MODELS: Registry[type[Model]] = Registry(
         "convnet2": ConvNet2,
         "mlp": Mlp,
         "module": Module,
+        "photo_softmax": PhotoSoftmax,
         "resnet50_head": Resnet50Head,
         "softmax": Softmax,
     },

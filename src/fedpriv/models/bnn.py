@@ -3,10 +3,10 @@
 Binary Federated Learning with Client-Level Differential Privacy, section IV-A, with what its released code
 adds: batch normalisation before every tanh, and an input that is binarised.
 
-DEVIATION: the paper's "two fully connected layers with 784 and 100 units" is read as the released code has
+DEVIATION: the paper's "two fully connected layers with 784 and 100 units" is read as the authors' code has
 it: 784 is the width after the second pooling.
-DEVIATION: the sign of zero is +1, because it has to be sent as one bit; the released code keeps zeros.
-DEVIATION: a bias below a normalisation gets the gradient zero, which it has but for rounding. In the released
+DEVIATION: the sign of zero is +1, because it has to be sent as one bit; the authors' code keeps zeros.
+DEVIATION: a bias below a normalisation gets the gradient zero, which it has up to rounding. In the authors'
 code Adam makes whole steps of that rounding.
 DEVIATION: without normalisation every sum is divided by the root of its number of terms, or tanh would
 saturate.
@@ -37,7 +37,7 @@ class Bnn(Normalised):
     name: Literal["bnn"] = "bnn"
     # channels of both convolutions, units of the dense layer
     widths: tuple[Thousands, Thousands, Thousands] = (16, 16, 100)
-    # of a real weight: its sign, or drawn with a mean of the weight
+    # of a real weight: its sign, or random with a mean of the weight
     sign: Literal["deterministic", "stochastic"] = "deterministic"
     bn: Literal["shared", "local", "none"] = "shared"  # who knows the batch normalisation, or none
     binarise_input: bool = True  # pixels above `threshold` become 1, all others −1

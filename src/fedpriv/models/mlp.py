@@ -2,7 +2,7 @@
 
 The network of Geyer et al.'s released code, whose work SecretFlow's document on global DP implements.
 
-DEVIATION: the released code draws first weights from a truncated normal of standard deviation 1/√fan-in; here
+DEVIATION: the authors' code draws first weights from a truncated normal of standard deviation 1/√fan-in; here
 they have the variance 2/fan-in of every other model.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedpriv.frozen import Count, Positive
 from fedpriv.models.base import Example, Params
@@ -15,22 +15,15 @@ if TYPE_CHECKING:
     from fedpriv.models.native.gradients import GradientEngine
 
 
-class Softmax(LinearHead):
-    """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once.
+class OnPublicFeatures(LinearHead):
+    """One linear map of features that are seen from public images, and have norms of at most 1.5.
 
     Its loss is convex: training starts at zero. The gradient at one example has a norm of at most
-    √2 · √(1.5² + `constant`²), for features have norms of at most 1.5.
+    √2 · √(1.5² + `constant`²).
     """
 
-    name: Literal["softmax"] = "softmax"
-    transform: Literal["scattering"] = "scattering"  # of the pixels, made of no data
-    basis: Literal["digits"] = "digits"  # the public images whose principal directions are kept
-    directions: Count = 64  # how many of them: the width of the features
+    directions: Count = 64  # how many principal directions of the public images: the width of the features
     constant: Positive = 0.2  # what a bias is multiplied by, as if it were one more feature
-
-    @property
-    def features(self) -> str:
-        return f"{self.transform}-{self.basis}-k{self.directions}"
 
     @property
     def width(self) -> int:
@@ -49,3 +42,28 @@ class Softmax(LinearHead):
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]
         return x.to(weight.dtype) @ weight.T + self.constant * params["head.bias"]
+
+
+class Softmax(OnPublicFeatures):
+    """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once."""
+
+    name: Literal["softmax"] = "softmax"
+    transform: Literal["scattering"] = "scattering"  # of the pixels, made of no data
+    basis: Literal["digits"] = "digits"  # the public images whose principal directions are kept
+
+    @property
+    def features(self) -> str:
+        return f"{self.transform}-{self.basis}-k{self.directions}"
+
+
+class PhotoSoftmax(OnPublicFeatures):
+    """One linear map of the features of a photograph; `fedpriv.data.features.extract` computes them once."""
+
+    reads: ClassVar[Literal["images", "features"]] = "features"
+    name: Literal["photo_softmax"] = "photo_softmax"
+    backbone: Literal["efficientnet_lite0"] = "efficientnet_lite0"  # trained on ImageNet
+    basis: Literal["fundus_synthetic"] = "fundus_synthetic"  # whose principal directions are kept
+
+    @property
+    def features(self) -> str:
+        return f"{self.backbone}-{self.basis}-k{self.directions}"

@@ -42,8 +42,8 @@ FUNCTIONS = {
         (COLUMN,),
         (MEASURE,),
         "the accuracy of a column, read as the table reads it; of a run, at the last round over all clients, "
-        'or by "best_drawn" that of drawn clients at the best round, as released code prints it; 0 where no '
-        "round is affordable",
+        'or by "best_drawn" that of sampled clients at the best round, which the test split chooses; 0 where '
+        "no round is affordable",
         of_accuracies=True,
     ),
     "accuracy_within": Function(

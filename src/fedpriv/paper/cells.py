@@ -131,6 +131,8 @@ class Row(Frozen):
     clients: Count  # of the row's runs
     label: Label = ""  # by default a row is called by its clients
     baseline: Baseline | None = None  # the row's run without privacy
+    # whether another network than the paper's ran: accuracies are then held against its own baseline
+    own_baseline: bool = False
     run: str = ""  # of all columns that are not in `runs`
     runs: dict[str, str] = {}  # by column
     published: dict[str, PublishedCell] = {}  # by column; those without a published accuracy are ours
@@ -173,6 +175,8 @@ class AccuracyTable(TableSpec):
                 raise choice_error(f"rows.runs {of}", row.runs, f"some of the columns {names}, beside run")
             if not set(row.published) <= set(self.columns):
                 raise choice_error(f"rows.published {of}", row.published, f"some of the columns {names}")
+            if row.own_baseline and not row.baseline:
+                raise choice_error(f"rows.own_baseline {of}", [True], "true beside a baseline")
             if set(row.budgets) != set(units):
                 allowed = f"exactly the spends of the columns, {', '.join(units) or 'none'}"
                 raise choice_error(f"rows.budgets {of}", row.budgets, allowed)

@@ -1,4 +1,4 @@
-"""Tables and figures of readings: under which settings, if a paper says none, a published pair comes out."""
+"""Tables and figures of configurations: with which settings, if a paper says none, its pairs come out."""
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -19,7 +19,7 @@ class Pair(Frozen):
 
 
 class ReadingsTable(TableSpec):
-    """A line a reading: a run counted at one σ, what comes of it, and how far that is from what is published.
+    """A line a configuration: a run at one σ, what comes of it, and how far that is from what is published.
 
     Runs that differ in σ and C alone, at equal noise σC, are one family. At a σ of which it has no run of its
     own, the one with the loosest C is counted at that σ, if it would have clipped no update.
@@ -43,7 +43,7 @@ class ReadingsTable(TableSpec):
 
 
 class PairsFigure(FigureSpec):
-    """Accuracy against σ, two points a reading, and what is published; a panel a table of readings."""
+    """Accuracy against σ, two points a configuration, and what is published; a panel a table of readings."""
 
     kind: Literal["pairs"] = "pairs"
     of: Annotated[  # the title of a panel -> the name of a table of readings
@@ -55,7 +55,7 @@ class PairsFigure(FigureSpec):
         return [
             Part(
                 title,
-                [Curve(run, "DP and BDP of every reading") for run in table.names],
+                [Curve(run, "DP and BDP of every configuration") for run in table.names],
                 {"DP": table.dp.accuracy, "BDP": table.bdp.accuracy},
             )
             for title, table in self.of.items()

@@ -107,10 +107,10 @@ def _from_words(value: Any) -> Any:
 SpendInWords = Annotated[
     SpendSelector, BeforeValidator(_from_words, json_schema_input_type=str | SpendSelector)
 ]
-# At which round an accuracy is read, and whose it is: that of all clients at the last round, or, as released
-# code prints it, that of some drawn clients at the round at which it is best.
+# At which round an accuracy is read, and whose it is: that of all clients at the last round, or, as the
+# authors' code prints it, that of some sampled clients at the round at which it is best.
 Measure = Literal["last", "best_drawn"]
 MEASURES: dict[Measure, str] = {
     "last": "at the last round",
-    "best_drawn": "of drawn clients at its best round",
+    "best_drawn": "of sampled clients at its best round",
 }

@@ -22,7 +22,7 @@ class PartitionLaw(Frozen):
     Augmented copies of a photograph stay together with `deal: images`; with `copies` each is dealt by itself.
     """
 
-    clients: Millions  # who hold data, drawn in a round or not
+    clients: Millions  # who hold data, sampled in a round or not
     examples: Millions | None = None  # per client; by default all the data are shared out
     repeat: bool = False  # an example may be dealt to several clients, where there are too few
     deal: Literal["images", "copies"] = unless("images")  # which of a photograph's copies stay together

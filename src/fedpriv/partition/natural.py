@@ -23,7 +23,7 @@ class Natural(PartitionLaw):
     """
 
     law: Literal["natural"] = "natural"
-    min_examples: Count = 1  # of a writer to be drawn
+    min_examples: Count = 1  # of a writer to be sampled
     by_owner: ClassVar[bool] = True
 
     @model_validator(mode="after")

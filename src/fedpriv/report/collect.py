@@ -1,97 +1,80 @@
-"""Put every run of a paper into one frame: what each round did, beside what it cost."""
+"""Put the runs of a paper into its tables: what each was, what its rounds did, what they cost."""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import LEDGER
-from fedpriv.audit.finished import findings_in
 from fedpriv.errors import BadInput
 from fedpriv.files import left, parquet, summary
-from fedpriv.report.audits import written
-from fedpriv.trace import MISSING, TRACE
+from fedpriv.trace import COLUMNS, MISSING, TRACE, Column
 
-KEYS = ("unit", "relation", "sampling_law")  # in the trace and in the ledger, which knows better
-
-
-def stored(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns with words as categories: a few of them are repeated in millions of rows."""
-    return {name: "category" if dtype == "str" else dtype for name, dtype in columns.items()}
-
-
-# Column -> dtype of runs.parquet, in order: one row for every (run, seed, round) and ε of its ledger. A run
-# without privacy has no ledger: one row a round, with empty words and NaN in the ledger's columns.
-SCHEMA = {
-    "run": "category",
-    "seed": "int64",
-    **stored(TRACE),  # what training did
-    "cohort_law": "category",  # how clients were drawn; `sampling_law` is that of the unit of an ε
-    **stored(LEDGER),  # what it cost
-    # what it was computed from and on
-    "preset": "category",
-    "paper": "category",
-    "data": "category",
-    "data_note": "category",  # how the data were made, where there is something to say
-    "stand_in_for": "category",
-    "train_examples": "int64",
-    "test_examples": "int64",
-    "repetition": "float64",
-    "evaluated_on": "category",
-    "majority": "float64",  # the share of the largest class there: what is no better has learned nothing
-    "rounds_wanted": "int64",
-    "diverged": "int64",  # the round after which weights were no longer finite; 0: never
-    "parameters": "int64",
-    "hardware": "category",
-    "engine": "category",  # what the last bits depend on
-    "results_version": "int64",  # see CHANGELOG.md
-    "code": "category",  # version and revision
-    "libraries": "category",  # JSON: version by name
-    "audits": "category",  # JSON of what audits found
-    "identity": "category",  # hash of all that training depends on
-    "config": "category",  # JSON of everything that training depends on
+OF_RUN = {"run": Column("str", "name in its paper"), "seed": Column("int64", "of all that is random in it")}
+# Column -> dtype and meaning of runs.parquet, in order: a row a run and seed.
+RUNS = OF_RUN | {
+    "preset": Column("str", "that it was planned by"),
+    "paper": Column("str", "folder of its declaration"),
+    "data": Column("str", "that it was trained on"),
+    "data_note": Column("str", "how these were made, where there is something to say"),
+    "stand_in_for": Column("str", "the paper's data that they replace; empty: these are the paper's"),
+    "train_examples": Column("int64", "of all clients"),
+    "test_examples": Column("int64", "that accuracies are measured on"),
+    "repetition": Column("float64", "clients that hold an example, on average"),
+    "evaluated_on": Column("str", "which split that is"),
+    "majority": Column("float64", "share of the largest class there: what is no better has learned nothing"),
+    "rounds_wanted": Column("int64", "rounds that were asked for"),
+    "diverged": Column("int64", "the round after which weights were no longer finite; 0: never"),
+    "parameters": Column("int64", "numbers of the model that are trained"),
+    "hardware": Column("str", "that trained it"),
+    "engine": Column("str", "what the last bits depend on"),
+    "results_version": Column("int64", "see CHANGELOG.md"),
+    "code": Column("str", "version and revision"),
+    "libraries": Column("str", "JSON: version by name"),
+    "identity": Column("str", "hash of all that training depends on"),
+    "config": Column("str", "JSON of everything that training depends on"),
 }
+# Of rounds.parquet, a row a round, and of epsilons.parquet, a row for every ε of a round.
+ROUNDS = {name: column.dtype for name, column in (OF_RUN | COLUMNS).items()}
+EPSILONS = {name: column.dtype for name, column in OF_RUN.items()} | LEDGER
+SCHEMAS: dict[str, dict[str, str]] = {
+    "runs": {name: column.dtype for name, column in RUNS.items()},
+    "rounds": ROUNDS,
+    "epsilons": EPSILONS,
+}
+WIDTH = 4  # bytes of a float32
 # As in the summary.
 TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
-WORDS = [name for name, dtype in SCHEMA.items() if dtype == "category"]
 
 
-def collect(directories: Sequence[Path], out: Path, audits: Path | None = None) -> Path:
-    """Write the runs in `directories` to one parquet file, atomically; a missing or bad one is BadInput.
+def collect(directories: Sequence[Path], folder: Path) -> Path:
+    """Write the runs in `directories` to the tables of `SCHEMAS` in `folder`; return it.
 
-    `audits` is the file of what audits found about them; without one nothing was attacked.
+    Each file is written whole or not at all; a missing or bad run is BadInput.
     """
-    runs = [one_run(directory) for directory in directories]
-    frame = pd.concat(runs, ignore_index=True)
-    told = pd.DataFrame([facts(directory / "summary.json") for directory in directories])
-    found = findings_in(audits) if audits else {}
-    told["audits"] = [written(found.get(one, [])) for one in zip(told["run"], told["seed"], strict=True)]
-    told = told.astype({name: dtype for name, dtype in SCHEMA.items() if name in told})
-    # Repeated as categories: as words they would be gigabytes.
-    of_run = np.repeat(np.arange(len(runs)), [len(one) for one in runs])
-    frame = frame.join(told.iloc[of_run].reset_index(drop=True))
-    # Before anything else was sent, every upload was of numbers of four bytes.
-    frame = frame.fillna({"upload_bytes": 4 * frame["parameters"]})
-    frame[WORDS] = frame[WORDS].fillna("")
-    frame["assumptions_met"] = frame["assumptions_met"].fillna(True)
-    frame = frame.astype(SCHEMA)[list(SCHEMA)]
-    return parquet.save(frame, out)
+    runs, rounds, epsilons = [], [], []
+    for directory in directories:
+        trace, ledger = accounted(directory)
+        told = facts(directory / "summary.json")
+        # Before anything else was sent, every upload was of numbers of four bytes.
+        trace["upload_bytes"] = trace["upload_bytes"].fillna(WIDTH * told["parameters"])
+        of_run = {name: told[name] for name in ("run", "seed")}
+        runs.append(told)
+        rounds.append(trace.assign(**of_run))
+        epsilons.append(ledger.assign(**of_run))
+    found = {"runs": pd.DataFrame(runs), "rounds": pd.concat(rounds), "epsilons": pd.concat(epsilons)}
+    for name, schema in SCHEMAS.items():
+        parquet.save(found[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
+    return folder
 
 
-def load(path: Path) -> pd.DataFrame:
-    """Read what `collect` wrote; anything else is BadInput naming the file."""
-    return parquet.load(path, SCHEMA, "the collected runs of a paper").astype(SCHEMA)
-
-
-def one_run(directory: Path) -> pd.DataFrame:
-    """Return the trace of one run beside its ledger."""
+def accounted(directory: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the trace and the ledger of one run; a ledger of another trace is BadInput."""
     trace = complete(left.trace(directory, [name for name in TRACE if name not in MISSING]))
-    trace["cohort_law"] = trace["sampling_law"]
     ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
     if name := parquet.stale(directory / "ledger.parquet"):
         raise BadInput(f"{directory}: found the ledger of another {name}; delete ledger.parquet and rerun")
@@ -99,10 +82,7 @@ def one_run(directory: Path) -> pd.DataFrame:
         raise BadInput(
             f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
         )
-    if ledger.empty:
-        return trace.assign(**{name: None for name in ledger.columns if name not in trace})
-    trace = trace.drop(columns=list(KEYS))
-    return trace.merge(ledger, on="round", how="left", validate="one_to_many")
+    return trace, ledger
 
 
 def facts(path: Path) -> dict[str, Any]:

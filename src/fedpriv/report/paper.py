@@ -4,27 +4,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedpriv.report.collect import load
+from fedpriv.report.results import load
 
 
-def write_tables(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
-    """Write every table among `declared` to `out`/tables; the verdicts to `out`, if it has the key claims."""
+def write_tables(folder: Path, declared: Mapping[str, Any]) -> None:
+    """Write every table among `declared` below its `folder`, what its runs were set to, and its verdicts."""
     from fedpriv.paper.kinds import TABLES
-    from fedpriv.report import tables
+    from fedpriv.report import render, tables
     from fedpriv.report.claims import write as claims
+    from fedpriv.report.runs import runs_table
 
-    frame = load(runs)
+    results = load(folder)
+    render.write(runs_table(results), folder / "runs")
     for name, table in declared["tables"].items():
-        tables.write(frame, TABLES[table["kind"]].model_validate(table), out / "tables" / name)
+        tables.write(results, TABLES[table["kind"]].model_validate(table), folder / "tables" / name)
     if "claims" in declared:
-        claims.write(frame, declared, out / "claims")
+        claims.write(results, declared, folder / "claims")
 
 
-def write_figures(runs: Path, declared: Mapping[str, Any], out: Path) -> None:
-    """Draw every figure among `declared` (key figures) into `out`/figures."""
+def write_figures(folder: Path, declared: Mapping[str, Any]) -> None:
+    """Draw every figure among `declared` (key figures) of a paper below its `folder`."""
     from fedpriv.paper.kinds import FIGURES
     from fedpriv.report import figures
 
-    frame = load(runs)
+    results = load(folder)
     for name, figure in declared["figures"].items():
-        figures.write(frame, FIGURES[figure["kind"]].model_validate(figure), out / "figures" / name)
+        figures.write(results, FIGURES[figure["kind"]].model_validate(figure), folder / "figures" / name)

@@ -1,4 +1,4 @@
-"""Read the collected runs: accuracies at the last round, or the last within budgets; ε; facts of traces."""
+"""Read results: accuracies at the last round, or the last within budgets; ε; facts of rounds."""
 
 import math
 from functools import reduce
@@ -7,17 +7,15 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.ledgers import LEDGER
 from fedpriv.paper.cells import Cell
 from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.report.collect import WIDTH
+from fedpriv.report.results import Results, rows_of
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
 # that has diverged has no accuracy at all, which is below every other.
 READING = ["round", "accuracy"]
 DIVERGED = -math.inf
-WIDTH = 4  # bytes of a float32
-# What is read of an ε, beside its seed; a copy of all columns of its rows would take most of the time.
-SPENT = ["seed", *LEDGER, "clip_private", "per_example_clip"]
 
 
 class Counted(Protocol):
@@ -27,46 +25,37 @@ class Counted(Protocol):
     def key(self) -> tuple[str, ...]: ...
 
 
-def rows_of(frame: pd.DataFrame, run: str) -> pd.DataFrame:
-    """Return the rows of `run`: without a copy where they follow one another, as `collect` writes them."""
-    there = (frame["run"] == run).to_numpy()
-    count = int(there.sum())
-    first = int(there.argmax()) if count else 0
-    together = there[first : first + count].all()
-    return frame.iloc[first : first + count] if together else frame.loc[there]
-
-
-def accuracies(frame: pd.DataFrame, run: str, drawn: bool = False) -> pd.DataFrame:
+def accuracies(results: Results, run: str, drawn: bool = False) -> pd.DataFrame:
     """Return seed, round and test_accuracy of every evaluated round of `run`, once each, in order.
 
     `drawn` asks for the accuracy of some clients, drawn with replacement. Where all clients hold the weights
     of the server, that is the accuracy of these.
     """
-    rounds = rows_of(frame, run)[["seed", "round", "test_accuracy", "test_accuracy_drawn"]]
+    rounds = rows_of(results.rounds, run)[["seed", "round", "test_accuracy", "test_accuracy_drawn"]]
     if drawn:
         rounds["test_accuracy"] = rounds["test_accuracy_drawn"].fillna(rounds["test_accuracy"])
-    rounds = rounds.drop(columns="test_accuracy_drawn").dropna().drop_duplicates(["seed", "round"])
+    rounds = rounds.drop(columns="test_accuracy_drawn").dropna()
     return rounds.sort_values(["seed", "round"], ignore_index=True)
 
 
-def spent(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
-    """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round: `SPENT`."""
-    rows = rows_of(frame, run)[SPENT]
+def spent(results: Results, run: str, spend: Counted) -> pd.DataFrame:
+    """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
+    rows = rows_of(results.epsilons, run)
     meant = np.ones(len(rows), dtype=bool)
     for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
         meant &= (rows[column] == value).to_numpy()
     return rows.loc[meant].sort_values(["seed", "round"])
 
 
-def at_end(frame: pd.DataFrame, run: str) -> pd.DataFrame:
+def at_end(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
-    return judged(frame, run, accuracies(frame, run).groupby("seed").last())
+    return judged(results, run, accuracies(results, run).groupby("seed").last())
 
 
-def best_drawn(frame: pd.DataFrame, run: str) -> pd.DataFrame:
-    """Return the reading of `run` at the best round of drawn clients, which the test split itself decides."""
-    read = accuracies(frame, run, drawn=True)
-    return judged(frame, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
+def best_drawn(results: Results, run: str) -> pd.DataFrame:
+    """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
+    read = accuracies(results, run, drawn=True)
+    return judged(results, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
 
 
 def shared_seeds(*values: pd.Series | pd.DataFrame) -> pd.Index:
@@ -82,24 +71,24 @@ def difference(of: pd.Series, over: pd.Series) -> pd.Series:
 MEASURES = {"last": at_end, "best_drawn": best_drawn}
 
 
-def within(frame: pd.DataFrame, run: str, *budgets: tuple[Counted, float]) -> pd.DataFrame:
+def within(results: Results, run: str, *budgets: tuple[Counted, float]) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
-    seeds = sorted(rows_of(frame, run)["seed"].unique())
+    seeds = sorted(rows_of(results.runs, run)["seed"])
     # A seed that cannot afford even one round has NaN here, which no round is below.
-    last = pd.concat([affordable(frame, run, *budget).reindex(seeds) for budget in budgets], axis=1)
+    last = pd.concat([affordable(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
     until = last.min(axis="columns", skipna=False)
-    evaluated = accuracies(frame, run)
+    evaluated = accuracies(results, run)
     read = evaluated.loc[evaluated["round"] <= evaluated["seed"].map(until)].groupby("seed").last()
-    return judged(frame, run, read.astype(float).reindex(seeds), until)
+    return judged(results, run, read.astype(float).reindex(seeds), until)
 
 
-def judged(frame: pd.DataFrame, run: str, read: pd.DataFrame, until: pd.Series | None = None) -> pd.DataFrame:
+def judged(results: Results, run: str, read: pd.DataFrame, until: pd.Series | None = None) -> pd.DataFrame:
     """Return rounds read, by seed, as a reading in which a seed that has diverged has no accuracy.
 
     Where a budget ended before that, by seed at round `until`, it is read as it was then.
     """
     found = read.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
-    ends = diverged(frame, run)
+    ends = diverged(results, run)
     if until is not None:
         ends = ends.loc[ends <= until.reindex(ends.index)]
     found = found.reindex(found.index.union(ends.index))
@@ -107,64 +96,59 @@ def judged(frame: pd.DataFrame, run: str, read: pd.DataFrame, until: pd.Series |
     return found
 
 
-def diverged(frame: pd.DataFrame, run: str) -> pd.Series:
+def diverged(results: Results, run: str) -> pd.Series:
     """Return by seed the round after which the weights were no longer finite, for those where it came."""
-    ends = rows_of(frame, run)[["seed", "diverged"]].groupby("seed")["diverged"].first()
+    ends = rows_of(results.runs, run).set_index("seed").loc[:, "diverged"].sort_index()
     return ends.loc[ends > 0]
 
 
-def affordable(frame: pd.DataFrame, run: str, spend: Counted, budget: float) -> pd.Series:
+def affordable(results: Results, run: str, spend: Counted, budget: float) -> pd.Series:
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
-    rows = spent(frame, run, spend)
+    rows = spent(results, run, spend)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
     return rows.loc[fine, ["seed", "round"]].groupby("seed").last().loc[:, "round"]
 
 
-def reading(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+def reading(results: Results, cell: Cell) -> pd.DataFrame:
     """Return the reading of one cell of a table."""
-    return within(frame, cell.run, *cell.budgets) if cell.within else at_end(frame, cell.run)
+    return within(results, cell.run, *cell.budgets) if cell.within else at_end(results, cell.run)
 
 
-def epsilon_at(frame: pd.DataFrame, run: str, spend: Counted, rounds: pd.Series | None = None) -> pd.Series:
+def epsilon_at(results: Results, run: str, spend: Counted, rounds: pd.Series | None = None) -> pd.Series:
     """Return by seed the ε of `spend` at the rounds given by seed, or at the last round."""
-    rows = spent(frame, run, spend)
+    rows = spent(results, run, spend)
     if rounds is None:
         return rows[["seed", "epsilon"]].groupby("seed").last().loc[:, "epsilon"]
     at = rows.loc[rows["round"].to_numpy() == rounds.reindex(rows["seed"]).to_numpy()]
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
 
-def growth(frame: pd.DataFrame, run: str, spend: Counted) -> pd.DataFrame:
+def growth(results: Results, run: str, spend: Counted) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
-    seeds = spent(frame, run, spend).pivot(index="round", columns="seed", values="epsilon")
+    seeds = spent(results, run, spend).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()
 
 
-def fact(frame: pd.DataFrame, run: str, name: str) -> pd.Series:
+def fact(results: Results, run: str, name: str) -> pd.Series:
     """Return by seed the mean over rounds of a column of the trace."""
-    rows = rows_of(frame, run)[["seed", "round", name]].drop_duplicates(["seed", "round"])
-    return rows.groupby("seed")[name].mean()
+    return rows_of(results.rounds, run).groupby("seed")[name].mean()
 
 
-def norms(frame: pd.DataFrame, run: str, of: str) -> pd.DataFrame:
+def norms(results: Results, run: str, of: str) -> pd.DataFrame:
     """Return the median norm of a round's updates before they are bounded, or that of `noise` on their mean.
 
     That of noise is the expected one, std·√d over the denominator; a run without noise has none. A row a
     round, a column a seed.
     """
-    rows = rows_of(frame, run).drop_duplicates(["seed", "round"])
+    rows = rows_of(results.rounds, run)
     size = rows["expected_cohort"].where(rows["denominator"] == "expected", rows["cohort_size"])
-    noise = rows["noise_std"] * rows["parameters"] ** 0.5 / size
+    dimension = rows["seed"].map(rows_of(results.runs, run).set_index("seed")["parameters"])
+    noise = rows["noise_std"] * dimension**0.5 / size
     found = rows.assign(norm=rows["norm_median"] if of == "update" else noise.where(noise > 0))
     return found.pivot(index="round", columns="seed", values="norm").dropna(how="all")
 
 
-def numbers_sent(frame: pd.DataFrame, run: str) -> pd.Series:
+def numbers_sent(results: Results, run: str) -> pd.Series:
     """Return by seed how many numbers a client sends in a round, protected or in the clear."""
-    bits, clear, sent = (fact(frame, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes"))
+    bits, clear, sent = (fact(results, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes"))
     return (bits + clear).where(bits > 0, sent / WIDTH)
-
-
-def present(frame: pd.DataFrame, run: str) -> bool:
-    """Return whether `run` was run."""
-    return bool((frame["run"] == run).any())

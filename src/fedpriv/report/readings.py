@@ -12,10 +12,10 @@ from fedpriv.account.recount import clipped, counted_at
 from fedpriv.errors import BadInput
 from fedpriv.paper.readings import ReadingsTable
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import SPENT, accuracies, at_end, epsilon_at, present, rows_of, within
+from fedpriv.report.reading import accuracies, at_end, epsilon_at, within
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.settings import config_of
 
-OF_ROUND = ("run", "diverged", "test_accuracy", "test_accuracy_drawn", "norm_median")
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 
 
@@ -68,33 +68,30 @@ class Outcome(NamedTuple):
     distance: pd.Series
 
 
-def readings(frame: pd.DataFrame, declared: ReadingsTable) -> list[Reading]:
+def readings(results: Results, declared: ReadingsTable) -> list[Reading]:
     """Return a reading for every family of runs and every σ, in the order of the runs."""
     families: dict[str, dict[float, str]] = {}
     for run in declared.names:
-        if present(frame, run):
-            config = config_of(frame, run)
+        if results.has(run):
+            config = config_of(results, run)
             if not {"noise_multiplier", "clip_l2"} <= set(config["scheme"]):
                 found = config["scheme"].get("name", "another")
                 raise BadInput(f"readings: {run}: found scheme {found}, allowed: client_dp, with its σ and C")
             sigma, clip = (config["scheme"].pop(key) for key in ("noise_multiplier", "clip_l2"))
             family = json.dumps([config, f"{sigma * clip:.6g}"], sort_keys=True)
             families.setdefault(family, {})[sigma] = run
-    return [one for runs in families.values() for one in of_family(frame, runs, declared.multipliers)]
+    return [one for runs in families.values() for one in of_family(results, runs, declared.multipliers)]
 
 
-def of_family(
-    frame: pd.DataFrame, runs: Mapping[float, str], multipliers: Sequence[float]
-) -> Iterator[Reading]:
+def of_family(results: Results, runs: Mapping[float, str], multipliers: Sequence[float]) -> Iterator[Reading]:
     """Yield the readings of the runs of one noise, by their σ: the one with the least has the loosest C."""
     loosest = runs[min(runs)]
     for sigma in sorted({*multipliers, *runs}):
         run = runs.get(sigma, loosest)
-        rows = rows_of(frame, run)
-        trace = rows.drop_duplicates(["seed", "round"])
+        trace = rows_of(results.rounds, run)
         bound = float(trace["noise_std"].iloc[0]) / sigma
         reasons = [f"clipped: {why}" for _, one in trace.groupby("seed") if (why := clipped(one, sigma))]
-        if counted_at(bound) not in set(rows["sensitivity"]):
+        if counted_at(bound) not in set(rows_of(results.epsilons, run)["sensitivity"]):
             reasons.append(f"not counted: account.recount of the run has no {sigma:g}")
         yield Reading(
             run,
@@ -107,25 +104,20 @@ def of_family(
         )
 
 
-def of_run(frame: pd.DataFrame, one: Reading) -> pd.DataFrame:
-    """Return what is read of the run of a reading: a few columns, which are quick to pick rows from."""
-    return rows_of(frame, one.run)[[*OF_ROUND, *SPENT]]
-
-
-def targets(frame: pd.DataFrame, declared: ReadingsTable) -> tuple[float, float]:
+def targets(results: Results, declared: ReadingsTable) -> tuple[float, float]:
     """Return the accuracies that DP and BDP are compared with.
 
     They are the published ones or, with a baseline, as far below ours as these are below the published one.
     """
     moved = 0.0
     if declared.baseline:
-        ours = interval(at_end(frame, declared.baseline.run)["accuracy"]).mean  # NaN: it was not run
+        ours = interval(at_end(results, declared.baseline.run)["accuracy"]).mean  # NaN: it was not run
         moved = ours - declared.baseline.accuracy
     return declared.dp.accuracy + moved, declared.bdp.accuracy + moved
 
 
 def outcome(
-    frame: pd.DataFrame,
+    results: Results,
     declared: ReadingsTable,
     one: Reading,
     wanted: tuple[float, float],
@@ -140,18 +132,18 @@ def outcome(
     does; or, where none does, at the last. Without a round within one of the budgets there is no distance.
     """
     spend = one.estimate(estimator)
-    dp = within(frame, one.run, (one.moments, declared.dp.epsilon))
-    bdp = within(frame, one.run, (spend, declared.bdp.epsilon))
-    epsilon = epsilon_at(frame, one.run, spend, compared_at(frame, one.run, bdp, wanted[1]))
+    dp = within(results, one.run, (one.moments, declared.dp.epsilon))
+    bdp = within(results, one.run, (spend, declared.bdp.epsilon))
+    epsilon = epsilon_at(results, one.run, spend, compared_at(results, one.run, bdp, wanted[1]))
     x = 100 * (dp["accuracy"] - wanted[0]) / declared.points
     y = 100 * (bdp["accuracy"] - wanted[1]) / declared.points
     z = (epsilon / declared.bdp.epsilon).map(math.log) / math.log(declared.ratio)
     distance = np.sqrt(x**2 + y**2 + z**2).replace(np.inf, np.nan)
     return Outcome(
         dp,
-        epsilon_at(frame, one.run, one.moments, dp["round"]),
+        epsilon_at(results, one.run, one.moments, dp["round"]),
         bdp,
-        epsilon_at(frame, one.run, spend, bdp["round"]),
+        epsilon_at(results, one.run, spend, bdp["round"]),
         epsilon,
         distance,
     )
@@ -163,9 +155,9 @@ def far(distance: pd.Series) -> float:
     return math.inf if math.isnan(mean) else mean
 
 
-def compared_at(frame: pd.DataFrame, run: str, read: pd.DataFrame, wanted: float) -> pd.Series:
+def compared_at(results: Results, run: str, read: pd.DataFrame, wanted: float) -> pd.Series:
     """Return by seed the round at which the ε that is compared is read."""
-    evaluated = accuracies(frame, run)
+    evaluated = accuracies(results, run)
     until = evaluated["seed"].map(read["round"])
     # Where no round is within the budget all are later.
     enough = (evaluated["test_accuracy"] >= wanted) & ~(evaluated["round"] <= until)

@@ -26,12 +26,13 @@ class Table(NamedTuple):
     details: Sequence[str] = ()  # numbered, one for every line of the table
     column_format: str = ""  # of LaTeX; by default every column is as wide as its longest cell
     seeds: pd.DataFrame | None = None  # of a table of accuracies: a line for every seed of a cell
+    printed: bool = True  # whether a paper would print it
 
 
 def write(table: Table, stem: Path) -> list[Path]:
-    """Write `stem`.csv, .md and .tex, and the seeds to `stem`_seeds.csv, each atomically."""
+    """Write `stem`.csv and .md, a printed one as .tex, and the seeds to `stem`_seeds.csv, each atomically."""
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
-    texts = {".md": markdown(table), ".tex": latex(table)}
+    texts = {".md": markdown(table)} | ({".tex": latex(table)} if table.printed else {})
     files = [stem.with_name(stem.name + end) for end in (*frames, *texts)]
     for file, frame in zip(files, frames.values(), strict=False):
         with writing(file) as path:

@@ -4,14 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
-from fedpriv.report.reading import rows_of
+from fedpriv.report.results import Results
 
 
-def config_of(frame: pd.DataFrame, run: str) -> dict[str, Any]:
+def config_of(results: Results, run: str) -> dict[str, Any]:
     """Return the config of a run."""
-    return json.loads(rows_of(frame, run)["config"].iloc[0])
+    return json.loads(results.fact(run, "config"))
 
 
 def flattened(config: Mapping[str, Any], above: str = "") -> dict[str, str]:

@@ -7,7 +7,8 @@ middle of the first steps. A table then prints "unstable" and the reason, no int
 import numpy as np
 import pandas as pd
 
-from fedpriv.report.reading import accuracies, rows_of
+from fedpriv.report.reading import accuracies
+from fedpriv.report.results import Results
 
 UNSTABLE = "unstable"
 ONE_CLASS, OSCILLATES, RISES = "predicts one class", "oscillates", "rises"
@@ -21,7 +22,7 @@ NEAR = 0.0025  # to the share of the largest class: one class is all that is pre
 STEEP = 0.1  # to the next evaluated round
 
 
-def unstable(frame: pd.DataFrame, run: str, read: pd.DataFrame) -> str:
+def unstable(results: Results, run: str, read: pd.DataFrame) -> str:
     """Return why the reading `read` of `run` says nothing of it, or the empty string.
 
     A reading oscillates where accuracies of more than half of the seeds go up and down by more than 3 points
@@ -31,8 +32,8 @@ def unstable(frame: pd.DataFrame, run: str, read: pd.DataFrame) -> str:
     found = read["accuracy"].to_numpy(dtype=float)
     if not len(found) or not np.isfinite(found).all():
         return ""
-    evaluated = accuracies(frame, run).pivot(index="round", columns="seed", values="test_accuracy")
-    largest = float(rows_of(frame, run)["majority"].iloc[0])
+    evaluated = accuracies(results, run).pivot(index="round", columns="seed", values="test_accuracy")
+    largest = results.fact(run, "majority")
     if (np.abs(found - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"
     seeds = [(evaluated[seed].dropna(), at) for seed, at in read["round"].items()]

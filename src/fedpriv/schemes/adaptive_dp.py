@@ -1,4 +1,4 @@
-"""Client-level privacy with a clip bound that follows a quantile of the norms, which is estimated privately.
+"""Client-level privacy; the clipping norm follows a quantile of the norms, which is estimated privately.
 
 Andrew, Thakkar, McMahan, Ramaswamy 2021, Differentially Private Learning with Adaptive Clipping, Algorithm 1.
 In every round the server learns a noisy count of the clients whose update was within the bound, and moves the
@@ -30,7 +30,7 @@ LEAST, MOST = 1e-30, 1e30
 
 
 class AdaptiveDP(Scheme):
-    """As `client_dp`, with a clip bound that starts at `clip_l2` and follows a `quantile` of the norms.
+    """As `client_dp`, with a clipping norm that starts at `clip_l2` and follows a `quantile` of the norms.
 
     `noise_multiplier` is z of a round, of sum and count together: what it costs is that of `client_dp` with
     the same. The count takes `count_share` of 1/z², and the sum has noise of std z / √(1 − share) · C.

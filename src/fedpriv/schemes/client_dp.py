@@ -10,9 +10,11 @@ DEVIATION: the denominator is the public expected cohort qN, not |U|, so that th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from fedpriv.frozen import Positive, unless
+from pydantic import WithJsonSchema
+
+from fedpriv.frozen import Frozen, Positive, unless
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
@@ -20,6 +22,18 @@ from fedpriv.trace import DISTANCES, Facts, Mechanism, Unit
 
 if TYPE_CHECKING:
     import torch
+
+
+class Budget(Frozen):
+    """What all rounds of a run may cost a client, in place of the scheme's `noise_multiplier`."""
+
+    epsilon: Positive  # add/remove neighbours, after the last round, at the run's `account.delta`
+    accountant: Literal["pld", "rdp", "moments"] = "pld"  # that certifies it
+
+
+NUMBER_OR_BUDGET = {
+    "anyOf": [{"type": "number", "minimum": 1e-38, "maximum": 1e38}, Budget.model_json_schema()]
+}
 
 
 class ClientDP(Scheme):
@@ -34,7 +48,8 @@ class ClientDP(Scheme):
     mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip_l2: Positive  # the bound C of an update's norm
-    noise_multiplier: Positive  # σ: noise std of the sum over C
+    # σ: noise std of the sum over C; or what it may cost, `{epsilon: 4}`, for which the least σ is found
+    noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]
     denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:

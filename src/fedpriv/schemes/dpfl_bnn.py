@@ -2,10 +2,10 @@
 
 Binary Federated Learning with Client-Level Differential Privacy, Algorithm 1, Definition 3 and Lemma 3.
 
-DEVIATION: the paper sums the uploads; we take the mean, as its released code does, so that what clients mix
+DEVIATION: the paper sums the uploads; we take the mean, as the authors' code does, so that what clients mix
 into weights in [-1, 1] is in [-1, 1] itself.
-DEVIATION: the released code flips whole tensors, with one coin for each: `noise: tensor`. The paper's
-definition has a coin for every weight: `noise: coordinate`.
+DEVIATION: the authors' code flips whole tensors: `noise: tensor`. The paper flips every weight by itself:
+`noise: coordinate`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DpflBnn(Scheme):
     mechanism: ClassVar[Mechanism] = "randomized_response"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
     gamma: Annotated[float, Field(ge=0, le=0.5), NUMBER]  # a bit is kept with probability 1/2 + γ
-    noise: Literal["coordinate", "tensor"] = "coordinate"  # a coin for every bit, or one for a whole tensor
+    noise: Literal["coordinate", "tensor"] = "coordinate"  # flips every bit by itself, or whole tensors
     debias: bool = False  # the server divides the mean by 2γ
     gain: Positive = 1.0  # what the server multiplies the mean by
 

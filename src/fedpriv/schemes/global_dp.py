@@ -1,9 +1,9 @@
 """Geyer et al. / SecretFlow: client-level DP that stops before the budget is exceeded.
 
-DEVIATION: Geyer's released code scales *small* updates up to the median and lets large ones pass; here
-every update ends with norm at most S, and what the code does is the reading `clipping: released`, which has
-no ε. The code clips each layer by itself; here, in either reading, the update is scaled as a whole.
-DEVIATION: the released code stops after the round that crossed the bound; here that round is not run.
+DEVIATION: the authors' code scales *small* updates up to the median and lets large ones pass; here
+every update ends with norm at most S, and what the code does is `clipping: released`, which has
+no ε. The code clips each layer by itself; here the update is scaled as a whole, either way.
+DEVIATION: the authors' code stops after the round that crossed the bound; here that round is not run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class GlobalDP(Scheme):
     mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
     clip: Literal["median"] | Positive  # the bound S of an update's norm, or the median norm of the round
-    clipping: Literal["bounded", "released"] = unless("bounded")  # released: inverted, without any ε
+    clipping: Literal["bounded", "released"] = unless("bounded")  # released: the authors' code; no ε holds
     noise_multiplier: Positive  # σ: noise std of the sum over S
     denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
     budget: Budget  # what may be spent

@@ -14,7 +14,7 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
-from fedpriv.models.softmax import Softmax
+from fedpriv.models.softmax import PhotoSoftmax, Softmax
 from fedpriv.streams import Streams
 
 
@@ -36,7 +36,11 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
         return projected.extract(listed, run.data, run.model.basis, run.model.directions, out, speed.threads)
     from fedpriv.data.features.extract import extract
 
-    return extract(listed, run.photos, run.model.features, out, speed.device, speed.threads)
+    model, how = run.model, (out, speed.device, speed.threads)
+    if isinstance(model, PhotoSoftmax):
+        seen_in = model.basis, model.directions
+        return extract(listed, run.photos, model.backbone, *how, seen_in=seen_in)
+    return extract(listed, run.photos, model.features, *how)
 
 
 def arrays_for(run: Run, path: Path) -> arrays.Arrays:

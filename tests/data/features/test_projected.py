@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fedpriv.data import arrays
-from fedpriv.data.features import projected
+from fedpriv.data.features import basis, projected
 from fedpriv.errors import BadInput
-from fedpriv.models.softmax import Softmax
+from fedpriv.models.softmax import PhotoSoftmax, Softmax
 
 EXAMPLES = 40
 
@@ -17,9 +17,9 @@ EXAMPLES = 40
 @pytest.fixture
 def images(monkeypatch, tmp_path):
     """Return a file of drawn images; of the public digits there are only a few."""
-    few = projected.digits()
+    few = basis.digits()
     monkeypatch.setitem(
-        projected.BASES, "digits", lambda: few._replace(images=few.images[:60], labels=few.labels[:60])
+        basis.BASES, "digits", lambda: few._replace(images=few.images[:60], labels=few.labels[:60])
     )
     rng = np.random.default_rng(0)
     drawn = rng.integers(0, 256, (EXAMPLES, 28, 28), dtype=np.uint8)
@@ -41,8 +41,8 @@ def test_no_features_have_a_norm_above_the_bound(images):
     for x in (found.x_train, found.x_test):
         assert x.shape == (EXAMPLES // 2, 20) and x.dtype == np.float16
         norms = np.linalg.norm(x.astype(np.float64), axis=1)
-        assert norms.max() <= projected.LARGEST
-    assert norms.max() > 0.99 * projected.LARGEST  # these are clipped: a drawn image is no digit
+        assert norms.max() <= basis.LARGEST
+    assert norms.max() > 0.99 * basis.LARGEST  # these are clipped: a drawn image is no digit
 
 
 def test_features_of_an_image_do_not_depend_on_the_others(images):
@@ -63,13 +63,13 @@ def test_features_are_the_same_whatever_the_number_of_threads(images):
 
 def test_the_directions_are_the_principal_ones_of_the_public_images(images):
     known = np.random.default_rng(1).standard_normal((50, 9)) * np.arange(9, 0, -1)
-    basis = projected.seen_from(known, 4)
+    found = basis.seen_from(known, 4)
     _, values, directions = np.linalg.svd(known - known.mean(0), full_matrices=False)
-    shares = directions[:4] @ basis.directions
+    shares = directions[:4] @ found.directions
     assert np.allclose(shares, np.diag(np.diag(shares)), atol=1e-9)
     scale = np.abs(np.diag(shares)) * (values[:4] / 50**0.5) ** 0.5
     assert np.allclose(scale, scale[0])
-    seen = (known - basis.middle) @ basis.directions
+    seen = (known - found.middle) @ found.directions
     assert np.linalg.norm(seen, axis=1).mean() == pytest.approx(1)
 
 
@@ -93,4 +93,5 @@ def test_images_of_another_size_are_bad_input(images):
 
 
 def test_every_basis_that_a_model_may_ask_for_is_there():
-    assert set(get_args(Softmax.model_fields["basis"].annotation)) == set(projected.BASES)
+    asked = [get_args(model.model_fields["basis"].annotation) for model in (Softmax, PhotoSoftmax)]
+    assert sorted(name for names in asked for name in names) == sorted(basis.BASES)

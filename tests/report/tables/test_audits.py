@@ -4,11 +4,14 @@ import pandas as pd
 import pytest
 
 from fedpriv.audit.finding import Finding
+from fedpriv.audit.finished import COLUMNS
+from fedpriv.files import parquet
 from fedpriv.paper.figures import AuditsFigure
 from fedpriv.paper.tables import AuditsTable
-from fedpriv.report import audits, figures
-from fedpriv.report.collect import SCHEMA
+from fedpriv.report import figures
+from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.figures.audits import lines_of
+from fedpriv.report.results import categorical
 from fedpriv.report.tables.audits import Refuted, audits_table
 
 ABOUT = "client (bayesian product remove_sum)"
@@ -20,17 +23,31 @@ DECLARED = AuditsTable(
 FIGURE = AuditsFigure(title="Audits", lines={"one": "first"})
 
 
-def frame_of(*by_seed):
-    """Return the collected runs of one run with these findings by seed, and nothing else that is known."""
-    row = {name: 0 if "int" in dtype else 0.0 if "float" in dtype else "" for name, dtype in SCHEMA.items()}
-    row |= {
-        "run": "one",
-        "round": 1,
-        "config": json.dumps({"scheme": {"name": "none"}, "model": {"name": "x"}}),
-    }
-    row |= {"libraries": "{}", "sensitivity": "C", "accountant": "pld", "unit": "client", "epsilon": 7.0}
-    rows = [row | {"seed": seed, "audits": audits.written(list(some))} for seed, some in enumerate(by_seed)]
-    return pd.DataFrame(rows).assign(cohort_law="poisson")
+@pytest.fixture
+def results_of(tmp_path):
+    """Return the results of one run with these findings by seed, and nothing else that is known."""
+
+    def made(*by_seed):
+        told = {"run": "one", "round": 1, "config": json.dumps({"scheme": {"name": "none"}})}
+        told |= {"sensitivity": "C", "accountant": "pld", "unit": "client", "epsilon": 7.0}
+        tables = {
+            name: pd.DataFrame([row(schema) | told | {"seed": seed} for seed in range(len(by_seed))])[
+                [*schema]
+            ]
+            for name, schema in SCHEMAS.items()
+        }
+        found = [
+            {"run": "one", "seed": seed} | one._asdict() for seed, some in enumerate(by_seed) for one in some
+        ]
+        parquet.save(pd.DataFrame(found, columns=COLUMNS), tmp_path / "findings.parquet")
+        return categorical(tables, tmp_path / "findings.parquet")
+
+    return made
+
+
+def row(schema):
+    """Return a row of which nothing is known."""
+    return {name: 0 if "int" in dtype else 0.0 if "float" in dtype else "" for name, dtype in schema.items()}
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +57,8 @@ def no_footnotes(monkeypatch):
     )
 
 
-def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost():
-    table = audits_table(frame_of([ESTIMATE, GUARANTEE]), DECLARED, "audits")
+def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost(results_of):
+    table = audits_table(results_of([ESTIMATE, GUARANTEE]), DECLARED, "audits")
     first, second = (list(row) for row in table.display.to_numpy())
     assert first == [
         "first",
@@ -61,38 +78,38 @@ def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost():
     )
 
 
-def test_the_csv_holds_the_stated_number_and_the_bound_over_seeds():
+def test_the_csv_holds_the_stated_number_and_the_bound_over_seeds(results_of):
     other = ESTIMATE._replace(epsilon=4.0, lower_bound=3.57)
-    table = audits_table(frame_of([ESTIMATE], [other]), DECLARED, "audits")
+    table = audits_table(results_of([ESTIMATE], [other]), DECLARED, "audits")
     numbers = table.tidy.set_index("quantity")["value"]
     assert numbers["epsilon"] == pytest.approx(3.0) and numbers["lower_bound"] == pytest.approx(3.07)
     assert set(table.tidy["verdict"]) == {"refuted (1 of 2 seeds)"}
 
 
-def test_a_refuted_guarantee_is_no_table_but_an_error_that_names_the_run():
+def test_a_refuted_guarantee_is_no_table_but_an_error_that_names_the_run(results_of):
     wrong = GUARANTEE._replace(lower_bound=8.1)
     with pytest.raises(Refuted, match=r"one seed 0: refuted: client \(moments C\)"):
-        audits_table(frame_of([wrong]), DECLARED, "audits")
+        audits_table(results_of([wrong]), DECLARED, "audits")
 
 
-def test_only_the_audits_that_are_asked_for_are_shown():
+def test_only_the_audits_that_are_asked_for_are_shown(results_of):
     one = DECLARED.model_copy(update={"audits": ("followed",)})
-    found = audits_table(frame_of([ESTIMATE, ESTIMATE._replace(audit="followed")]), one, "audits")
+    found = audits_table(results_of([ESTIMATE, ESTIMATE._replace(audit="followed")]), one, "audits")
     assert list(found.display[("Audit", "name")]) == ["followed"]
 
 
-def test_a_figure_has_a_line_an_epsilon_with_its_largest_bound_and_tighter_accounts():
-    frame = frame_of([GUARANTEE, GUARANTEE._replace(audit="canaries", lower_bound=5.0), ESTIMATE])
+def test_a_figure_has_a_line_an_epsilon_with_its_largest_bound_and_tighter_accounts(results_of):
+    results = results_of([GUARANTEE, GUARANTEE._replace(audit="canaries", lower_bound=5.0), ESTIMATE])
     (curve, *_) = FIGURE.parts()[0].curves
-    (first, bound, tighter), second = lines_of(frame, curve)
+    (first, bound, tighter), second = lines_of(results, curve)
     assert first == "client level, moments C" and bound.lower_bound == 6.0 and tighter == [7.0]
     assert second[2] == []
 
 
-def test_a_figure_is_drawn_of_finite_bounds_and_of_none_at_all():
-    frame = frame_of(
+def test_a_figure_is_drawn_of_finite_bounds_and_of_none_at_all(results_of):
+    results = results_of(
         [GUARANTEE, ESTIMATE, ESTIMATE._replace(about="client (label)", lower_bound=float("inf"))]
     )
-    (axes,) = figures.draw(frame, FIGURE).axes
+    (axes,) = figures.draw(results, FIGURE).axes
     assert len(axes.get_yticks()) == 4 and axes.get_xscale() == "log"
     assert {"stated", "no ε holds"} < set(axes.get_legend_handles_labels()[1])

@@ -12,38 +12,38 @@ from fedpriv.report import render
 from fedpriv.report.tables import KINDS
 
 
-def companion_of(frame, declared, spends):
+def companion_of(results, declared, spends):
     spec = {"title": "Every ε", "of": declared.model_dump(), "spends": spends}
-    return KINDS["spends"](frame, SpendsTable.model_validate(spec), "companion")
+    return KINDS["spends"](results, SpendsTable.model_validate(spec), "companion")
 
 
 def lines(table):
     return render.flat(table.display).to_dict("records")
 
 
-def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(frame, declared):
+def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, declared):
     spends = ["moments C", "moments 2C", "bayesian product remove_mean", "bayesian panel remove_mean"]
-    table = companion_of(frame, declared, spends)
+    table = companion_of(results, declared, spends)
     shown = lines(table)
     dp, bdp = "N = 100, δ = 10⁻³ DP, round 10", "N = 100, δ = 10⁻³ BDP, round 20"
     # Nobody was followed as a panel: what no run has is no line.
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", "estimate"]
     assert [line[dp] for line in shown] == ["5.66 (99.7)", "12.02 (> 99.9)", "1.41 (80.4)"]
     assert shown[1][bdp] == "17.00 (> 99.9)"
-    assert [line["Neighbours"] for line in shown] == ["add_remove", "replace_one", "add_remove"]
+    assert [line["Neighbours"] for line in shown] == ["add-or-remove", "replace-one", "add-or-remove"]
 
 
-def test_a_companion_of_runs_that_were_not_run_says_so(frame, declared):
+def test_a_companion_of_runs_that_were_not_run_says_so(results, declared):
     only = AccuracyTable.model_validate(declared.model_dump() | {"rows": declared.rows[1:]})
-    table = companion_of(frame, only, ["moments C"])
+    table = companion_of(results, only, ["moments C"])
     assert any("Not run" in note for note in table.notes) and table.tidy.empty
 
 
 def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_that_against_uploads(
-    joint_frame, joint
+    joint_results, joint
 ):
     spends = ["sum moments C", "upload moments C", "sequential moments C", "parallel moments 2C"]
-    table = companion_of(joint_frame, joint, spends)
+    table = companion_of(joint_results, joint, spends)
     shown = lines(table)
     assert [line["Photographs BDP, round 20"] for line in shown] == [
         "1.60 (83.2)",
@@ -51,7 +51,7 @@ def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_tha
         "0.20† (55.0)",
         "9.00 (> 99.9)",
     ]
-    assert [line["Unit"] for line in shown] == ["client", "client", "instance", "instance"]
+    assert [line["Level"] for line in shown] == ["client-level"] * 2 + ["example-level"] * 2
     assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
     failing = "not a guarantee: the size of a cohort is seen"
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", failing, "guarantee"]

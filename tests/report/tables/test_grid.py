@@ -8,7 +8,8 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.cells import AccuracyTable, with_cells
 from fedpriv.report import render
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from fedpriv.report.tables import KINDS
 
 GRID = {
@@ -35,38 +36,38 @@ def declared() -> AccuracyTable:
 
 
 @pytest.fixture(scope="module")
-def frame(tmp_path_factory):
+def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grid")
     made = {"e10_c3": 0.1, "e10_c1": 0.42, "e100_c1": 0.8}
     runs = [
         write_run(folder, run, seed, scheme="none", final=f) for run, f in made.items() for seed in range(2)
     ]
-    return load(collect(runs, folder / "runs.parquet"))
+    return load(collect(runs, folder))
 
 
-def test_a_grid_has_the_papers_layout_with_the_published_line_under_each(frame, declared):
-    table = KINDS["accuracy"](frame, declared, "grid")
+def test_a_grid_has_the_papers_layout_with_the_published_line_under_each(results, declared):
+    table = KINDS["accuracy"](results, declared, "grid")
     assert table.title == "Evaluation. Accuracy"
     assert [list(line.values()) for line in render.flat(table.display).to_dict("records")] == [
         ["10", "reproduced", "10.1 ± 0.6", "42.0 ± 0.6"],
-        ["10", "published", "11.73", "41.71"],
+        ["10", "published", "11.73, not reached", "41.71, reached"],
         ["100", "reproduced", "—", "80.0 ± 0.6"],
         ["100", "published", "74.80", ""],
     ]
     assert "Not run in this preset: e100_c3." in table.notes
 
 
-def test_the_csv_of_a_grid_holds_what_comparisons_read(frame, declared):
-    tidy = KINDS["accuracy"](frame, declared, "grid").tidy.query("quantity == 'accuracy'")
+def test_the_csv_of_a_grid_holds_what_comparisons_read(results, declared):
+    tidy = KINDS["accuracy"](results, declared, "grid").tidy.query("quantity == 'accuracy'")
     assert len(tidy.query("source == 'published'")) == 3
     assert set(tidy.query("source == 'reproduced'")["status"]) == {"ok", "not run"}
 
 
-def test_a_claim_may_be_about_the_cells_of_a_grid(frame, declared):
+def test_a_claim_may_be_about_the_cells_of_a_grid(results, declared):
     check, rows = "accuracy(c3) >= published(c3) - 0.02", {"tables": ["grid"], "labels": ["10"]}
     tables = with_cells({"grid": declared})
     claim(check, **rows).validate_names("claims.it", tables, list(declared.runs()))
-    (outcome,) = outcomes(frame, check, tables, **rows)
+    (outcome,) = outcomes(results, check, tables, **rows)
     assert outcome.cell == "Evaluation, 10" and outcome.margins == pytest.approx([0.0027, 0.0037])
 
 

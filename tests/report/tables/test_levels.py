@@ -8,20 +8,21 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.cells import AccuracyTable
 from fedpriv.report import numbers, render
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from fedpriv.report.tables import KINDS
 
 
-def table_of(frame, declared):
-    return KINDS[declared.kind](frame, declared, "table4")
+def table_of(results, declared):
+    return KINDS[declared.kind](results, declared, "table4")
 
 
 def lines(table):
     return render.flat(table.display).to_dict("records")
 
 
-def test_both_levels_are_read_at_the_last_round_within_both_budgets(joint_frame, joint):
-    ours, theirs, missing, _ = lines(table_of(joint_frame, joint))
+def test_both_levels_are_read_at_the_last_round_within_both_budgets(joint_results, joint):
+    ours, theirs, missing, _ = lines(table_of(joint_results, joint))
     assert ours == {
         "Dataset": "Photographs",
         "Source": "reproduced",
@@ -29,54 +30,52 @@ def test_both_levels_are_read_at_the_last_round_within_both_budgets(joint_frame,
         "Accuracy (%) DP, as the paper": "8.0 ± 0.0",
         "Accuracy (%) DP-SGD": "60.1 ± 0.2",
         "Accuracy (%) BDP": "65.1 ± 0.2",
-        "Client ε at δ = 10⁻³ DP, as the paper": "0.72",
-        "Client ε at δ = 10⁻³ DP-SGD": "0.80",
-        "Client ε at δ = 10⁻³ BDP": "0.80",
-        "Instance ε at δ = 10⁻⁵ DP, as the paper": "0.089",
-        "Instance ε at δ = 10⁻⁵ DP-SGD": "0.10",
-        "Instance ε at δ = 10⁻⁵ BDP": "0.10",
+        "Client-level ε at δ = 10⁻³ DP, as the paper": "0.72",
+        "Client-level ε at δ = 10⁻³ DP-SGD": "0.80",
+        "Client-level ε at δ = 10⁻³ BDP": "0.80",
+        "Example-level ε at δ = 10⁻⁵ DP, as the paper": "0.089",
+        "Example-level ε at δ = 10⁻⁵ DP-SGD": "0.10",
+        "Example-level ε at δ = 10⁻⁵ BDP": "0.10",
         "Read at round DP, as the paper": "4",
         "Read at round DP-SGD": "20",
         "Read at round BDP": "20",
     }
-    assert theirs["Accuracy (%) DP, as the paper"] == "42" and theirs["Accuracy (%) BDP"] == "64"
-    assert theirs["Client ε at δ = 10⁻³ BDP"] == "1" and theirs["Instance ε at δ = 10⁻⁵ BDP"] == "0.1"
+    assert theirs["Accuracy (%) DP, as the paper"] == "42, not reached"
+    assert theirs["Accuracy (%) BDP"] == "64, reached"
+    assert theirs["Client-level ε at δ = 10⁻³ BDP"] == "1"
+    assert theirs["Example-level ε at δ = 10⁻⁵ BDP"] == "0.1"
     assert missing["Dataset"] == "Digits" and missing["Source"] == "not run"
 
 
-def test_a_column_that_the_paper_does_not_have_is_ours_and_has_no_published_number(joint_frame, joint):
-    table = table_of(joint_frame, joint)
+def test_a_column_that_the_paper_does_not_have_is_ours_and_has_no_published_number(joint_results, joint):
+    table = table_of(joint_results, joint)
     theirs = lines(table)[1]
     assert {value for name, value in theirs.items() if name.endswith("DP-SGD")} == {""}
     assert "Ours, not in the paper: DP-SGD." in table.notes
     assert table.tidy.query("source == 'published' and column == 'dpsgd'").empty
 
 
-def test_the_notes_say_how_both_levels_were_read_and_counted(joint_frame, joint):
-    notes = "\n".join(table_of(joint_frame, joint).notes)
+def test_the_notes_say_how_both_levels_were_read_and_counted(joint_results, joint):
+    notes = "\n".join(table_of(joint_results, joint).notes)
     for words in (
         "BDP: read at the last evaluated round before any ε exceeds its budget",
-        "unit client, neighbours by zero_out, poisson sampling",
-        "unit instance, neighbours by add_remove, poisson sampling",
+        "client-level, zero-out neighbours, Poisson sampling",
+        "example-level, add-or-remove neighbours, Poisson sampling",
         "DP, as the paper; DP-SGD: read at",
-        "sequential moments, sensitivity C; not a guarantee: the size of a cohort is seen; unit instance",
+        "sequential moments, sensitivity C; not a guarantee: the size of a cohort is seen; example-level",
         "Every other column is a run of its own.",
         "sum: against who sees only the sum of the uploads",
-        "sequential: an example is drawn with its share of all clients' examples",
-        "Sequential accounting supposes that it is secret",
-        "Poisson batches of 120 examples on average, 0.2 of a client's and 0.002 of all; 1 local step a "
-        "round; only the mean of a batch clipped, S = 1; σ = 2; distances of 16 examples",
-        "the gradient of every example clipped, S = 0.00833",
-        "An instance ε is for one augmented copy; an image has 11.",
-        "Features of a network.",
+        "sequential: an example is sampled with its share of all clients' examples",
+        "Sequential accounting supposes that nobody knows",
+        "An example-level ε is for one augmented copy; an image has 11.",
         "Not run in this preset: digits_bdp, digits_dp, digits_dpsgd, digits_none.",
     ):
         assert words in notes
     assert "Sampling mismatch" not in notes
 
 
-def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_frame, joint):
-    lines = table_of(joint_frame, joint).tidy.query("source == 'reproduced' and column == 'dp'")
+def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_results, joint):
+    lines = table_of(joint_results, joint).tidy.query("source == 'reproduced' and column == 'dp'")
     spent = lines.query("row == 'Photographs' and quantity in ('epsilon', 'delta')")
     found = spent.set_index(["unit", "accounting", "quantity"])["value"].to_dict()
     assert found == {
@@ -88,28 +87,30 @@ def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_frame, 
     assert lines.query("quantity == 'accuracy'")["unit"].isna().all()
 
 
-def test_the_latex_of_both_levels_is_ascii(joint_frame, joint):
-    text = render.latex(table_of(joint_frame, joint))
-    assert text.isascii() and r"Client $\varepsilon$ at $\delta$ = 10$^{-3}$" in text
+def test_the_latex_of_both_levels_is_ascii(joint_results, joint):
+    text = render.latex(table_of(joint_results, joint))
+    assert text.isascii() and r"Client-level $\varepsilon$ at $\delta$ = 10$^{-3}$" in text
 
 
 def test_a_row_with_another_number_of_clients_says_so(tmp_path, joint):
     run = write_run(tmp_path, "photos_none", 0, scheme="none", clients=10)
-    ours, theirs, *_ = lines(table_of(load(collect([run], tmp_path / "runs.parquet")), joint))
+    ours, theirs, *_ = lines(table_of(load(collect([run], tmp_path)), joint))
     assert (ours["Dataset"], theirs["Dataset"]) == ("Photographs (here N = 10)", "Photographs")
 
 
-def test_deltas_that_differ_between_rows_are_shown_in_the_cells(joint_frame, joint):
+def test_deltas_that_differ_between_rows_are_shown_in_the_cells(joint_results, joint):
     data = joint.model_dump()
     data["rows"][1]["budgets"]["client"]["delta"] = 1e-5
-    ours, theirs, *_ = lines(table_of(joint_frame, AccuracyTable.model_validate(data)))
-    assert ours["Client (ε, δ) BDP"] == "(0.80, 10⁻³)" and theirs["Client (ε, δ) BDP"] == "(1, 10⁻³)"
+    ours, theirs, *_ = lines(table_of(joint_results, AccuracyTable.model_validate(data)))
+    assert (
+        ours["Client-level (ε, δ) BDP"] == "(0.80, 10⁻³)" and theirs["Client-level (ε, δ) BDP"] == "(1, 10⁻³)"
+    )
 
 
-def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_frame, joint):
+def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_results, joint):
     data = joint.model_dump()
     data["columns"]["dp"]["spends"]["client"] = "moments C"
-    table = table_of(joint_frame, AccuracyTable.model_validate(data))
+    table = table_of(joint_results, AccuracyTable.model_validate(data))
     assert lines(table)[0]["Accuracy (%) DP, as the paper"] == numbers.NONE
     assert "The ledger of photos_dp holds no ε (moments, sensitivity C)." in table.notes
     dp = table.tidy.query("row == 'Photographs' and column == 'dp' and source == 'reproduced'")

@@ -8,7 +8,8 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from fedpriv.report.tables.runs import runs_table
 
 RANKING = {
@@ -34,11 +35,11 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("search")
     made = [("n100_none", "none", 0.97), ("n100_dp", "client_dp", 0.9)]
     runs = [write_run(folder, run, seed, scheme=s, final=f) for run, s, f in made for seed in range(3)]
-    return load(collect(runs, folder / "runs.parquet"))
+    return load(collect(runs, folder))
 
 
-def ranking_of(frame: pd.DataFrame, **changed: object) -> render.Table:
-    return runs_table(frame, RunsTable.model_validate(RANKING | changed), "search")
+def ranking_of(results: pd.DataFrame, **changed: object) -> render.Table:
+    return runs_table(results, RunsTable.model_validate(RANKING | changed), "search")
 
 
 def test_a_ranking_puts_the_best_within_the_first_budget_first_and_the_unaffordable_last(searched):

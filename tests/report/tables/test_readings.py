@@ -1,5 +1,6 @@
 """Tables of readings: what is counted again, which is nearest, and what is said of one that is clipped."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ from fedpriv.files import parquet
 from fedpriv.frozen import parse
 from fedpriv.paper.readings import ReadingsTable
 from fedpriv.report import render
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
 from fedpriv.report.readings import outcome, readings, targets
+from fedpriv.report.results import Results, load
 from fedpriv.report.tables.readings import readings_table
 
 DECLARED = {
@@ -53,13 +55,15 @@ def write(folder: Path, run: str, sigma: float, counted: dict[float, tuple[float
     return out
 
 
-def frame_of(folder: Path, *runs: Path) -> pd.DataFrame:
-    return load(collect(runs, folder / "runs.parquet"))
+def results_of(folder: Path, *runs: Path) -> pd.DataFrame:
+    return load(collect(runs, folder))
 
 
-def table_of(frame: pd.DataFrame, **changed: object) -> render.Table:
-    names = [run for run in frame["run"].unique() if run.startswith("run_")]
-    return readings_table(frame, ReadingsTable.model_validate(DECLARED | {"names": names} | changed), "table")
+def table_of(results: Results, **changed: object) -> render.Table:
+    names = [run for run in results.runs["run"].unique() if run.startswith("run_")]
+    return readings_table(
+        results, ReadingsTable.model_validate(DECLARED | {"names": names} | changed), "table"
+    )
 
 
 def value(table: render.Table, sigma: float, column: str, quantity: str) -> float:
@@ -70,7 +74,7 @@ def value(table: render.Table, sigma: float, column: str, quantity: str) -> floa
 @pytest.fixture
 def loose(tmp_path) -> pd.DataFrame:
     """Return a run with σ = 1 and C = 3 whose updates, of norm up to 0.9, were never cut."""
-    return frame_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (30, 4), 2.0: (16, 4), 3.0: (8, 4)}))
+    return results_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (30, 4), 2.0: (16, 4), 3.0: (8, 4)}))
 
 
 def test_a_line_a_sigma_of_a_run_that_clips_nothing(loose):
@@ -113,38 +117,38 @@ def test_the_distance_is_computed_from_the_columns_of_the_table(loose):
 def test_the_epsilon_that_is_compared_is_the_budgets_or_that_of_the_first_round_that_is_as_accurate(
     tmp_path, final, bdp, round
 ):
-    frame = frame_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (8, bdp)}, final=final))
-    table = table_of(frame, multipliers=[3.0])
+    results = results_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (8, bdp)}, final=final))
+    table = table_of(results, multipliers=[3.0])
     assert value(table, 3.0, "BDP", "epsilon_compared") == pytest.approx(bdp * np.sqrt(round / 20))
 
 
 def test_what_is_published_to_the_digit_is_at_no_distance(tmp_path):
-    frame = frame_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
-    table = table_of(frame, multipliers=[3.0], bdp={"accuracy": 0.8, "epsilon": 2})
+    results = results_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
+    table = table_of(results, multipliers=[3.0], bdp={"accuracy": 0.8, "epsilon": 2})
     assert value(table, 3.0, "BDP", "distance") == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("changed, distance", [({"points": 3.0}, 8 / 3), ({"points": 1.0}, 8)])
 def test_a_point_of_accuracy_counts_as_much_as_is_declared(tmp_path, changed, distance):
-    frame = frame_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
-    found = table_of(frame, multipliers=[3.0], bdp={"accuracy": 0.72, "epsilon": 2}, **changed)
+    results = results_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
+    found = table_of(results, multipliers=[3.0], bdp={"accuracy": 0.72, "epsilon": 2}, **changed)
     assert value(found, 3.0, "BDP", "distance") == pytest.approx(distance)
 
 
 def test_with_a_baseline_accuracies_are_as_far_below_it_as_the_published_ones(tmp_path):
     baseline = write_run(tmp_path, "none", 0, scheme="none", final=0.9)
-    frame = frame_of(tmp_path, baseline, write(tmp_path, "run_a", 3.0, {3.0: (8, 2)}))
+    results = results_of(tmp_path, baseline, write(tmp_path, "run_a", 3.0, {3.0: (8, 2)}))
     changed = {"baseline": {"run": "none", "accuracy": 0.7}}
     declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a"]} | changed)
-    assert targets(frame, declared) == pytest.approx((0.6, 0.7))
-    (line,) = [note for note in table_of(frame, **changed).notes if note.startswith("d =")]
+    assert targets(results, declared) == pytest.approx((0.6, 0.7))
+    (line,) = [note for note in table_of(results, **changed).notes if note.startswith("d =")]
     assert "less 60.0 and 70.0 %" in line and "below our baseline" in line
 
 
 def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has_no_numbers(tmp_path):
     """σ = 3 has C = 1, and an update has norm 1.2."""
     run = write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}, norm_max=1.2)
-    table = table_of(frame_of(tmp_path, run))
+    table = table_of(results_of(tmp_path, run))
     (line,) = table.tidy.loc[table.tidy["noise_multiplier"] == 3.0].to_dict("records")
     assert line["status"] == "clipped: an update of norm 1.2 in round 1 is longer than C = 1"
     assert np.isnan(line["value"])
@@ -156,7 +160,7 @@ def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has
 def test_a_sigma_that_has_a_run_of_its_own_is_read_from_that_run(tmp_path):
     loose = write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}, norm_max=1.2)
     own = write(tmp_path, "run_b", 3.0, {3.0: (5, 4)}, share_clipped=0.4, norm_max=1.2)
-    table = table_of(frame_of(tmp_path, loose, own))
+    table = table_of(results_of(tmp_path, loose, own))
     lines = table.tidy.drop_duplicates("noise_multiplier").set_index("noise_multiplier")
     assert lines["run"].to_dict() == {1.0: "run_a", 2.0: "run_a", 3.0: "run_b"}
     assert lines["trained"].to_dict() == {1.0: "by itself", 2.0: "counted again", 3.0: "by itself"}
@@ -168,7 +172,7 @@ def test_runs_of_another_noise_or_setting_stand_for_nobody_else(tmp_path):
         tmp_path, "run_b", 3.0, {3.0: (5, 4)}, final=0.7, norm_max=1.2
     )  # a config's rate is its final accuracy
     declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a", "run_b"]})
-    found = readings(frame_of(tmp_path, first, other), declared)
+    found = readings(results_of(tmp_path, first, other), declared)
     assert [(one.run, one.noise_multiplier, bool(one.refused)) for one in found] == [
         ("run_a", 1.0, False),
         ("run_a", 2.0, True),
@@ -181,8 +185,8 @@ def test_runs_of_another_noise_or_setting_stand_for_nobody_else(tmp_path):
 
 def test_the_least_distance_comes_first_and_is_the_nearest(tmp_path):
     runs = [write(tmp_path, f"run_{n}", 3.0, {3.0: (8, 2)}, final=f) for n, f in (("a", 0.9), ("b", 0.5))]
-    frame = frame_of(tmp_path, *runs)
-    table = table_of(frame, multipliers=[3.0])
+    results = results_of(tmp_path, *runs)
+    table = table_of(results, multipliers=[3.0])
     assert table.tidy["run"].iloc[0] == "run_b"
     nearest = table.tidy.loc[table.tidy["status"] == "nearest", "run"]
     assert set(nearest) == {"run_b"} and "run_b (nearest)" in set(table.display.iloc[:, 0])
@@ -190,11 +194,12 @@ def test_the_least_distance_comes_first_and_is_the_nearest(tmp_path):
 
 def test_a_run_that_diverged_is_never_the_nearest(tmp_path):
     run = write(tmp_path, "run_a", 3.0, {3.0: (8, 2)})
-    frame = frame_of(tmp_path, run).assign(diverged=3)
+    results = results_of(tmp_path, run)
+    results = replace(results, runs=results.runs.assign(diverged=3))
     declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a"], "multipliers": [3.0]})
-    (one,) = readings(frame, declared)
-    assert outcome(frame, declared, one, targets(frame, declared)).distance.isna().all()
-    assert "nearest" not in set(table_of(frame, multipliers=[3.0]).tidy["status"])
+    (one,) = readings(results, declared)
+    assert outcome(results, declared, one, targets(results, declared)).distance.isna().all()
+    assert "nearest" not in set(table_of(results, multipliers=[3.0]).tidy["status"])
 
 
 def test_a_table_of_readings_of_nothing_that_was_run_says_so(loose):
@@ -218,12 +223,12 @@ def test_a_table_of_readings_that_makes_no_sense_is_refused(changed, words):
 
 
 def test_a_run_whose_scheme_has_no_sigma_is_bad_input(tmp_path):
-    frame = frame_of(tmp_path, write_run(tmp_path, "run_a", 0, scheme="none"))
+    results = results_of(tmp_path, write_run(tmp_path, "run_a", 0, scheme="none"))
     with pytest.raises(BadInput, match=r"readings: run_a: found scheme .*, allowed: client_dp"):
-        table_of(frame)
+        table_of(results)
 
 
 def test_a_sigma_that_the_run_was_not_counted_at_has_no_numbers_and_the_key_that_lacks_it(tmp_path):
-    frame = frame_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}))
-    lines = table_of(frame).tidy.set_index("noise_multiplier")
+    results = results_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}))
+    lines = table_of(results).tidy.set_index("noise_multiplier")
     assert lines.loc[3.0, "status"] == "not counted: account.recount of the run has no 3"

@@ -6,8 +6,8 @@ import pytest
 from fedpriv.report.tables import write
 
 
-def test_a_table_of_accuracies_becomes_five_files(frame, declared, tmp_path):
-    written = write(frame, declared, tmp_path / "tables" / "table1")
+def test_a_table_of_accuracies_becomes_five_files(results, declared, tmp_path):
+    written = write(results, declared, tmp_path / "tables" / "table1")
     assert [path.suffix for path in written] == [".csv", ".csv", ".md", ".tex", ".html"]
     assert "97.1 ± 0.2" in (tmp_path / "tables/table1.md").read_text()
     numbers, seeds = (pd.read_csv(tmp_path / f"tables/table1{end}.csv") for end in ("", "_seeds"))
@@ -20,8 +20,8 @@ def test_a_table_of_accuracies_becomes_five_files(frame, declared, tmp_path):
         assert means[one["row"], one["column"]] == pytest.approx(one["value"])
 
 
-def test_the_latex_has_booktabs_rules_and_only_ascii(frame, declared, tmp_path):
-    write(frame, declared, tmp_path / "table1")
+def test_the_latex_has_booktabs_rules_and_only_ascii(results, declared, tmp_path):
+    write(results, declared, tmp_path / "table1")
     text = (tmp_path / "table1.tex").read_text()
     assert text.isascii()
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\label{tab:table1}"))

@@ -1,5 +1,6 @@
 """Tables with a run in every line: what γ costs, what is sent, what changed, what a label certifies."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,8 @@ from fedpriv.account.plans import epsilon
 from fedpriv.errors import BadInput
 from fedpriv.paper.tables import Quantity, RunsTable
 from fedpriv.report import numbers, render
-from fedpriv.report.collect import collect, load
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
 from fedpriv.report.tables import write
 from fedpriv.report.tables.runs import READINGS, runs_table
 
@@ -95,24 +97,24 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     bare = {"upload_l2": np.inf, "broadcast_noise_std": 0.002}
     made.append(write_run(folder, "nbafl_bare", 0, scheme="nbafl", scale=np.inf, facts=bare))
-    return collect(made, folder / "runs.parquet")
+    return collect(made, folder)
 
 
 @pytest.fixture(scope="module")
-def frame(runs: Path) -> pd.DataFrame:
+def results(runs: Path) -> pd.DataFrame:
     return load(runs)
 
 
-def table_of(frame: pd.DataFrame, kind: str, **changed: object) -> render.Table:
-    return runs_table(frame, RunsTable.model_validate(DECLARED[kind] | changed), kind)
+def table_of(results: pd.DataFrame, kind: str, **changed: object) -> render.Table:
+    return runs_table(results, RunsTable.model_validate(DECLARED[kind] | changed), kind)
 
 
 def lines(table: render.Table) -> list[dict]:
     return render.flat(table.display).to_dict("records")
 
 
-def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(frame):
-    assert lines(table_of(frame, "gammas"))[2] == {
+def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(results):
+    assert lines(table_of(results, "gammas"))[2] == {
         "Run": "γ = 0.1",
         "γ": "0.1",
         "Bits flipped (%)": "40.0",
@@ -124,51 +126,48 @@ def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(frame):
         "ε of a client uploads seen": "6.70 · 10⁵",
         "ε of a client sum seen": "7400",
         "Accuracy (%) last round": "91.0 ± 0.6",
-        "Accuracy (%) best round of drawn clients": "98.0 ± 0.0",
+        "Accuracy (%) best round of sampled clients": "98.0 ± 0.0",
         "Sent by a client a round bytes": "125",
         "Sent by a client a round smaller than float32": "32.0×",
     }
 
 
-def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(frame):
-    few = table_of(frame, "gammas", lines=LINES[1:])
+def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(results):
+    few = table_of(results, "gammas", lines=LINES[1:])
     assert not any(note.startswith("∞") for note in few.notes)
-    endless = frame.assign(epsilon=np.inf)
+    endless = replace(results, epsilons=results.epsilons.assign(epsilon=np.inf))
     table = table_of(endless, "gammas")
     assert lines(table)[0]["ε of a client uploads seen"] == "∞"
     assert any(note.startswith("∞: nothing was flipped") for note in table.notes)
 
 
-def test_the_notes_say_what_was_flipped_how_and_whose_accuracy_it_is(frame):
-    notes = "\n".join(table_of(frame, "uploads").notes)
+def test_the_notes_say_whose_accuracy_it_is(results):
+    notes = "\n".join(table_of(results, "uploads").notes)
     for words in (
-        "Randomised response, γ = 0.1: a coin for every weight, as the paper defines it; 1,000 bits an "
-        "upload; no batch normalisation; β = 0.2.",
-        "one coin for all weights of a tensor, as the released code has it",
-        "batch normalisation sent in the clear (500 numbers)",
         "Bits are sent eight to a byte.",
         "the mean over all clients' own weights",
-        "on one of 10 test examples. Drawn: 50 clients",
+        "on one of 10 test examples. Sampled: 50 clients",
         "test split itself chooses the round",
     ):
         assert words in notes
 
 
-def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(frame):
-    some = frame.assign(assumptions_met=frame["sensitivity"] != "bit")
+def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(results):
+    epsilons = results.epsilons
+    some = replace(results, epsilons=epsilons.assign(assumptions_met=epsilons["sensitivity"] != "bit"))
     notes = "\n".join(table_of(some, "gammas").notes)
-    assert "one coin flips a whole tensor" in notes and "Sampling mismatch" not in notes
+    assert "whole tensors are flipped" in notes and "Sampling mismatch" not in notes
 
 
-def test_the_notes_of_an_epsilon_say_for_whom_it_is(frame):
-    notes = "\n".join(table_of(frame, "gammas").notes)
-    assert "unit one bit of a client, neighbours by replace_one, δ = 10⁻³" in notes
-    assert "unit client, neighbours by replace_one, δ = 10⁻³" in notes
+def test_the_notes_of_an_epsilon_say_for_whom_it_is(results):
+    notes = "\n".join(table_of(results, "gammas").notes)
+    assert "one bit of a client, replace-one neighbours, δ = 10⁻³" in notes
+    assert "client-level, replace-one neighbours, δ = 10⁻³" in notes
     assert "sum: against who sees only the sum" in notes
 
 
-def test_uploads_are_held_against_the_same_numbers_in_float32(frame):
-    binary, shared, gaussian = lines(table_of(frame, "uploads"))
+def test_uploads_are_held_against_the_same_numbers_in_float32(results):
+    binary, shared, gaussian = lines(table_of(results, "uploads"))
     sent = "Sent by a client a round "
     assert [line[f"{sent}numbers"] for line in (binary, shared, gaussian)] == ["1,000", "1,500", "1,000"]
     assert [line[f"{sent}bytes"] for line in (binary, shared, gaussian)] == ["125", "2,125", "4,000"]
@@ -176,35 +175,36 @@ def test_uploads_are_held_against_the_same_numbers_in_float32(frame):
     assert gaussian[f"{sent}smaller than float32"] == "1.0×"
 
 
-def test_an_ablation_shows_the_keys_that_differ_and_points_over_its_reference(frame):
-    table = table_of(frame, "ablation")
+def test_an_ablation_shows_the_keys_that_differ_and_points_over_its_reference(results):
+    table = table_of(results, "ablation")
     reference, tensor = lines(table)
     keys = {name for name in tensor if "." in name and "(" not in name}
     assert keys == {"model.bn", "scheme.noise", "server.learning_rate"}
     assert (reference["Run"], tensor["Run"]) == ("tenth", "tensor")
     assert (tensor["model.bn"], reference["model.bn"]) == ("shared", "none")
     assert tensor["Difference (points) last round"] == "−11.0"
-    assert tensor["Difference (points) best round of drawn clients"] == "−3.0"
+    assert tensor["Difference (points) best round of sampled clients"] == "−3.0"
     assert table.tidy.query("quantity == 'gain_last'")["model.bn"].tolist() == ["none", "shared"]
 
 
-def test_where_run_and_reference_have_both_diverged_there_is_no_difference(frame):
-    gone = frame["run"].isin(["tenth", "fifth"]) & (frame["seed"] == 0)
-    broken = frame.assign(diverged=frame["diverged"].where(~gone, 3))
+def test_where_run_and_reference_have_both_diverged_there_is_no_difference(results):
+    runs = results.runs
+    gone = runs["run"].isin(["tenth", "fifth"]) & (runs["seed"] == 0)
+    broken = replace(results, runs=runs.assign(diverged=runs["diverged"].where(~gone, 3)))
     (line,) = [one for one in lines(table_of(broken, "ablation", match="*")) if one["Run"] == "fifth"]
     assert line["Accuracy (%) last round"] == "diverged (1 of 2 seeds)"
     assert line["Difference (points) last round"] == "—"
 
 
-def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_weights(frame):
-    *_, gaussian = lines(table_of(frame, "uploads"))
-    assert gaussian["Accuracy (%) best round of drawn clients"] == gaussian["Accuracy (%) last round"]
+def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_weights(results):
+    *_, gaussian = lines(table_of(results, "uploads"))
+    assert gaussian["Accuracy (%) best round of sampled clients"] == gaussian["Accuracy (%) last round"]
 
 
-def test_a_label_stands_beside_what_it_would_certify_and_what_holds(frame):
-    document, repository, _ = lines(table_of(frame, "labels"))
-    assert document["ε/c"] == "10" and document["On the label ε"] == "10"
-    assert document["On the label δ"] == "0.758" and document["Noise, std upload"] == "0.004"
+def test_a_label_stands_beside_what_it_would_certify_and_what_holds(results):
+    document, repository, _ = lines(table_of(results, "labels"))
+    assert document["ε/c"] == "10" and document["Nominal ε"] == "10"
+    assert document["Nominal δ"] == "0.758" and document["Noise, std upload"] == "0.004"
     # Twenty rounds of noise c T/ε = 2 on a sensitivity of one; the repository has lost a factor of two.
     plan = {"sampling_rate": 1, "rounds": 20, "delta": 1e-3, "accountant": "pld"}
     for line, multiplier in ((document, 2.0), (repository, 1.0)):
@@ -214,24 +214,20 @@ def test_a_label_stands_beside_what_it_would_certify_and_what_holds(frame):
         assert line["ε that holds"] == "500.00"
 
 
-def test_noise_over_an_unbounded_upload_certifies_nothing(frame):
-    table = table_of(frame, "labels")
+def test_noise_over_an_unbounded_upload_certifies_nothing(results):
+    table = table_of(results, "labels")
     assert lines(table)[2]["ε that holds"] == "∞"
     assert any(note.startswith("∞: nothing bounds an upload") for note in table.notes)
-    notes = "\n".join(table.notes)
-    assert "on uploads of std 0.004 at least; beneath it the norm bounded by 0.1 or nothing" in notes
-    assert "before broadcasts of std 0, 0.002" in notes
 
 
-def test_the_label_of_a_run_that_has_none_is_refused(frame):
+def test_the_label_of_a_run_that_has_none_is_refused(results):
     with pytest.raises(BadInput, match="labels: tenth: scheme: name: found 'dpfl_bnn'"):
-        table_of(frame, "labels", lines=LINES[2:])
+        table_of(results, "labels", lines=LINES[2:])
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-def test_a_table_of_which_nothing_was_run_says_so(frame, kind, tmp_path):
-    nothing = frame.iloc[:0]
-    table = table_of(nothing, kind)
+def test_a_table_of_which_nothing_was_run_says_so(results, kind, tmp_path):
+    table = table_of(results.of(), kind)
     assert all(line["Run"].endswith("(not run)") for line in lines(table))
     assert any(note.startswith("Not run in this preset: ") for note in table.notes)
     render.write(table, tmp_path / kind)
@@ -239,22 +235,22 @@ def test_a_table_of_which_nothing_was_run_says_so(frame, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-def test_every_table_becomes_four_files_of_which_the_latex_is_ascii(frame, kind, tmp_path):
-    written = write(frame, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
+def test_every_table_becomes_four_files_of_which_the_latex_is_ascii(results, kind, tmp_path):
+    written = write(results, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
     assert [path.suffix for path in written] == [".csv", ".md", ".tex", ".html"]
     assert (tmp_path / f"{kind}.tex").read_text().isascii()
 
 
-def test_every_epsilon_of_the_csv_comes_with_its_meaning(frame):
-    tidy = table_of(frame, "gammas").tidy.query("quantity == 'epsilon'")
+def test_every_epsilon_of_the_csv_comes_with_its_meaning(results):
+    tidy = table_of(results, "gammas").tidy.query("quantity == 'epsilon'")
     assert len(tidy) == 3 * 7
     assert (
         tidy[["accountant", "accounting", "sensitivity", "unit", "relation", "delta"]].notna().all(axis=None)
     )
 
 
-def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(frame):
-    table = table_of(frame, "gammas", lines=[{"run": "gauss", "label": "Gaussian"}])
+def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(results):
+    table = table_of(results, "gammas", lines=[{"run": "gauss", "label": "Gaussian"}])
     assert lines(table)[0]["ε of one bit exact"] == numbers.NONE
 
 

@@ -1,4 +1,4 @@
-"""Zero-concentrated privacy: Gaussian noise alone, no credit for who was not drawn.
+"""Zero-concentrated privacy: Gaussian noise alone, no credit for who was not sampled.
 
 Bun and Steinke 2016, "Concentrated Differential Privacy", Propositions 1.3 and 1.6 and Lemma 2.3.
 """
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round for sensitivities C and 2C, or for `fixed` cohorts 2C alone.
 
-    A release of multiplier z costs ρ = 1/(2z²), ρ adds up, and ε = ρ + 2 √(ρ ln(1/δ)). Who is drawn with some
-    probability pays no more than who is always there, so that this holds under every sampling law. From a
-    cohort of fixed size nobody can be taken away, only replaced.
+    A release of multiplier z costs ρ = 1/(2z²), ρ adds up, and ε = ρ + 2 √(ρ ln(1/δ)). Who is sampled with
+    some probability pays no more than who is always there, so that this holds under every sampling law.
+    From a cohort of fixed size nobody can be taken away, only replaced.
     """
     found = []
     for sensitivity in ("2C",) if view.law == "fixed" else view.relations:

@@ -20,7 +20,8 @@ import torchvision
 from safetensors.torch import load_file, save_file
 
 from fedpriv.data import arrays, manifest, of_photographs
-from fedpriv.data.features import FEATURES_VERSION, backbone, parts
+from fedpriv.data.features import FEATURES_VERSION, augment, backbone, parts
+from fedpriv.data.features.basis import BASES, Public, inside, noted, seen_from
 from fedpriv.data.features.copies import Copy, batches, chosen, pixels
 from fedpriv.data.features.standard import standardised
 from fedpriv.data.manifest import Manifest, Photograph
@@ -44,8 +45,12 @@ def extract(
     device: str = "cpu",
     threads: int = 0,
     size: int = BATCH,
+    seen_in: tuple[str, int] | None = None,
 ) -> Path:
     """Write the features of the images in manifest `listed` by backbone `name` to `out`.
+
+    They are standardised by those of the plain training images, or `seen_in` so many directions of a public
+    basis: then nothing of one image depends on another, and norms are bounded.
 
     Images keep their order, and the copies of one stand side by side; test images are never augmented.
     Finished batches are kept beside `out`, in `.parts`: a kill loses one batch a worker. On a CPU the result
@@ -82,27 +87,43 @@ def extract(
                 x[first:last] = rows
                 return last
 
+            public = BASES[seen_in[0]]() if seen_in else None
+            known = None if public is None else np.concatenate(list(pool.map(run, plain(public, side, size))))
+
             with progress(f"{seen.dataset}: features", 0, len(x), unit="image") as report:
                 for done in pool.map(one, range(len(work))):
                     report({"image": done})
         finally:
             pool.shutdown(cancel_futures=True)
 
-    x = standardised(x, x[: len(copies) : photos.copies], kind.length, kind.reach)
-    labels = np.array([image.label for image in train])
+    labels, wanted = (np.array([image.label for image in images]) for images in (train, test))
+    if seen_in and public is not None and known is not None:
+        directions = seen_from(known, seen_in[1])
+        x = inside(directions, x)
+        how_seen = noted(public, directions, known, seen.dataset, x[len(copies) :], wanted)
+    else:
+        x = standardised(x, x[: len(copies) : photos.copies], kind.length, kind.reach)
+        cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
+        how_seen = f", standardised{cut}"
     made = arrays.Arrays(
         x[: len(copies)],
         np.repeat(labels, photos.copies),
         x[len(copies) :],
-        np.array([image.label for image in test]),
+        wanted,
         classes=seen.classes,
         group=np.repeat(np.arange(len(train)), photos.copies),
-        note=note(seen, len(train), len(train) + len(test), photos, name, dtype),
+        note=note(seen, len(train), len(train) + len(test), photos, name, dtype, how_seen),
     )
     aside(f"{out}: {made.note}")
     arrays.save(out, made)
     shutil.rmtree(folder)
     return out
+
+
+def plain(public: Public, side: int, size: int) -> list[torch.Tensor]:
+    """Return the pixels of public photographs, in batches of `size`."""
+    images = torch.from_numpy(public.images).permute(0, 3, 1, 2)
+    return [augment.plain(batch, side) for batch in images.split(size)]
 
 
 def identity(images: Sequence[Photograph], how: list[object]) -> str:
@@ -142,10 +163,11 @@ def equal(drawn: np.ndarray, size: int) -> list[np.ndarray]:
     return np.array_split(drawn, max(round(len(drawn) / size), 1))
 
 
-def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype: torch.dtype) -> str:
+def note(
+    seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype: torch.dtype, scaled: str
+) -> str:
     """Return the sentence that every result on these features carries."""
     kind = backbone.BACKBONES[name]
-    cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
     counts, side = seen.counts, of_photographs()[seen.dataset].side
     tuned = (
         f" (BatchNorm calibrated on {min(CALIBRATION, train)} training images)" if name == "random" else ""
@@ -158,7 +180,7 @@ def note(seen: Manifest, train: int, kept: int, photos: Photos, name: str, dtype
     )
     return (
         f"{kind.title} features of {side}x{side} pixels, backbone {name}{tuned}, "
-        f"computed in {str(dtype).removeprefix('torch.')}, standardised{cut}; {photos.copies} copies "
+        f"computed in {str(dtype).removeprefix('torch.')}{scaled}; {photos.copies} copies "
         f"(seed {photos.seed}) of each of {train:,} training images, copy 0 plain; {duplicates} ({groups}); "
         f"{counts.missing} images missing, {counts.unreadable} unreadable"
     )

@@ -1,7 +1,7 @@
 """Published beside reproduced, and the verdicts; reads only files that the workflow wrote."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +10,9 @@ import pandas as pd
 from fedpriv.errors import BadInput
 from fedpriv.report import numbers
 from fedpriv.report.claims import judge
-from fedpriv.report.claims.yardstick import (
-    FAILS,
-    HOLDS,
-    LAST_DIGIT,
-    NOT_JUDGED,
-    ONE_SEED,
-    UNDECIDED,
-    decided,
-)
 from fedpriv.report.tables.long import STATISTIC, statistic
 from fedpriv.report.texts import from_csv
 
-REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
 COUNTS = ("cells", "decided", *judge.COUNTS.values())  # of a claim
 ACCURACY = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
 
@@ -73,27 +63,12 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame()
     key, found = ["table", "row", "column"], pd.concat(tables)
-    published = found.loc[found["source"] == "published", [*key, "value"]]
+    published = found.loc[found["source"] == "published", [*key, "value", "verdict"]]
     ours = found.loc[found["source"] == "reproduced"].reindex(
         columns=[*key, *STATISTIC, "status", "stand_in_for"], fill_value=""
     )
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
-    both = both.fillna({"seeds": 0})
-    return both.assign(verdict=[verdict(line) for line in both.to_dict("records")])
-
-
-def verdict(line: Mapping[Hashable, Any]) -> str:
-    """Say whether the published accuracy is reached, up to its last digit, as a claim that it is would be."""
-    if line["status"] != "ok" or line["stand_in_for"]:
-        return line["status"] if line["status"] != "ok" else NOT_JUDGED
-    found = statistic(line)
-    alone = f" ({ONE_SEED})" if found.n == 1 else ""
-    return REACHED[decided(found, line["published"] - LAST_DIGIT)] + alone
-
-
-def outcome(verdict: str) -> str:
-    """Return what a verdict on a published accuracy comes to, without its reason."""
-    return verdict.partition(":")[0].partition(" (")[0]
+    return both.fillna({"seeds": 0})
 
 
 def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:

@@ -22,7 +22,7 @@ OUTCOMES = {
     PARTLY: "some cells hold and some fail",
     NOT_REPRODUCED: "every cell that decides fails, and at least one does (what is one statement: one fails)",
     UNDECIDED: "cells were run, and none decides",
-    NOT_JUDGED: "accuracies on data that stand in for the paper's decide nothing about the paper",
+    NOT_JUDGED: "accuracies on substitute data decide nothing about the paper",
     NOT_RUN: "no cell was run",
 }
 SOUNDNESS = {UNSOUND: "what was observed is true, what is made of it does not follow; the reason is given"}

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from fedpriv.paper.arithmetic import COLUMN, FUNCTIONS, PRIVATE, Call, Term, terms
 from fedpriv.paper.cells import AccuracyTable, Cell
@@ -23,7 +22,8 @@ from fedpriv.report.claims.values import (
 )
 from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, UNDECIDED, above
 from fedpriv.report.notes import replaced
-from fedpriv.report.reading import diverged, reading, rows_of, spent
+from fedpriv.report.reading import diverged, reading, spent
+from fedpriv.report.results import Results
 from fedpriv.report.stability import unstable
 
 UNITS = {GAIN: "gain {} points", EPSILON: "ε {}"}  # of what is measured
@@ -68,7 +68,7 @@ class Side(NamedTuple):
         return [(call, cell) for call, cell in self.named(COLUMN) if FUNCTIONS[call.function].of_accuracies]
 
 
-def outcomes(frame: pd.DataFrame, claim: Claim, tables: Mapping[str, AccuracyTable]) -> Iterator[Outcome]:
+def outcomes(results: Results, claim: Claim, tables: Mapping[str, AccuracyTable]) -> Iterator[Outcome]:
     """Yield one outcome a case.
 
     Not run is one that lacks a run, or the ε of a run, that it reads; not judged one of accuracies on data
@@ -76,31 +76,30 @@ def outcomes(frame: pd.DataFrame, claim: Claim, tables: Mapping[str, AccuracyTab
     comparison of accuracies is undecided.
     """
     for case in claim.judged(tables):
-        yield Outcome(case.name, *outcome(frame, claim, case))
+        yield Outcome(case.name, *outcome(results, claim, case))
 
 
-def outcome(frame: pd.DataFrame, claim: Claim, case: Case) -> tuple[np.ndarray | None, str, str]:
+def outcome(results: Results, claim: Claim, case: Case) -> tuple[np.ndarray | None, str, str]:
     """Return the margins of a case, what was measured, and what stands in place of a decision."""
     term, at_least, other = claim.comparison
     sides = Side(term, case.left), Side(other, case.right)
     runs = [cell.run for side in sides for _, cell in side.named(COLUMN, PRIVATE)]
-    used = pd.concat([rows_of(frame, run).iloc[:1] for run in runs])  # a row of each that was run
-    if len(used) < len(runs):
+    if not all(map(results.has, runs)):
         return None, NOT_RUN, NOT_RUN
     spends = [spend for side in sides for spend in side.spends]
-    if uncounted := [spend for run, spend in spends if spent(frame, run, spend).empty]:
+    if uncounted := [spend for run, spend in spends if spent(results, run, spend).empty]:
         return None, f"no ε ({uncounted[0]}) in the ledger", NOT_RUN
     called = {call.function for call in claim.calls}
-    if any(FUNCTIONS[name].of_accuracies for name in called) and (others := replaced(used)):
+    if any(FUNCTIONS[name].of_accuracies for name in called) and (others := replaced(results.of(*runs).runs)):
         said = NOT_RUN if "published" in called else "not judged"
         return None, f"{said}, {', '.join(others)}", NOT_JUDGED
-    if gone := [run for run in runs if len(diverged(frame, run))]:
+    if gone := [run for run in runs if len(diverged(results, run))]:
         return None, f"{gone[0]} diverged", UNDECIDED
-    left, right = (value(side.term, Known(frame, side.cells, case.numbers)) for side in sides)
+    left, right = (value(side.term, Known(results, side.cells, case.numbers)) for side in sides)
     found, told = margins(left, at_least, right), measured(left, at_least, right)
-    if why := shaky(frame, sides):
+    if why := shaky(results, sides):
         return found, f"{told}, {why}", UNDECIDED
-    return (found, told, "") if learned(frame, sides) else (found, f"{told}, nothing learned", UNDECIDED)
+    return (found, told, "") if learned(results, sides) else (found, f"{told}, nothing learned", UNDECIDED)
 
 
 def margins(left: Value, at_least: bool, right: Value) -> np.ndarray:
@@ -127,23 +126,23 @@ def measured(left: Value, at_least: bool, right: Value) -> str:
     return UNITS.get(both, "{}").format(against(first, second))
 
 
-def learned(frame: pd.DataFrame, sides: tuple[Side, Side]) -> bool:
+def learned(results: Results, sides: tuple[Side, Side]) -> bool:
     """Return whether in every comparison of accuracies one is above the share of the largest class."""
-    found = [[better(frame, call, cell) for call, cell in side.accuracies] for side in sides]
+    found = [[better(results, call, cell) for call, cell in side.accuracies] for side in sides]
     if max(map(len, found)) < 2:  # an accuracy and an accuracy, or one and a number
         found = [found[0] + found[1]]
     return all(any(side) for side in found if len(side) > 1)
 
 
-def better(frame: pd.DataFrame, call: Call, cell: Cell) -> bool:
+def better(results: Results, call: Call, cell: Cell) -> bool:
     """Return whether an accuracy is above the share of the largest class, where that is known."""
-    largest = rows_of(frame, cell.run)["majority"].iloc[0]
-    return above(accuracy_of(frame, cell, call.measure), largest)
+    largest = results.fact(cell.run, "majority")
+    return above(accuracy_of(results, cell, call.measure), largest)
 
 
-def shaky(frame: pd.DataFrame, sides: tuple[Side, Side]) -> str:
+def shaky(results: Results, sides: tuple[Side, Side]) -> str:
     """Return why an accuracy that is read within a budget says nothing of its run, or the empty string."""
     for _, cell in (one for side in sides for one in side.accuracies):
-        if cell.within and (why := unstable(frame, cell.run, reading(frame, cell))):
+        if cell.within and (why := unstable(results, cell.run, reading(results, cell))):
             return f"{cell.run} {why}"
     return ""

@@ -13,10 +13,9 @@ from fedpriv.paper.arithmetic import Call, Operation, Term
 from fedpriv.paper.cells import Cell
 from fedpriv.paper.spends import Measure
 from fedpriv.report import numbers as words
-from fedpriv.report.audits import findings
+from fedpriv.report.collect import WIDTH
 from fedpriv.report.reading import (
     MEASURES,
-    WIDTH,
     accuracies,
     epsilon_at,
     fact,
@@ -27,8 +26,9 @@ from fedpriv.report.reading import (
     spent,
     within,
 )
+from fedpriv.report.results import Results
 
-ACCURACY, GAIN, EPSILON, GROWTH = "accuracy", "gain", "epsilon", "growth"
+ACCURACY, PUBLISHED, GAIN, EPSILON, GROWTH = "accuracy", "published", "gain", "epsilon", "growth"
 SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 Numbers = Any  # a DataFrame with a row a seed and a column a comparison; or a float, the same for all
 
@@ -51,7 +51,7 @@ class Value(NamedTuple):
 class Known(NamedTuple):
     """What a side is read from: the collected runs, and what names stand for."""
 
-    frame: pd.DataFrame
+    results: Results
     cells: Mapping[str, Cell]
     numbers: Mapping[str, float]
 
@@ -73,6 +73,9 @@ def joined(sign: str, left: Value, right: Value) -> Value:
     """Return what two values come to."""
     if sign == "-" and left.kind == right.kind == ACCURACY:
         return gain(left, right)
+    if sign == "-" and left.kind == right.kind == PUBLISHED:
+        found = left.numbers - right.numbers
+        return Value(found, f"{100 * found:.0f}".replace("-", "−"), GAIN)
     found = together(SIGNS[sign], left.known, right.known)
     if left.text and right.text:
         ratio = words.rounded(found.to_numpy().ravel()).replace("inf", "∞")
@@ -100,9 +103,9 @@ def of_seeds(series: pd.Series, text: str = "", kind: str = "") -> Value:
     return Value(series.to_frame(0), text, kind, series.to_frame(0))
 
 
-def accuracy_of(frame: pd.DataFrame, cell: Cell, measure: Measure = "last") -> pd.Series:
+def accuracy_of(results: Results, cell: Cell, measure: Measure = "last") -> pd.Series:
     """Return by seed the accuracy of a cell, within budgets if it has any: NaN where no round is."""
-    read = reading(frame, cell) if cell.within else MEASURES[measure](frame, cell.run)
+    read = reading(results, cell) if cell.within else MEASURES[measure](results, cell.run)
     return read.loc[:, "accuracy"]
 
 
@@ -115,7 +118,7 @@ def in_percent(*accuracies: pd.Series) -> str:
 
 def each_accuracy(known: Known, call: Call) -> list[pd.Series]:
     """Return by seed the accuracy of everything that a call names."""
-    return [accuracy_of(known.frame, known.cells[name], call.measure) for name in call.names]
+    return [accuracy_of(known.results, known.cells[name], call.measure) for name in call.names]
 
 
 def accuracy(known: Known, call: Call) -> Value:
@@ -125,14 +128,14 @@ def accuracy(known: Known, call: Call) -> Value:
 
 def accuracy_within(known: Known, call: Call) -> Value:
     limit, spend = call.others
-    found = within(known.frame, known.run(call), (spend, limit)).loc[:, "accuracy"]
+    found = within(known.results, known.run(call), (spend, limit)).loc[:, "accuracy"]
     return of_seeds(found.fillna(0.0), f"{in_percent(found)} within ε = {limit:g}")
 
 
 def published(known: Known, call: Call) -> Value:
     found = known.cells[call.names[0]].published
     assert found is not None
-    return Value(found, f"{100 * found:.0f} %")
+    return Value(found, f"{100 * found:.0f} %", PUBLISHED)
 
 
 def gap(known: Known, call: Call) -> Value:
@@ -155,7 +158,7 @@ def rise(known: Known, call: Call) -> Value:
 
 def rounds(known: Known, call: Call) -> Value:
     target = value(call.others[0], known).known
-    read = accuracies(known.frame, known.run(call))
+    read = accuracies(known.results, known.run(call))
     seeds = pd.Index(read["seed"].unique())
     if isinstance(target, pd.DataFrame):
         wanted = target.loc[target.index.intersection(seeds)].iloc[:, 0]
@@ -168,23 +171,23 @@ def rounds(known: Known, call: Call) -> Value:
 
 
 def epsilon(known: Known, call: Call) -> Value:
-    found = epsilon_at(known.frame, known.run(call), call.spend)
+    found = epsilon_at(known.results, known.run(call), call.spend)
     return of_seeds(found, words.epsilon(found), EPSILON)
 
 
 def spent_by(known: Known, call: Call) -> Value:
     cell = known.cells[call.names[0]]
-    found = epsilon_at(known.frame, cell.run, cell.within[0].spend)
+    found = epsilon_at(known.results, cell.run, cell.within[0].spend)
     return of_seeds(found, words.epsilon(found), EPSILON)
 
 
 def delta(known: Known, call: Call) -> Value:
-    found = spent(known.frame, known.run(call), call.spend).groupby("seed")["delta"].first()
+    found = spent(known.results, known.run(call), call.spend).groupby("seed")["delta"].first()
     return of_seeds(found, words.delta(float(found.iloc[0])))
 
 
 def grown(known: Known, call: Call) -> Value:
-    found = growth(known.frame, known.run(call), call.spend).iloc[-1]
+    found = growth(known.results, known.run(call), call.spend).iloc[-1]
     return of_seeds(found, f"{words.epsilon(found)} ({call.spend})", GROWTH)
 
 
@@ -195,19 +198,19 @@ def lower_bound(known: Known, call: Call) -> Value:
         seed: max(
             (one.lower_bound for one in several if one.audit == audit and meant in one.about), default=np.nan
         )
-        for seed, several in findings(known.frame, known.run(call)).items()
+        for seed, several in known.results.findings(known.run(call)).items()
     }
     series = pd.Series(found, dtype=float)
     return of_seeds(series, words.epsilon(series))
 
 
 def upload_bytes(known: Known, call: Call) -> Value:
-    found = fact(known.frame, known.run(call), "upload_bytes")
+    found = fact(known.results, known.run(call), "upload_bytes")
     return of_seeds(found, f"{words.whole(found)} bytes")
 
 
 def float32_bytes(known: Known, call: Call) -> Value:
-    found = WIDTH * numbers_sent(known.frame, known.run(call))
+    found = WIDTH * numbers_sent(known.results, known.run(call))
     return of_seeds(found, f"{words.whole(found)} bytes")
 
 

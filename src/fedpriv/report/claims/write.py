@@ -15,6 +15,7 @@ from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge
 from fedpriv.report.claims.outcomes import outcomes
 from fedpriv.report.claims.yardstick import STANDING
 from fedpriv.report.notes import footnotes, stand_ins
+from fedpriv.report.results import Results
 
 WIDTHS = r"lp{0.3\linewidth}p{0.16\linewidth}p{0.12\linewidth}llll"  # of the columns in LaTeX
 COLUMNS = [
@@ -23,19 +24,17 @@ COLUMNS = [
 ]
 
 
-def write(frame: pd.DataFrame, declared: Mapping[str, Any], stem: Path) -> list[Path]:
+def write(results: Results, declared: Mapping[str, Any], stem: Path) -> list[Path]:
     """Judge the claims among `declared` (keys tables and claims); write `stem`.csv, .md and .tex."""
     claims = [parse(Claim.model_validate, claim, "claims") for claim in declared["claims"]]
     tables = {name: TABLES[table["kind"]].model_validate(table) for name, table in declared["tables"].items()}
-    return render.write(claims_table(frame, claims, tables), stem)
+    return render.write(claims_table(results, claims, tables), stem)
 
 
-def claims_table(
-    frame: pd.DataFrame, claims: Sequence[Claim], tables: Mapping[str, TableSpec]
-) -> render.Table:
+def claims_table(results: Results, claims: Sequence[Claim], tables: Mapping[str, TableSpec]) -> render.Table:
     """Return a line a claim; the notes say what a verdict means."""
     rows = with_cells(tables)
-    lines = [judge(claim, list(outcomes(frame, claim, rows))) for claim in claims]
+    lines = [judge(claim, list(outcomes(results, claim, rows))) for claim in claims]
     tidy = pd.DataFrame(lines, columns=COLUMNS)
     display = pd.DataFrame(
         {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}
@@ -49,7 +48,7 @@ def claims_table(
         for line in lines
     ]
     meanings = [f"{verdict}: {meaning}." for verdict, meaning in {**OUTCOMES, **SOUNDNESS}.items()]
-    notes = [*meanings, STANDING, *footnotes(frame)]
+    notes = [*meanings, STANDING, *footnotes(results)]
     return render.Table(
-        "claims", "Claims and verdicts" + stand_ins(frame), tidy, display, notes, details, WIDTHS
+        "claims", "Claims and verdicts" + stand_ins(results.runs), tidy, display, notes, details, WIDTHS
     )

@@ -12,8 +12,10 @@ import numpy as np
 from fedpriv.report.numbers import Interval, interval
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
-NOT_RUN, NOT_JUDGED = "not run", "not judged (stand-in)"
+NOT_RUN, NOT_JUDGED = "not run", "not judged (substitute data)"
 ONE_SEED = "one seed"
+ANOTHER_NETWORK = "another network"  # of a baseline that others are held against
+REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
 STANDING = (
     "A cell holds if the whole 95 % Student-t interval over seeds of what is tested is on the claimed side, "
     "fails if the whole of it is on the other, and is undecided if the threshold is in it. One seed has no "
@@ -30,6 +32,20 @@ def decided(found: Interval, threshold: float = 0.0) -> str:
     if found.low > threshold + ROUNDING:
         return HOLDS
     return FAILS if found.high < threshold - ROUNDING else UNDECIDED
+
+
+def reached(found: Interval, published: float, numbers: int = 1) -> str:
+    """Return whether a published accuracy is reached, up to its last digit, as a claim would be judged.
+
+    A difference of two published ones has the last digits of both `numbers`.
+    """
+    alone = f" ({ONE_SEED})" if found.n == 1 else ""
+    return REACHED[decided(found, published - numbers * LAST_DIGIT)] + alone
+
+
+def outcome(verdict: str) -> str:
+    """Return what a verdict on a published accuracy comes to, without its reason."""
+    return verdict.partition(":")[0].partition(" (")[0]
 
 
 def standing(margins: np.ndarray) -> str:

@@ -4,7 +4,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -13,7 +12,7 @@ from fedpriv.files.atomic import writing
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
-from fedpriv.report.reading import present
+from fedpriv.report.results import Results
 from fedpriv.report.texts import for_figure
 
 # A kind draws a panel, whose labels end up in one legend, and says in a caption what its marks mean.
@@ -31,19 +30,19 @@ HEIGHT = 1.9  # of a panel, without the legend
 
 
 @style.context(STYLE)
-def write(frame: pd.DataFrame, declared: FigureSpec, stem: Path) -> list[Path]:
+def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
     """Draw the declared figure of collected runs as `stem`.pdf and .png, and tell its content in `stem`.md.
 
     Each is written whole or not at all.
     """
-    figure = draw(frame, declared)
+    figure = draw(results, declared)
     files = {}
     # Without a date in it, the same runs give the same bytes.
     for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {})):
         drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
         figure.savefig(drawn, format=suffix.removeprefix("."), metadata=metadata)
         files[suffix] = drawn.getvalue()
-    files[".md"] = markdown(frame, declared, caption(declared), stem.name).encode()
+    files[".md"] = markdown(results, declared, caption(declared), stem.name).encode()
     for suffix, content in files.items():
         with writing(stem.with_suffix(suffix)) as path:
             path.write_bytes(content)
@@ -56,32 +55,30 @@ def caption(declared: FigureSpec) -> str:
 
 
 @style.context(STYLE)
-def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
+def draw(results: Results, declared: FigureSpec) -> Figure:
     """Return the figure: a row of panels, with what their lines are beside the last or in one legend below.
 
     Its title stands in its caption: whoever prints it has one of their own.
     """
     # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
     parts = declared.parts()
-    parts = [part for part in parts if any(present(frame, curve.run) for curve in part.curves)] or parts[:1]
+    parts = [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
     figure = Figure()
     kind = KINDS[declared.kind]
     shared = declared.kind != "rounds" or getattr(declared, "quantity", "") not in rounds.PERCENT
     row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
     for axes, part in zip(row, parts, strict=True):
-        said = part.title + actual(frame, part)
+        said = part.title + actual(results, part)
         if declared.kind == "rounds":
-            said = ", ".join(filter(None, (said, rounds.deltas(frame, part))))
+            said = ", ".join(filter(None, (said, rounds.deltas(results, part))))
         axes.set_title(for_figure(said))
-        kind.draw(axes, frame, declared, part)
+        kind.draw(axes, results, declared, part)
         if shared:
             axes.label_outer()
         elif axes is not row[0]:
             axes.set_ylabel("")
         if not axes.has_data():
-            why = (
-                "not in the ledger" if any(present(frame, curve.run) for curve in part.curves) else "not run"
-            )
+            why = "not in the ledger" if any(results.has(curve.run) for curve in part.curves) else "not run"
             axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="gray")
             axes.set_xticks([])
     if not any(axes.has_data() for axes in row):
@@ -90,7 +87,7 @@ def draw(frame: pd.DataFrame, declared: FigureSpec) -> Figure:
     for axes in row:
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    height = audits.height(frame, parts[0]) if declared.kind == "audits" else HEIGHT
+    height = audits.height(results, parts[0]) if declared.kind == "audits" else HEIGHT
     alone = set(row[-1].get_legend_handles_labels()[1]) >= {*entries} and declared.kind == "rounds"
     figure.set_size_inches(PAGE if alone or len(parts) > 1 or declared.kind == "audits" else COLUMN, height)
     if alone:

@@ -1,4 +1,4 @@
-"""What ε leaves to an attacker: the accuracy of a membership guess from a flat prior.
+"""What ε leaves to an attacker: the accuracy of a membership guess from a uniform prior.
 
 Federated Learning with Bayesian Differential Privacy, eq. (1): P = 1/(1 + e^−ε).
 """
@@ -6,7 +6,6 @@ Federated Learning with Bayesian Differential Privacy, eq. (1): P = 1/(1 + e^−
 from math import ceil
 
 import numpy as np
-import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -15,6 +14,7 @@ from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.figures import AttackerFigure, Part
 from fedpriv.report import numbers
 from fedpriv.report.reading import epsilon_at
+from fedpriv.report.results import Results
 from fedpriv.report.texts import for_figure
 
 FURTHEST = 10.0  # the axis ends there, or after the largest ε drawn
@@ -23,12 +23,12 @@ MOST = 8  # of them that are named
 GREY = "#606060"
 
 
-def draw(axes: Axes, frame: pd.DataFrame, declared: AttackerFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: AttackerFigure, part: Part) -> None:
     """Draw the curve, the published points and the ε that runs had spent at the end, means over seeds.
 
     The axis of the accuracy is logit: it spreads the values near certainty, where budgets differ.
     """
-    ours = {curve: float(epsilon_at(frame, curve.run, curve.counted).mean()) for curve in part.curves}
+    ours = {curve: float(epsilon_at(results, curve.run, curve.counted).mean()) for curve in part.curves}
     drawn = [epsilon for epsilon in ours.values() if np.isfinite(epsilon)]
     drawn += [guess.epsilon for guess in declared.published]
     last = max([FURTHEST, *(ceil(1.02 * epsilon) for epsilon in drawn)])

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -12,8 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.known import words
 from fedpriv.paper.figures import AuditsFigure, Curve, Part
-from fedpriv.report.audits import findings
-from fedpriv.report.reading import present, rows_of
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.texts import for_figure
 
 LINE, LEGEND = 0.15, 0.5  # inches of a line, and of the axis below all of them
@@ -41,15 +39,15 @@ class Line(NamedTuple):
     tighter: Sequence[float] = ()
 
 
-def height(frame: pd.DataFrame, part: Part) -> float:
+def height(results: Results, part: Part) -> float:
     """Return how high the panel is, in inches."""
-    return LEGEND + LINE * len(lines(frame, part))
+    return LEGEND + LINE * len(lines(results, part))
 
 
-def draw(axes: Axes, frame: pd.DataFrame, declared: AuditsFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: AuditsFigure, part: Part) -> None:
     """Draw a line for each ε below the name of its run, from the largest lower bound to what is stated."""
     cycle = list(rcParams["axes.prop_cycle"])
-    if not (shown := lines(frame, part)[::-1]):
+    if not (shown := lines(results, part)[::-1]):
         return
     marks = {
         "stated": {"marker": "|", "markersize": 6, "mew": 1.4, "color": "black"},
@@ -84,22 +82,22 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: AuditsFigure, part: Part) ->
     axes.grid(axis="y", visible=False)
 
 
-def lines(frame: pd.DataFrame, part: Part) -> list[Line]:
+def lines(results: Results, part: Part) -> list[Line]:
     """Return the lines of a panel, from the top: a run, and every ε of it."""
-    found = [(curve, lines_of(frame, curve)) for curve in part.curves if present(frame, curve.run)]
+    found = [(curve, lines_of(results, curve)) for curve in part.curves if results.has(curve.run)]
     return [line for curve, under in found if under for line in (Line(curve.label), *under)]
 
 
-def lines_of(frame: pd.DataFrame, curve: Curve) -> list[Line]:
+def lines_of(results: Results, curve: Curve) -> list[Line]:
     """Return a line for each ε of a run."""
-    every = next(iter(findings(frame, curve.run).values()), [])
+    every = next(iter(results.findings(curve.run).values()), [])
     best: dict[str, Finding] = {}
     for one in every:
         if one.audit == "frequency" or not one.confidence:  # the ε of another statement; an estimate
             continue
         if one.about not in best or one.lower_bound > best[one.about].lower_bound:
             best[one.about] = one
-    return [Line(in_words(about), one, tighter(frame, curve.run, one)) for about, one in best.items()]
+    return [Line(in_words(about), one, tighter(results, curve.run, one)) for about, one in best.items()]
 
 
 def in_words(about: str) -> str:
@@ -109,9 +107,9 @@ def in_words(about: str) -> str:
     return f"{WORDS.get(unit, unit)}, {told}" if told else WORDS.get(unit, unit)
 
 
-def tighter(frame: pd.DataFrame, run: str, one: Finding) -> list[float]:
+def tighter(results: Results, run: str, one: Finding) -> list[float]:
     """Return ε of the same guarantee by the tighter accountants, at the last round of the first seed."""
-    rows = rows_of(frame, run)
+    rows = rows_of(results.epsilons, run)
     rows = rows.loc[rows["accountant"].isin(TIGHTER)]
     last = rows.loc[(rows["round"] == rows["round"].max()) & (rows["seed"] == rows["seed"].min())]
     spends: list[Any] = list(last.itertuples())

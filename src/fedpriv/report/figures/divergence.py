@@ -4,21 +4,21 @@ Binary Federated Learning with Client-Level Differential Privacy, Figure 2.
 """
 
 import numpy as np
-import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 
 from fedpriv.account.randomized_response import divergence
 from fedpriv.paper.figures import DivergenceFigure, Part
+from fedpriv.report.results import Results
 
 GAMMAS = np.linspace(0, 0.499, 500)
 
 
-def draw(axes: Axes, frame: pd.DataFrame, declared: DivergenceFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: DivergenceFigure, part: Part) -> None:
     """Draw ρ(order) for γ in [0, 0.5), and a labelled point for every γ that runs have below 0.5."""
     cycle = list(rcParams["axes.prop_cycle"])
     axes.plot(GAMMAS, loss(declared, GAMMAS), "-", color="black", linewidth=0.8, marker="", zorder=1)
-    found = gammas(frame, part)
+    found = gammas(results, part)
     for number, (gamma, height) in enumerate(zip(found, loss(declared, found), strict=True)):
         axes.plot(
             gamma,
@@ -37,9 +37,9 @@ def loss(declared: DivergenceFigure, gammas: np.ndarray) -> np.ndarray:
     return np.array([float(divergence(gamma, declared.order)) for gamma in gammas])
 
 
-def gammas(frame: pd.DataFrame, part: Part) -> np.ndarray:
+def gammas(results: Results, part: Part) -> np.ndarray:
     """Return the γ of the runs that flip bits, each once, ascending."""
-    found = frame.loc[frame["run"].isin([curve.run for curve in part.curves]), "gamma"].unique()
+    found = results.of(*(curve.run for curve in part.curves)).rounds["gamma"].unique()
     return np.sort(found[found < 0.5])
 
 

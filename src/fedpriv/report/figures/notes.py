@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from re import findall
 
 import pandas as pd
@@ -10,14 +11,15 @@ from fedpriv.paper.cells import titled
 from fedpriv.paper.figures import Curve, FigureSpec, Part
 from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
-from fedpriv.report.reading import present, spent
+from fedpriv.report.reading import spent
+from fedpriv.report.results import Results
 from fedpriv.report.texts import for_markdown
 
 
-def markdown(frame: pd.DataFrame, declared: FigureSpec, caption: str, name: str) -> str:
+def markdown(results: Results, declared: FigureSpec, caption: str, name: str) -> str:
     """Return the picture `name`.png with its title, its caption, its place in the paper and its notes."""
     place = for_markdown(f"Place: {declared.place}." if declared.place else "")
-    items = "\n".join(f"- {for_markdown(note)}" for note in notes(frame, declared))
+    items = "\n".join(f"- {for_markdown(note)}" for note in notes(results, declared))
     picture = f"![{for_markdown(described(declared))}]({name}.png)"
     blocks = f"# {for_markdown(titled(declared))}", picture, for_markdown(caption), place, items
     return "\n\n".join(filter(None, blocks)) + "\n"
@@ -32,33 +34,35 @@ def described(declared: FigureSpec) -> str:
     return f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
 
 
-def notes(frame: pd.DataFrame, declared: FigureSpec) -> list[str]:
+def notes(results: Results, declared: FigureSpec) -> list[str]:
     """Return what every ε is, what the runs rest on, and what could not be drawn, a sentence each."""
     parts = declared.parts()
     curves = [curve for part in parts for curve in part.read]
-    drawn = pd.concat([spent_by(frame, curve) for curve in curves])
-    used = frame.loc[frame["run"].isin(list(declared.runs()))]
+    drawn = pd.concat([spent_by(results, curve) for curve in curves])
+    used = results.of(*declared.runs())
     return [
-        *meanings(frame, parts),
+        *meanings(results, parts),
         *accountings(curve.spend for curve in curves if curve.spend),
-        *accounting(drawn),
-        *footnotes(used.assign(accountant="")),  # of the ε that are not drawn nothing is said
-        *left_out(frame, parts),
+        *accounting(drawn, used.rounds),
+        *footnotes(
+            replace(used, epsilons=used.epsilons.iloc[:0])
+        ),  # of the ε that are not drawn nothing is said
+        *left_out(results, parts),
     ]
 
 
-def spent_by(frame: pd.DataFrame, curve: Curve) -> pd.DataFrame:
+def spent_by(results: Results, curve: Curve) -> pd.DataFrame:
     """Return the rows that hold the ε of a curve, if it is of one."""
-    return spent(frame, curve.run, curve.spend) if curve.spend else frame.iloc[:0]
+    return spent(results, curve.run, curve.spend) if curve.spend else results.epsilons.iloc[:0]
 
 
-def meanings(frame: pd.DataFrame, parts: Iterable[Part]) -> list[str]:
+def meanings(results: Results, parts: Iterable[Part]) -> list[str]:
     """Say for every ε that is drawn whom it protects, at which δ, and how it was counted."""
     found: dict[str, list[str]] = {}
     for part in parts:
         labels: dict[str, list[str]] = {}
         for curve in part.read:
-            for unit, delta in unique(spent_by(frame, curve), ("unit", "delta")):
+            for unit, delta in unique(spent_by(results, curve), ("unit", "delta")):
                 told = curve.counted.accountant in curve.label.split()  # in a spend's own words
                 said = curve.label if told else f"{curve.label} ({curve.spend})"
                 labels.setdefault(f"unit {unit}, δ = {numbers.delta(delta)}", []).append(said)
@@ -67,21 +71,21 @@ def meanings(frame: pd.DataFrame, parts: Iterable[Part]) -> list[str]:
     return [": ".join(filter(None, ("; ".join(titles), said))) for said, titles in found.items()]
 
 
-def actual(frame: pd.DataFrame, part: Part) -> str:
+def actual(results: Results, part: Part) -> str:
     """Return the numbers of clients where they are not those that the panel speaks of."""
     said = " ".join([part.title, *(curve.label for curve in part.curves)])
     spoken = set(findall(r"([\d,]+) clients", said))
-    clients = frame.loc[frame["run"].isin([curve.run for curve in part.curves]), "population"]
+    clients = results.of(*(curve.run for curve in part.curves)).rounds["population"]
     numbers = [f"{number:,}" for number in sorted(clients.unique())]
     return f" (here {', '.join(numbers)})" if spoken and set(numbers) - spoken else ""
 
 
-def left_out(frame: pd.DataFrame, parts: Iterable[Part]) -> list[str]:
+def left_out(results: Results, parts: Iterable[Part]) -> list[str]:
     """Return the notes that name the panels, and the lines in the others, that could not be drawn."""
     missing, uncounted = [], []
     for part in parts:
         before = f"{part.title}: " if part.title else ""
-        absent = [curve for curve in part.curves if not present(frame, curve.run)]
+        absent = [curve for curve in part.curves if not results.has(curve.run)]
         if part.title and len(absent) == len(part.curves):
             missing.append(part.title)
             continue
@@ -89,7 +93,7 @@ def left_out(frame: pd.DataFrame, parts: Iterable[Part]) -> list[str]:
         for label, count in Counter(curve.label for curve in absent).items():
             missing.append(f"{before}{label}{' (in part)' if count < wanted[label] else ''}")
         for curve in part.curves:
-            if curve.spend and curve not in absent and spent_by(frame, curve).empty:
+            if curve.spend and curve not in absent and spent_by(results, curve).empty:
                 uncounted.append(f"{before}{curve.label} ({curve.spend})")
     notes = [f"Not run in this preset: {'; '.join(missing).removesuffix('.')}."] if missing else []
     return notes + ([f"Not in the ledger: {'; '.join(uncounted)}."] if uncounted else [])

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
@@ -14,19 +13,20 @@ from fedpriv.paper.figures import Part
 from fedpriv.paper.readings import PairsFigure
 from fedpriv.report.figures.rounds import GREY
 from fedpriv.report.numbers import interval
-from fedpriv.report.readings import Outcome, Reading, far, of_run, outcome, readings, targets
+from fedpriv.report.readings import Outcome, Reading, far, outcome, readings, targets
+from fedpriv.report.results import Results
 from fedpriv.report.texts import for_figure
 
 SIDE, SPREAD = 0.1, 0.07  # how far DP and BDP of a σ stand from it, and their points from each other, at most
 
 
-def draw(axes: Axes, frame: pd.DataFrame, declared: PairsFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: PairsFigure, part: Part) -> None:
     """Draw the points of a panel; those of the nearest reading are joined."""
     table = declared.of[part.title]
-    wanted = targets(frame, table)
+    wanted = targets(results, table)
     found = {
-        one: outcome(of_run(frame, one), table, one, wanted)
-        for one in readings(frame, table)
+        one: outcome(results.of(one.run), table, one, wanted)
+        for one in readings(results, table)
         if not one.refused
     }
     if not found:

@@ -12,7 +12,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLo
 
 from fedpriv.paper.figures import NORMS, Curve, Part, RoundsFigure
 from fedpriv.report.numbers import delta
-from fedpriv.report.reading import accuracies, growth, norms, present, rows_of, spent, within
+from fedpriv.report.reading import accuracies, growth, norms, spent, within
+from fedpriv.report.results import Results
 from fedpriv.report.stability import unstable
 from fedpriv.report.tables.long import meaning
 from fedpriv.report.texts import for_figure
@@ -37,45 +38,45 @@ LINE, BELOW = 0.125, 0.45  # inches: of a line of a label, and what is above and
 FINER = (2, 5, 10, 20)  # points between the ticks of an axis of accuracies that need not begin at 0
 
 
-def draw(axes: Axes, frame: pd.DataFrame, declared: RoundsFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: RoundsFigure, part: Part) -> None:
     """Draw the panel; what was not run or not counted leaves its line out."""
     ends: list[float] = []
     for number, curve in enumerate(part.curves):
-        if len(seeds := read(frame, curve, declared.quantity)):
+        if len(seeds := read(results, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
             label = curve.label
-            what = status_of(frame, curve) if declared.quantity == "epsilon" else GUARANTEE
+            what = status_of(results, curve) if declared.quantity == "epsilon" else GUARANTEE
             label += f" ({what})" * (what != GUARANTEE)
             style = look(declared, number, what) | {"label": for_figure(label), "markevery": (start, every)}
             band(axes, seeds, **style)
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return
-    axes.set(xlabel="Round", ylabel=named(frame, declared, part), xlim=(0, 1.02 * axes.dataLim.xmax))
+    axes.set(xlabel="Round", ylabel=named(results, declared, part), xlim=(0, 1.02 * axes.dataLim.xmax))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
     if declared.quantity in PERCENT:
-        zoom(axes, [*ends, *marks(axes, frame, part, max(ends))])
+        zoom(axes, [*ends, *marks(axes, results, part, max(ends))])
     else:
         logarithmic(axes)
         across(axes, part)
 
 
-def named(frame: pd.DataFrame, declared: RoundsFigure, part: Part) -> str:
+def named(results: Results, declared: RoundsFigure, part: Part) -> str:
     """Return the name of the vertical axis; of an ε with the unit that it protects."""
-    found = [meaning(spent(frame, curve.run, curve.counted)) for curve in part.curves if curve.spend]
+    found = [meaning(spent(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
     units = sorted({str(one["unit"]) for one in found if one})
     unit = " and ".join(UNITS.get(one, one) for one in units)
     return AXES[declared.quantity].format(unit=unit).strip()
 
 
-def deltas(frame: pd.DataFrame, part: Part) -> str:
+def deltas(results: Results, part: Part) -> str:
     """Return the δ of the ε that a panel draws, if they have one."""
     found = {
         one
         for curve in part.curves
         if curve.spend
-        for one in spent(frame, curve.run, curve.counted)["delta"].unique()
+        for one in spent(results, curve.run, curve.counted)["delta"].unique()
     }
     return f"δ = {delta(found.pop())}" if len(found) == 1 else ""
 
@@ -90,12 +91,12 @@ def zoom(axes: Axes, shown: Sequence[float]) -> None:
     axes.yaxis.set_major_locator(MultipleLocator(step))
 
 
-def marks(axes: Axes, frame: pd.DataFrame, part: Part, best: float) -> Iterator[float]:
+def marks(axes: Axes, results: Results, part: Part, best: float) -> Iterator[float]:
     """Mark what tables read off, published accuracies, and the largest class; yield what is to be seen."""
     last = axes.dataLim.xmax
     places = dict.fromkeys(part.published, last)
     for number, (curve, epsilon) in enumerate(part.budgets):
-        found = within(frame, curve.run, (curve.counted, epsilon))
+        found = within(results, curve.run, (curve.counted, epsilon))
         if found.empty or not np.isfinite(found.to_numpy(dtype=float)).all():
             continue
         at, height = float(found["round"].mean()), 100 * float(found["accuracy"].mean())
@@ -103,7 +104,7 @@ def marks(axes: Axes, frame: pd.DataFrame, part: Part, best: float) -> Iterator[
         if curve.label in places:
             places[curve.label] = at
         said = f"{curve.label}, ε = {epsilon:g}"
-        if unstable(frame, curve.run, found):  # an axis that shows it would show nothing else
+        if unstable(results, curve.run, found):  # an axis that shows it would show nothing else
             where = {"xy": (at + last / 60, 0.04 + 0.09 * number), "xycoords": ("data", "axes fraction")}
             axes.annotate(for_figure(f"{said}: unstable"), **where, bbox=WHITE, zorder=7)
             continue
@@ -113,8 +114,8 @@ def marks(axes: Axes, frame: pd.DataFrame, part: Part, best: float) -> Iterator[
         style = {"marker": "o", "markersize": 5, "mfc": "none", "mec": "black", "linestyle": "none"}
         axes.plot(places[name], 100 * value, label=MARKS[1], zorder=6, clip_on=False, **style)
         yield 100 * value
-    rows = rows_of(frame, next(curve.run for curve in part.curves if present(frame, curve.run)))
-    if (largest := 100 * float(rows["majority"].iloc[0])) > best / 3:
+    first = next(curve.run for curve in part.curves if results.has(curve.run))
+    if (largest := 100 * results.fact(first, "majority")) > best / 3:
         axes.axhline(largest, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), zorder=1)
         where = {"xytext": (0, -2), "textcoords": "offset points", "ha": "right", "va": "top"}
         axes.annotate("largest class", (last, largest), **where, color=GREY)
@@ -147,25 +148,25 @@ def beside(axes: Axes, height: float) -> float:
     return height
 
 
-def read(frame: pd.DataFrame, curve: Curve, quantity: str) -> pd.DataFrame:
+def read(results: Results, curve: Curve, quantity: str) -> pd.DataFrame:
     """Return a quantity, accuracies in percent: a row a round, a column a seed."""
-    if not present(frame, curve.run):
+    if not results.has(curve.run):
         return pd.DataFrame()
     if curve.norm:
-        return norms(frame, curve.run, curve.norm)
+        return norms(results, curve.run, curve.norm)
     if curve.spend is None:
-        found = accuracies(frame, curve.run, drawn=quantity == "drawn_accuracy")
+        found = accuracies(results, curve.run, drawn=quantity == "drawn_accuracy")
         return 100 * found.pivot(index="round", columns="seed", values="test_accuracy")
     if quantity == "growth":
         # On a logarithmic axis there is no place for what did not grow yet.
-        grown = growth(frame, curve.run, curve.spend).iloc[1:]
+        grown = growth(results, curve.run, curve.spend).iloc[1:]
         return grown.where(grown > 0).dropna(how="all")
-    return spent(frame, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
+    return spent(results, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
 
 
-def status_of(frame: pd.DataFrame, curve: Curve) -> str:
+def status_of(results: Results, curve: Curve) -> str:
     """Return what the ε of a curve are, without the assumption that fails."""
-    told = meaning(spent(frame, curve.run, curve.counted)).get("epsilon_status", GUARANTEE)
+    told = meaning(spent(results, curve.run, curve.counted)).get("epsilon_status", GUARANTEE)
     return told.partition(":")[0]
 
 

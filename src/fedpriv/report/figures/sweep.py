@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.paper.figures import Part, SweepFigure
-from fedpriv.report.reading import at_end, present
+from fedpriv.report.reading import at_end
+from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of
 from fedpriv.report.texts import for_figure
 
@@ -15,15 +16,15 @@ GREY = "#606060"
 APART = 1.03  # between the points of two series at the same place, as a ratio
 
 
-def draw(axes: Axes, frame: pd.DataFrame, declared: SweepFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: SweepFigure, part: Part) -> None:
     """Draw the mean of every run, its seeds, and the published points, joined by a thin line."""
     cycle = list(rcParams["axes.prop_cycle"])
     for number, (label, wanted) in enumerate(declared.series.items()):
-        runs = [run for run in wanted if present(frame, run)]
+        runs = [run for run in wanted if results.has(run)]
         if not runs:
             continue
-        places = np.array([place(frame, declared, run) for run in runs])
-        found = [100 * at_end(frame, run)["accuracy"] for run in runs]
+        places = np.array([place(results, declared, run) for run in runs])
+        found = [100 * at_end(results, run)["accuracy"] for run in runs]
         # Beside each other where they would hide each other.
         places *= APART ** (number - (len(declared.series) - 1) / 2)
         style = cycle[number] | {"linestyle": "none"}
@@ -43,9 +44,9 @@ def draw(axes: Axes, frame: pd.DataFrame, declared: SweepFigure, part: Part) -> 
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def place(frame: pd.DataFrame, declared: SweepFigure, run: str) -> float:
+def place(results: Results, declared: SweepFigure, run: str) -> float:
     """Return where a run stands on the horizontal axis."""
-    config = pd.json_normalize(config_of(frame, run)).iloc[0]
+    config = pd.json_normalize(config_of(results, run)).iloc[0]
     return float(config[declared.along]) / (float(config[declared.per]) if declared.per else 1)
 
 

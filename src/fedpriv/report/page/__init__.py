@@ -18,12 +18,12 @@ from fedpriv.paper.cells import AccuracyTable, titled
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
-from fedpriv.report.claims.yardstick import NOT_JUDGED, STANDING
-from fedpriv.report.collect import load
+from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, STANDING, outcome
 from fedpriv.report.figures import caption, published
 from fedpriv.report.figures.notes import described, notes
 from fedpriv.report.notes import data
-from fedpriv.report.page.runs import runs
+from fedpriv.report.results import Results, load
+from fedpriv.report.runs import runs
 from fedpriv.report.stability import UNSTABLE
 from fedpriv.terminal import visible
 
@@ -79,7 +79,7 @@ def write(declared: Mapping[str, Any], out: Path, stored: Path | None = None) ->
 
 def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return what the page says of one paper."""
-    frame = load(folder / "runs.parquet")
+    results = load(folder)
     claims = compare.claims(folder).to_dict("records")
     return {
         **declared,
@@ -89,9 +89,9 @@ def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.accuracies(folder),
         "tables": [table(name, spec, folder) for name, spec in declared["tables"].items()],
-        "figures": [figure(name, spec, folder, frame) for name, spec in declared["figures"].items()],
-        "ran": runs(frame, declared["runs"]),
-        "data": data(frame),
+        "figures": [figure(name, spec, folder, results) for name, spec in declared["figures"].items()],
+        "ran": runs(results, declared["runs"]),
+        "data": data(results.runs),
     }
 
 
@@ -110,8 +110,8 @@ def told(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 def counted(panels: Mapping[str, pd.DataFrame]) -> str:
     """Return in words how many published accuracies are reached, and what the others are."""
-    found = Counter(compare.outcome(one) for cells in panels.values() for one in cells["verdict"])
-    return ", ".join(f"{found[one]} {one}" for one in (*compare.REACHED.values(), UNSTABLE) if found[one])
+    found = Counter(outcome(one) for cells in panels.values() for one in cells["verdict"])
+    return ", ".join(f"{found[one]} {one}" for one in (*REACHED.values(), UNSTABLE) if found[one])
 
 
 def stored_results(declared: Mapping[str, Any], stored: Path) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def table(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {"name": name, "title": titled(declared), "html": text}
 
 
-def figure(name: str, spec: Mapping[str, Any], folder: Path, frame: pd.DataFrame) -> dict[str, Any]:
+def figure(name: str, spec: Mapping[str, Any], folder: Path, results: Results) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
     declared = FIGURES[spec["kind"]].model_validate(spec)
     image = content(folder / f"figures/{name}.png")
@@ -176,7 +176,7 @@ def figure(name: str, spec: Mapping[str, Any], folder: Path, frame: pd.DataFrame
         "name": name,
         "title": titled(declared),
         "caption": caption(declared),
-        "notes": notes(frame, declared),
+        "notes": notes(results, declared),
         "alt": described(declared),
         "url": data_url(image),
         "width": round(PIXEL * int.from_bytes(image[16:20])),

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
+from fedpriv.report.results import Results
 from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.audits import audits_table
@@ -16,7 +15,7 @@ from fedpriv.report.tables.readings import readings_table
 from fedpriv.report.tables.runs import runs_table
 from fedpriv.report.tables.spends import spends_table
 
-KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
+KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
     "accuracy": accuracy_table,
     "spends": spends_table,
     "runs": runs_table,
@@ -26,9 +25,9 @@ KINDS: dict[str, Callable[[pd.DataFrame, Any, str], render.Table]] = {
 }
 
 
-def write(frame: pd.DataFrame, declared: TableSpec, stem: Path) -> list[Path]:
+def write(results: Results, declared: TableSpec, stem: Path) -> list[Path]:
     """Write the declared table of collected runs as `stem`.csv, .md, .tex and .html, under that name."""
-    table = KINDS[declared.kind](frame, declared, stem.name)
+    table = KINDS[declared.kind](results, declared, stem.name)
     with writing(stem.with_suffix(".html")) as path:
         path.write_text(render.fragment(table), encoding="utf-8")
     return [*render.write(table, stem), stem.with_suffix(".html")]

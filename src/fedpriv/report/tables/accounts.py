@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from fedpriv.account import plans
 from fedpriv.paper.cells import titled
 from fedpriv.paper.tables import Account, AccountsTable, Counted
 from fedpriv.report import numbers
 from fedpriv.report.render import Table
+from fedpriv.report.results import Results
 from fedpriv.report.tables.long import Number, as_frame, tidy
 
 MOST = 100_000  # rounds that are looked for
@@ -28,8 +27,8 @@ HOW = (
 )
 
 
-def accounts_table(frame: pd.DataFrame, declared: AccountsTable, name: str) -> Table:
-    """Return a line for every way of doing it; `frame` is not looked at."""
+def accounts_table(results: Results, declared: AccountsTable, name: str) -> Table:
+    """Return a line for every way of doing it; `results` is not looked at."""
     found = {line: list(line_numbers(declared, line)) for line in declared.lines}
     shown = [shown_line(line, some) for line, some in found.items()]
     long = tidy(name, COLUMNS, [number for some in found.values() for number in some])

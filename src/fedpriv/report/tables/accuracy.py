@@ -8,31 +8,73 @@ import pandas as pd
 from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
-from fedpriv.report.notes import SEARCHED, accountings, footnotes, stand_ins
-from fedpriv.report.reading import present
+from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, REACHED, outcome, reached
+from fedpriv.report.notes import LAWS, LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
+from fedpriv.report.reading import difference
 from fedpriv.report.render import Table
+from fedpriv.report.results import Results
 from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, over_seeds, tidy
 
 KEY = ["table", "row", "column", "source", "quantity"]
-COLUMNS = [*KEY, *STATISTIC, "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
+COLUMNS = [*KEY, *STATISTIC, "verdict", "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
 CELL = ("table", "row", "column", "run")
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round; every cell is a run of its own."
 
 
-def accuracy_table(frame: pd.DataFrame, declared: AccuracyTable, name: str) -> Table:
+def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Table:
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
-    found = cell_numbers(frame, declared)
+    found = [*with_verdicts(declared, cell_numbers(results, declared))]
     display = as_frame(shown_lines(declared, found))
-    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(frame, declared)]
-    notes[:0] = note_unstable(declared, found)
+    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(results, declared)]
+    notes[:0] = [*note_unstable(declared, found), *note_own_baseline(declared)]
     levels = deltas(declared)
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
-    title = titled(declared) + stand_ins(runs_of(frame, declared))
+    used = results.of(*declared.runs())
+    title = titled(declared) + stand_ins(used.runs)
     return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=by_seed(name, found))
+
+
+def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
+    """Yield numbers, a published accuracy with its verdict: whether ours reaches it, or why not said."""
+    rows = {row.key: row for row in declared.rows}
+    ours = {
+        (one["row"], one["column"]): one
+        for one in found
+        if (one["source"], one["quantity"]) == ("reproduced", "accuracy")
+    }
+    for one in found:
+        if (one["source"], one["quantity"]) != ("published", "accuracy"):
+            yield one
+            continue
+        row, mine = rows[one["row"]], ours[one["row"], one["column"]]
+        if not (row.own_baseline and row.baseline):
+            said = verdict(mine, one["value"])
+        elif one["column"] != BASELINE:
+            said = verdict(mine, one["value"], (ours[row.key, BASELINE], row.baseline.accuracy))
+        else:
+            said = verdict(mine, one["value"])
+            said = ANOTHER_NETWORK if outcome(said) in REACHED.values() else said
+        yield one | {"verdict": said}
+
+
+def verdict(ours: Number, published: float, baseline: tuple[Number, float] | None = None) -> str:
+    """Return whether a published accuracy is reached, or why that is not said.
+
+    With a `baseline`, ours and the published one, it is reached where ours is no further below its baseline.
+    """
+    for one in (ours, *([baseline[0]] if baseline else [])):
+        if (status := (one | over_seeds(one))["status"]) != "ok":
+            return status
+    if ours["stand_in_for"]:
+        return NOT_JUDGED
+    if baseline is None:
+        return reached(numbers.interval(ours["sample"]), published)
+    below = difference(ours["sample"], baseline[0]["sample"])
+    return reached(numbers.interval(below), published - baseline[1], numbers=2)
 
 
 def by_seed(name: str, found: Sequence[Number]) -> pd.DataFrame:
@@ -79,7 +121,7 @@ def headings(declared: AccuracyTable) -> dict[tuple[str, ...], tuple[str, str]]:
     columns = declared.columns.items()
     found = {("accuracy", name, ""): ("Accuracy (%)", label) for name, label in declared.labels.items()}
     for level, delta in deltas(declared).items():
-        whose = level.capitalize() or "Privacy"
+        whose = LEVELS[level].capitalize() if level else "Privacy"
         heading = f"{whose} ε at δ = {numbers.delta(delta)}" if delta else f"{whose} (ε, δ)"
         counted = {name: column.label for name, column in columns if level in column.by_unit()}
         found |= {("epsilon", name, level): (heading, label) for name, label in counted.items()}
@@ -104,7 +146,10 @@ def text(declared: AccuracyTable, number: Number) -> str:
     if number["quantity"] == "accuracy":
         if is_unstable(number.get("status")):
             return without_interval(np.mean(found))
-        return numbers.percent(found) if measured else f"{100 * found:.{digits(declared)}f}"
+        if measured:
+            return numbers.percent(found)
+        said = number["verdict"] if outcome(number["verdict"]) in REACHED.values() else ""
+        return ", ".join(filter(None, (f"{100 * found:.{digits(declared)}f}", said)))
     if number["quantity"] == "round":
         return numbers.rounds(found) if measured else f"{found}"
     epsilon = numbers.epsilon(found) if measured else f"{found:g}"
@@ -138,7 +183,7 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
             budget = f"the ε published for {other}" if other else "the published budget"
             said = f"before ε ({means['']}) exceeds {budget}, and the ε spent by then."
         else:
-            both = ", ".join(f"{level} ε ({words})" for level, words in means.items())
+            both = ", ".join(f"{LEVELS[level]} ε ({words})" for level, words in means.items())
             said = f"before any ε exceeds its budget, and the ε spent by then: {both}."
         if means:
             found.setdefault(said, []).append(column.label)
@@ -169,12 +214,15 @@ def whose_runs(declared: AccuracyTable) -> str:
 
 
 def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
-    """Return a spend with what the ledgers of a column's runs say it means."""
+    """Return how an ε is counted, with what the ledgers of a column's runs say it means."""
     there = [line for line in lines if place(line) == ("epsilon", column, level) and "kind" in line]
     meant = ""
     if there:
-        unit, relation, law = (", ".join(sorted({line[name] for line in there})) for name in MEANING[:3])
-        meant = f"; unit {unit}, neighbours by {relation}, {law} sampling"
+        unit, relation, law = (
+            ", ".join(sorted({words[line[name]] for line in there}))
+            for name, words in zip(MEANING, (LEVELS, RELATIONS, LAWS), strict=False)
+        )
+        meant = f"; {unit}, {relation} neighbours, {law}"
     are = " or ".join(sorted({line["epsilon_status"] for line in there})) or spend.kind
     return f"{spend}; {are}{meant}"
 
@@ -192,6 +240,15 @@ def note_unstable(declared: AccuracyTable, lines: Sequence[Number]) -> Iterator[
         yield f"Unstable, a mean without an interval that decides nothing: {said}."
 
 
+def note_own_baseline(declared: AccuracyTable) -> Iterator[str]:
+    """Yield the note that says which rows are held against their own baseline."""
+    if rows := [row.cited for row in declared.rows if row.own_baseline]:
+        yield (
+            f"{'; '.join(rows)}: another network than the paper's ran. An accuracy is reached where it is no "
+            "further below its own baseline than the published one is below the published baseline."
+        )
+
+
 def note_our_columns(declared: AccuracyTable) -> Iterator[str]:
     """Yield the note that names the columns which the paper does not have."""
     labels = [
@@ -203,14 +260,9 @@ def note_our_columns(declared: AccuracyTable) -> Iterator[str]:
         yield f"Ours, not in the paper: {', '.join(labels)}."
 
 
-def run_notes(frame: pd.DataFrame, declared: AccuracyTable) -> list[str]:
+def run_notes(results: Results, declared: AccuracyTable) -> list[str]:
     """Return the notes about the runs of a table."""
     spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
-    missing = (run for run in declared.runs() if not present(frame, run))
+    missing = (run for run in declared.runs() if not results.has(run))
     searched = [SEARCHED.format(declared.searched)] if declared.searched else []
-    return [*accountings(spends), *searched, *footnotes(runs_of(frame, declared), missing)]
-
-
-def runs_of(frame: pd.DataFrame, declared: AccuracyTable) -> pd.DataFrame:
-    """Return the runs of a table."""
-    return frame.loc[frame["run"].isin(list(declared.runs()))]
+    return [*accountings(spends), *searched, *footnotes(results.of(*declared.runs()), missing)]

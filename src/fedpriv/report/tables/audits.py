@@ -3,19 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
 from fedpriv.audit.finding import THREATS, Finding
 from fedpriv.audit.finished import broken_guarantees
 from fedpriv.paper.cells import titled
 from fedpriv.paper.tables import AuditsTable, Line
 from fedpriv.report import numbers
-from fedpriv.report.audits import findings
 from fedpriv.report.notes import footnotes, stand_ins
-from fedpriv.report.reading import present
 from fedpriv.report.render import Table
+from fedpriv.report.results import Results
 from fedpriv.report.tables.long import STATISTIC, Number, as_frame, tidy
 
+WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
 HOW = (
@@ -31,25 +30,25 @@ class Refuted(RuntimeError):
     """A guarantee that an audit refutes: an error of whoever stated it, so that nothing is printed."""
 
 
-def audits_table(frame: pd.DataFrame, declared: AuditsTable, name: str) -> Table:
+def audits_table(results: Results, declared: AuditsTable, name: str) -> Table:
     """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
-    there = [line for line in declared.lines if present(frame, line.run)]
+    there = [line for line in declared.lines if results.has(line.run)]
     missing = [line.run for line in declared.lines if line not in there]
-    found = [(line, seeds) for line in there for seeds in of_run(frame, line, declared)]
-    used = frame.loc[frame["run"].isin([line.run for line in there])]
+    found = [(line, seeds) for line in there for seeds in of_run(results, line, declared)]
+    used = results.of(*(line.run for line in there))
     shown = [shown_line(line, seeds) for line, seeds in found]
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
     said = {seeds[0].audit for _, seeds in found}
     threats = [f"{words(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
     notes = [*declared.notes, HOW, *threats, *footnotes(used, missing)]
     long = tidy(name, COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)])
-    return Table(name, titled(declared) + stand_ins(used), long, as_frame(shown), notes)
+    return Table(name, titled(declared) + stand_ins(used.runs), long, as_frame(shown), notes)
 
 
-def of_run(frame: pd.DataFrame, line: Line, declared: AuditsTable) -> Iterator[Seeds]:
+def of_run(results: Results, line: Line, declared: AuditsTable) -> Iterator[Seeds]:
     """Yield what was found about every ε of a run, over seeds."""
     alike: dict[tuple[str, str], list[Finding]] = {}
-    for seed, several in findings(frame, line.run).items():
+    for seed, several in results.findings(line.run).items():
         if wrong := broken_guarantees(several):
             raise Refuted(f"{line.run} seed {seed}: refuted: {wrong[0]}")
         for one in several:
@@ -74,7 +73,7 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
         ("", "Run"): line.label,
-        ("Stated", "whose ε"): first.about,
+        ("Stated", "whose ε"): in_words(first.about),
         ("Stated", "kind"): first.kind,
         ("Stated", "ε"): numbers.epsilon([one.epsilon for one in seeds]),
         ("Stated", "δ"): numbers.delta(first.delta),
@@ -85,6 +84,13 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
         ("Audit", "verdict"): verdict(seeds),
         ("Audit", "cost"): first.cost,
     }
+
+
+def in_words(stated: str) -> str:
+    """Return what a finding says of an ε as readers call it."""
+    for ours, theirs in WORDS.items():
+        stated = stated.replace(ours, theirs)
+    return stated
 
 
 def verdict(seeds: Seeds) -> str:

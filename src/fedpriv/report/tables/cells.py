@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-import pandas as pd
-
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.cells import AccuracyTable, Cell, EpsilonBudget, Row
-from fedpriv.report.reading import epsilon_at, present, reading, rows_of, spent
+from fedpriv.report.reading import epsilon_at, reading, spent
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.stability import unstable
 from fedpriv.report.tables.long import Number, meaning, spend_words
 
 
-def cell_numbers(frame: pd.DataFrame, declared: AccuracyTable) -> list[Number]:
+def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
     """Return every number of `declared`, published and reproduced.
 
     An ε has its `spend`, its `delta` and its `level` beside it: client, instance, or nothing if a table has
@@ -22,7 +21,8 @@ def cell_numbers(frame: pd.DataFrame, declared: AccuracyTable) -> list[Number]:
         {"row": row.key, "column": name, **line}
         for row in declared.rows
         for name in declared.labels
-        for line in (*published(row, declared.cell(row, name)), *reproduced(frame, declared.cell(row, name)))
+        for cell in [declared.cell(row, name)]
+        for line in (*published(row, cell), *reproduced(results, cell))
     ]
 
 
@@ -51,26 +51,26 @@ def published(row: Row, cell: Cell) -> Iterator[Number]:
         yield known | {"quantity": "delta", "value": budget.delta}
 
 
-def reproduced(frame: pd.DataFrame, cell: Cell) -> Iterator[Number]:
+def reproduced(results: Results, cell: Cell) -> Iterator[Number]:
     """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
     key: Number = {"source": "reproduced", "run": cell.run}
-    ledgers = [spent(frame, cell.run, budget.spend) for budget in cell.within]
+    ledgers = [spent(results, cell.run, budget.spend) for budget in cell.within]
     within = [words(budget) | meaning(rows) for budget, rows in zip(cell.within, ledgers, strict=True)]
-    if not present(frame, cell.run):
+    if not results.has(cell.run):
         yield key | shared(within) | {"quantity": "accuracy", "status": "not run"}
         return
-    read = reading(frame, cell)
-    first = rows_of(frame, cell.run).iloc[0]
-    key |= {"clients": first["population"], "stand_in_for": first["stand_in_for"]}
+    read = reading(results, cell)
+    clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
+    key |= {"clients": clients, "stand_in_for": results.fact(cell.run, "stand_in_for")}
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"
-    why = unstable(frame, cell.run, read) if cell.within and key["status"] == "ok" else ""
+    why = unstable(results, cell.run, read) if cell.within and key["status"] == "ok" else ""
     said = {"status": why} if why else {}
     yield key | shared(within) | {"quantity": "accuracy", "sample": read["accuracy"]} | said
     yield key | shared(within) | {"quantity": "round", "sample": read["round"]}
     for budget, rows, meant in zip(cell.within, ledgers, within, strict=True):
-        epsilons = epsilon_at(frame, cell.run, budget.spend, read["round"])
+        epsilons = epsilon_at(results, cell.run, budget.spend, read["round"])
         delta = rows["delta"].iloc[0] if len(rows) else budget.delta
         known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": delta}
         yield known | {"quantity": "epsilon", "sample": epsilons}

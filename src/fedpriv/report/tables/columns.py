@@ -21,12 +21,13 @@ from fedpriv.report.reading import (
     spent,
     within,
 )
+from fedpriv.report.results import Results
 
-Read = Callable[[pd.DataFrame, str], pd.Series]  # of a run, by seed
+Read = Callable[[Results, str], pd.Series]  # of a run, by seed
 Show = Callable[[Iterable[float]], str]
 
 ACCURACY, SENT = "Accuracy (%)", "Sent by a client a round"
-LAST, BEST = "last round", "best round of drawn clients"
+LAST, BEST = "last round", "best round of sampled clients"
 
 
 class Column(NamedTuple):
@@ -65,7 +66,7 @@ def trace(group: str, label: str, name: str, show: Show) -> Columns:
 def accuracy(measure: Measure, label: str) -> Columns:
     """Return the same for the accuracy under one measure."""
     return number(
-        ACCURACY, label, lambda frame, run: MEASURES[measure](frame, run)["accuracy"], numbers.percent
+        ACCURACY, label, lambda results, run: MEASURES[measure](results, run)["accuracy"], numbers.percent
     )
 
 
@@ -74,8 +75,8 @@ def epsilon(declared: RunColumn, table: RunsTable) -> list[Column]:
     spend = declared.spend
     assert spend
 
-    def read(frame: pd.DataFrame, run: str) -> pd.Series:
-        return epsilon_at(frame, run, spend) if len(spent(frame, run, spend)) else pd.Series([np.nan])
+    def read(results: Results, run: str) -> pd.Series:
+        return epsilon_at(results, run, spend) if len(spent(results, run, spend)) else pd.Series([np.nan])
 
     return number("ε", str(spend), read, numbers.epsilon)(declared, table)
 
@@ -84,7 +85,7 @@ def reading_within(declared: RunColumn, name: str) -> Read:
     """Return how accuracy or round is read at the last evaluated round within a budget."""
     assert declared.spend and declared.within
     budget = declared.spend, declared.within
-    return lambda frame, run: within(frame, run, budget)[name]
+    return lambda results, run: within(results, run, budget)[name]
 
 
 def accuracy_within(declared: RunColumn, table: RunsTable) -> list[Column]:
@@ -99,7 +100,7 @@ def rounds(_: RunColumn, table: RunsTable) -> list[Column]:
         if one.name == "accuracy_within":
             found.append((one.label, reading_within(one, "round")))
         elif one.name == "accuracy_last":
-            found.append((one.label or LAST, lambda frame, run: at_end(frame, run)["round"]))
+            found.append((one.label or LAST, lambda results, run: at_end(results, run)["round"]))
     return [Column("Read at round", label, "round", read, numbers.rounds) for label, read in found]
 
 
@@ -107,8 +108,8 @@ def gain(measure: Measure, label: str) -> Columns:
     """Return the function that makes the column of points over the reference, paired by seed."""
 
     def columns(declared: RunColumn, table: RunsTable) -> list[Column]:
-        def read(frame: pd.DataFrame, run: str) -> pd.Series:
-            of, over = (MEASURES[measure](frame, one)["accuracy"] for one in (run, table.reference))
+        def read(results: Results, run: str) -> pd.Series:
+            of, over = (MEASURES[measure](results, one)["accuracy"] for one in (run, table.reference))
             return difference(of, over)
 
         return number("Difference (points)", label, read, numbers.percent)(declared, table)
@@ -116,14 +117,14 @@ def gain(measure: Measure, label: str) -> Columns:
     return columns
 
 
-def float32_bytes(frame: pd.DataFrame, run: str) -> pd.Series:
+def float32_bytes(results: Results, run: str) -> pd.Series:
     """Return by seed the bytes of an upload's numbers in float32."""
-    return WIDTH * numbers_sent(frame, run)
+    return WIDTH * numbers_sent(results, run)
 
 
-def times_smaller(frame: pd.DataFrame, run: str) -> pd.Series:
+def times_smaller(results: Results, run: str) -> pd.Series:
     """Return by seed how many times smaller an upload is than that."""
-    return float32_bytes(frame, run) / fact(frame, run, "upload_bytes")
+    return float32_bytes(results, run) / fact(results, run, "upload_bytes")
 
 
 def times(values: Iterable[float]) -> str:

@@ -1,4 +1,4 @@
-"""A table with a reading in every line: what comes of it beside what was published, the nearest first."""
+"""A table with a configuration in every line: what comes of it beside what is published, best first."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +11,10 @@ from fedpriv.paper.readings import ReadingsTable
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers
 from fedpriv.report.notes import footnotes, stand_ins
-from fedpriv.report.reading import at_end, epsilon_at, fact, present, spent
-from fedpriv.report.readings import Counting, Outcome, Reading, far, of_run, outcome, readings, targets
+from fedpriv.report.reading import at_end, epsilon_at, fact, spent
+from fedpriv.report.readings import Counting, Outcome, Reading, far, outcome, readings, targets
 from fedpriv.report.render import Table
+from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of, flattened
 from fedpriv.report.tables.columns import Show
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
@@ -32,13 +33,13 @@ ACCURACY = "accuracy (%)"
 REFUSED = {"clipped": "clipped: train it", "not counted": "not counted"}
 
 
-def readings_table(frame: pd.DataFrame, declared: ReadingsTable, name: str) -> Table:
+def readings_table(results: Results, declared: ReadingsTable, name: str) -> Table:
     """Return the published pair, and a line for every reading: the nearest first, those clipped last."""
-    wanted = targets(frame, declared)
-    found = {one: numbers_of(frame, declared, one, wanted) for one in readings(frame, declared)}
+    wanted = targets(results, declared)
+    found = {one: numbers_of(results, declared, one, wanted) for one in readings(results, declared)}
     order = sorted(found, key=lambda one: distance_of(found[one]))
     nearest = [one for one in order[:1] if distance_of(found[one]) < math.inf]
-    settings = {one: settings_of(frame, declared, one) for one in order}
+    settings = {one: settings_of(results, declared, one) for one in order}
     lines = [
         number | settings[one] | ({"status": "nearest"} if one in nearest else {})
         for one in order
@@ -53,14 +54,14 @@ def readings_table(frame: pd.DataFrame, declared: ReadingsTable, name: str) -> T
         shown.append({("", "Run"): called(one, one in nearest)} | sigma_and_clip(one) | said | cells)
     headings = dict.fromkeys(heading for line in [*shown[1:2], *shown] for heading in line)
     display = as_frame([{heading: line.get(heading, "") for heading in headings} for line in shown])
-    used = frame.loc[frame["run"].isin(list(declared.runs()))]
-    missing = [run for run in declared.runs() if not present(frame, run)]
+    used = results.of(*declared.runs())
+    missing = [run for run in declared.runs() if not results.has(run)]
     notes = [*how_read(declared, wanted), *how_many(order), *footnotes(used, missing)]
-    return Table(name, titled(declared) + stand_ins(used), long, display, notes)
+    return Table(name, titled(declared) + stand_ins(used.runs), long, display, notes)
 
 
 def numbers_of(
-    frame: pd.DataFrame, declared: ReadingsTable, one: Reading, wanted: tuple[float, float]
+    results: Results, declared: ReadingsTable, one: Reading, wanted: tuple[float, float]
 ) -> list[Number]:
     """Return every number of a reading; of one that was clipped there is none but its status."""
     key: Number = {
@@ -72,7 +73,7 @@ def numbers_of(
     }
     if one.refused:
         return [key | {"status": one.refused}]
-    own = of_run(frame, one)
+    own = results.of(one.run)
     over_median = one.clip_l2 / fact(own, one.run, "norm_median")
     found = [number(("", "C / median"), "over_median", over_median, numbers.rounded)]
     for estimator, column in BDP.items():
@@ -85,7 +86,7 @@ def numbers_of(
 
 
 def of_outcome(
-    own: pd.DataFrame, declared: ReadingsTable, one: Reading, read: Outcome, estimator: str, column: str
+    own: Results, declared: ReadingsTable, one: Reading, read: Outcome, estimator: str, column: str
 ) -> Iterator[Number]:
     """Yield the numbers of what comes of a reading under one estimator; those of DP with the first."""
     cells = {column: (declared.bdp, read.bdp, one.estimate(estimator))}
@@ -111,7 +112,7 @@ def number(
 
 
 def epsilon(
-    own: pd.DataFrame,
+    own: Results,
     one: Reading,
     heading: tuple[str, str],
     spend: Counting,
@@ -136,9 +137,9 @@ def distance_of(found: Sequence[Number]) -> float:
     return far(meant[0]["sample"]) if meant else math.inf
 
 
-def settings_of(frame: pd.DataFrame, declared: ReadingsTable, one: Reading) -> dict[str, Any]:
+def settings_of(results: Results, declared: ReadingsTable, one: Reading) -> dict[str, Any]:
     """Return what a reading was set to, by the keys that are shown."""
-    config = flattened(config_of(frame, one.run))
+    config = flattened(config_of(results, one.run))
     return {key: config.get(key, otherwise) for key, otherwise in declared.keys.items()}
 
 
@@ -182,7 +183,7 @@ def how_read(declared: ReadingsTable, wanted: tuple[float, float]) -> Iterator[s
     )
     yield (
         "Bound: on the mean of exp(λD), as BDP counts; plain mean: without what makes a bound of it. "
-        "30 clients: at most so many of those who came."
+        "30 clients: at most 30 of those who came."
     )
 
 
@@ -191,8 +192,8 @@ def how_many(order: Sequence[Reading]) -> Iterator[str]:
     valid = [one for one in order if not one.refused]
     again = sum(not one.own for one in valid)
     yield (
-        f"{len(valid)} readings of {len({one.run for one in valid})} runs. In brackets, {again}: the σ and C "
-        "of a run that was trained with another σ at the same noise σC, and that would have clipped no "
+        f"{len(valid)} configurations of {len({one.run for one in valid})} runs. In brackets, {again}: the σ "
+        "and C of a run that was trained with another σ at the same noise σC, and that would have clipped no "
         "update at this C either: it would have been the same run."
     )
     if gone := sum(one.refused.startswith("clipped") for one in order):

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-import pandas as pd
-
 from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import Line, RunsTable
 from fedpriv.report import numbers
-from fedpriv.report.notes import accountings, footnotes, stand_ins
-from fedpriv.report.reading import present, spent
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
+from fedpriv.report.reading import spent
 from fedpriv.report.render import Table
+from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of, differing, flattened
 from fedpriv.report.tables import columns, labels
 from fedpriv.report.tables.columns import Column
@@ -20,23 +19,23 @@ from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, mea
 READINGS = columns.COLUMNS | labels.COLUMNS
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
 HOW_READ = (
-    "Accuracy, last round: of all clients. Best round of drawn clients: as the released code prints it; the "
-    "test split itself chooses the round. Where all clients hold the server's weights, both are of these."
+    "Accuracy, last round: of all clients. Best round of sampled clients: as the authors' code prints it; "
+    "the test split itself chooses the round. Where all clients hold the server's weights, both are of these."
 )
 
 
-def runs_table(frame: pd.DataFrame, declared: RunsTable, name: str) -> Table:
+def runs_table(results: Results, declared: RunsTable, name: str) -> Table:
     """Return a line a run: what it is called, what it was set to, its numbers.
 
     Where the best come first, a run without a first number comes last.
     """
-    chosen = lines_of(frame, declared)
-    there = [line for line in chosen if present(frame, line.run)]
-    columns = columns_of(frame, declared)
-    found = {line: [number_of(frame, line, column) for column in columns] for line in there}
+    chosen = lines_of(results, declared)
+    there = [line for line in chosen if results.has(line.run)]
+    columns = columns_of(results, declared)
+    found = {line: [number_of(results, line, column) for column in columns] for line in there}
     if declared.best_first:
         chosen = sorted(chosen, key=lambda line: first_number(found.get(line, [])), reverse=True)
-    configs = {line: flattened(config_of(frame, line.run)) for line in there}
+    configs = {line: flattened(config_of(results, line.run)) for line in there}
     keys = declared.keys or (differing([*configs.values()]) if declared.reference else ())
     settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
     shown = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
@@ -45,7 +44,7 @@ def runs_table(frame: pd.DataFrame, declared: RunsTable, name: str) -> Table:
     long = tidy(name, [*COLUMNS, *keys, "status"], lines)
     if long["status"].isna().all():  # no run has diverged
         long = long.drop(columns="status")
-    used = frame.loc[frame["run"].isin([line.run for line in there])]
+    used = results.of(*(line.run for line in there))
     notes = [
         *declared.notes,
         *([f"∞: {declared.infinite}"] if declared.infinite and (display == "∞").to_numpy().any() else []),
@@ -53,7 +52,7 @@ def runs_table(frame: pd.DataFrame, declared: RunsTable, name: str) -> Table:
         *how_compared(declared, chosen),
         *footnotes(used, [line.run for line in chosen if line not in found]),
     ]
-    return Table(name, titled(declared) + stand_ins(used), long, display, notes)
+    return Table(name, titled(declared) + stand_ins(used.runs), long, display, notes)
 
 
 def shown_line(
@@ -70,28 +69,28 @@ def shown_line(
     )
 
 
-def lines_of(frame: pd.DataFrame, declared: RunsTable) -> list[Line]:
+def lines_of(results: Results, declared: RunsTable) -> list[Line]:
     """Return the lines as declared, or the reference and the runs that match, under their own names."""
     if declared.lines:
         return [*declared.lines]
-    matching = (run for run in frame["run"].unique() if fnmatchcase(run, declared.match))
+    matching = (run for run in results.runs["run"].unique() if fnmatchcase(run, declared.match))
     runs = dict.fromkeys(filter(None, [declared.reference, *matching]))
     return [Line(run=run, label=run) for run in runs]
 
 
-def columns_of(frame: pd.DataFrame, declared: RunsTable) -> list[Column]:
+def columns_of(results: Results, declared: RunsTable) -> list[Column]:
     """Return the columns; there are no gains over a reference that was not run."""
-    gains = present(frame, declared.reference)
+    gains = results.has(declared.reference)
     wanted = [one for one in declared.columns if gains or not one.name.startswith("gain")]
     return [column for one in wanted for column in READINGS[one.name](one, declared)]
 
 
-def number_of(frame: pd.DataFrame, line: Line, column: Column) -> Number:
+def number_of(results: Results, line: Line, column: Column) -> Number:
     """Return a number of one run; an ε, or what is read within one, with everything that gives it meaning."""
     found: Number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
-    found["sample"] = column.read(frame, line.run)
+    found["sample"] = column.read(results, line.run)
     if column.spend:
-        found |= spend_words(column.spend) | meaning(spent(frame, line.run, column.spend), "delta")
+        found |= spend_words(column.spend) | meaning(spent(results, line.run, column.spend), "delta")
     return found
 
 
@@ -117,7 +116,8 @@ def how_counted(columns: Iterable[Column], found: Sequence[Number]) -> Iterator[
 
 def meant_by(line: Number) -> str:
     """Return whose ε a number is, against which neighbours, at which δ, and what it is."""
-    whose = f"unit {line['unit']}, neighbours by {line['relation']}, δ = {numbers.delta(line['delta'])}"
+    level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
+    whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
     return f"{whose}; {line['epsilon_status']}"
 
 

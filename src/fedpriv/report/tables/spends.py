@@ -2,39 +2,36 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from fedpriv.account.spend import NO_GUARANTEE, attacker_accuracy
 from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import SpendsTable
 from fedpriv.report import numbers
-from fedpriv.report.notes import accountings, stand_ins
-from fedpriv.report.reading import epsilon_at, rows_of, spent
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, stand_ins
+from fedpriv.report.reading import epsilon_at, spent
 from fedpriv.report.render import Table
-from fedpriv.report.tables.accuracy import deltas, how_read, run_notes, runs_of
+from fedpriv.report.results import Results, rows_of
+from fedpriv.report.tables.accuracy import deltas, how_read, run_notes
 from fedpriv.report.tables.cells import cell_numbers
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
 
 COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, "run", "delta", *SPEND_COLUMNS, *MEANING]
-CELLS = "Cells: ε, and in brackets the accuracy (%) that it leaves to a membership guess from a flat prior."
+CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
 MARK = "†"
 MARKED = f"{MARK}: {NO_GUARANTEE}; which assumption fails stands under Status."
 MATCHING = (
-    "A fair comparison keeps the sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
+    "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
 )
 
 
-def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table:
-    """Return a line for every spend and a column for every place where the table of accuracies was read."""
+def spends_table(results: Results, declared: SpendsTable, name: str) -> Table:
+    """Return a line for every way of counting, a column for every place where the table was read."""
     of, spends = declared.of, declared.spends
-    base = cell_numbers(frame, of)
+    base = cell_numbers(results, of)
     places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
-    found = [{spend: spend_numbers(frame, place, spend) for spend in spends} for place in places]
-    named = [
-        (group(frame, place), f"{of.columns[place['column']].label}, round {numbers.rounds(place['sample'])}")
-        for place in places
-    ]
+    found = [{spend: spend_numbers(results, place, spend) for spend in spends} for place in places]
+    read = [f"{of.columns[one['column']].label}, round {numbers.rounds(one['sample'])}" for one in places]
+    named = [(group(results, place), said) for place, said in zip(places, read, strict=True)]
     # A way of counting that no run here has is no line, unless there is no other.
     spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
     shown = [
@@ -42,21 +39,21 @@ def spends_table(frame: pd.DataFrame, declared: SpendsTable, name: str) -> Table
         | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
         for spend in spends
     ]
-    title = titled(declared) + stand_ins(runs_of(frame, of))
+    title = titled(declared) + stand_ins(results.of(*of.runs()).runs)
     long = tidy(name, COLUMNS, [line for lines in found for some in lines.values() for line in some])
     marked = [MARKED] if any(MARK in text for line in shown for text in line.values()) else []
     notes = dict.fromkeys(
-        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(frame, of)]
+        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(results, of)]
     )
     return Table(name, title, long, as_frame(shown), list(notes))
 
 
-def spend_numbers(frame: pd.DataFrame, place: Number, spend: SpendSelector) -> list[Number]:
+def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
     """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
-    rows = spent(frame, place["run"], spend)
+    rows = spent(results, place["run"], spend)
     if rows.empty:
         return []
-    epsilons = epsilon_at(frame, place["run"], spend, place["sample"])
+    epsilons = epsilon_at(results, place["run"], spend, place["sample"])
     key = {name: place[name] for name in ("row", "column", "run")}
     key |= spend_words(spend) | meaning(rows, "delta")
     return [
@@ -66,27 +63,26 @@ def spend_numbers(frame: pd.DataFrame, place: Number, spend: SpendSelector) -> l
 
 
 def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
-    """Return what is said of a spend before its numbers; at both levels, whose ε it is at which δ as well."""
+    """Return what is said of an ε before its numbers; at both levels, whose ε it is at which δ as well."""
     found = {
         name: sorted({line[name] for line in lines if line["unit"] != "none"})
         for name in ("relation", "unit", "delta")
     }
     counted = list(dict.fromkeys(line["epsilon_status"] for line in lines if line["unit"] != "none"))
     header = {"ε counted by": str(spend), "Status": "; ".join(counted) or spend.kind}
-    header["Neighbours"] = ", ".join(found["relation"])
+    header["Neighbours"] = ", ".join(RELATIONS[one] for one in found["relation"])
     if both:
-        header["Unit"] = ", ".join(found["unit"])
+        header["Level"] = ", ".join(LEVELS[one] for one in found["unit"])
         header["δ"] = ", ".join(map(numbers.delta, reversed(found["delta"])))
     return {("", name): words or numbers.NONE for name, words in header.items()}
 
 
-def group(frame: pd.DataFrame, place: Number) -> str:
+def group(results: Results, place: Number) -> str:
     """Return what stands above the columns of a row: its label, or the clients and the δ of its one run."""
     if isinstance(place["row"], str):
         return place["row"]
-    rows = rows_of(frame, place["run"])
-    first = rows.loc[rows["accountant"] != ""].iloc[0]
-    return f"N = {first['population']:,}, δ = {numbers.delta(first['delta'])}"
+    rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
+    return f"N = {rounds['population'].iloc[0]:,}, δ = {numbers.delta(epsilons['delta'].iloc[0])}"
 
 
 def cell(lines: Sequence[Number]) -> str:

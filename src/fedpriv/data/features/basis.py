@@ -1,0 +1,108 @@
+"""Features seen from public images: in their principal directions, of bounded norm, each of one image alone.
+
+What is done to an image is fixed before anything private is seen, so no ε pays for it, and one example moves
+a client's mean gradient by no more than its own share.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from fedpriv.data import fundus_synthetic
+from fedpriv.data.digits import enlarge
+from fedpriv.errors import BadInput
+
+LARGEST = 1.5  # norm of any features
+ROUNDED = 1 - 2.0**-10  # half precision does not take a norm above LARGEST again
+
+
+class Public(NamedTuple):
+    """Public images, levels 0..255 `[n, h, w]` or `[n, h, w, 3]`."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    same: tuple[str, ...]  # datasets whose labels mean the same
+    words: str
+
+
+class Basis(NamedTuple):
+    """What features are seen from."""
+
+    middle: np.ndarray  # [c]
+    directions: np.ndarray  # [c, k], scaled
+
+
+def digits() -> Public:
+    """Return scikit-learn's digits, 20 x 20 pixels in the middle of a frame of 28 x 28."""
+    from sklearn.datasets import load_digits
+
+    pixels, labels = map(np.asarray, load_digits(return_X_y=True))
+    images = np.pad(enlarge(pixels.reshape(-1, 8, 8), 20), ((0, 0), (4, 4), (4, 4)))
+    return Public(images, labels, ("mnist", "digits"), "the 1,797 public 8x8 digits of scikit-learn")
+
+
+def fundus() -> Public:
+    """Return the fundus photographs that `fedpriv.data.fundus_synthetic` draws."""
+    words = f"{sum(fundus_synthetic.GRADES)} synthetic fundus photographs"
+    return Public(*fundus_synthetic.images(), ("aptos", "fundus_synthetic"), words)
+
+
+BASES: dict[str, Callable[[], Public]] = {"digits": digits, "fundus_synthetic": fundus}
+
+
+def seen_from(known: np.ndarray, count: int) -> Basis:
+    """Return the first `count` principal directions of public coefficients `[n, c]`.
+
+    Each is divided by the root of the standard deviation along it, and all by the mean norm that public
+    features then have. Which way a direction points is fixed by its largest coefficient. More directions
+    than there are images are BadInput.
+    """
+    if not 0 < count < len(known):
+        raise BadInput(f"model.directions: found {count}, allowed: 1 to {len(known) - 1}")
+    middle = known.mean(axis=0, dtype=np.float64)
+    centred = known - middle
+    # Of n images there are fewer products than coefficients.
+    squares, sides = np.linalg.eigh(centred @ centred.T)
+    squares, sides = squares[::-1][:count], sides[:, ::-1][:, :count]
+    directions = centred.T @ sides / np.sqrt(squares)
+    largest = np.abs(directions).argmax(axis=0)
+    directions *= np.sign(directions[largest, np.arange(count)])
+    directions /= (squares / len(known)) ** 0.25
+    directions /= np.linalg.norm(centred @ directions, axis=1).mean()
+    return Basis(middle, directions)
+
+
+def inside(basis: Basis, found: np.ndarray) -> np.ndarray:
+    """Return the features `[n, k]`, float16, of coefficients `[n, c]`; none has a norm above LARGEST."""
+    made = np.empty((len(found), basis.directions.shape[1]), np.float16)
+    for start in range(0, len(found), 1000):  # so that float64 copies stay small
+        rows = (found[start : start + 1000] - basis.middle) @ basis.directions
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        made[start : start + 1000] = rows * np.minimum(1, LARGEST * ROUNDED / np.maximum(norms, 1e-30))
+    return made
+
+
+def noted(
+    public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, wanted: np.ndarray
+) -> str:
+    """Return what a note says of features seen from `public`, whose own coefficients are `known`.
+
+    Where the labels `wanted` mean what those of the public images mean, that is what these reach alone.
+    """
+    words = (
+        f", seen in the first {seen.directions.shape[1]} principal directions of {public.words}, "
+        f"norms at most {LARGEST}; no private data were used"
+    )
+    if dataset in public.same:
+        alone = alone_accuracy(inside(seen, known), public.labels, test, wanted)
+        words += f"; on public data alone, ε = 0, a logistic regression reaches {100 * alone:.1f} % in test"
+    return words
+
+
+def alone_accuracy(known: np.ndarray, labels: np.ndarray, test: np.ndarray, wanted: np.ndarray) -> float:
+    """Return the accuracy on test features of a logistic regression on public features alone."""
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(max_iter=1000).fit(known.astype(np.float64), labels)
+    return float(fitted.score(test.astype(np.float64), wanted))

@@ -1,0 +1,86 @@
+"""The results of a paper: its runs, their rounds and their ε, three tables joined by run, seed and round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedpriv.audit.finding import Finding
+from fedpriv.audit.finished import findings_in
+from fedpriv.files import parquet
+from fedpriv.report.collect import SCHEMAS
+
+
+@dataclass(frozen=True)
+class Results:
+    """What there is of a paper, or of some of its runs; rows of a run follow one another.
+
+    What audits found is read when it is asked for: a missing file is BadInput then.
+    """
+
+    runs: pd.DataFrame
+    rounds: pd.DataFrame
+    epsilons: pd.DataFrame
+    audited: Path
+
+    def of(self, *runs: str) -> Results:
+        """Return the results of some runs."""
+
+        def rows(table: pd.DataFrame) -> pd.DataFrame:
+            return rows_of(table, runs[0]) if len(runs) == 1 else table.loc[table["run"].isin(runs)]
+
+        return Results(rows(self.runs), rows(self.rounds), rows(self.epsilons), self.audited)
+
+    def has(self, run: str) -> bool:
+        """Return whether `run` was run."""
+        return bool((self.runs["run"] == run).any())
+
+    def fact(self, run: str, name: str) -> Any:
+        """Return what the first seed of a run says in a column of its table."""
+        return rows_of(self.runs, run)[name].iloc[0]
+
+    @cached_property
+    def found(self) -> dict[tuple[str, int], list[Finding]]:
+        """Return what audits found, by run and seed."""
+        return findings_in(self.audited)
+
+    def findings(self, run: str) -> dict[int, list[Finding]]:
+        """Return by seed what audits found about `run`, in their order."""
+        seeds = sorted(rows_of(self.runs, run)["seed"])
+        return {seed: self.found.get((run, seed), []) for seed in seeds}
+
+
+def rows_of(table: pd.DataFrame, run: str) -> pd.DataFrame:
+    """Return the rows of `run`: without a copy where they follow one another, as `collect` writes them."""
+    there = (table["run"] == run).to_numpy()
+    count = int(there.sum())
+    first = int(there.argmax()) if count else 0
+    together = there[first : first + count].all()
+    return table.iloc[first : first + count] if together else table.loc[there]
+
+
+def load(folder: Path) -> Results:
+    """Read what `collect` wrote; anything else is BadInput naming the file."""
+    return categorical(
+        {
+            name: parquet.load(folder / f"{name}.parquet", schema, "the collected runs of a paper")
+            for name, schema in SCHEMAS.items()
+        },
+        folder / "findings.parquet",
+    )
+
+
+def categorical(tables: Mapping[str, pd.DataFrame], audited: Path) -> Results:
+    """Return tables as results, with words as categories: a few of them are repeated in millions of rows."""
+    run = pd.CategoricalDtype(sorted(tables["runs"]["run"].unique()))
+    dtypes = {
+        name: {column: "category" if dtype == "str" else dtype for column, dtype in schema.items()}
+        for name, schema in SCHEMAS.items()
+    }
+    found = {name: tables[name].astype(dtypes[name] | {"run": run}) for name in SCHEMAS}
+    return Results(audited=audited, **found)

@@ -1,0 +1,1 @@
+"""What the workflow does, step by step, and the same from stored runs alone."""

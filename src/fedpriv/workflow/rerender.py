@@ -1,0 +1,162 @@
+"""Every reference table, figure and verdict again, from the stored runs alone."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+from fedpriv.account.runs import account
+from fedpriv.account.spend import Deltas
+from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.targets import figures, tables
+from fedpriv.errors import BadInput, require_known
+from fedpriv.files.atomic import writing
+from fedpriv.keep.index import RUNS, stored
+from fedpriv.keep.take import take
+from fedpriv.machine.environment import cores
+from fedpriv.workflow import steps
+
+# One thread, as of the workflow's jobs: with more they stand in line. And AVX2 where there is AVX-512, whose
+# logarithms and sums differ in their last digits, and so would the bytes: of NumPy's loops, and of its BLAS.
+ARITHMETIC = {
+    "OMP_NUM_THREADS": "1",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Haswell",
+}
+
+
+class Rendered(NamedTuple):
+    """What a paper's stored runs give, against what is in the reference."""
+
+    stored: int  # runs of the plan that are stored
+    planned: int
+    files: list[str]  # that were rendered
+    differ: list[str]  # of which the reference has other bytes, or only one of both has any
+
+
+class Paper(NamedTuple):
+    """A paper of a preset, and the directories of its stored runs: by their files in the reference."""
+
+    plan: Plan
+    name: str
+    runs: dict[Path, Path]
+
+
+def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()) -> dict[str, Rendered]:
+    """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
+
+    These are the steps of the workflow after training. Of those that are `only` asked for, as preset/paper,
+    none other and no report. Needs neither torch nor data nor a network. What a paper's table says "not run"
+    of is not stored. Runs of another identity than the plan's are left out. What `out` may be, `check_place`
+    says.
+    """
+    check_place(out, reference)
+    presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
+    if not presets:
+        raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
+    plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
+    wanted = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
+    require_known("PRESET/PAPER", only, wanted)
+    wanted = [one for name, one in wanted.items() if not only or name in only]
+    # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
+    os.environ.update(ARITHMETIC)
+    with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
+        papers = list(pool.map(taken, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
+        there = [paper for paper in papers if paper.runs]
+        list(pool.map(account_together, *zip(*together(there), strict=True)))
+        there.sort(key=lambda paper: -len(paper.runs))  # what takes longest comes first
+        for names in (("audit", "collect"), ("tables",), ("figures",)):
+            list(pool.map(render, repeat(names), there, repeat(out)))
+    for plan in [] if only else plans:
+        if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
+            steps.report(plan, out, None)
+    return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
+
+
+def check_place(out: Path, reference: Path) -> None:
+    """Raise BadInput unless `out` holds nothing, and is neither of the reference nor of finished results.
+
+    Runs take the place of what has their names there, and what is rendered is compared with the reference.
+    """
+    place = out.resolve()
+    for there in (reference, Path("results")):
+        if place.is_relative_to(there.resolve()):
+            raise BadInput(f"--out: found {out}, in {there}, allowed: a folder outside of it")
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        what = "a folder that holds something" if out.is_dir() else "a file"
+        raise BadInput(f"--out: found {out}, {what}, allowed: a new folder, or an empty one")
+
+
+def taken(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
+    """Take the stored runs of a paper to where the workflow has them, but for `results`."""
+    runs = {
+        path: take(path, out / Path(directory).relative_to("results"), plan.labels(paper, path.parent.name))
+        for directory, path in stored(plan, reference, paper).items()
+    }
+    return Paper(plan, paper, runs)
+
+
+def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
+    """Return the seeds of every run, and the directories of each: one for every preset that has it."""
+    found: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
+    for paper in papers:
+        for path, directory in paper.runs.items():
+            counted = path.parent, steps.deltas(paper.plan, paper.name, path.parent.name)
+            found.setdefault(counted, {}).setdefault(path, []).append(directory)
+    return [(list(seeds.values()), deltas) for (_, deltas), seeds in found.items()]
+
+
+def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
+    """Account all seeds of a run in one process, which knows what their noise costs after the first."""
+    for first, *others in seeds:
+        ledger = account(first, deltas)
+        for directory in others:  # of the same bytes
+            shutil.copyfile(ledger, directory / ledger.name)
+
+
+def render(names: Iterable[str], paper: Paper, out: Path) -> None:
+    """Do steps of a paper."""
+    for name in names:
+        steps.OF_PAPER[name](paper.plan, paper.name, out)
+
+
+def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
+    """Return what came of a paper's stored runs; without any, nothing differs."""
+    preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
+    if not paper.runs:
+        return Rendered(0, planned, [], [])
+    root, place = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
+    written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
+    files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(".html")]
+    differ = differing(reference / place, out / place, files)
+    return Rendered(len(paper.runs), planned, sorted(files), differ)
+
+
+def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
+    """Return the files whose bytes differ, and those that only one of the folders has."""
+    there = {str(path.relative_to(reference)) for path in results_in(reference)}
+    return sorted(
+        file
+        for file in there.union(files)
+        if file not in there
+        or file not in files
+        or (reference / file).read_bytes() != (out / file).read_bytes()
+    )
+
+
+def results_in(folder: Path) -> Iterator[Path]:
+    """Yield the tables, figures and verdicts of a paper."""
+    for pattern in ("tables/*.*", "figures/*.*", "claims.*", "runs.*"):
+        yield from folder.glob(pattern)
+
+
+def write(reference: Path, out: Path, found: Mapping[str, Rendered]) -> None:
+    """Write what was rendered and differs into the reference, a file at a time, atomically."""
+    for paper, one in found.items():
+        for file in set(one.differ).intersection(one.files):
+            with writing(reference / paper / file) as path:
+                path.write_bytes((out / paper / file).read_bytes())

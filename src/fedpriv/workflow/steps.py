@@ -1,0 +1,217 @@
+"""The steps of the workflow, each told by name what it is about; its plan says all the rest.
+
+Snakemake's rules call them as `fedpriv step`, `rerender` those after training for stored runs. What a step
+needs is imported in it: only `train` and the features of `prepare` import torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from fedpriv import data
+from fedpriv.account.spend import Deltas
+from fedpriv.config.finished import beside, check, identities, made_now
+from fedpriv.config.names import arrays_id
+from fedpriv.config.plan import Plan, make_plan
+from fedpriv.config.targets import Batch, contents, dealt, declared, drawn, everything, inputs
+from fedpriv.errors import BadInput, require_known
+from fedpriv.files.atomic import writing
+from fedpriv.paper.read import merge, read_yaml
+from fedpriv.progress import announce
+
+PAPERS = Path("config/papers")
+RESOURCES, RESULTS = Path("resources"), Path("results")
+REFERENCE = RESULTS / "reference"
+
+
+def fetch(plan: Plan, dataset: str, file: str) -> None:
+    """Fetch one raw file of a dataset; FEDPRIV_MIRROR and the preset's mirrors come before public sources."""
+    require_known("dataset", [dataset], data.of_images())
+    wanted, mirrors = data.of_images()[dataset], data.source.mirrors(plan.preset.mirrors)
+    files = {one.name: one for one in wanted.files}
+    require_known("file", [file], files)
+    data.source.fetch(wanted, files[file], RESOURCES / dataset / "raw", mirrors)
+
+
+def prepare(plan: Plan, name: str) -> None:
+    """Make what is not there yet: the arrays of that name that runs train on, or what a dataset gives.
+
+    That is arrays of images and of data of one's own, and of photographs the list.
+    """
+    from fedpriv.train import inputs
+
+    mirrors = data.source.mirrors(plan.preset.mirrors)
+    runs = {arrays_id(run): run for run in plan.all_runs()}
+    if name in runs:
+        inputs.prepare(runs[name], RESOURCES, mirrors, plan.preset.speed)
+    else:
+        data.prepare(name, RESOURCES, mirrors)
+
+
+def partition(plan: Plan, seed: str, *ids: str) -> None:
+    """Deal the training examples to the clients, at a seed, for each of these partitions."""
+    from fedpriv.train.inputs import write_partition
+
+    require_known("partition", ids, plan.partitions())
+    for one, out in zip(ids, dealt(plan, int(seed), *ids), strict=True):
+        run = plan.partitions()[one]
+        write_partition(run, int(seed), RESOURCES / f"{arrays_id(run)}.npz", Path(out))
+
+
+def train(plan: Plan, paper: str, *runs: str) -> None:
+    """Train runs of a paper, each as RUN/SEED, one after the other, or go on with them."""
+    from fedpriv.train.loop import train
+
+    def one(name: str, seed: int, out: Path) -> None:
+        run, files = plan.runs[paper][name], inputs(plan, Batch(plan.preset.preset, paper, [(name, seed)]))
+        train(
+            run,
+            name,
+            seed,
+            *map(Path, files),
+            out=out,
+            speed=plan.preset.speed,
+            labels=plan.labels(paper, name),
+        )
+
+    in_turn("training", plan, paper, runs, one)
+
+
+def account(plan: Plan, paper: str, *runs: str) -> None:
+    """Write the ledger of each run directory, counted as its config says."""
+    from fedpriv.account.runs import account
+
+    in_turn("accounting", plan, paper, runs, lambda name, _, out: account(out, deltas(plan, paper, name)))
+
+
+def take(plan: Plan, paper: str, *runs: str) -> None:
+    """Account stored runs where they are: their directories get a ledger and a summary that says where."""
+    from fedpriv.keep import index, take
+
+    stored = index.stored(plan, REFERENCE, paper)
+    for name, _, out in directories(plan, paper, runs):
+        if (path := stored.get(f"{out}/")) is None:
+            raise BadInput(f"{out}: found nothing stored in {REFERENCE}, allowed: a stored run")
+        take.take(path, out, plan.labels(paper, name))
+    account(plan, paper, *runs)
+
+
+def audit(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+    """Attack all runs of a paper that are in `results`."""
+    from fedpriv.audit.finished import audit_runs
+
+    audit_runs(sorted(finished(plan, paper, results)), of_paper(plan, paper, results) / "findings.parquet")
+    done(plan, "audit", paper, results)
+
+
+def collect(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+    """Put all runs of a paper in `results` into its tables; another run than the plan's is BadInput."""
+    from fedpriv.report.collect import collect
+
+    runs = finished(plan, paper, results)
+    check({str(directory): identity for directory, identity in runs.items()})
+    collect(sorted(runs), of_paper(plan, paper, results))
+    done(plan, "collect", paper, results)
+
+
+def tables(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+    """Render the tables of a paper and judge its claims."""
+    from fedpriv.report.paper import write_tables
+
+    write_tables(of_paper(plan, paper, results), declared(plan, paper))
+    done(plan, "tables", paper, results)
+
+
+def figures(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+    """Draw the figures of a paper."""
+    from fedpriv.report.paper import write_figures
+
+    write_figures(of_paper(plan, paper, results), {"figures": drawn(plan, paper)})
+    done(plan, "figures", paper, results)
+
+
+def report(plan: Plan, results: Path = RESULTS, comparison: Path | None = REFERENCE / "paper") -> None:
+    """Put all that was built of a preset on one page, beside the `comparison`."""
+    from fedpriv.report import page
+
+    page.write(contents(plan), results / plan.preset.preset / "report.html", comparison)
+    done(plan, "report", "", results)
+
+
+def coverage(plan: Plan, study: str, out: str) -> None:
+    """Measure how often the Bayesian estimate covers the true ε: of no paper."""
+    from fedpriv.account.coverage import write
+
+    write(read_yaml(Path(study)), Path(out, "coverage.csv"), Path(out, "coverage.md"))
+
+
+OF_PAPER = {step.__name__: step for step in (audit, collect, tables, figures)}
+OTHERS = (fetch, prepare, partition, train, account, take, report, coverage)
+STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
+
+
+def do(step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Do a step for a preset, over which `settings` are laid, as Snakemake lays them."""
+    require_known("step", [step], STEPS)
+    wanted = [name for name in signature(STEPS[step]).parameters if name not in ("plan", "results")]
+    try:
+        signature(STEPS[step]).bind(None, *words)
+    except TypeError as error:
+        raise BadInput(f"step {step}: {error}, allowed: {' '.join(wanted).upper()}") from None
+    STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words)
+
+
+def deltas(plan: Plan, paper: str, run: str) -> Deltas:
+    """Return at which δ a run is counted."""
+    return Deltas(**plan.runs[paper][run].account.model_dump())
+
+
+def of_paper(plan: Plan, paper: str, results: Path) -> Path:
+    """Return the folder of a paper in `results`."""
+    require_known("paper", [paper], plan.papers)
+    return results / plan.preset.preset / paper
+
+
+def finished(plan: Plan, paper: str, results: Path) -> dict[Path, str]:
+    """Return the identities that the plan has of the finished runs in `results`, by their directories."""
+    planned = {
+        results / Path(directory).relative_to(RESULTS): identity
+        for directory, identity in identities(plan, paper).items()
+    }
+    return {one: identity for one, identity in planned.items() if (one / "summary.json").exists()}
+
+
+def done(plan: Plan, step: str, paper: str, results: Path) -> None:
+    """Write what a step has made its files with: the last thing that it does."""
+    with writing(results / Path(beside(plan, step, paper)).relative_to(RESULTS)) as path:
+        path.write_text(made_now(plan, step, paper) + "\n", encoding="utf-8")
+
+
+def directories(plan: Plan, paper: str, runs: Sequence[str]) -> Iterator[tuple[str, int, Path]]:
+    """Yield the name, seed and directory of runs, given as RUN/SEED; BadInput for what the plan has not."""
+    require_known("paper", [paper], plan.papers)
+    planned = everything(plan, paper)
+    there = dict(zip(planned.words[1:], zip(planned.runs, planned.files(""), strict=True), strict=True))
+    require_known("run", runs, there, f"fedpriv list runs --paper {paper}")
+    for one in runs:
+        (name, seed), directory = there[one]
+        yield name, seed, Path(directory)
+
+
+def in_turn(
+    doing: str, plan: Plan, paper: str, runs: Sequence[str], job: Callable[[str, int, Path], object]
+) -> None:
+    """Do the job of every run, told its name, seed and directory; what failed is raised after all of them."""
+    failed: dict[str, Exception] = {}
+    for name, seed, out in directories(plan, paper, runs):
+        what = f"{paper} {name} seed {seed}"
+        announce(f"{doing} {what}")
+        try:
+            job(name, seed, out)
+        except Exception as error:
+            failed[what] = error
+    if failed:
+        raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))

@@ -1,0 +1,53 @@
+"""A noise multiplier may be said as an ε: the least one that meets it is found when a run is planned."""
+
+import pytest
+
+from fedpriv.account.plans import epsilon
+from fedpriv.config.run import Run
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
+
+RUN = {
+    "dataset": "digits",
+    "partition": {"law": "iid", "clients": 100, "examples": 10, "repeat": True},
+    "model": "cnn",
+    "rounds": 50,
+    "account": {"delta": 1e-3},
+    "cohort": {"law": "poisson", "rate": 0.3},
+}
+
+
+def planned(noise, **changed):
+    scheme = {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": noise}
+    return parse(Run.model_validate, RUN | {"scheme": scheme} | changed, "a run")
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp", "moments"])
+@pytest.mark.parametrize("cohort", [{"law": "poisson", "rate": 0.3}, {"law": "full"}])
+def test_the_multiplier_meets_the_budget_and_one_a_little_smaller_does_not(accountant, cohort):
+    run = planned({"epsilon": 3, "accountant": accountant}, cohort=cohort)
+    plan = {"sampling_rate": cohort.get("rate", 1), "rounds": 50, "delta": 1e-3, "accountant": accountant}
+    sigma = run.scheme.noise_multiplier
+    assert epsilon(noise_multiplier=sigma, **plan).epsilon <= 3
+    assert epsilon(noise_multiplier=0.998 * sigma, **plan).epsilon > 3
+
+
+def test_a_run_with_a_budget_is_the_run_with_its_multiplier():
+    sigma = planned({"epsilon": 3}).scheme.noise_multiplier
+    assert planned({"epsilon": 3}).identity("one", 0) == planned(sigma).identity("one", 0)
+    assert planned({"epsilon": 3}, rounds=100).scheme.noise_multiplier > sigma
+
+
+@pytest.mark.parametrize(
+    ("noise", "changed", "line"),
+    [
+        ({"epsilon": -1}, {}, "scheme.noise_multiplier: epsilon: found -1, allowed: at least"),
+        ({"budget": 1}, {}, "scheme.noise_multiplier: budget: unknown key"),
+        ({"epsilon": 1e30}, {}, "scheme.noise_multiplier.epsilon: found 1e[+]30, allowed: below"),
+        ({"epsilon": 1}, {"cohort": {"law": "fixed", "size": 30}}, "found a budget, allowed: a number"),
+        ({"epsilon": 1}, {"rounds": 0}, "rounds: found 0"),
+    ],
+)
+def test_a_budget_that_cannot_be_met_is_one_line_that_names_it(noise, changed, line):
+    with pytest.raises(BadInput, match=line):
+        planned(noise, **changed)

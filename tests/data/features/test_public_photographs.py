@@ -1,0 +1,63 @@
+"""Features of photographs seen from synthetic ones: bounded, each of one photograph alone."""
+
+import numpy as np
+import pytest
+from support.photos import TINY, image, lay
+from torch import nn
+
+from fedpriv.data import arrays, manifest
+from fedpriv.data.features import backbone, basis, extract
+from fedpriv.data.photographs import Photos
+
+
+class Means(nn.Module):
+    """Mean levels of 64 tiles: a backbone that is quick."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), nn.Unflatten(1, (192, 1, 1)))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Let the backbone be a quick one, and the synthetic photographs few."""
+
+    def made() -> nn.Module:
+        return nn.Sequential(Means(), nn.Identity(), nn.Identity())
+
+    kind = backbone.BACKBONES["efficientnet_lite0"]._replace(width=192, made=made, empty=made)
+    monkeypatch.setitem(backbone.BACKBONES, "efficientnet_lite0", kind)
+    few = basis.fundus()
+    monkeypatch.setitem(
+        basis.BASES,
+        "fundus_synthetic",
+        lambda: few._replace(images=few.images[:40], labels=few.labels[:40], same=("tiny",)),
+    )
+
+
+def made(listed, out, count=6) -> arrays.Arrays:
+    how = {"threads": 1, "seen_in": ("fundus_synthetic", count)}
+    return arrays.load(extract.extract(listed, Photos(copies=3), "efficientnet_lite0", out, **how))
+
+
+def test_norms_are_bounded_and_the_note_says_what_is_public(tiny, tmp_path):
+    found = made(tiny, tmp_path / "made.npz")
+    assert found.x_train.shape == (24, 6) and found.x_test.shape == (4, 6)
+    norms = np.linalg.norm(found.x_train.astype(np.float64), axis=1)
+    assert 0.99 * basis.LARGEST < norms.max() <= basis.LARGEST
+    assert "first 6 principal directions of 500 synthetic fundus photographs" in found.note
+    assert "on public data alone, ε = 0," in found.note and "standardised" not in found.note
+
+
+def test_features_of_a_photograph_do_not_depend_on_the_others(tiny, tmp_path):
+    before = made(tiny, tmp_path / "before.npz")
+    folder = lay(tiny.parent / "raw")
+    for number in range(6, 12):
+        image(100 + number).save(folder / f"train_images/p{number}.png")
+    manifest.write(TINY, [], tiny)
+    after = made(tiny, tmp_path / "after.npz")
+    same = [np.array_equal(*rows) for rows in zip(before.x_train, after.x_train, strict=True)]
+    assert same == [True] * 6 + [False] * 18  # p4 and p5, with three copies each

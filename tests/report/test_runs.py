@@ -1,0 +1,49 @@
+"""What every run was set to and what it ran on stands once a paper, for people and for machines."""
+
+import pandas as pd
+import pytest
+from support.made_runs import write_run
+
+from fedpriv.report import render
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load
+from fedpriv.report.runs import runs_table
+
+PHOTOS = {"data": "photos", "stand_in_for": "aptos", "note": "Of a network."}
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Two runs that differ in their scheme, on photographs that stand in for others."""
+    made = [
+        write_run(tmp_path, run, seed, scheme=scheme, config={"scheme": {"name": scheme}}, **PHOTOS)
+        for run, scheme in (("plain", "none"), ("private", "client_dp"))
+        for seed in range(2)
+    ]
+    return runs_table(load(collect(made, tmp_path)))
+
+
+def test_a_line_has_the_settings_in_which_a_run_differs_and_no_others(table):
+    plain, private = table.display.to_dict("records")
+    assert (plain["", "Run"], private["", "Run"]) == ("plain", "private")
+    assert "scheme.name client_dp" in private["", "Set to"] and "scheme.name none" in plain["", "Set to"]
+    (shared,) = [note for note in table.notes if note.startswith("All runs: ")]
+    keys = {word.split(" ")[0] for word in private["", "Set to"].split("; ")}
+    assert not keys & {word.split(" ")[0] for word in shared.removeprefix("All runs: ").split("; ")}
+
+
+def test_the_notes_say_how_much_data_there_is_how_they_were_made_and_on_which_machine(table):
+    notes = "\n".join(table.notes)
+    for words in (
+        "photos: 1,437 training examples; accuracy on 360 test examples. Of a network.",
+        "Machine A: hardware a processor, 2 cores; engine torch, float32",
+    ):
+        assert words in notes
+
+
+def test_the_file_for_machines_has_a_column_for_every_setting(table, tmp_path):
+    files = render.write(table, tmp_path / "runs")
+    assert [file.name for file in files] == ["runs.csv", "runs.md"]
+    found = pd.read_csv(files[0]).set_index("run")
+    assert found.loc["private", "scheme.name"] == "client_dp" and set(found["stand_in_for"]) == {"aptos"}
+    assert set(found["seeds"]) == {2}

@@ -1,0 +1,76 @@
+# Where `speed.runs_per_job` says so, these make the files of partition, train and account, many at once.
+from fedpriv.config.targets import batches, dealt_together
+from fedpriv.workflow.rules import as_of
+
+together = batches(plan, taken)
+
+for number, (told, files) in enumerate(dealt_together(plan, together).items()):
+
+    rule:
+        name:
+            as_of(workflow, "partition", f"partition_{number}")
+        input:
+            f"resources/{arrays_id(partitions[told.split()[1]])}.npz",
+        output:
+            files,
+        log:
+            f"logs/{plan.preset.preset}/partitions/{number}.log",
+        priority: 1000
+        group:
+            "data"  # as a profile says of `partition`: it knows nothing of these names
+        params:
+            told=told,  # by its params: the command itself is made when the loop has ended
+            version=RESULTS_VERSION,
+        message:
+            "» dealing examples to clients"
+        shell:
+            step("partition", "{params.told}")
+
+
+for batch in together:
+
+    rule:
+        name:
+            as_of(workflow, "train", f"train_{batch.name}")
+        input:
+            inputs(plan, batch),
+        output:
+            batch.files(*TRAINED),
+        log:
+            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.log",
+        benchmark:
+            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.tsv"
+        priority: batch.priority  # before all that comes after training: what is short fills the gaps
+        group:
+            "train"
+        threads: plan.preset.speed.threads or 2
+        resources:
+            gpu=int(plan.preset.speed.device == "cuda"),
+        params:
+            runs=identified(plan, batch),
+            version=RESULTS_VERSION,
+            words=batch.words,
+        shell:
+            step(
+                "train",
+                "{params.words} --set speed.threads={threads}",
+            )
+
+    rule:
+        name:
+            as_of(workflow, "account", f"account_{batch.name}")
+        input:
+            batch.files("trace.parquet", "distances.npz"),
+        output:
+            batch.files("ledger.parquet"),
+        log:
+            f"logs/{batch.preset}/{batch.paper}/account/{batch.name}.log",
+        priority: 1
+        group:
+            "account"
+        params:
+            deltas=deltas(plan, batch),
+            version=maker_version("account.runs"),
+            words=batch.words,
+        shell:
+            step("account", "{params.words}")
