@@ -9,7 +9,7 @@ import pandas as pd
 from fedpriv.account.trace_check import nothing_bounded
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.numbers import METHOD, several
-from fedpriv.report.results import Results
+from fedpriv.report.results import Results, rows_of
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
 SIZE = (
@@ -145,7 +145,7 @@ def unbounded(trained: pd.DataFrame) -> Iterator[str]:
 def copies(results: Results) -> Iterator[str]:
     """Say what an example is where an image has several copies and an ε is for one of them."""
     noisy = results.rounds.loc[results.rounds["instance_noise_multiplier"] > 0, "run"].unique()
-    made = configs(results.runs.loc[results.runs["run"].isin(noisy)])
+    made = configs(rows_of(results.runs, *noisy))
     if found := {config.get("photos", {}).get("copies", 1) for config in made} - {1}:
         yield f"An example-level ε is for one augmented copy; an image has {several(found)}."
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fedpriv.audit.finding import Finding
@@ -29,12 +30,9 @@ class Results:
     audited: Path
 
     def of(self, *runs: str) -> Results:
-        """Return the results of some runs."""
-
-        def rows(table: pd.DataFrame) -> pd.DataFrame:
-            return rows_of(table, runs[0]) if len(runs) == 1 else table.loc[table["run"].isin(runs)]
-
-        return Results(rows(self.runs), rows(self.rounds), rows(self.epsilons), self.audited)
+        """Return the results of some runs; whoever reads one table of them asks `rows_of` that table."""
+        found, rounds, epsilons = (rows_of(one, *runs) for one in (self.runs, self.rounds, self.epsilons))
+        return Results(found, rounds, epsilons, self.audited)
 
     def has(self, run: str) -> bool:
         """Return whether `run` was run."""
@@ -55,9 +53,11 @@ class Results:
         return {seed: self.found.get((run, seed), []) for seed in seeds}
 
 
-def rows_of(table: pd.DataFrame, run: str) -> pd.DataFrame:
-    """Return the rows of `run`: without a copy where they follow one another, as `collect` writes them."""
-    there = (table["run"] == run).to_numpy()
+def rows_of(table: pd.DataFrame, *runs: str) -> pd.DataFrame:
+    """Return the rows of `runs`: without a copy where they follow one another, as those of a run do."""
+    there = np.zeros(len(table), dtype=bool)
+    for run in runs:  # of categories this is far quicker than `isin`
+        there |= (table["run"] == run).to_numpy()
     count = int(there.sum())
     first = int(there.argmax()) if count else 0
     together = there[first : first + count].all()

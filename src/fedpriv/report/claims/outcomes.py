@@ -23,7 +23,7 @@ from fedpriv.report.claims.values import (
 from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, UNDECIDED, above
 from fedpriv.report.notes import replaced
 from fedpriv.report.reading import diverged, reading, spent
-from fedpriv.report.results import Results
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.stability import unstable
 
 UNITS = {GAIN: "gain {} points", EPSILON: "ε {}"}  # of what is measured
@@ -90,7 +90,8 @@ def outcome(results: Results, claim: Claim, case: Case) -> tuple[np.ndarray | No
     if uncounted := [spend for run, spend in spends if spent(results, run, spend).empty]:
         return None, f"no ε ({uncounted[0]}) in the ledger", NOT_RUN
     called = {call.function for call in claim.calls}
-    if any(FUNCTIONS[name].of_accuracies for name in called) and (others := replaced(results.of(*runs).runs)):
+    others = replaced(rows_of(results.runs, *runs))
+    if others and any(FUNCTIONS[name].of_accuracies for name in called):
         said = NOT_RUN if "published" in called else "not judged"
         return None, f"{said}, {', '.join(others)}", NOT_JUDGED
     if gone := [run for run in runs if len(diverged(results, run))]:

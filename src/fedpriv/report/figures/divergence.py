@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from fedpriv.account.randomized_response import divergence
 from fedpriv.paper.figures import DivergenceFigure, Part
-from fedpriv.report.results import Results
+from fedpriv.report.results import Results, rows_of
 
 GAMMAS = np.linspace(0, 0.499, 500)
 
@@ -39,7 +39,7 @@ def loss(declared: DivergenceFigure, gammas: np.ndarray) -> np.ndarray:
 
 def gammas(results: Results, part: Part) -> np.ndarray:
     """Return the γ of the runs that flip bits, each once, ascending."""
-    found = results.of(*(curve.run for curve in part.curves)).rounds["gamma"].unique()
+    found = rows_of(results.rounds, *(curve.run for curve in part.curves))["gamma"].unique()
     return np.sort(found[found < 0.5])
 
 

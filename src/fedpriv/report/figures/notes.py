@@ -12,7 +12,7 @@ from fedpriv.paper.figures import Curve, FigureSpec, Part
 from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
 from fedpriv.report.reading import spent
-from fedpriv.report.results import Results
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.texts import for_markdown
 
 
@@ -75,7 +75,7 @@ def actual(results: Results, part: Part) -> str:
     """Return the numbers of clients where they are not those that the panel speaks of."""
     said = " ".join([part.title, *(curve.label for curve in part.curves)])
     spoken = set(findall(r"([\d,]+) clients", said))
-    clients = results.of(*(curve.run for curve in part.curves)).rounds["population"]
+    clients = rows_of(results.rounds, *(curve.run for curve in part.curves))["population"]
     numbers = [f"{number:,}" for number in sorted(clients.unique())]
     return f" (here {', '.join(numbers)})" if spoken and set(numbers) - spoken else ""
 

@@ -28,12 +28,12 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Tabl
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
     found = [*with_verdicts(declared, cell_numbers(results, declared))]
     display = as_frame(shown_lines(declared, found))
-    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(results, declared)]
+    used = results.of(*declared.runs())
+    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(used, declared)]
     notes[:0] = [*note_unstable(declared, found), *note_own_baseline(declared)]
     levels = deltas(declared)
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
-    used = results.of(*declared.runs())
     title = titled(declared) + stand_ins(used.runs)
     return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=by_seed(name, found))
 
@@ -260,9 +260,9 @@ def note_our_columns(declared: AccuracyTable) -> Iterator[str]:
         yield f"Ours, not in the paper: {', '.join(labels)}."
 
 
-def run_notes(results: Results, declared: AccuracyTable) -> list[str]:
-    """Return the notes about the runs of a table."""
+def run_notes(used: Results, declared: AccuracyTable) -> list[str]:
+    """Return the notes about the runs of a table, whose results are `used`."""
     spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
-    missing = (run for run in declared.runs() if not results.has(run))
+    missing = (run for run in declared.runs() if not used.has(run))
     searched = [SEARCHED.format(declared.searched)] if declared.searched else []
-    return [*accountings(spends), *searched, *footnotes(results.of(*declared.runs()), missing)]
+    return [*accountings(spends), *searched, *footnotes(used, missing)]

@@ -39,11 +39,12 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> Table:
         | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
         for spend in spends
     ]
-    title = titled(declared) + stand_ins(results.of(*of.runs()).runs)
+    used = results.of(*of.runs())
+    title = titled(declared) + stand_ins(used.runs)
     long = tidy(name, COLUMNS, [line for lines in found for some in lines.values() for line in some])
     marked = [MARKED] if any(MARK in text for line in shown for text in line.values()) else []
     notes = dict.fromkeys(
-        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(results, of)]
+        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(used, of)]
     )
     return Table(name, title, long, as_frame(shown), list(notes))
 
