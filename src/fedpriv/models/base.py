@@ -67,6 +67,16 @@ class Model(Frozen):
         return ""
 
     @property
+    def network(self) -> str:
+        """Return the frozen network that makes features of photographs: they are called after it."""
+        return self.features
+
+    @property
+    def seen_in(self) -> tuple[str, int] | None:
+        """Return the public images in whose directions features are seen, and how many; None: in none."""
+        return None
+
+    @property
     def code(self) -> str:
         """Return what names code that is not ours, with its digest; empty: there is none."""
         return ""

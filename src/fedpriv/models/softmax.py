@@ -55,6 +55,10 @@ class Softmax(OnPublicFeatures):
     def features(self) -> str:
         return f"{self.transform}-{self.basis}-k{self.directions}"
 
+    @property
+    def seen_in(self) -> tuple[str, int]:
+        return self.basis, self.directions
+
 
 class PhotoSoftmax(OnPublicFeatures):
     """One linear map of the features of a photograph; `fedpriv.data.features.extract` computes them once."""
@@ -67,3 +71,11 @@ class PhotoSoftmax(OnPublicFeatures):
     @property
     def features(self) -> str:
         return f"{self.backbone}-{self.basis}-k{self.directions}"
+
+    @property
+    def network(self) -> str:
+        return self.backbone
+
+    @property
+    def seen_in(self) -> tuple[str, int]:
+        return self.basis, self.directions

@@ -14,7 +14,6 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
-from fedpriv.models.softmax import PhotoSoftmax, Softmax
 from fedpriv.streams import Streams
 
 
@@ -30,17 +29,15 @@ def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> 
 
 def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
     """Write the features of the run's data, images in the file `listed` or photographs in it, to `out`."""
-    if isinstance(run.model, Softmax):
+    model = run.model
+    if model.reads == "images" and model.seen_in:
         from fedpriv.data.features import projected
 
-        return projected.extract(listed, run.data, run.model.basis, run.model.directions, out, speed.threads)
+        return projected.extract(listed, run.data, *model.seen_in, out, speed.threads)
     from fedpriv.data.features.extract import extract
 
-    model, how = run.model, (out, speed.device, speed.threads)
-    if isinstance(model, PhotoSoftmax):
-        seen_in = model.basis, model.directions
-        return extract(listed, run.photos, model.backbone, *how, seen_in=seen_in)
-    return extract(listed, run.photos, model.features, *how)
+    how = out, speed.device, speed.threads
+    return extract(listed, run.photos, model.network, *how, seen_in=model.seen_in)
 
 
 def arrays_for(run: Run, path: Path) -> arrays.Arrays:
