@@ -86,7 +86,7 @@ def accounted(directory: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def facts(path: Path) -> dict[str, Any]:
-    """Return what a summary says about the run as a whole, by column of `SCHEMA`."""
+    """Return what a summary says about the run as a whole, by column of `RUNS`."""
     told = summary.load(path)
     try:
         data, environment = told["data"], told["environment"]

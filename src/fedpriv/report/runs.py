@@ -13,20 +13,21 @@ from fedpriv.report.numbers import interval
 from fedpriv.report.reading import at_end
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.settings import config_of, flattened
+from fedpriv.report.settings import flattened
 from fedpriv.report.tables.long import as_frame
 
-OF_RUN = ("run", "data", "stand_in_for", "seeds", "rounds", "seconds")  # of the table for machines
+FACTS = ("run", "data", "stand_in_for", "seeds", "rounds", "seconds")  # of the table for machines
 SHOWN = ("dataset", "rounds")  # settings with a column of their own
 MACHINE = ("hardware", "engine", "code", "libraries")
 
 
 class Runs(NamedTuple):
-    """The runs of a paper: a line each, the settings that all of them share, and the machines by letter."""
+    """The runs of a paper: a line each, the settings that all of them share, the machines by letter."""
 
     lines: list[dict[str, Any]]
     shared: dict[str, str]
     machines: dict[str, dict[str, str]]
+    settings: dict[str, dict[str, str]]  # all of them, by run
     seconds: float  # of training, of all runs and seeds
 
 
@@ -50,24 +51,22 @@ def runs(results: Results, declared: Sequence[str]) -> Runs:
         key: dict(zip(MACHINE, one, strict=True)) | {"libraries": libraries(one[-1])}
         for key, one in machines.items()
     }
-    return Runs(lines, shared, told, results.rounds["seconds"].sum())
+    return Runs(lines, shared, told, settings, results.rounds["seconds"].sum())
 
 
 def runs_table(results: Results) -> Table:
     """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
-    names = list(dict.fromkeys(results.runs["run"]))
-    found = runs(results, names)
+    found = runs(results, list(dict.fromkeys(results.runs["run"])))
     shown = [shown_line(one) for one in found.lines]
-    every = {run: flattened(config_of(results, run)) for run in names}
-    keys = list(dict.fromkeys(key for settings in every.values() for key in settings))
-    told = [{**{name: one[name] for name in OF_RUN}, **every[one["run"]]} for one in found.lines]
+    keys = list(dict.fromkeys(key for settings in found.settings.values() for key in settings))
+    told = [{**{name: one[name] for name in FACTS}, **found.settings[one["run"]]} for one in found.lines]
     notes = [
         f"Accuracy: at the last round, on the split {' and '.join(results.runs['evaluated_on'].unique())}.",
         f"All runs: {in_words(found.shared)}.",
         *details(results),
         *(f"Machine {letter}: {in_words(machine)}." for letter, machine in found.machines.items()),
     ]
-    tidy = pd.DataFrame(told, columns=[*OF_RUN, *keys])
+    tidy = pd.DataFrame(told, columns=[*FACTS, *keys])
     title = "What every run was set to, and what it ran on"
     return Table("runs", title, tidy, as_frame(shown), notes, printed=False)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import WithJsonSchema
+from pydantic import TypeAdapter, WithJsonSchema
 
 from fedpriv.frozen import Frozen, Positive, unless
 from fedpriv.mechanisms.clipping import Bounded, clip
@@ -31,9 +31,7 @@ class Budget(Frozen):
     accountant: Literal["pld", "rdp", "moments"] = "pld"  # that certifies it
 
 
-NUMBER_OR_BUDGET = {
-    "anyOf": [{"type": "number", "minimum": 1e-38, "maximum": 1e38}, Budget.model_json_schema()]
-}
+NUMBER_OR_BUDGET = {"anyOf": [TypeAdapter(Positive).json_schema(), Budget.model_json_schema()]}
 
 
 class ClientDP(Scheme):
