@@ -8,31 +8,51 @@ from typing import Annotated
 
 import typer
 
-from fedpriv.cli.options import Delta, Noise, Rate, Rounds
+from fedpriv.cli.options import Delta, Noise, Rate, Rounds, nested
 from fedpriv.cli.output import AsJson, print_result, spend_as_dict
 from fedpriv.cli.spends import spend_table
 from fedpriv.errors import BadInput, require_known
 
-PLANS = ("moments", "rdp", "pld", "all")
+ALL = "all"  # of the accountants of independent noise
 
 
 def known(accountant: str) -> str:
     """Return the name of an accountant of plans; BadInput says what counts by any other."""
-    if accountant == "bayesian":
-        said = f"{', '.join(PLANS)}; it needs the distances of a run: fedpriv account RUN"
-        raise BadInput(f"--accountant: found bayesian, allowed: {said}")
-    require_known("--accountant", [accountant], PLANS)
+    from fedpriv.account.accountants import ACCOUNTANTS
+    from fedpriv.account.plans import planners
+
+    plans = (*planners(), ALL)
+    if accountant in ACCOUNTANTS and accountant not in plans:
+        said = f"{', '.join(plans)}; {accountant} needs a run: fedpriv account RUN"
+        raise BadInput(f"--accountant: found {accountant}, allowed: {said}")
+    require_known("--accountant", [accountant], plans)
     return accountant
 
 
 Accountant = Annotated[
     str,
-    typer.Option(metavar="|".join(PLANS), help="How ε is counted; all shows each of them.", callback=known),
+    typer.Option(
+        metavar="moments|rdp|pld|all|matrix|...",
+        help="How ε is counted; all shows the first three, others are of packages.",
+        callback=known,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Of matrix: matrix, bands, participations, rounds_apart; repeatable.",
+    ),
 ]
 
 ASSUMED = (
     "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone at q = 1), "
     "one client is added or removed, and the noise is on the sum of clipped updates."
+)
+IN_TURN = (
+    "Assumed: clients come in turn, a share q of them in every round (cohort law spaced; everyone at q = 1), "
+    "one client is zeroed out, and the noise on the sum of clipped updates is correlated through a matrix."
 )
 # Noise that is shown in fewer digits must still be enough.
 SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
@@ -44,25 +64,23 @@ def epsilon(
     rounds: Rounds,
     delta: Delta,
     accountant: Accountant = "moments",
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what ε a plan costs."""
     from fedpriv.account import plans
 
-    spends = {
-        name: plans.epsilon(
-            sampling_rate=q, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta, accountant=name
-        )
-        for name in planners(accountant)
-    }
+    plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
+    told = nested(settings or [])
+    spends = {name: plans.epsilon(**plan, accountant=name, **told) for name in planners(accountant)}
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    notes = [ASSUMED]
+    notes = assumed(accountant)
     if len(spends) > 1:
         least = min(spends, key=lambda name: spends[name].epsilon)
         notes = [
             f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most. "
             f"The 2019 paper counts {spends['moments'].epsilon:.4g} (moments).",
-            ASSUMED,
+            *assumed(accountant),
         ]
     shown = spend_table(list(spends.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
@@ -74,6 +92,7 @@ def calibrate(
     q: Rate,
     rounds: Rounds,
     accountant: Accountant = "moments",
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the least noise that keeps a plan within ε."""
@@ -82,6 +101,7 @@ def calibrate(
     facts, spends, multipliers, cannot = {}, [], [], {}
     for name in planners(accountant):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
+        plan |= nested(settings or [])
         try:
             multiplier = plans.calibrate(epsilon=epsilon, **plan)
         except BadInput as error:
@@ -99,7 +119,7 @@ def calibrate(
         notes += [
             f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
         ]
-    shown = spend_table(spends, {"noise multiplier": multipliers}, notes=[*notes, ASSUMED])
+    shown = spend_table(spends, {"noise multiplier": multipliers}, notes=[*notes, *assumed(accountant)])
     found = facts | {name: {"found": why} for name, why in cannot.items()}
     print_result(found if accountant == "all" else facts[accountant], shown, as_json)
 
@@ -129,6 +149,12 @@ def rr_epsilon(
 
 def planners(accountant: str) -> Sequence[str]:
     """Return the accountants asked for."""
-    from fedpriv.account.plans import PLANNERS
+    from fedpriv.account.plans import planners
 
-    return tuple(PLANNERS) if accountant == "all" else (accountant,)
+    return planners("gaussian") if accountant == ALL else (accountant,)
+
+
+def assumed(accountant: str) -> list[str]:
+    """Return what a plan of ours assumes; what one of a package does, that package says."""
+    by = {"matrix": IN_TURN, **dict.fromkeys((ALL, "moments", "rdp", "pld"), ASSUMED)}
+    return [by[accountant]] if accountant in by else []
