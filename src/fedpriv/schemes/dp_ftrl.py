@@ -8,13 +8,14 @@ noisy sum of every round. Momentum and learning rates are the server's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import WithJsonSchema, model_validator
 
 from fedpriv.frozen import Count, Positive, choice_error
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.correlated import Matrix, correlated
+from fedpriv.mechanisms.sampling import CohortLaw
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.schemes.client_dp import NUMBER_OR_BUDGET
 from fedpriv.trace import Facts, Mechanism, Unit
@@ -34,6 +35,8 @@ class DpFtrl(Scheme):
     name: Literal["dp_ftrl"] = "dp_ftrl"
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "correlated_gaussian"
+    accountant: ClassVar[str] = "matrix"
+    draws_again: ClassVar[bool] = True
     clip_l2: Positive  # the bound C of an update's norm
     # std of an independent normal over C; or what it may cost, `{epsilon: 4}`, for which the least is found
     noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]
@@ -50,6 +53,13 @@ class DpFtrl(Scheme):
     def diagonals(self, apart: int) -> int:
         """Return the bands of a banded matrix where a client's rounds are so many apart; 1 of any other."""
         return 1 if self.matrix == "tree" else self.bands or apart
+
+    def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
+        if cohort.law not in ("spaced", "full"):
+            return None
+        matrix = {"matrix": self.matrix, "bands": self.diagonals(cohort.apart(population))}
+        of_cohorts = cohort.facts(population, rounds) or {"participations": rounds, "rounds_apart": 1}
+        return {"sampling_rate": cohort.expected(population) / population, **matrix, **of_cohorts}
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)
