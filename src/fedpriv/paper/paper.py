@@ -8,6 +8,7 @@ from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, f
 
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
+from fedpriv.paper.caption import runs
 from fedpriv.paper.cells import TableSpec, with_cells
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
@@ -125,6 +126,7 @@ def load_paper(name: str, folder: Path) -> Paper:
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
             require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
+            require_known(f"{path}: {kind}.{item}.caption", runs(spec.caption), spec.reads(paper.runs))
     for claim in paper.claims:
         claim.validate_names(f"{where['claims']}: claims.{claim.id}", with_cells(paper.tables), paper.runs)
     return paper

@@ -74,7 +74,6 @@ class RunsTable(TableSpec):
     reference: str = ""  # the run that the others are held against: which config keys differ, and gains
     keys: tuple[str, ...] = ()  # dotted paths into the run's config, shown before the columns
     best_first: bool = False  # in the order of the first column
-    notes: tuple[str, ...] = ()  # sentences under the table
     infinite: str = ""  # what ∞ in a cell means
 
     @model_validator(mode="after")
@@ -120,7 +119,6 @@ class AccountsTable(TableSpec):
     rounds: Count  # after which ε is compared
     accountant: Literal["moments", "rdp", "pld"] = "moments"  # of both
     lines: tuple[Counted, ...] = Field(min_length=1)  # from top to bottom
-    notes: tuple[str, ...] = ()  # sentences under the table
 
     def runs(self) -> Iterator[str]:
         yield from ()
@@ -132,7 +130,6 @@ class AuditsTable(TableSpec):
     kind: Literal["audits"] = "audits"
     lines: tuple[Line, ...] = Field(min_length=1)  # audited runs, from top to bottom
     audits: tuple[str, ...] = ()  # by name; all by default
-    notes: tuple[str, ...] = ()  # sentences under the table
 
     def runs(self) -> Iterator[str]:
         return (line.run for line in self.lines)

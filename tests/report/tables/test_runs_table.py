@@ -44,7 +44,7 @@ DECLARED = {
     "uploads": {
         "title": "What is sent",
         "columns": [*SENT, *ACCURACIES],
-        "notes": ["Bits are sent eight to a byte."],
+        "caption": "Bits are sent eight to a byte.",
         "lines": [*LINES[2:], {"run": "tensor", "label": "shared"}, {"run": "gauss", "label": "Gaussian"}],
     },
     "ablation": {

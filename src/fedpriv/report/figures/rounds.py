@@ -240,7 +240,7 @@ def apart(heights: Sequence[float], texts: Sequence[str], line: float) -> list[f
     return [height + below for height in placed.values()]
 
 
-def caption(declared: RoundsFigure) -> str:
+def legend(declared: RoundsFigure) -> str:
     """Return what the lines, bands and marks mean."""
     said = [
         "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "
