@@ -74,6 +74,7 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 
 docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
+	$(BIN)/python -m fedpriv.docs.schema
 
 site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, in build/site
 	@NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mkdocs build
@@ -90,4 +91,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PIP) $(if $(CPU),--no-deps --index-url $(WHEELS)) --constraint constraints.txt torch torchvision
 	@echo "3/3 everything else: 500 MB and a minute or two"
 	$(PIP) --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m fedpriv.docs.schema
 	@touch $@
