@@ -4,11 +4,9 @@ import math
 from functools import reduce
 from typing import Protocol
 
-import numpy as np
 import pandas as pd
 
 from fedpriv.paper.cells import Cell
-from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.collect import WIDTH
 from fedpriv.report.results import Results, rows_of
 
@@ -40,11 +38,7 @@ def accuracies(results: Results, run: str, drawn: bool = False) -> pd.DataFrame:
 
 def spent(results: Results, run: str, spend: Counted) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    rows = rows_of(results.epsilons, run)
-    meant = np.ones(len(rows), dtype=bool)
-    for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
-        meant &= (rows[column] == value).to_numpy()
-    return rows.loc[meant].sort_values(["seed", "round"])
+    return results.epsilons.iloc[results.spends.get((run, *spend.key), [])]
 
 
 def at_end(results: Results, run: str) -> pd.DataFrame:
