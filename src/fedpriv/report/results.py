@@ -53,7 +53,7 @@ class Results:
         """Return where the rows of an ε are, in order of seed and round: by run, and by `SPEND_COLUMNS`."""
         keys = ["run", *SPEND_COLUMNS]
         order = np.lexsort((self.epsilons["round"], self.epsilons["seed"]))
-        groups = self.epsilons[keys].iloc[order].groupby(keys, observed=True, sort=False).indices
+        groups: Any = self.epsilons[keys].iloc[order].groupby(keys, observed=True, sort=False).indices
         return {key: order[found] for key, found in groups.items()}
 
     def findings(self, run: str) -> dict[int, list[Finding]]:

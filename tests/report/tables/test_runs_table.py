@@ -144,7 +144,6 @@ def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(results):
 def test_the_notes_say_whose_accuracy_it_is(results):
     notes = "\n".join(table_of(results, "uploads").notes)
     for words in (
-        "Bits are sent eight to a byte.",
         "the mean over all clients' own weights",
         "on one of 10 test examples. Sampled: 50 clients",
         "test split itself chooses the round",
