@@ -34,8 +34,6 @@ def identities() -> dict[str, str]:
     """Return one hash a preset and paper: of the identities of all its runs at seeds 0 and 1."""
     found = {}
     for path in sorted((ROOT / "config").glob("*.yaml")):
-        if path.stem == "coverage":  # no preset
-            continue
         for paper, runs in load_preset(path).runs.items():
             text = [
                 [name, [run.identity(name, seed) for seed in (0, 1)]] for name, run in sorted(runs.items())

@@ -1,5 +1,9 @@
 """How often the Bayesian accountant's upper bounds lie above the truth: a study where the truth is known.
 
+    python examples/coverage/coverage.py
+
+takes some minutes and writes results/coverage/coverage.csv and .md, with the settings beside this file.
+
 Distances are drawn as |N(0, spread)| clipped at 1, so expectations over clients can be integrated. The first
 study asks for one round's cost at one λ, the second for the ε of whole runs with fresh clients every round.
 The Student-t bound promises coverage 1 − failure for Gaussian samples; exponentials of squared distances are
@@ -18,7 +22,7 @@ from scipy.special import log_ndtr, roots_legendre
 
 from fedpriv.account.bayesian import log_upper_bound, round_costs
 from fedpriv.account.moments import LAMBDAS, best, log_moment
-from fedpriv.files.atomic import writing
+from fedpriv.paper.read import read_yaml
 
 # Gauss-Legendre nodes on [0, 1]: the integrands are smooth, the steepest grow like exp(5000 d²).
 NODES = 2000
@@ -50,22 +54,13 @@ class Population(NamedTuple):
 def study(settings: dict[str, Any], rng: np.random.Generator) -> pd.DataFrame:
     """Return one row for each bound and way of sampling: the truth and the share of estimates at or above it.
 
-    `settings` has the keys of config/coverage.yaml; `seed` is not used here. Columns: study (cost, epsilon),
+    `settings` has the keys of settings.yaml; `seed` is not used here. Columns: study (cost, epsilon),
     sampling_rate, noise_multiplier, lambda, rounds, delta, composition, samples, failure (the probability the
     bound is built for), replicates, truth, worst (at the clipping norm: what DP pays), median, coverage.
     """
     population = Population(settings["spread"])
     rows = [*_costs(settings["cost"], population, rng), *_epsilons(settings["epsilon"], population, rng)]
     return pd.DataFrame(rows)
-
-
-def write(config: dict[str, Any], csv: Path, markdown: Path) -> None:
-    """Run the study of `config` and write its rows as CSV and as a Markdown table."""
-    frame = study(config, np.random.default_rng(config["seed"]))
-    with writing(csv) as path:
-        frame.to_csv(path, index=False)
-    with writing(markdown) as path:
-        path.write_text(frame.to_markdown(index=False, floatfmt=".4g", missingval="") + "\n")
 
 
 def _costs(
@@ -122,3 +117,13 @@ def _outcome(estimates: np.ndarray, truth: Any, worst: Any, failure: float) -> d
         "median": float(np.median(estimates)),
         "coverage": float(np.mean(estimates >= truth)),
     }
+
+
+if __name__ == "__main__":
+    settings = read_yaml(Path(__file__).with_name("settings.yaml"))
+    out = Path("results/coverage")
+    out.mkdir(parents=True, exist_ok=True)
+    found = study(settings, np.random.default_rng(settings["seed"]))
+    found.to_csv(out / "coverage.csv", index=False)
+    table = found.to_markdown(index=False, floatfmt=".4g", missingval="")
+    (out / "coverage.md").write_text(f"{table}\n", encoding="utf-8")

@@ -1,4 +1,8 @@
+"""The study of how often the Bayesian estimate covers the truth, beside integrals and large samples."""
+
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,16 +12,16 @@ import yaml
 from scipy.integrate import quad
 from scipy.stats import halfnorm
 
-from fedpriv.account import coverage
 from fedpriv.account.moments import log_moment
 
-CONFIG = Path(__file__).parents[2] / "config" / "coverage.yaml"
+FOLDER = Path(__file__).parents[2] / "examples/coverage"
+coverage = SimpleNamespace(**runpy.run_path(str(FOLDER / "coverage.py")))
 
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, Any]:
     """Return the study as configured, with few replicates and its shortest runs."""
-    config = yaml.safe_load(CONFIG.read_text())
+    config = yaml.safe_load((FOLDER / "settings.yaml").read_text())
     config["cost"]["replicates"] = 400
     config["epsilon"]["replicates"] = 8
     config["epsilon"]["cases"] = [case for case in config["epsilon"]["cases"] if case["rounds"] < 100]
@@ -90,11 +94,3 @@ def test_the_epsilon_that_rests_on_a_true_theorem_does_not_cover(frame: pd.DataF
 def test_the_same_seed_gives_the_same_study(settings: dict[str, Any], frame: pd.DataFrame) -> None:
     again = coverage.study(settings, np.random.default_rng(settings["seed"]))
     pd.testing.assert_frame_equal(again, frame)
-
-
-def test_the_study_is_written_as_csv_and_markdown(settings: dict[str, Any], tmp_path: Path) -> None:
-    small = settings | {"epsilon": settings["epsilon"] | {"cases": []}}
-    coverage.write(small, tmp_path / "coverage.csv", tmp_path / "coverage.md")
-    written = pd.read_csv(tmp_path / "coverage.csv")
-    assert len(written) == 7 * 3 * 3
-    assert (tmp_path / "coverage.md").read_text().count("\n") == len(written) + 2
