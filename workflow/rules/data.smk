@@ -5,6 +5,7 @@ from fedpriv.data import of_images, of_photographs
 from fedpriv.data.features import FEATURES_VERSION
 
 features, own_data = plan.features(), plan.own_data()
+of_photos = [name for name, run in features.items() if run.model.reads == "features"]
 
 
 rule fetch:
@@ -61,7 +62,11 @@ rule arrays:
         )
     resources:
         gpu=lambda wildcards: int(
-            plan.preset.speed.device == "cuda" and wildcards.arrays in features
+            wildcards.arrays in of_photos and plan.preset.speed.device != "cpu"
+        ),
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
+        runtime=lambda wildcards, attempt: (
+            attempt * (120 if wildcards.arrays in of_photos else 30)
         ),
     params:
         # Raised where what is made is other arrays.
