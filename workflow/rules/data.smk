@@ -23,20 +23,40 @@ rule fetch:
         step("fetch", "{wildcards.dataset} {wildcards.file}")
 
 
-rule photographs:
+rule find:
     output:
-        # The images stay where they are: this is the list of them, and of what is wrong with them.
+        # The images stay where they are, in a mirror or as Kaggle's own program has downloaded them.
+        "resources/{dataset}/folder.txt",
+    log:
+        "logs/photographs/{dataset}_folder.log",
+    wildcard_constraints:
+        dataset="|".join(of_photographs()),
+    localrule: True
+    message:
+        "» finding the photographs of {wildcards.dataset}"
+    shell:
+        step("find", "{wildcards.dataset}")
+
+
+rule look:
+    input:
+        "resources/{dataset}/folder.txt",
+    output:
+        # The list of the images, and of what is wrong with them.
         "resources/{dataset}/images.json",
     log:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
         dataset="|".join(of_photographs()),
     priority: 1000  # as arrays
-    localrule: True
+    threads: 8
+    resources:
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
+        runtime=lambda wildcards, attempt: 60 * attempt,
     message:
         "» looking at the photographs of {wildcards.dataset}"
     shell:
-        step("prepare", "{wildcards.dataset}")
+        step("look", "{wildcards.dataset} {threads}")
 
 
 rule arrays:
