@@ -30,6 +30,7 @@ from fedpriv.frozen import (
     chosen_from,
     unless,
 )
+from fedpriv.local.loss import DEFAULT, Name
 from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
@@ -121,6 +122,7 @@ class Run(Frozen):
     cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]  # who takes part in a round
     # what a client does in a round
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
+    loss: Name = unless(DEFAULT)  # cross_entropy, binary_cross_entropy, mean_squared_error, FILE:FUNCTION
     server: Server = Server()  # how the server uses what arrives
     rounds: Millions = 300  # of training; a scheme with a budget may stop before
     evaluate_every: Count = 1  # rounds; the last round is always evaluated

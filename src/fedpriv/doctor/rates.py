@@ -66,7 +66,7 @@ def measure(run: Run, speed: Speed, seconds: float, before: float) -> Rates:
     inputs = made_up(run, rng).to(device)
     labels = torch.from_numpy(rng.integers(0, classes, EXAMPLES)).to(device)
     task = Task(run.model, classes, inputs, labels)
-    flat = run.model.initial(task.classes, task.example, streams.numpy("init")).to(device)
+    flat = run.model.initial(task.width, task.example, streams.numpy("init")).to(device)
     count = cores() if device.type == "cpu" else speed.stack
     private = run.scheme.gradient(run.local)
     clients = [

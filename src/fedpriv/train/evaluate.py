@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from fedpriv.config.run import Evaluation
+from fedpriv.data.arrays import IGNORED
 from fedpriv.local.engine import LocalEngine
+from fedpriv.local.loss import Loss
 from fedpriv.train.state import RoundState
 
 Split = tuple[torch.Tensor, torch.Tensor]  # inputs and labels
@@ -46,5 +49,14 @@ def one(
     engine: LocalEngine, flat: torch.Tensor, inputs: torch.Tensor, labels: torch.Tensor
 ) -> tuple[float, float]:
     """Return accuracy and mean loss of one vector of weights."""
-    logits = engine.logits(flat, inputs)
-    return float((logits.argmax(1) == labels).double().mean()), float(F.cross_entropy(logits, labels))
+    outputs, loss = engine.logits(flat, inputs), engine.task.loss
+    return accuracy(loss, outputs, labels), float(loss.of(outputs, labels, "mean"))
+
+
+def accuracy(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
+    """Return the share of the labels that count and are right; NaN where numbers are predicted."""
+    said = loss.said(outputs, labels)
+    if said is None:
+        return math.nan
+    right = said == labels
+    return float((right[labels != IGNORED] if labels.dim() > 1 else right).double().mean())
