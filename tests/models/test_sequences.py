@@ -1,6 +1,11 @@
 """Recurrent networks, attention and tokens are trained as a plain loop of torch trains them."""
 
+import sys
+from pathlib import Path
+from pydoc_data.topics import topics
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from support.backends import TOLERANCE, every_backend
@@ -8,15 +13,19 @@ from support.made_run import BY_SCHEME, RUN, go, result
 from support.own_sequences import Recurrent
 from torch.nn import functional as F
 
+from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.own import own_arrays
 from fedpriv.errors import BadInput
+from fedpriv.files import summary
 from fedpriv.local.client import Client, Task
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.models import functional
 from fedpriv.models.module import Module
+from fedpriv.train import inputs, loop
 
+ROOT = Path(__file__).parents[2]
 NETS = {
     "lstm": {"module": "support.own_sequences:Recurrent", "kind": "LSTM", "layers": 2},
     "gru": {"module": "support.own_sequences:Recurrent", "kind": "GRU"},
@@ -116,8 +125,8 @@ def test_whole_numbers_reach_the_network_as_they_are_and_none_is_made_up_that_th
     )
     rows = {row.tobytes() for row in x}
     assert Recurrent.seen
-    for inputs in Recurrent.seen:
-        assert inputs.numpy().dtype == dtype and {row.tobytes() for row in inputs.numpy()} <= rows
+    for seen in Recurrent.seen:
+        assert seen.numpy().dtype == dtype and {row.tobytes() for row in seen.numpy()} <= rows
 
 
 def test_a_table_that_is_too_small_for_the_test_split_is_one_line_before_anything_is_trained(tmp_path):
@@ -186,3 +195,48 @@ def test_the_default_loss_is_not_in_the_identity_of_a_run_and_another_is():
     )
     assert "loss" not in without.training()
     assert without.identity("x", 0) == said.identity("x", 0) != other.identity("x", 0)
+
+
+def test_a_run_with_an_lstm_that_was_killed_ends_with_the_same_bits(files, tmp_path, monkeypatch):
+    run = RUN | {"model": NETS["lstm"], "local": FEDAVG, "rounds": 4, "evaluate_every": 1}
+    whole = go(run, files, tmp_path / "whole", checkpoint_every=1)
+    advance = loop.run_round
+
+    def stopped(*arguments):
+        if arguments[4].round == 2:
+            raise KeyboardInterrupt
+        return advance(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "run_round", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            go(run, files, tmp_path / "killed", checkpoint_every=1, threads=2)
+    assert (tmp_path / "killed/resume/state.safetensors").exists()
+    assert result(go(run, files, tmp_path / "killed", checkpoint_every=1)) == result(whole)
+
+
+def test_the_neighbour_of_a_client_has_an_example_with_other_labels(files, tmp_path):
+    probe = {"clients": 0, "panel": 0, "neighbours": True}
+    run = RUN | {"model": NETS["lstm"], "probe": probe, "rounds": 2, "cohort": {"law": "full"}}
+    trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")
+    assert (trace["neighbours_apart"] > 0).all()
+
+
+@pytest.mark.parametrize("name", ["lstm_dp", "transformer_dp"])
+def test_the_example_guesses_the_next_character_with_privacy_of_clients(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
+    from bring_your_own.draw_text import drawn
+
+    some = {topic: text[:2500] for topic, text in sorted(topics.items())[:21]}
+    (tmp_path / "bring_your_own").mkdir()
+    np.savez(tmp_path / "bring_your_own/text.npz", **drawn(some))
+    monkeypatch.chdir(tmp_path)
+    run = load_preset(ROOT / "bring_your_own/text.yaml").runs["text"][name].model_dump(mode="json")
+    with np.load("bring_your_own/text.npz") as file:
+        assert run["partition"]["clients"] == len(set(file["owner"])) > 20
+        following = file["y_train"][:, :-1] == file["x_train"][:, 1:]
+        assert following[file["y_train"][:, :-1] != -1].all()
+    prepared = inputs.prepare(Run.model_validate(run), tmp_path, (), Speed(device="cpu"))
+    told = summary.load(go(run | {"rounds": 2}, prepared, tmp_path / "run") / "summary.json")
+    assert told["rounds"] == 2 and told["diverged"] is None and 0 <= told["test_accuracy"] <= 1
+    assert told["data"]["majority"] < 0.25

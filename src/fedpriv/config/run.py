@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_val
 from pydantic_core import PydanticCustomError
 
 from fedpriv.config.budget import budgeted, multiplier, within
+from fedpriv.config.owners import counted
 from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
@@ -134,6 +135,15 @@ class Run(Frozen):
     probe: Probe = Probe()  # which distances are sampled
     canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
     account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_clients(cls, told: Any) -> Any:
+        """Return what is told with the number of clients in place of `all`."""
+        try:
+            return counted(told)
+        except BadInput as error:
+            raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 
     @model_validator(mode="before")
     @classmethod

@@ -121,6 +121,21 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def owners(path: Path) -> np.ndarray:
+    """Return who each training example of a file is of, int64 `[n]` from 0; else BadInput says why not."""
+    found = npz.everything(path, ALLOWED, ours=False, only="owner")
+    if "owner" not in found:
+        raise BadInput(f"{path}: found no owner, allowed: that of each training example")
+    return numbered(str(path), found["owner"])
+
+
+def numbered(where: str, owner: np.ndarray) -> np.ndarray:
+    """Return owners, numbers or words, as numbers from 0; BadInput for what is neither."""
+    if owner.dtype.kind not in "iuUS" or owner.ndim != 1:
+        raise BadInput(f"{where}: owner: found {owner.dtype}, allowed: numbers or words [n]")
+    return np.unique(owner, return_inverse=True)[1].astype(np.int64)
+
+
 def prepare(own: Npz | Torchvision, resources: Path) -> Path:
     """Return `resources`/<name>.npz, made of the data if it is not there yet."""
     path = resources / f"{own.name}.npz"
@@ -151,11 +166,7 @@ def own_arrays(where: str, found: dict[str, np.ndarray], note: str = "") -> Arra
     else:
         dtype, classes = np.dtype(np.int64), labelled(where, found)
     labels = [found[name].astype(dtype) for name in names]
-    owner = NOBODY
-    if "owner" in found:
-        if found["owner"].dtype.kind not in "iuUS" or found["owner"].ndim != 1:
-            raise BadInput(f"{where}: owner: found {found['owner'].dtype}, allowed: numbers or words [n]")
-        owner = np.unique(found["owner"], return_inverse=True)[1].astype(np.int64)
+    owner = numbered(where, found["owner"]) if "owner" in found else NOBODY
     x_train, x_test = (in_layout(found[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, note, owner)
     if wrong := arrays.problem(made):

@@ -58,7 +58,7 @@ class Task:
 
     def examine(self, inputs: torch.Tensor, labels: torch.Tensor) -> None:
         """Raise BadInput where the model or the loss cannot read such examples: a pass over two is tried."""
-        found = self.model.tried(tried(inputs, self.example), self.outputs)
+        found = self.model.tried(tried(inputs, self.example), self.classes, self.outputs)
         if len(labels):
             self.loss.check(found, labels)
 
@@ -70,7 +70,7 @@ class Task:
         """
         x = tried(self.inputs, self.example)
         return self.model.unstackable(x) or self.loss.unstackable(
-            self.model.tried(x, self.outputs), self.labels
+            self.model.tried(x, self.classes, self.outputs), self.labels
         )
 
     @cached_property

@@ -164,10 +164,10 @@ class Loss(NamedTuple):
                     "FILE:FUNCTION"
                 )
             return
-        labels = ends(labels)
+        each, labels = self.each, ends(labels)
         try:
-            both: Any = self.each(outputs, labels)
-            apart = torch.cat([self.each(outputs[i : i + 1], labels[i : i + 1]) for i in range(2)])
+            both: Any = each(outputs, labels)
+            apart: list[Any] = [each(outputs[i : i + 1], labels[i : i + 1]) for i in range(2)]
         except Exception as error:  # somebody's code runs here
             raise self._refusal(
                 f"a call that fails on outputs {list(outputs.shape)} and labels {labels.dtype} "
@@ -177,7 +177,7 @@ class Loss(NamedTuple):
         if not isinstance(both, torch.Tensor) or both.shape != (2,) or not both.is_floating_point():
             made = list(both.shape) if isinstance(both, torch.Tensor) else type(both).__name__
             raise self._refusal(f"{made} of two examples", "[2], a loss for each")
-        if not torch.allclose(both, apart, rtol=1e-3, atol=1e-4, equal_nan=True):
+        if not torch.allclose(both, torch.cat(apart), rtol=1e-3, atol=1e-4, equal_nan=True):
             raise self._refusal("a loss that mixes examples", "each by itself")
 
     def unstackable(self, outputs: torch.Tensor, labels: torch.Tensor) -> str:

@@ -88,8 +88,8 @@ class Model(Frozen):
         """
         raise NotImplementedError
 
-    def tried(self, x: torch.Tensor, expected: Example | None) -> torch.Tensor:
-        """Return what a pass makes of two examples `x`, as its loss reads them.
+    def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
+        """Return what a pass makes of two examples `x`, or zeros of that shape.
 
         BadInput says why this model cannot be trained on such examples, or does not give the `expected`
         numbers of each (None: any will do).
@@ -104,7 +104,7 @@ class Model(Frozen):
                 f"model: found {self.name} with labels that want outputs {list(expected)} an example, "
                 "allowed: {module: FILE:CLASS}, a network of one's own that gives them"
             )
-        return x.new_zeros(len(x), *(expected or (1,)))
+        return x.new_zeros(len(x), *(expected or (classes,)))
 
     def unstackable(self, x: torch.Tensor) -> str:
         """Return which layer `vmap` cannot stack, tried on two examples `x`, and why; empty: none.

@@ -45,7 +45,7 @@ class Module(Model):
         net = functional.constant(self.model_dump_json())
         return {name: tuple(one.shape) for name, one in functional.trained(net).items()}
 
-    def tried(self, x: torch.Tensor, expected: Example | None) -> torch.Tensor:
+    def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
         from fedpriv.models import functional
 
         return functional.checked(self.model_dump_json(), x, expected)
