@@ -31,7 +31,7 @@ from fedpriv.frozen import (
     chosen_from,
     unless,
 )
-from fedpriv.local.loss import DEFAULT, Name
+from fedpriv.local.loss import DEFAULT, LOSSES, Metric, Name
 from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
@@ -97,6 +97,8 @@ class Evaluation(Frozen):
 
     models: Literal["server", "clients"] = "server"  # whose weights
     stride: Count = 1  # every so-manieth test example is looked at, the same ones in every round
+    # what else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute)
+    metrics: tuple[Metric, ...] = unless(())
     drawn: Millions = 50  # clients sampled with replacement, for the mean that the code of DPFL-BNN prints
 
 
@@ -167,6 +169,7 @@ class Run(Frozen):
             problem := self.scheme.fits(self.local, self.model)
             or self._learns()
             or self._remembers()
+            or self._measures()
             or self._plants()
             or self._repeats()
         ):
@@ -192,6 +195,15 @@ class Run(Frozen):
                 f"model: found {self.model.name}, allowed: one without batch normalisation or binary weights"
             )
         return ""
+
+    def _measures(self) -> str:
+        """Return which metric is not of the outputs of the loss, or the empty string."""
+        if self.loss not in LOSSES:
+            return ""
+        known = LOSSES[self.loss].metrics
+        unknown = [metric for metric in self.evaluation.metrics if metric not in known]
+        allowed = f"with loss {self.loss}, allowed: {', '.join(known)}"
+        return f"evaluation.metrics: found {', '.join(unknown)} {allowed}" if unknown else ""
 
     def _remembers(self) -> str:
         """Return which key asks for clients that remember, though they do not, or the empty string."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 Each = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]  # outputs and labels [n, ...] -> losses [n]
+Metric = Literal["perplexity", "auroc", "f1", "error"]  # beside accuracy; `fedpriv.train.metrics`
 Reduction = Literal["none", "sum", "mean"]
 DEFAULT = "cross_entropy"
 
@@ -73,6 +74,7 @@ class Known(NamedTuple):
     each: Each
     outputs: Callable[[int, Shape], Shape]  # how many classes, one example's labels -> its outputs
     says: Callable[[torch.Tensor], torch.Tensor] | None  # the labels that outputs mean; None: numbers
+    metrics: tuple[Metric, ...]  # what can be measured of its outputs
     reads: str  # labels, in words
     known: Callable[[torch.Tensor], bool]  # whether it reads such labels
 
@@ -82,6 +84,7 @@ LOSSES = {
         cross_entropy,
         one_a_class,
         lambda outputs: outputs.argmax(-1),
+        ("perplexity", "auroc", "f1"),
         "whole numbers from 0",
         lambda labels: not labels.is_floating_point(),
     ),
@@ -89,10 +92,13 @@ LOSSES = {
         binary_cross_entropy,
         one_a_label,
         lambda outputs: outputs > 0,
+        ("auroc", "f1"),
         "0 and 1, and -1 for what is not known",
         lambda labels: not labels.is_floating_point() and bool((labels <= 1).all()),
     ),
-    "mean_squared_error": Known(mean_squared_error, one_a_label, None, "any numbers", lambda labels: True),
+    "mean_squared_error": Known(
+        mean_squared_error, one_a_label, None, ("error",), "any numbers", lambda labels: True
+    ),
 }
 # The name of a loss, or the import path of one's own: a function of outputs and labels that gives losses [n].
 Name = Annotated[str, Field(pattern=f"^({'|'.join(LOSSES)}|{PATH})$")]
@@ -148,8 +154,13 @@ class Loss(NamedTuple):
         if self.name in LOSSES:
             says = LOSSES[self.name].says
             return says(outputs).view(labels.shape) if says else None
-        one_a_class = outputs.shape[:-1] == labels.shape and not labels.is_floating_point()
-        return outputs.argmax(-1) if one_a_class else None
+        return outputs.argmax(-1) if self.has_classes(outputs, labels) else None
+
+    def has_classes(self, outputs: torch.Tensor, labels: torch.Tensor) -> bool:
+        """Return whether every label is one of some classes, and has an output for each of them."""
+        if self.name in LOSSES:
+            return self.name == DEFAULT
+        return outputs.shape[:-1] == labels.shape and not labels.is_floating_point()
 
     def check(self, outputs: torch.Tensor, labels: torch.Tensor) -> None:
         """Raise BadInput unless it reads such labels, and of two outputs gives each a loss by itself."""
