@@ -143,6 +143,15 @@ COLUMNS = {
     "test_accuracy": Column("float64", "accuracy after the round; NaN where it was not evaluated"),
     "test_accuracy_drawn": Column("float64", "that of some sampled clients' own weights", later=True),
     "test_loss": Column("float64", "mean loss on the test split"),
+    "test_perplexity": Column(
+        "float64",
+        "exp of the mean cross-entropy there; NaN, as in the next three, if not asked for",
+        math.nan,
+        later=True,
+    ),
+    "test_auroc": Column("float64", "area under the ROC curve, the mean over classes", math.nan, later=True),
+    "test_f1": Column("float64", "F1 score, the mean over classes", math.nan, later=True),
+    "test_error": Column("float64", "mean absolute error of predicted numbers", math.nan, later=True),
     "seconds": Column("float64", "time the round took: measured, never the same twice"),
     "peak_mib": Column("float64", "largest memory so far: measured"),
 }

@@ -26,7 +26,7 @@ from fedpriv.machine.environment import processor  # noqa: E402
 # Columns of a trace that came after the pins were taken.
 LATER = (
     *("denominator", "topped_up", "noise_in_sum", "noise_clipped", "holders", "count_noise_multiplier"),
-    *("uploads_apart", "neighbours_apart"),
+    *("uploads_apart", "neighbours_apart", "test_perplexity", "test_auroc", "test_f1", "test_error"),
 )
 
 

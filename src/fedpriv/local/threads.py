@@ -14,14 +14,13 @@ from functools import partial
 import numpy as np
 import torch
 from torch.func import vmap
-from torch.nn import functional as F
 
 from fedpriv.local.client import (
     Client,
     ClientResults,
     ClientState,
     Task,
-    as_floats,
+    as_read,
     collect_results,
     update_running_statistics,
 )
@@ -47,7 +46,8 @@ class CpuBackend:
         keep_buffers()
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
-        net, steps = task.model.gradient_engine(task.classes), task.model.step_engine(task.classes)
+        net = task.model.gradient_engine(task.classes) if task.loss.is_plain(task.labels) else None
+        steps = task.model.step_engine(task.classes) if task.loss.is_plain(task.labels) else None
         read = task.inputs.dtype, tuple(task.inputs.shape[1:])
         known = net and net.available() and read == (net.dtype, net.inputs)
         self.engine = net if known else None  # for gradients
@@ -95,7 +95,7 @@ class CpuBackend:
             return lambda chunk: engine.logits(chunk, flat)
         # Detached, they leave no graph behind.
         params = {name: leaf.detach() for name, leaf in self._leaves(self.task.effective(flat)).items()}
-        return lambda chunk: self.task.model.apply(params, as_floats(chunk)).float()
+        return lambda chunk: self.task.model.apply(params, as_read(chunk)).float()
 
     def _leaves(self, flat: torch.Tensor) -> Params:
         """Return the weights as autograd leaves in the arithmetic's dtype, channels-last."""
@@ -128,12 +128,12 @@ class CpuBackend:
         views = unflatten(out, self.task.shapes)
         total, statistics = 0.0, {}
         for chunk in rows.split(len(rows) if self.task.model.normalises else self.chunk):
-            x = as_floats(self.task.inputs[chunk])
+            x = as_read(self.task.inputs[chunk])
             weight = torch.full((len(chunk),), 1 / max(len(chunk), 1))
             logits, statistics = self.task.model.learn(leaves, x, weight)
-            loss = F.cross_entropy(logits.float(), self.task.labels[chunk], reduction="sum") / denominator
+            loss = self.task.loss.of(logits.float(), self.task.labels[chunk], "sum") / denominator
             learned = [name for name in leaves if name not in statistics]
-            gradients = torch.autograd.grad(loss, [leaves[name] for name in learned])
+            gradients = torch.autograd.grad(loss, [leaves[name] for name in learned], materialize_grads=True)
             for name, gradient in zip(learned, gradients, strict=True):
                 views[name].add_(gradient, alpha=sign)
             total += float(loss.detach())
@@ -155,9 +155,9 @@ class CpuBackend:
             name: leaf.expand(len(rows), *leaf.shape).detach().requires_grad_()
             for name, leaf in params.items()
         }
-        found = vmap(logits)(own, as_floats(self.task.inputs[rows])).float()
-        loss = F.cross_entropy(found, self.task.labels[rows], reduction="sum")
-        gradients = torch.autograd.grad(loss, list(own.values()))
+        found = vmap(logits)(own, as_read(self.task.inputs[rows])).float()
+        loss = self.task.loss.of(found, self.task.labels[rows], "sum")
+        gradients = torch.autograd.grad(loss, list(own.values()), materialize_grads=True)
         return torch.cat([leaf.flatten(1).float() for leaf in gradients], dim=1), float(loss.detach())
 
     def _private(

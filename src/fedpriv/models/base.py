@@ -84,9 +84,34 @@ class Model(Frozen):
     def shapes(self, classes: int, example: Example = GREY) -> Shapes:
         """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones.
 
-        Examples that this model cannot read are BadInput.
+        Examples that this model cannot read are BadInput, here or from `tried`.
         """
         raise NotImplementedError
+
+    def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
+        """Return what a pass makes of two examples `x`, or zeros of that shape.
+
+        BadInput says why this model cannot be trained on such examples, or does not give the `expected`
+        numbers of each (None: any will do).
+        """
+        if not x.is_floating_point():
+            raise BadInput(
+                f"model: found {self.name} with inputs of whole numbers, allowed: {{module: FILE:CLASS}}, a "
+                "network of one's own that reads them"
+            )
+        if expected is not None and len(expected) != 1:
+            raise BadInput(
+                f"model: found {self.name} with labels that want outputs {list(expected)} an example, "
+                "allowed: {module: FILE:CLASS}, a network of one's own that gives them"
+            )
+        return x.new_zeros(len(x), *(expected or (classes,)))
+
+    def unstackable(self, x: torch.Tensor) -> str:
+        """Return which layer `vmap` cannot stack, tried on two examples `x`, and why; empty: none.
+
+        Where there is one there are no gradients of single examples, and clients are worked on one by one.
+        """
+        return ""
 
     def handling(self, name: str) -> Handling:
         """Return what happens to the parameter of that name."""
@@ -95,7 +120,7 @@ class Model(Frozen):
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]` of images `[n, c, h, w]` or features `[n, f]`.
 
-        They have the dtype of `params`.
+        They have the dtype of `params`. A network of one's own gives what its loss reads.
         """
         raise NotImplementedError
 

@@ -31,12 +31,13 @@ class Line(Frozen):
 
 # What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
 OfAccuracy = Literal["accuracy_last", "accuracy_best_drawn", "accuracy_within"]
+OfMetrics = Literal["perplexity", "auroc", "f1", "error"]  # at the last evaluated round; evaluation.metrics
 OfGain = Literal["gain_last", "gain_best_drawn"]
 OfBits = Literal["gamma", "share_flipped"]
 OfUploads = Literal["numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"]
 OfNoise = Literal["upload_noise_std", "broadcast_noise_std"]
 OfLabels = Literal["ratio", "epsilon_label", "delta_label", "epsilon_if"]  # of NbAFL
-Quantity = Literal["round", "epsilon", OfAccuracy, OfGain, OfBits, OfUploads, OfNoise, OfLabels]
+Quantity = Literal["round", "epsilon", OfAccuracy, OfMetrics, OfGain, OfBits, OfUploads, OfNoise, OfLabels]
 # What a quantity needs beside its name; everything else needs nothing.
 NEEDS = {"epsilon": {"spend"}, "accuracy_within": {"spend", "within"}}
 

@@ -46,6 +46,19 @@ def at_end(results: Results, run: str) -> pd.DataFrame:
     return judged(results, run, accuracies(results, run).groupby("seed").last())
 
 
+def metric(results: Results, run: str, name: str) -> pd.DataFrame:
+    """Return a measured column of the trace where it was evaluated: a row a round, a column a seed."""
+    rows = rows_of(results.rounds, run)
+    return rows.pivot(index="round", columns="seed", values=name).dropna(how="all")
+
+
+def metric_at_end(results: Results, run: str, name: str) -> pd.Series:
+    """Return by seed the same at the last evaluated round; NaN of a seed that has diverged."""
+    read = metric(results, run, name).ffill()
+    last = read.iloc[-1] if len(read) else pd.Series(np.nan, rows_of(results.runs, run)["seed"])
+    return last.where(~last.index.isin(diverged(results, run).index))
+
+
 def best_drawn(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
     read = accuracies(results, run, drawn=True)

@@ -57,13 +57,19 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
     Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
     The law's numbers of examples count copies; a remainder that is less than an image is left out. With
     `deal: copies` every copy is dealt by itself. A law that deals writers is BadInput where nobody knows
-    them.
+    them, and so is one that goes by classes where examples have none, or many.
     """
     if run.partition.by_owner and not len(found.owner):
         laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
         raise BadInput(
             f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, of which "
             f"nobody knows the writers, allowed: {laws}"
+        )
+    if run.partition.by_label and (found.y_train.ndim > 1 or found.y_train.dtype.kind == "f"):
+        laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_label))
+        raise BadInput(
+            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, whose "
+            f"examples have no one class each, allowed: {laws}"
         )
     rng, copies = Streams(seed, shared_law(run)).numpy("partition"), found.copies
     if copies == 1 or run.partition.deal == "copies":
