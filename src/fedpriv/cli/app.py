@@ -65,7 +65,7 @@ AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code; what goes wrong is one line on stderr."""
+    """Run the program and return its exit code; each thing that goes wrong is one line on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in given if word != "--debug"]
     try:
@@ -74,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if given != words:
             raise
-        message, code = explain(error, words[0] if words else "")
-        aside(f"fedpriv: {message}")
+        messages, code = explain(error, words[0] if words else "")
+        aside(*(f"fedpriv: {message}" for message in messages))
     if code == INTERRUPTED:  # as typer says of Ctrl-C
         aside(f"fedpriv {words[0]}: interrupted; the same command {AGAIN.get(words[0], 'starts anew')}")
     return code or 0
@@ -89,16 +89,16 @@ def check_words(words: Sequence[str]) -> None:
             raise BadInput(f"{name}: found an empty word, allowed: a value")
 
 
-def explain(error: Exception, verb: str = "") -> tuple[str, int]:
-    """Return the message and the exit code of what ended a verb."""
+def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
+    """Return the messages and the exit code of what ended a verb."""
     if isinstance(error, BadInput):
-        return str(error), 2
+        return [str(one) for one in error.each], 2
     if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
         extra = "train" if verb in ("fetch", "run") else "report"
-        return f"{verb}: found no package {error.name}, allowed: pip install 'fedpriv[{extra}]'", 1
+        return [f"{verb}: found no package {error.name}, allowed: pip install 'fedpriv[{extra}]'"], 1
     if isinstance(error, typer.TyperException):
-        return error.format_message() + found(error), error.exit_code
-    return f"{type(error).__name__}: {error} (--debug for the traceback)", 1
+        return [error.format_message() + found(error)], error.exit_code
+    return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
 
 
 def found(error: typer.TyperException) -> str:
