@@ -89,7 +89,7 @@ def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:
         if name not in COLUMNS and name not in READ and name not in ignore:
             raise BadInput(
                 f"trace: found the unknown column {plain(name)}, allowed: {closest(str(name))} "
-                "(docs/accounting-alone.md), or ledger(..., ignore=[NAME]) of what says nothing about privacy"
+                "(docs/accounting-alone.md), or ignore=[NAME] (--ignore NAME) if it says nothing on privacy"
             )
     if twice := [name for name in trace.columns[trace.columns.duplicated()] if name not in ignore]:
         raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")

@@ -8,8 +8,7 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import words
+from fedpriv.audit.finding import Finding, words
 from fedpriv.paper.figures import AuditsFigure, Curve, Part
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.texts import for_figure

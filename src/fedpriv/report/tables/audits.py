@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fedpriv.audit.finding import THREATS, Finding
-from fedpriv.audit.finished import broken_guarantees
+from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.cells import titled
 from fedpriv.paper.tables import AuditsTable, Line
 from fedpriv.report import numbers
