@@ -11,6 +11,7 @@ from fedpriv.config.run import Run
 from fedpriv.data.own import Npz, Torchvision
 from fedpriv.docs.keys import sections
 from fedpriv.frozen import Frozen
+from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
@@ -24,6 +25,8 @@ UNUSED = [  # no shipped file has them
     PARTITIONS["quantity"](clients=4, alpha=1.0),
     PARTITIONS["natural"](clients=4),
     SCHEMES["adaptive_dp"](clip_l2=1.0, noise_multiplier=1.0),
+    SCHEMES["dp_ftrl"](clip_l2=1.0, noise_multiplier=1.0),
+    COHORTS["spaced"](size=1),
     Npz(npz="mine.npz", sha256="0" * 64),
     Torchvision(torchvision="CIFAR10"),
     MODELS["module"](module="mine:Net"),

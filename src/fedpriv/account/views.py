@@ -19,6 +19,7 @@ from fedpriv.account.events import Mechanism
 from fedpriv.account.response_views import responds
 from fedpriv.account.trace_check import central
 from fedpriv.account.view import ADD_OR_REMOVE, DISTANCES, Samples, View, distinct, effective_noise
+from fedpriv.trace import own_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,9 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
         found += of_uploads(trace, {}) if noisy else []  # how far apart uploads are was not measured
     if unit in ("instance", "both") and not central(trace):
         found += [of_instances(trace, distances, "sequential"), of_instances(trace, distances, "parallel")]
-    return [one._replace(mechanism=_mechanism(trace)) for one in found]
+    mechanism = _mechanism(trace)
+    facts = {name: trace[name].to_numpy() for name in own_columns(mechanism) if name in trace}
+    return [one._replace(mechanism=mechanism, facts=facts) for one in found]
 
 
 def _mechanism(trace: pd.DataFrame) -> str:

@@ -40,6 +40,7 @@ from fedpriv.models.module import by_its_own_key
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
+from fedpriv.trace import MECHANISMS
 
 # Raised when a change of the code changes results, so that no old checkpoint is resumed: see CHANGELOG.md.
 RESULTS_VERSION = 2
@@ -172,6 +173,7 @@ class Run(Frozen):
             or self._measures()
             or self._plants()
             or self._repeats()
+            or self._says()
         ):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
@@ -233,7 +235,15 @@ class Run(Frozen):
         """Return why no client can work twice with the same coins, or the empty string."""
         if self.probe.neighbours and self.secure_noise:
             return "probe.neighbours: found true with secure_noise, allowed: false, for no noise comes twice"
+        if self.scheme.draws_again and self.secure_noise:
+            return "secure_noise: found true, allowed: false, for correlated noise is drawn again, unkept"
         return ""
+
+    def _says(self) -> str:
+        """Return why nobody could account the scheme of a package, or the empty string."""
+        if self.scheme.mechanism in MECHANISMS:
+            return ""
+        return f"scheme.mechanism: found {self.scheme.mechanism}, allowed: {', '.join(MECHANISMS)}"
 
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""

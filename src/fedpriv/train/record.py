@@ -17,7 +17,7 @@ from fedpriv.files import npz, parquet, summary
 from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import OPEN, seal
 from fedpriv.mechanisms.distances import distance_count, pad_rounds
-from fedpriv.trace import MISSING, TRACE
+from fedpriv.trace import MISSING, columns_of
 from fedpriv.train.outputs import FILES, WEIGHTS
 from fedpriv.train.state import RoundState
 
@@ -68,12 +68,14 @@ def majority(data: Arrays) -> dict[str, float]:
 
 
 def trace(state: RoundState) -> pd.DataFrame:
-    """Return the trace with exactly the columns and dtypes of `TRACE`.
+    """Return the trace with exactly the columns and dtypes that `columns_of` has for such a run.
 
     Rounds of a state that older code saved lack the columns that came later.
     """
     rows = [MISSING | row for row in state.rows]
-    return pd.DataFrame(rows, columns=pd.Index(TRACE)).astype(TRACE)
+    of_run = columns_of(str(rows[-1]["mechanism"]), str(rows[-1]["sampling_law"]))
+    types = {name: column.dtype for name, column in of_run.items()}
+    return pd.DataFrame(rows, columns=pd.Index(types)).astype(types)
 
 
 def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ def run_round(
     examples, protected = np.diff(clients.offsets), layout.protected
 
     # Who takes part. The panel is followed whether drawn or not; who was not drawn is only measured.
-    cohort = run.cohort.draw(population, streams.numpy("cohort", round))
+    cohort = run.cohort.members(population, streams, round)
     panel = sample_positions(
         population, run.probe.panel if run.scheme.measures else 0, streams.numpy("panel")
     )
@@ -117,6 +117,7 @@ def run_round(
         "test_accuracy_drawn": math.nan,
         "test_loss": math.nan,
         **NO_FACTS,
+        **run.cohort.facts(population, rounds),
         **facts,
         "mechanism": run.scheme.mechanism,
         "clear_values": layout.clear,
