@@ -4,6 +4,7 @@ import math
 from functools import reduce
 from typing import Protocol
 
+import numpy as np
 import pandas as pd
 
 from fedpriv.paper.cells import Cell
