@@ -27,6 +27,7 @@ from fedpriv.machine.environment import processor  # noqa: E402
 LATER = (
     *("denominator", "topped_up", "noise_in_sum", "noise_clipped", "holders", "count_noise_multiplier"),
     *("uploads_apart", "neighbours_apart"),
+    *("statistics_releases", "statistics_noise_multiplier"),
 )
 
 

@@ -157,6 +157,7 @@ class Run(Frozen):
             or self._remembers()
             or self._plants()
             or self._repeats()
+            or self._releases_statistics()
         ):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
@@ -209,6 +210,18 @@ class Run(Frozen):
         """Return why no client can work twice with the same coins, or the empty string."""
         if self.probe.neighbours and self.secure_noise:
             return "probe.neighbours: found true with secure_noise, allowed: false, for no noise comes twice"
+        return ""
+
+    def _releases_statistics(self) -> str:
+        """Return why nobody can release statistics of all examples here, or the empty string."""
+        if not self.model.statistics:
+            return ""
+        found = "model.statistics_noise: found some"
+        if self.scheme.unit != "instance" or self.partition.clients > 1:
+            clients = f"{self.partition.clients:,} clients"
+            return f"{found} and {clients}, allowed: null, but with scheme instance and one client"
+        if self.secure_noise:
+            return f"{found} and secure_noise, allowed: null, for a run that goes on would draw it again"
         return ""
 
     def training(self) -> dict[str, Any]:

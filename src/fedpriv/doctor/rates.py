@@ -97,8 +97,7 @@ def made_up(run: Run, rng: np.random.Generator) -> torch.Tensor:
     if not run.model.features:
         greys = rng.integers(1, 256, (EXAMPLES, 28, 28), dtype=np.uint8)
         return torch.from_numpy(greys * (rng.random(greys.shape) < LIT))
-    (_, width), *_ = run.model.shapes(1).values()
-    return torch.from_numpy(rng.standard_normal((EXAMPLES, width), dtype=np.float32)).half()
+    return torch.from_numpy(rng.standard_normal((EXAMPLES, run.model.width), dtype=np.float32)).half()
 
 
 def calls_a_second(call: Callable[[], None], seconds: float) -> float:
