@@ -121,7 +121,24 @@ class Unused(ScatterCnn):
         return F.linear(x.float()[:, :32], params["dense2.weight"], params["dense2.bias"])
 
 
-OTHERS = [Twice(), Shared(), Unused(), Module(module="support.own_nets:Good")]  # the last has a GroupNorm
+class InPlace(ScatterCnn):
+    """A model that changes in place what a layer gave."""
+
+    def apply(self, params, x):
+        x = F.linear(x.float()[:, :512], params["dense1.weight"], params["dense1.bias"]).relu_()
+        return F.linear(x, params["dense2.weight"], params["dense2.bias"])
+
+    def shapes(self, classes, example=()):
+        return {name: one for name, one in super().shapes(classes).items() if name.startswith("dense")}
+
+
+OTHERS = [
+    Twice(),
+    Shared(),
+    Unused(),
+    InPlace(),
+    Module(module="support.own_nets:Good"),
+]  # the last has a GroupNorm
 
 
 @pytest.mark.parametrize("model", OTHERS, ids=lambda one: type(one).__name__)

@@ -33,6 +33,8 @@ class Layer(NamedTuple):
     bias: str | None
     read: Callable[[], torch.Tensor]
     gave: torch.Tensor  # [n, o, ...], in the graph
+    versions: Callable[[], list[int]]  # of what it read and gave, which grow where either is changed in place
+    at_first: list[int]
 
 
 class Layers(TorchFunctionMode):
@@ -74,18 +76,28 @@ class Layers(TorchFunctionMode):
         if name is None or id(input) in self.names or (bias is not None and of_bias is None):
             return None
         if not convolution:
-            known = input.dim() == 2
-            return Layer(name, of_bias, lambda: input.detach()[..., None], gave) if known else None
-        given = dict(zip(("stride", "padding", "dilation", "groups"), args, strict=False)) | kwargs
-        if input.dim() != 4 or given.pop("groups", 1) != 1 or isinstance(given.get("padding"), str):
-            return None
-        sides = tuple(weight.shape[2:])
-        return Layer(name, of_bias, lambda: F.unfold(input.detach(), sides, **given), gave)
+            read = (lambda: input.detach()[..., None]) if input.dim() == 2 else None
+        else:
+            given = dict(zip(("stride", "padding", "dilation", "groups"), args, strict=False)) | kwargs
+            usual = given.pop("groups", 1) == 1 and not isinstance(given.get("padding"), str)
+            sides = tuple(weight.shape[2:])
+            known = usual and input.dim() == 4
+            read = (lambda: F.unfold(input.detach(), sides, **given)) if known else None
+
+        def versions() -> list[int]:
+            return [input._version, gave._version]
+
+        return Layer(name, of_bias, read, gave, versions, versions()) if read else None
 
     def complete(self) -> bool:
-        """Return whether every parameter was used by one layer, once, and by nothing else."""
+        """Return whether every parameter was used by one layer, once, and by nothing else.
+
+        And whether what a layer read or gave is still what it was: of what is changed in place, as by
+        `ReLU(inplace=True)`, gradients are those after the change.
+        """
         names = [name for one in self.found for name in (one.weight, one.bias) if name]
-        return not self.other_use and sorted(names) == sorted(self.names.values())
+        kept = all(one.versions() == one.at_first for one in self.found)
+        return not self.other_use and kept and sorted(names) == sorted(self.names.values())
 
 
 def unpacked(values: Iterable[Any]) -> Iterable[Any]:
@@ -115,8 +127,9 @@ def clipped(task: Task, weights: torch.Tensor, rows: torch.Tensor, l2: float) ->
     leaves = {name: one.detach().requires_grad_() for name, one in unflatten(weights, task.shapes).items()}
     with Layers(leaves) as seen:
         logits = task.model.apply(leaves, as_floats(task.inputs[rows]))
+    assert seen.complete()
     loss = F.cross_entropy(logits, task.labels[rows], reduction="sum")
-    given = torch.autograd.grad(loss, [one.gave for one in seen.found])
+    given = torch.autograd.grad(loss, [one.gave for one in seen.found], materialize_grads=True)
     parts = [
         (layer, layer.read(), gave.flatten(2) if gave.dim() > 2 else gave[..., None])
         for layer, gave in zip(seen.found, given, strict=True)

@@ -3,8 +3,8 @@
 Tramèr and Boneh 2021, Differentially private learning needs better features (or much more data): their
 "ScatterNet + linear" and "ScatterNet + CNN", as in the released code.
 
-DEVIATION: the authors normalise by the median norms of private features as bounds, at no cost. Here bounds
-are the median norms of scikit-learn's digits, which are public.
+DEVIATION: the authors bound an image's part in statistics by the median of private norms, at no cost. Here
+bounds are medians over scikit-learn's digits, which are public.
 """
 
 from __future__ import annotations
