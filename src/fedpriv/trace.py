@@ -107,6 +107,15 @@ COLUMNS = {
     "instance_noise_std": Column(
         "float64", "std of a client's noise on the mean of a batch", 0.0, later=True
     ),
+    "statistics_releases": Column(
+        "int64",
+        "noisy statistics of all examples that were released before the round's gradients",
+        0,
+        later=True,
+    ),
+    "statistics_noise_multiplier": Column(
+        "float64", "std of the noise on each over one example's part; ∞: there are none", math.inf, later=True
+    ),
     "noise_shares": Column("int64", "how many clients' noise counts towards a client", 0, later=True),
     "topped_up": Column(
         "bool", "whether the server tops the noise of a sum up to so many shares", False, later=True

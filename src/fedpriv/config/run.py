@@ -174,6 +174,7 @@ class Run(Frozen):
             or self._plants()
             or self._repeats()
             or self._says()
+            or self._releases_statistics()
         ):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
@@ -244,6 +245,18 @@ class Run(Frozen):
         if self.scheme.mechanism in MECHANISMS:
             return ""
         return f"scheme.mechanism: found {self.scheme.mechanism}, allowed: {', '.join(MECHANISMS)}"
+
+    def _releases_statistics(self) -> str:
+        """Return why nobody can release statistics of all examples here, or the empty string."""
+        if not self.model.statistics:
+            return ""
+        found = "model.statistics_noise: found some"
+        if self.scheme.unit != "instance" or self.partition.clients > 1:
+            clients = f"{self.partition.clients:,} clients"
+            return f"{found} and {clients}, allowed: null, but with scheme instance and one client"
+        if self.secure_noise:
+            return f"{found} and secure_noise, allowed: null, for a run that goes on would draw it again"
+        return ""
 
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from fedpriv.mechanisms.statistics import Statistics
     from fedpriv.models.native import mlp, small_net
     from fedpriv.models.native.gradients import GradientEngine
 
@@ -62,6 +63,11 @@ class Model(Frozen):
         return False
 
     @property
+    def width(self) -> int:
+        """Return how many fixed features are read of an example; 0: its image is."""
+        return 0
+
+    @property
     def features(self) -> str:
         """Return the name of the fixed features that are read instead of images; empty: images are."""
         return ""
@@ -74,6 +80,16 @@ class Model(Frozen):
     @property
     def seen_in(self) -> tuple[str, int] | None:
         """Return the public images in whose directions features are seen, and how many; None: in none."""
+        return None
+
+    @property
+    def path_groups(self) -> int | None:
+        """Return in how many groups of paths all of a scattering is normalised; None: it is not."""
+        return None
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """Return how statistics of all training examples are released, which features are normalised by."""
         return None
 
     @property

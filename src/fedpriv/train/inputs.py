@@ -14,6 +14,7 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
+from fedpriv.mechanisms.statistics import normalise
 from fedpriv.streams import Streams
 
 
@@ -34,6 +35,10 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
         from fedpriv.data.features import projected
 
         return projected.extract(listed, run.data, *model.seen_in, out, speed.threads)
+    if model.reads == "images":
+        from fedpriv.data.features import whole
+
+        return whole.extract(listed, run.data, model.path_groups, out, speed.threads)
     from fedpriv.data.features.extract import extract
 
     how = out, speed.device, speed.threads
@@ -49,6 +54,16 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
     if not run.validation:
         return found
     return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
+
+
+def normalised(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
+    """Return the arrays with features as the model reads them: by private statistics, if it asks for any.
+
+    They are those of the training split, and what they cost stands in the trace. Features change in place.
+    """
+    if statistics := run.model.statistics:
+        normalise(statistics, found.x_train, found.x_test, streams.noise("statistics"))
+    return found
 
 
 def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:

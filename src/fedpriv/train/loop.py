@@ -20,7 +20,7 @@ from fedpriv.progress import progress
 from fedpriv.streams import Streams
 from fedpriv.train import canaries, checkpoint, outputs, record
 from fedpriv.train.evaluate import evaluate, looked_at
-from fedpriv.train.inputs import arrays_for, load_partition
+from fedpriv.train.inputs import arrays_for, load_partition, normalised
 from fedpriv.train.round import run_round
 from fedpriv.train.state import initial_state
 from fedpriv.train.task import task_for
@@ -61,11 +61,11 @@ def train(
         return out
     if outputs.restore_outputs(out, identity):
         return out
-    data = arrays_for(run, arrays_path)
+    streams = Streams(seed, name, run.secure_noise)
+    data = normalised(run, arrays_for(run, arrays_path), streams)
     clients = load_partition(run, data, seed, partition_path)
     holders = clients.holders()
     device = select_device(speed.device)
-    streams = Streams(seed, name, run.secure_noise)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
     task = task_for(run, data, device)
 
