@@ -107,6 +107,15 @@ COLUMNS = {
     "instance_noise_std": Column(
         "float64", "std of a client's noise on the mean of a batch", 0.0, later=True
     ),
+    "statistics_releases": Column(
+        "int64",
+        "noisy statistics of all examples that were released before the round's gradients",
+        0,
+        later=True,
+    ),
+    "statistics_noise_multiplier": Column(
+        "float64", "std of the noise on each over one example's part; ∞: there are none", math.inf, later=True
+    ),
     "noise_shares": Column("int64", "how many clients' noise counts towards a client", 0, later=True),
     "topped_up": Column(
         "bool", "whether the server tops the noise of a sum up to so many shares", False, later=True
@@ -164,6 +173,15 @@ COLUMNS = {
     "test_accuracy": Column("float64", "accuracy after the round; NaN where it was not evaluated"),
     "test_accuracy_drawn": Column("float64", "that of some sampled clients' own weights", later=True),
     "test_loss": Column("float64", "mean loss on the test split"),
+    "test_perplexity": Column(
+        "float64",
+        "exp of the mean cross-entropy there; NaN, as in the next three, if not asked for",
+        math.nan,
+        later=True,
+    ),
+    "test_auroc": Column("float64", "area under the ROC curve, the mean over classes", math.nan, later=True),
+    "test_f1": Column("float64", "F1 score, the mean over classes", math.nan, later=True),
+    "test_error": Column("float64", "mean absolute error of predicted numbers", math.nan, later=True),
     "seconds": Column("float64", "time the round took: measured, never the same twice"),
     "peak_mib": Column("float64", "largest memory so far: measured"),
 }

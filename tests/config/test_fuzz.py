@@ -9,8 +9,10 @@ from support.every_key import CONFIG, examples, paths, put, schemas
 from support.tiny_paper import tiny_paper
 
 from fedpriv.config import origins, plan, targets
+from fedpriv.config.batches import batches
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.run import Run
+from fedpriv.config.sizes import Sizes, Took
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.work import Speed
@@ -32,15 +34,15 @@ every_schema = pytest.mark.parametrize(
 
 
 def line(act, *given):
-    """Return the one line that refuses this, or nothing if it is done; no other exception is let through."""
+    """Return the lines that refuse this, or nothing if it is done; no other exception is let through."""
     try:
         act(*given)
     except BadInput as error:
-        said = str(error)
+        said = [str(one) for one in error.each]
     else:
         return ""
-    assert said and "\n" not in said
-    return said
+    assert all(one and "\n" not in one for one in said)
+    return "\n".join(said)
 
 
 def parsed(cls, whole):
@@ -129,7 +131,7 @@ def planned(monkeypatch, tmp_path):
         targets.rendered(made)
         targets.contents(made)
         made.datasets(), made.partitions(), made.features()
-        for batch in targets.batches(made)[:2]:
+        for batch in batches(made, Sizes(made, Took({}, {})))[:2]:
             targets.inputs(made, batch), targets.identified(made, batch), targets.deltas(made, batch)
 
     return go

@@ -165,7 +165,7 @@ def test_every_verdict_stands_once(opened):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_the_first_screen_of_the_readme_says_what_to_type(browser, width):
+def test_the_first_screen_of_the_readme_says_what_to_type_and_which_epsilon_to_trust(browser, width):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.set_content(GITHUB + MarkdownIt("commonmark").enable("table").render(readme))
@@ -173,4 +173,6 @@ def test_the_first_screen_of_the_readme_says_what_to_type(browser, width):
     assert re.search(r"git clone --depth 1 .+\n *make demo", command.inner_text())
     assert command.bounding_box()["y"] < 700 and page.locator("h1").first.bounding_box()["y"] < 100
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    trusted = page.get_by_text("Which ε can be trusted?").bounding_box()["y"]
+    assert trusted < page.locator("table").first.bounding_box()["y"] < (700 if width > 1000 else 1000)
     page.close()

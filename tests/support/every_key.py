@@ -46,7 +46,7 @@ def schemas() -> list[type[Frozen]]:
 def examples() -> dict[type[Frozen], dict[str, Any]]:
     """Return an example of each schema as plain data: of the shipped files, as far as they have one."""
     found: dict[type[Frozen], dict[str, Any]] = {}
-    for name in ("paper", "search", "readings", "guarantees"):
+    for name in ("paper", "search", "readings", "guarantees", "handcrafted"):
         plan = load_preset(CONFIG / f"{name}.yaml")
         for one in (plan.preset, *plan.papers.values(), *plan.all_runs(), *UNUSED):
             collect(one, found)

@@ -39,6 +39,8 @@ NUMBERS: dict[str, Range] = {
     "instance_clip_l2": BOUND,
     "instance_noise_multiplier": SIZE,
     "instance_noise_std": SIZE,
+    "statistics_releases": COUNT,
+    "statistics_noise_multiplier": BOUND,
     "noise_shares": COUNT,
     "holders": COUNT,
     "gamma": (lambda value: 0 <= value <= 0.5, "0 to 0.5"),
@@ -89,7 +91,7 @@ def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:
         if name not in {*COLUMNS, *READ, *own_columns(released), *ignore}:
             raise BadInput(
                 f"trace: found the unknown column {plain(name)}, allowed: {closest(str(name))} "
-                "(docs/accounting-alone.md), or ledger(..., ignore=[NAME]) of what says nothing about privacy"
+                "(docs/accounting-alone.md), or ignore=[NAME] (--ignore NAME) if it says nothing on privacy"
             )
     if twice := [name for name in trace.columns[trace.columns.duplicated()] if name not in ignore]:
         raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")
@@ -140,6 +142,9 @@ def check_trace(trace: pd.DataFrame) -> None:
             raise BadInput(f"trace: {name}: found {', '.join(values)}, allowed: one value in all rounds")
     if (trace["noisy_bits"] > 0).any() and not trace["flips"].iloc[0]:
         raise BadInput("trace: flips: found nothing with noisy_bits above 0, allowed: coordinate or tensor")
+    if (trace["statistics_releases"] > 0).any() and trace["unit"].iloc[0] != "instance":
+        unit = trace["unit"].iloc[0]
+        raise BadInput(f"trace: statistics_releases: found some with unit {unit}, allowed: unit instance")
     if len(set(trace["noise_shares"] > 0)) > 1:
         raise BadInput("trace: noise_shares: found 0 in some rounds, allowed: in all rounds or in none")
     # On a sum of which nothing bounds a part, any noise is nothing: its multiplier is 0, whatever its std.

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedpriv.cli.options import Delta, Noise, Rate, Rounds, nested
+from fedpriv.cli.options import NOISE, RATE, Delta, Rate, Rounds, nested, rate
 from fedpriv.cli.output import AsJson, print_result, spend_as_dict
 from fedpriv.cli.spends import spend_table
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, plain, require_known
+
+if TYPE_CHECKING:
+    from fedpriv.account.plans import Phase
+    from fedpriv.account.spend import Spend
 
 ALL = "all"  # of the accountants of independent noise
 
@@ -59,31 +63,79 @@ SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def epsilon(
-    q: Rate,
-    noise_multiplier: Noise,
-    rounds: Rounds,
+    *,
+    q: Annotated[float | None, typer.Option(*RATE, help="Chance of a client to be in a round.")] = None,
+    noise_multiplier: Annotated[
+        float | None, typer.Option(*NOISE, help="Noise std over the clipping norm.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of training.")] = None,
+    phases: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--phase",
+            metavar="q=RATE,z=NOISE,rounds=N",
+            help="Instead of these three: equal rounds; repeatable, one phase after the other.",
+        ),
+    ] = None,
     delta: Delta,
     accountant: Accountant = "moments",
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what ε a plan costs."""
-    from fedpriv.account import plans
-
-    plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
+    """Say what ε a plan costs, of one phase or of several."""
+    plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     told = nested(settings or [])
-    spends = {name: plans.epsilon(**plan, accountant=name, **told) for name in planners(accountant)}
+    if phases:
+        given = [name for name, value in plan.items() if value is not None] + [*told]
+        require_known("epsilon --phase", given, ["--delta", "--accountant"])
+        spends = of_phases([phase(text) for text in phases], delta, planners(accountant))
+    else:
+        for name, value in plan.items():
+            if value is None:
+                raise BadInput(f"{name}: found nothing, allowed: a number, or --phase in place of the plan")
+        assert q is not None and noise_multiplier is not None and rounds is not None
+        plan = {"noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta, **told}
+        spends = of_plan(planners(accountant), sampling_rate=rate(q), **plan)
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
     notes = assumed(accountant)
     if len(spends) > 1:
         least = min(spends, key=lambda name: spends[name].epsilon)
-        notes = [
-            f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most. "
-            f"The 2019 paper counts {spends['moments'].epsilon:.4g} (moments).",
-            *assumed(accountant),
-        ]
+        use = f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most."
+        paper = f" The 2019 paper counts {spends['moments'].epsilon:.4g} (moments)."
+        notes = [use if phases else use + paper, *assumed(accountant)]
     shown = spend_table(list(spends.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
+
+
+def of_plan(accountants: Sequence[str], **plan: Any) -> dict[str, Spend]:
+    """Return what a plan of one phase costs, by accountant."""
+    from fedpriv.account import plans
+
+    return {name: plans.epsilon(**plan, accountant=name) for name in accountants}
+
+
+def of_phases(phases: Sequence[Phase], delta: float, accountants: Sequence[str]) -> dict[str, Spend]:
+    """Return what a plan of several phases costs, by accountant."""
+    from fedpriv.account import plans
+
+    return {name: plans.composed(phases, delta, name) for name in accountants}
+
+
+def phase(text: str) -> Phase:
+    """Return the phase that `q=RATE,z=NOISE,rounds=N` says, in any order; BadInput says what is wrong."""
+    from fedpriv.account.plans import Phase
+
+    allowed = "q=RATE,z=NOISE,rounds=N"
+    pairs = [one.partition("=") for one in text.split(",")]
+    given = {name.strip(): value for name, _, value in pairs}
+    if sorted(given) != ["q", "rounds", "z"] or len(pairs) != len(given):
+        raise BadInput(f"--phase: found {plain(text)}, allowed: {allowed}")
+    try:
+        return Phase(float(given["q"]), float(given["z"]), int(given["rounds"]))
+    except ValueError:
+        raise BadInput(
+            f"--phase: found {plain(text)}, allowed: numbers in {allowed}, N a whole one"
+        ) from None
 
 
 def calibrate(

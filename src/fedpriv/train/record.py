@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,11 @@ def summarise(
     clients: partition.Partition,
     labels: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return what a finished run says about itself as a whole; a diverged one has no accuracy."""
+    """Return what a finished run says about itself as a whole.
+
+    One that diverged has no accuracy, and neither has one that predicts numbers.
+    """
+    accuracy = state.rows[-1]["test_accuracy"]
     return labels | {
         "run": name,
         "seed": seed,
@@ -40,7 +45,7 @@ def summarise(
         "rounds_wanted": run.rounds,
         "diverged": state.round if state.diverged else None,
         "parameters": len(state.flat),
-        "test_accuracy": None if state.diverged else state.rows[-1]["test_accuracy"],
+        "test_accuracy": None if state.diverged or math.isnan(accuracy) else accuracy,
         "data": labels.get("data", {})
         | {
             "name": run.dataset if isinstance(run.dataset, str) else run.dataset.label,
@@ -48,12 +53,18 @@ def summarise(
             "test": len(data.y_test),
             "repetition": len(clients.indices) / len(data.y_train),
             "note": data.note,
-            "majority": float(np.bincount(data.y_test).max() / len(data.y_test)),
-        },
+        }
+        | majority(data),
         "evaluated_on": "validation" if run.validation else "test",
         "seconds": sum(row["seconds"] for row in state.rows),
         "peak_mib": max(row["peak_mib"] for row in state.rows),
     }
+
+
+def majority(data: Arrays) -> dict[str, float]:
+    """Return the share of the largest class of the test split; of numbers to predict there is none."""
+    counted = data.counted
+    return {"majority": float(np.bincount(counted).max() / len(counted))} if len(counted) else {}
 
 
 def trace(state: RoundState) -> pd.DataFrame:

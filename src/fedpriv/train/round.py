@@ -64,6 +64,8 @@ def run_round(
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
     steps = run.local.noisy_steps or 0
     of_gradients = private_gradient.facts(steps, examples) if private_gradient else {}
+    if statistics := run.model.statistics:
+        of_gradients |= statistics.facts(round)
     noisy = private_gradient is not None
     working = round_clients(run, clients, np.concatenate([members, again]), size, streams, state, noisy)
     others = [neighbours.neighbour(one, engine.task.labels) for one in working[len(members) :]]
