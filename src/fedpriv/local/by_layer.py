@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from fedpriv.local.client import Task, as_floats
+from fedpriv.local.client import Task, as_read
 from fedpriv.mechanisms.clipping import SHRINK
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
@@ -115,7 +115,7 @@ def knows(task: Task) -> bool:
         return False
     leaves = {name: torch.zeros(shape, requires_grad=True) for name, shape in task.shapes.items()}
     with Layers(leaves) as seen:
-        task.model.apply(leaves, as_floats(task.inputs[:1]))
+        task.model.apply(leaves, as_read(task.inputs[:1]))
     return seen.complete()
 
 
@@ -126,7 +126,7 @@ def clipped(task: Task, weights: torch.Tensor, rows: torch.Tensor, l2: float) ->
     """
     leaves = {name: one.detach().requires_grad_() for name, one in unflatten(weights, task.shapes).items()}
     with Layers(leaves) as seen:
-        logits = task.model.apply(leaves, as_floats(task.inputs[rows]))
+        logits = task.model.apply(leaves, as_read(task.inputs[rows]))
     assert seen.complete()
     loss = F.cross_entropy(logits, task.labels[rows], reduction="sum")
     given = torch.autograd.grad(loss, [one.gave for one in seen.found], materialize_grads=True)
