@@ -1,6 +1,7 @@
 """The one exception that means: the user's input is wrong, not the program."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from difflib import get_close_matches
 from reprlib import Repr
 
@@ -14,6 +15,50 @@ class BadInput(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(visible(message))
+
+    @property
+    def each(self) -> list["BadInput"]:
+        """Return the mistakes that it is about: itself."""
+        return [self]
+
+
+class Several(BadInput):
+    """Mistakes that are told together, a line each."""
+
+    def __init__(self, found: Iterable[BadInput]) -> None:
+        self.found = list({str(one): one for mistake in found for one in mistake.each}.values())
+        ValueError.__init__(self, "\n".join(map(str, self.found)))
+
+    @property
+    def each(self) -> list[BadInput]:
+        """Return the mistakes that it is about."""
+        return self.found
+
+
+class Gathered:
+    """Mistakes that wait until the rest has been looked at, too."""
+
+    def __init__(self) -> None:
+        self.found: list[BadInput] = []
+
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        """Put aside what is wrong in the block, and go on after it."""
+        try:
+            yield
+        except BadInput as error:
+            self.found += error.each
+
+    def told(self) -> None:
+        """Raise what was found, if anything was."""
+        if self.found:
+            raise together(self.found)
+
+
+def together(found: Iterable[BadInput]) -> BadInput:
+    """Return one error for all of them, each told once."""
+    several = Several(found)
+    return several.found[0] if len(several.found) == 1 else several
 
 
 def require_known(where: str, found: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:

@@ -1,9 +1,10 @@
 """Values read from YAML: immutable, no unknown keys, chosen by name from plain dicts."""
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, LiteralString, NamedTuple, TypeVar, cast
 
 from pydantic import (
     BaseModel,
@@ -15,9 +16,9 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from fedpriv.errors import BadInput, plain, short_repr
+from fedpriv.errors import BadInput, plain, short_repr, together
 
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
@@ -64,27 +65,51 @@ class Frozen(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _knows(cls, value: Any) -> Any:
-        """Refuse an unknown key with those that there are, which pydantic's own error does not say.
+        """Refuse unknown keys with those that there are, which pydantic's own error does not say.
 
-        A mapping that says it is of another kind is refused for that.
+        What else is wrong is said with them. A mapping that says it is of another kind is refused for that.
         """
         known = isinstance(value, dict) and all(
             value.get(key, field.default) == field.default
             for key, field in cls.model_fields.items()
             if key in (*DISCRIMINATORS, "kind") and isinstance(field.default, str)
         )
-        if known and cls.model_config.get("extra") == "forbid":
-            for key in (key for key in value if key not in cls.model_fields):
-                raise PydanticCustomError(
-                    "unknown_key",
-                    "unknown key (found {found}), allowed: {allowed}",
-                    {
-                        "unknown": (key,),
-                        "found": short_repr(value[key]),
-                        "allowed": ", ".join(cls.model_fields) or "none",
-                    },
-                )
+        strict = known and cls.model_config.get("extra") == "forbid"
+        if unknown := [key for key in value if key not in cls.model_fields] if strict else []:
+            others = {key: one for key, one in value.items() if key not in unknown}
+            allowed = ", ".join(cls.model_fields) or "none"
+            wrong = [_unknown(key, value[key], allowed) for key in unknown]
+            # What is missing and stands there misspelt is told once.
+            wrong += [one for one in _wrong(cls, others) if not _misspelt(one, unknown)]
+            raise ValidationError.from_exception_data(cls.__name__, wrong)
         return value
+
+
+def _unknown(key: Any, found: Any, allowed: str) -> InitErrorDetails:
+    """Return what is wrong with a key that there is not."""
+    said = {"unknown": (key,), "found": short_repr(found), "allowed": allowed}
+    message = "unknown key (found {found}), allowed: {allowed}"
+    return InitErrorDetails(type=PydanticCustomError("unknown_key", message, said), input=found)
+
+
+def _misspelt(wrong: InitErrorDetails, unknown: Iterable[Any]) -> bool:
+    """Return whether a key of a mapping is missing of which one that is there is nearly the name."""
+    kind, path = wrong["type"], list(wrong.get("loc", ()))
+    missing = isinstance(kind, PydanticCustomError) and kind.type == "missing" and len(path) == 1
+    return missing and bool(get_close_matches(str(path[0]), list(map(str, unknown))))
+
+
+def _wrong(cls: type[BaseModel], value: Any) -> Iterable[InitErrorDetails]:
+    """Yield all that is wrong with a value."""
+    try:
+        cls.model_validate(value)
+    except ValidationError as error:
+        for one in error.errors():
+            kind = cast(LiteralString, one["type"])
+            said = {**one.get("ctx", {}), "message": one["msg"]}
+            yield InitErrorDetails(
+                type=PydanticCustomError(kind, "{message}", said), loc=one["loc"], input=one["input"]
+            )
 
 
 def unless(default: T) -> T:
@@ -143,24 +168,55 @@ LIMITS = {
 }
 
 
+class Mistake(NamedTuple):
+    """What is wrong with a value that was read, and at which key."""
+
+    path: tuple[int | str, ...]
+    text: str  # the key, what was found, what is allowed
+
+    def said(self, where: str) -> BadInput:
+        """Return the error that says it of what is `where`."""
+        return BadInput(f"{where}: {self.text}")
+
+
 def parse(build: Callable[[Any], T], value: Any, where: str | Callable[[tuple[int | str, ...]], str]) -> T:
     """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed.
 
-    Where that depends on the key, `where` is a function of its path.
+    All wrong keys are told, a line each. Where that depends on the key, `where` is a function of its path.
     """
     try:
         return build(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = (*first["loc"], *first.get("ctx", {}).get("unknown", ()))
+        found = mistakes(error, value)
+        place = where if callable(where) else lambda _: where
+        raise together(one.said(place(one.path)) for one in found) from None
+
+
+def mistakes(error: ValidationError, value: Any) -> list[Mistake]:
+    """Return what is wrong with `value`, one for each wrong key, whatever kinds it may be of."""
+    found: dict[tuple[int | str, ...], Mistake] = {}
+    for one in error.errors():
+        path = (*one["loc"], *one.get("ctx", {}).get("unknown", ()))
         key = ".".join(map(plain, path))
-        message = first["msg"]
-        if first["type"] == "missing":
+        message = one["msg"]
+        if one["type"] == "missing":
             message = "is required but was not given"
-        elif first["type"] in LIMITS:
-            said, words = LIMITS[first["type"]]
-            message = f"found {short_repr(first['input'])}, allowed: {words} {first.get('ctx', {})[said]:,}"
-        elif first["type"] not in ("choice", "unknown_key"):
-            message = f"found {short_repr(first['input'])}; {message[0].lower()}{message[1:]}"
-        place = where if isinstance(where, str) else where(path)
-        raise BadInput(f"{place}: {key + ': ' if key else ''}{message}") from None
+        elif one["type"] in LIMITS:
+            said, words = LIMITS[one["type"]]
+            message = f"found {short_repr(one['input'])}, allowed: {words} {one.get('ctx', {})[said]:,}"
+        elif one["type"] not in ("choice", "unknown_key"):
+            message = f"found {short_repr(one['input'])}; {message[0].lower()}{message[1:]}"
+        at = path if one["type"] == "missing" else written(value, path)
+        found.setdefault(at, Mistake(path, f"{key + ': ' if key else ''}{message}"))
+    within = {at[:depth] for at in found for depth in range(len(at))}  # wrong because of what is in them
+    return [one for at, one in found.items() if at not in within]
+
+
+def written(value: Any, path: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Return how far a path is one of what was written; the rest is of what pydantic took it for."""
+    for depth, key in enumerate(path):
+        items: Any = dict(enumerate(value)) if isinstance(value, list | tuple) else value
+        if not isinstance(items, Mapping) or key not in items:
+            return path[:depth]
+        value = items[key]
+    return path

@@ -6,7 +6,7 @@ from dp_accounting import get_epsilon_gaussian
 
 from fedpriv.account.randomized_response import exact_epsilon
 from fedpriv.audit import clients, finished, response, uploads
-from fedpriv.audit.finding import THREATS, Finding
+from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.errors import BadInput
 
 NBAFL = {"name": "nbafl", "epsilon": 10.0, "constant": 3.0, "weight_clip": 1.0, "scaling": "paper"}
@@ -35,7 +35,7 @@ def only(findings, about):
 
 
 def test_every_audit_says_who_attacks_in_one_sentence_and_has_its_line():
-    assert set(finished.AUDITS) | {"dry_run"} == set(THREATS)
+    assert set(finished.AUDITS) | {"dry_run", "removed", "replaced"} == set(THREATS)
     assert all(threat.endswith(".") and threat.count(". ") == 0 for threat in THREATS.values())
 
 
@@ -134,11 +134,7 @@ def test_noise_on_what_nothing_bounds_protects_nobody(make_known):
 def test_a_client_that_takes_its_noise_along_breaks_the_account_of_sums(make_known):
     known = make_known(**JOINT, parameters=82_000)
     (total,), (single,) = uploads.total(known), uploads.single(known)
-    assert (
-        total.kind.startswith("not a guarantee: ")
-        and total.refuted
-        and not finished.broken_guarantees([total])
-    )
+    assert total.kind.startswith("not a guarantee: ") and total.refuted and not broken_guarantees([total])
     assert single.lower_bound > total.epsilon
     assert not list(uploads.total(make_known(**JOINT | {"topped_up": True, "noise_shares": 40})))
 
@@ -153,10 +149,10 @@ def test_only_a_guarantee_that_is_refuted_is_an_error():
     def found(kind, lower_bound, broken=""):
         return Finding("outlier", "client (moments C)", kind, 1.0, 1e-3, lower_bound, 1.0, "no run", broken)
 
-    assert finished.broken_guarantees([found("guarantee", 1.1)])
-    assert finished.broken_guarantees([found("guarantee", 0.1, "no noise")])
+    assert broken_guarantees([found("guarantee", 1.1)])
+    assert broken_guarantees([found("guarantee", 0.1, "no noise")])
     for fine in (found("guarantee", 1.0), found("estimate", 9.0), found("label", math.inf)):
-        assert not finished.broken_guarantees([fine])
+        assert not broken_guarantees([fine])
 
 
 def test_a_run_that_is_not_there_is_bad_input_that_names_the_file(tmp_path):

@@ -250,7 +250,8 @@ SPEND = ("tables", "table1", "columns", "dp", "spend")
         ((*ROW, "run"), "privat", ("tables.table1", "privat", "plain, private")),
         ((*ROW, "published"), {}, ("published", "nothing", "dp")),
         (("tables", "table1", "kind"), "pie", ("pie", "accuracy")),
-        *(((*SPEND,), value, ("table1", "spend")) for value in (3, [], [[]], {}, True, {"sensitivity": []})),
+        *(((*SPEND,), value, ("table1", "spend")) for value in (3, [], [[]], {}, True)),
+        ((*SPEND,), {"accountant": "moments", "sensitivity": []}, ("table1", "spend", "sensitivity")),
         (("tables", "table1", "columns", "dp", "spends"), 3, ("table1", "spends", "3")),
         ((*CLAIM, "check"), [], ("claims", "check", "[]")),
         (("tables", "table1", "columns", "dp", "spend"), "moments 3C", ("3C", "moments 3C")),
@@ -263,7 +264,7 @@ SPEND = ("tables", "table1", "columns", "dp", "spend")
             "0 <= magic(dp)",
             ("paper.yaml", "accuracy: check", "magic at character 6"),
         ),
-        (("runs", "Plain"), {}, ("runs", "Plain")),
+        (("runs", "Plain"), {"scheme": "none"}, ("runs", "Plain")),
         (("paper",), "big", ("paper", "big", "small")),
     ],
 )

@@ -46,7 +46,7 @@ def done(*words):
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-QUICK = ("show", "epsilon", "calibrate")  # seconds; of the others only the arguments are read
+QUICK = ("show", "epsilon", "calibrate", "account", "audit")  # seconds; of others the arguments are read
 
 
 def test_every_command_is_of_a_program_that_is_tried_here():

@@ -32,6 +32,9 @@ LEAST_MASS = 1e-100
 # From this multiplier on a divergence is a series in its inverse: differences of tails lose their digits.
 SMOOTH = 100.0
 
+# Of cells that are told together: how far their loss may be below the point that they count as, in widths.
+NEARLY = 0.01
+
 # Lower bounds count larger losses as this: their exponentials are no floats.
 LARGEST = 600.0
 
@@ -132,6 +135,51 @@ def below(rate: float, multiplier: float, width: float, added: bool) -> Loss:
     slopes = isotonic_regression(np.diff(least, prepend=1.0) / steps, weights=steps).x
     mass = np.diff(slopes, append=0.0) * np.exp(losses)
     return Loss(width, int(grid[0]), mass, 0.0, _digits(multiplier, grid))
+
+
+def below_replaced(rate: float, multiplier: float, width: float) -> tuple[Loss, float]:
+    """Return a loss of one release whose unit sends the opposite, and by how much any of it may be too large.
+
+    Both are mixtures, with mean C or −C where the unit is drawn. Outcomes between two losses midway on the
+    grid are told together, which tells no more than each; where their own loss is too far below the point
+    between, they count as the point before.
+    """
+    farthest = _replaced(rate, multiplier, 1 + REACH * multiplier)
+    last = max(1, int(farthest / width))
+    borders = _seen_at(rate, multiplier, (np.arange(last + 1) + 0.5) * width) / multiplier
+    # Beyond each border, of either mixture: what is nearer to the one is as far from the other.
+    shift = 1 / multiplier
+    none = (1 - rate) * np.exp(log_ndtr(-borders))
+    near, far = (none + rate * np.exp(log_ndtr(side - borders)) for side in (shift, -shift))
+    likely, other = -np.diff(near), -np.diff(far)
+    points = np.arange(1, last + 1) * width
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = points - np.log(likely / other)
+    below = np.where((other > 0) & (likely > 0), below, np.inf)
+    # The mirrored cells are too low by as much.
+    slack = NEARLY * width
+    mass = np.zeros(2 * last + 2)  # from −last − 1 to last
+    middle = last + 1
+    mass[middle] = 1 - near[0] - far[0]
+    place = np.arange(1, last + 1)
+    np.add.at(mass, middle + place - (below > slack), likely)
+    np.add.at(mass, middle - place - (-below > slack), other)
+    return Loss(width, -middle, mass, 0.0, _digits(multiplier, mass)), slack
+
+
+def _replaced(rate: float, multiplier: float, seen: float) -> float:
+    """Return the loss of what is `seen`, of the mixture around C against that around −C."""
+    half = 1 / (2 * multiplier**2)
+    return _subsampled(rate, seen / multiplier**2 - half) - _subsampled(rate, -seen / multiplier**2 - half)
+
+
+def _seen_at(rate: float, multiplier: float, losses: np.ndarray) -> np.ndarray:
+    """Return what must be seen for each of these losses, all above 0: the root of a quadratic in e^(x/z²)."""
+    log_share = np.log(rate) - 1 / (2 * multiplier**2)
+    with np.errstate(divide="ignore"):
+        log_half = np.log1p(-rate) + losses + np.log(-np.expm1(-losses)) - np.log(2)
+    log_root = np.logaddexp(2 * log_half, 2 * log_share + losses) / 2
+    return multiplier**2 * (np.logaddexp(log_half, log_root) - log_share)
 
 
 def _grid(rate: float, multiplier: float, width: float, added: bool) -> np.ndarray:

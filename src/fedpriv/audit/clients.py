@@ -9,8 +9,8 @@ import numpy as np
 from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
 from fedpriv.audit import bounds, individual
-from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import Known, finding
+from fedpriv.audit.finding import Finding, finding
+from fedpriv.audit.known import Known
 from fedpriv.audit.likelihood import Plan, score, scores
 
 MOST = 100  # clients of whom each is accounted by itself

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
+
+from fedpriv.account.spend import Spend
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
@@ -83,6 +86,21 @@ class Finding(NamedTuple):
         )
 
 
+def words(spend: Spend) -> str:
+    """Return whose ε it is and how it was counted."""
+    return f"{spend.unit} ({how_counted(spend)})"
+
+
+def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
+    """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
+    return Finding(audit, words(stated), stated.status, stated.epsilon, stated.delta, lower, confidence, cost)
+
+
+def broken_guarantees(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that refute a guarantee: one of them is an error of the suite, not a result."""
+    return [one for one in findings if one.refuted and one.kind == "guarantee"]
+
+
 # Audit -> who attacks, and with what.
 THREATS = {
     "dry_run": (
@@ -96,6 +114,14 @@ THREATS = {
     "final_model": (
         "An attacker who sees nothing but the model at the end of one training run, and has put clients into "
         "it whose updates are random directions: what it learns is estimated so, and not bounded."
+    ),
+    "removed": (
+        "An attacker who sees every release of a trace, knows what all others sent, and asks whether one "
+        "takes part whose part is always as large as the bound lets it be."
+    ),
+    "replaced": (
+        "An attacker who sees every release of a trace, knows what all others sent, and asks which of two "
+        "takes part, whose parts are always opposite and as large as the bound lets them be."
     ),
     "followed": (
         "An attacker who sees every noisy sum, knows every update, and asks whether one real client, whose "

@@ -6,7 +6,7 @@ to say about. To add one, write it, its line here, and in `finding.py` who attac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -66,8 +66,3 @@ def findings_in(path: Path) -> dict[tuple[str, int], list[Finding]]:
     for run, seed, *finding in frame[COLUMNS].itertuples(index=False):
         found.setdefault((run, seed), []).append(Finding(*finding))
     return found
-
-
-def broken_guarantees(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that refute a guarantee: one of them is an error of the suite, not a result."""
-    return [one for one in findings if one.refuted and one.kind == "guarantee"]

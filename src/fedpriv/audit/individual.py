@@ -8,14 +8,13 @@ is with probability q; every round's u is rounded down, so that what is composed
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedpriv.account import composition, loss, pld
+from fedpriv.account import composition, gaussian, loss, pld
 from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.view import View
-from fedpriv.audit import gaussian
 
 STEP = 0.98  # between levels of u that are told apart
 LEVELS = 150  # below the last one a client moves nothing
@@ -24,6 +23,9 @@ FINER, GAIN = 4, 1.005  # grids are finer by so much, as long as each raises the
 FARTHEST, WIDEST = 40.0, 5.0  # losses are as large as lower bounds count them, and widest apart
 SOLVED = 1e-8  # more than an ε in closed form is off
 LARGE = 500.0  # a loss beyond which sampling at any rate takes a constant from it
+
+# (releases, how many of each, width of a grid, δ) -> a lower bound on ε.
+Bound = Callable[[Sequence[Mechanism], Sequence[int], float, float], float]
 
 
 def in_stds(view: View, distances: np.ndarray) -> np.ndarray:
@@ -54,10 +56,17 @@ def epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
         level = np.ceil(np.log(moved / largest) / math.log(STEP) - 1e-9)
     levels, rounds = np.unique(level[level < LEVELS].astype(np.int64), return_counts=True)
     releases = [planned(rate, float(one)) for one in 1 / (largest * STEP**levels)]
-    wanted = pld.interval(releases, rounds.tolist(), delta, "C", CELLS)
-    width, narrow, best = min(wanted * FINER, WIDEST), finest(rate, largest), 0.0
+    return refined(releases, rounds.tolist(), delta, finest(rate, largest), lower)
+
+
+def refined(
+    releases: Sequence[Mechanism], times: Sequence[int], delta: float, narrow: float, bound: Bound
+) -> float:
+    """Return the best `bound` on ε, on grids that are finer and finer down to `narrow`, while that pays."""
+    wanted = pld.interval(releases, times, delta, "C", CELLS)
+    width, best = min(wanted * FINER, WIDEST), 0.0
     while True:
-        found = lower(releases, rounds.tolist(), width, delta)
+        found = bound(releases, times, width, delta)
         if width <= narrow or 0 < found < GAIN * best:
             return max(best, found)
         width, best = max(width / FINER, narrow), max(best, found)

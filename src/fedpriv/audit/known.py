@@ -15,7 +15,6 @@ from fedpriv.account.ledgers import LEDGER, spends
 from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
 from fedpriv.account.views import views
-from fedpriv.audit.finding import Finding, how_counted
 from fedpriv.errors import BadInput
 from fedpriv.files import left, parquet, summary
 from fedpriv.streams import Streams
@@ -62,16 +61,6 @@ class Known:
     def rng(self, name: str) -> np.random.Generator:
         """Return the generator of an audit of this run: the same whenever it is repeated."""
         return Streams(0, self.identity).numpy(f"audit {name}")
-
-
-def words(spend: Spend) -> str:
-    """Return whose ε it is and how it was counted."""
-    return f"{spend.unit} ({how_counted(spend)})"
-
-
-def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
-    """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
-    return Finding(audit, words(stated), stated.status, stated.epsilon, stated.delta, lower, confidence, cost)
 
 
 def known(directory: Path, until: int | None = None) -> Known:

@@ -12,8 +12,8 @@ from fedpriv.account.randomized_response import exact_epsilon
 from fedpriv.account.response_views import ONE_BIT, responds
 from fedpriv.account.spend import Spend
 from fedpriv.audit import bounds
-from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import Known, finding
+from fedpriv.audit.finding import Finding, finding
+from fedpriv.audit.known import Known
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.dpfl_bnn import flips
 from fedpriv.streams import Streams

@@ -11,8 +11,8 @@ from scipy.stats import chi2
 
 from fedpriv.account.spend import Spend
 from fedpriv.audit import gaussian, individual
-from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import Known, finding
+from fedpriv.audit.finding import Finding, finding
+from fedpriv.audit.known import Known
 
 ARITHMETIC = "no run, no transcripts"
 CLIENT = "client (label)"

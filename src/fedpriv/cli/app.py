@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fedpriv.cli import audit, calculators, compare, kept, look
+from fedpriv.cli import audit, calculators, compare, kept, look, traces
 from fedpriv.cli.groups import Grouped, placed
 from fedpriv.cli.options import nested
 from fedpriv.cli.output import (
@@ -30,7 +30,7 @@ from fedpriv.cli.output import (
 )
 from fedpriv.cli.spends import spend_table
 from fedpriv.cli.table import Table
-from fedpriv.errors import BadInput, short_repr
+from fedpriv.errors import BadInput, require_known, short_repr
 from fedpriv.terminal import aside
 
 app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -65,7 +65,7 @@ AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code; what goes wrong is one line on stderr."""
+    """Run the program and return its exit code; each thing that goes wrong is one line on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in given if word != "--debug"]
     try:
@@ -74,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if given != words:
             raise
-        message, code = explain(error, words[0] if words else "")
-        aside(f"fedpriv: {message}")
+        messages, code = explain(error, words[0] if words else "")
+        aside(*(f"fedpriv: {message}" for message in messages))
     if code == INTERRUPTED:  # as typer says of Ctrl-C
         aside(f"fedpriv {words[0]}: interrupted; the same command {AGAIN.get(words[0], 'starts anew')}")
     return code or 0
@@ -89,16 +89,16 @@ def check_words(words: Sequence[str]) -> None:
             raise BadInput(f"{name}: found an empty word, allowed: a value")
 
 
-def explain(error: Exception, verb: str = "") -> tuple[str, int]:
-    """Return the message and the exit code of what ended a verb."""
+def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
+    """Return the messages and the exit code of what ended a verb."""
     if isinstance(error, BadInput):
-        return str(error), 2
+        return [str(one) for one in error.each], 2
     if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
         extra = "train" if verb in ("fetch", "run") else "report"
-        return f"{verb}: found no package {error.name}, allowed: pip install 'fedpriv[{extra}]'", 1
+        return [f"{verb}: found no package {error.name}, allowed: pip install 'fedpriv[{extra}]'"], 1
     if isinstance(error, typer.TyperException):
-        return error.format_message() + found(error), error.exit_code
-    return f"{type(error).__name__}: {error} (--debug for the traceback)", 1
+        return [error.format_message() + found(error)], error.exit_code
+    return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
 
 
 def found(error: typer.TyperException) -> str:
@@ -179,25 +179,38 @@ def run(
 
 
 def account(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a stored run.")],
-    delta: Annotated[float | None, typer.Option(help="δ of clients; the run's own if not given.")] = None,
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run directory, a stored run, or a plain trace, TRACE.csv."),
+    ],
+    delta: Annotated[
+        float | None,
+        typer.Option(help="δ of clients; the run's own if not given. Of a trace, of every unit."),
+    ] = None,
     instance_delta: Annotated[
         float | None, typer.Option(help="δ of examples; the run's own if not given.")
     ] = None,
+    ignore: traces.Ignored = None,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
-    """Count the ε of a finished run, by every accountant.
+    """Count the ε of a finished run or a trace, by every accountant.
 
-    The ledger of a directory is written. Its preset says at which δ, or its summary; what neither says has
-    to be given. What a column of the run's paper uses is marked, where the paper is declared.
+    The ledger of a run directory is written. Its preset says at which δ, or its summary; what neither says
+    has to be given. What a column of the run's paper uses is marked, where the paper is declared.
     """
-    from fedpriv.cli.account import account_run, used_by
-    from fedpriv.keep.take import run_directory
+    if traces.is_trace(directory):
+        at = traces.deltas(directory, delta, instance_delta)
+        spends = traces.counted(directory, at, ignore or ())
+        used: list[list[str]] = [[] for _ in spends]
+    else:
+        from fedpriv.cli.account import account_run, used_by
+        from fedpriv.keep.take import run_directory
 
-    with run_directory(directory) as there:
-        spends = account_run(there, delta, instance_delta, configs)
-        used = used_by(there, spends, configs)
+        require_known("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
+        with run_directory(directory) as there:
+            spends = account_run(there, delta, instance_delta, configs)
+            used = used_by(there, spends, configs)
     facts = [spend_as_dict(spend) | {"used_by": one} for spend, one in zip(spends, used, strict=True)]
     print_result({"spends": facts}, spend_table(spends, marks=list(map(", ".join, used))), as_json)
 
@@ -276,6 +289,7 @@ placed(
                 audit.audit,
                 "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
             ),
+            "plot": (traces.plot, "fedpriv plot trace.csv --delta 1e-5 --out eps.pdf"),
             "rr-epsilon": (
                 calculators.rr_epsilon,
                 "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",

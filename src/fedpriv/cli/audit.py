@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedpriv.cli.options import NOISE, RATE, nested, rate
 from fedpriv.cli.output import CONFIGS, AsJson, Configs, print_result
+from fedpriv.cli.table import Page, Table
+from fedpriv.cli.traces import Ignored, attacked, deltas, is_trace
 from fedpriv.errors import BadInput, require_known
 from fedpriv.terminal import aside
+
+if TYPE_CHECKING:
+    from fedpriv.audit.finding import Finding
 
 
 def audit(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help="A run directory, or a stored run."),
+        typer.Argument(metavar="[RUN]", help="A run directory, a stored run, or TRACE.csv, a plain trace."),
     ] = None,
     until: Annotated[
         int | None,
@@ -45,12 +51,13 @@ def audit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of a mechanism: its randomness.")] = 0,
+    ignore: Ignored = None,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
     """Put a lower bound under ε by attacking a run or a mechanism.
 
-    Exit code 1 if one is refuted.
+    Of a trace the worst client is attacked that it allows for. Exit code 1 if one is refuted.
     """
     if bool(mechanism) == bool(directory):
         raise BadInput(
@@ -59,7 +66,13 @@ def audit(
     plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     if directory:
         given = [name for name, value in plan.items() if value is not None]
-        require_known("audit RUN", given + ["--set"] * bool(settings), ["--delta", "--round"])
+        given += ["--set"] * bool(settings)
+        if is_trace(directory):
+            given += ["--round"] * (until is not None)
+            require_known("audit TRACE.csv", given, ["--delta", "--ignore"])
+            of_trace(directory, delta, ignore or (), as_json)
+            return
+        require_known("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
         finished(directory, until, delta, configs, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
@@ -79,9 +92,16 @@ def audit(
         raise typer.Exit(1)
 
 
+def of_trace(path: Path, delta: float | None, ignore: Collection[str], as_json: bool) -> None:
+    """Audit the plain trace in a file: by what it says, and by nothing else."""
+    started = time.perf_counter()
+    findings = attacked(path, deltas(path, delta, None), ignore)
+    show(path, findings, time.perf_counter() - started, as_json)
+
+
 def finished(path: Path, until: int | None, delta: float | None, configs: Path, as_json: bool) -> None:
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
-    from fedpriv.audit.finished import audited, broken_guarantees
+    from fedpriv.audit.finished import audited
     from fedpriv.cli.account import account_run
     from fedpriv.files import made, parquet
     from fedpriv.keep.take import run_directory
@@ -92,10 +112,32 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path, 
         if delta is not None or not made.said(ledger) or parquet.stale(ledger):
             account_run(directory, delta, configs=configs)
         findings = audited(directory, until)
-    took = time.perf_counter() - started
-    text = [*map(str, findings), *dict.fromkeys(f"{one.audit}: {one.threat}" for one in findings)]
+    show(path, findings, time.perf_counter() - started, as_json)
+
+
+def show(path: Path, findings: Sequence[Finding], took: float, as_json: bool) -> None:
+    """Print findings, and end with exit code 1 where one refutes a guarantee."""
+    from fedpriv.audit.finding import broken_guarantees
+
+    lines = [
+        {
+            "about": one.about,
+            "ε": f"{one.epsilon:.4g}",
+            "lower bound": f"{one.lower_bound:.4g}",
+            "verdict": one.verdict,
+            "audit": one.audit.replace("_", " "),
+            "status": one.kind,
+            "δ": f"{one.delta:g}",
+            "confidence": one.sure,
+            "broken": one.broken,
+            "cost": one.cost,
+        }
+        for one in findings
+    ]
+    threats = dict.fromkeys(f"{one.audit.replace('_', ' ')}: {one.threat}" for one in findings)
+    shown = Page(Table("", lines), *threats) if findings else [f"{path}: found nothing to attack"]
     facts = {"findings": [one.as_dict() for one in findings], "seconds": took}
-    print_result(facts, text or [f"{path}: nothing that an audit has to say anything about"], as_json)
+    print_result(facts, shown, as_json)
     if refuted := broken_guarantees(findings):
         aside(f"refuted: {refuted[0]}")
         raise typer.Exit(1)

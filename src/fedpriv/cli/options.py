@@ -20,7 +20,6 @@ def rate(q: float) -> float:
 
 
 Rate = Annotated[float, typer.Option(*RATE, help="Chance of a client to be in a round.", callback=rate)]
-Noise = Annotated[float, typer.Option(*NOISE, help="Noise std over the clipping norm.")]
 Rounds = Annotated[int, typer.Option(help="Rounds of training.")]
 Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
 

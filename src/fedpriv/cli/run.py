@@ -10,11 +10,7 @@ from typing import Any
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
-from fedpriv.data import source
 from fedpriv.errors import require_known
-from fedpriv.keep import index, take
-from fedpriv.train import inputs, outputs
-from fedpriv.train.loop import train
 
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
@@ -47,14 +43,20 @@ def train_run(
     The directory of one that is stored below `reference` says where; without a reference it is trained.
     Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
     the preset's `speed`, where it is not None; `papers` are folders of papers beside the preset's, and
-    `settings` are keys of the run laid over all that it says. Raises BadInput when `out` holds a finished
-    run of another config.
+    `settings` are keys of the run laid over all that it says. What is wrong with other runs does not matter.
+    Raises BadInput when `out` holds a finished run of another config.
     """
-    plan = load_preset(config, papers)
+    plan = load_preset(config, papers, run=(paper, name))
     run = select_run(plan, paper, name)
     if settings:
-        plan = load_preset(config, papers, {f"{paper}/{name}": settings})
+        plan = load_preset(config, papers, {f"{paper}/{name}": settings}, (paper, name))
         run = select_run(plan, paper, name)
+    # Only now what takes seconds to import: what is wrong with a config is told at once.
+    from fedpriv.data import source
+    from fedpriv.keep import index, take
+    from fedpriv.train import inputs, outputs
+    from fedpriv.train.loop import train
+
     speed = plan.preset.speed.model_copy(
         update={key: value for key, value in faster.items() if value is not None}
     )

@@ -45,8 +45,13 @@ def marked(fragment: Any, by: str) -> Any:
     return {key: value if key in OWN else marked(value, by) for key, value in fragment.items()}
 
 
-def origins(folder: Path, stand_ins: Mapping[str, str], patches: Mapping[str, Any], where: str) -> Layers:
-    """Return the layers of the runs of the paper in `folder`, and of the preset `where`, marked."""
+def origins(
+    folder: Path, stand_ins: Mapping[str, str], patches: Mapping[str, Any], where: str, only: str = ""
+) -> Layers:
+    """Return the layers of the runs of the paper in `folder`, and of the preset `where`, marked.
+
+    With `only` the others are not looked at that cannot be the run of that name.
+    """
     files = read_files(folder)
 
     def each(key: str) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def origins(folder: Path, stand_ins: Mapping[str, str], patches: Mapping[str, An
     defaults = files.get("defaults")
     return Layers(
         marked(defaults.value, f"{folder / defaults.file}: defaults") if defaults else {},
-        runs_of({"parts": each("parts"), "runs": each("runs")}, str(folder)),
+        runs_of({"parts": each("parts"), "runs": each("runs")}, str(folder), only),
         {name: Said(instead, f"{where}: stand_ins") for name, instead in stand_ins.items()},
         {glob: marked(patch, f"{where}: patches.{glob}") for glob, patch in patches.items()},
     )

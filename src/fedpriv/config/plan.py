@@ -5,8 +5,11 @@ Torch-free and quick to import: Snakemake re-parses the plan in every job.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.origins import Layers, origins, said_at
@@ -14,10 +17,10 @@ from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz, Torchvision
-from fedpriv.errors import BadInput, plain, require_known
-from fedpriv.frozen import parse
+from fedpriv.errors import BadInput, Gathered, plain, require_known, together
+from fedpriv.frozen import Mistake, mistakes
 from fedpriv.models import MODELS
-from fedpriv.paper.paper import Paper, folder_of, load_paper
+from fedpriv.paper.paper import Paper, folder_of, load_paper, load_runs
 from fedpriv.paper.read import merge, read_yaml
 
 
@@ -130,33 +133,61 @@ def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
     return said
 
 
-def plan_runs(preset: Preset, paper: Paper, folder: Path, where: str) -> dict[str, Planned]:
-    """Return the runs of `paper`, read from `folder`, that `preset` keeps, patched and with its stand-ins.
+def plan_runs(
+    preset: Preset,
+    defaults: Mapping[str, Any],
+    runs: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    where: str,
+    only: str = "",
+) -> dict[str, Planned]:
+    """Return the runs of the paper in `folder` that `preset` keeps, patched and with its stand-ins.
 
-    What is wrong with a key is BadInput that names who says it.
+    What is wrong with a key is BadInput that names who says it; of several runs of which the same is wrong
+    the first is named, and how many more there are. All that is wrong is told together.
     """
-    layers = Layers(paper.defaults, paper.runs, preset.stand_ins, preset.patches)
-    planned = {}
-    for name, own in paper.runs.items():
-        if not any(matches(glob, paper.paper, name) for glob in preset.only):
+    paper = folder.name
+    layers = Layers(defaults, runs, preset.stand_ins, preset.patches)
+    planned: dict[str, Planned] = {}
+    wrong: dict[tuple[str, str], list[str]] = {}  # who says it, and what -> the runs
+    by = cache(lambda: origins(folder, preset.stand_ins, preset.patches, where, only))
+    for name, own in runs.items():
+        if not any(matches(glob, paper, name) for glob in preset.only):
             continue
-
-        def place(path: Sequence[object], name: str = name) -> str:
-            by = said_at(
-                laid(origins(folder, preset.stand_ins, preset.patches, where), paper.paper, name), path
+        found = checked(laid(layers, paper, name))
+        if isinstance(found, Run):
+            wanted = own.get("dataset", defaults.get("dataset"))
+            planned[name] = Planned(
+                found, wanted if isinstance(wanted, str) and wanted != found.dataset else None
             )
-            return f"{where}: {paper.paper}.runs.{name}{f' ({by})' if by else ''}"
-
-        run = parse(Run.model_validate, laid(layers, paper.paper, name), place)
-        for path, wrong in WRONG.items():
-            if problem := wrong(run):
-                raise BadInput(f"{place(path)}: {'.'.join(path)}: {problem}")
-        wanted = own.get("dataset", paper.defaults.get("dataset"))
-        planned[name] = Planned(run, wanted if isinstance(wanted, str) and wanted != run.dataset else None)
+            continue
+        for one in found:
+            said = said_at(laid(by(), paper, name), one.path)
+            wrong.setdefault((said, one.text), []).append(name)
+    if wrong:
+        raise together(
+            BadInput(f"{where}: {paper}.runs.{first}{f' ({said})' if said else ''}: {text}{also(more)}")
+            for (said, text), (first, *more) in wrong.items()
+        )
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
-        raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")
+        raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper}")
     return planned
+
+
+def checked(told: Mapping[str, Any]) -> Run | list[Mistake]:
+    """Return the run that is told, or all that is wrong with it."""
+    try:
+        run = Run.model_validate(told)
+    except ValidationError as error:
+        return mistakes(error, told)
+    found = [(path, wrong(run)) for path, wrong in WRONG.items()]
+    return [Mistake(path, f"{'.'.join(path)}: {text}") for path, text in found if text] or run
+
+
+def also(runs: Sequence[str]) -> str:
+    """Return of which more runs the same is wrong."""
+    return f" (and {len(runs)} more runs, {runs[-1]} the last)" if runs else ""
 
 
 def shown(papers: Mapping[str, Paper], asked: Sequence[str], where: str) -> dict[str, Paper]:
@@ -173,43 +204,97 @@ def make_plan(
     where: str = "config",
     files: Iterable[str] = (),
     more: Iterable[Path] = (),
+    run: tuple[str, str] | None = None,
 ) -> Plan:
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
 
-    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages.
+    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages. With
+    `run`, a paper and a run of it, the plan has that run alone, if the preset has it: nothing else is looked
+    at. All that is wrong with the preset and its papers is told together.
 
     Where somebody else has read it from `files`, our own reader may still refuse them: of a key that stands
     twice Snakemake takes the last.
     """
     for file in files:
         read_yaml(Path(file))
-    preset = parse(Preset.model_validate, dict(config), where)
+    wrong = Gathered()
+    preset = read_preset(config, where, wrong)
     asked = [*more, *map(Path, preset.paper_folders)]
     for folder in asked:
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
     folders = [*asked, papers]
-    homes = {name: folder_of(name, folders) for name in preset.papers}
-    read = {name: load_paper(name, home) for name, home in homes.items()}
-    runs = [(paper, run) for paper in read for run in read[paper].runs]
-    for key, globs in (("only", preset.only), ("patches", preset.patches)):
-        for glob in globs:
-            if not any(matches(glob, *run) for run in runs):
+    if run and run[0] in preset.papers and not wrong.found:
+        home = folder_of(run[0], folders)
+        paper = load_paper(run[0], home, run[1])
+        if run[1] in paper.runs and any(matches(glob, *run) for glob in preset.only):
+            planned = plan_runs(preset, paper.defaults, paper.runs, home / run[0], where, run[1])
+            return Plan(preset, {run[0]: paper}, {run[0]: planned}, {run[0]: home / run[0]})
+    homes: dict[str, Path] = {}
+    read: dict[str, Paper] = {}
+    for name in preset.papers:
+        with wrong.aside():
+            homes[name] = folder_of(name, folders)
+            read[name] = load_paper(name, homes[name])
+        if name in homes and name not in read:  # its runs may be wrong, too
+            with wrong.aside():
+                plan_runs(preset, *load_runs(name, homes[name]), homes[name] / name, where)
+    if len(read) == len(preset.papers):
+        for key, globs in (("only", preset.only), ("patches", preset.patches)):
+            with wrong.aside():
+                check_globs(read, globs, f"{where}: {key}")
+    if preset.show and not wrong.found:
+        read = shown(read, preset.show, where)
+    planned = {}
+    for name, paper in read.items():
+        if any(matches(glob, name, one) for glob in preset.only for one in paper.runs) or not wrong.found:
+            with wrong.aside():
+                planned[name] = plan_runs(preset, paper.defaults, paper.runs, homes[name] / name, where)
+    wrong.told()
+    return Plan(preset, read, planned, {name: homes[name] / name for name in read})
+
+
+def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -> None:
+    """Raise BadInput for globs that mean no run."""
+    runs = [(paper, run) for paper in papers for run in papers[paper].runs]
+    wrong = Gathered()
+    for glob in globs:
+        with wrong.aside():
+            if not any(matches(glob, *one) for one in runs):
                 names = ", ".join(f"{paper}/{run}" for paper, run in runs)
-                raise BadInput(f"{where}: {key}: found {plain(glob)}, allowed: a glob of {names}")
-    read = shown(read, preset.show, where) if preset.show else read
-    at = {name: homes[name] / name for name in read}
-    planned = {name: plan_runs(preset, paper, at[name], where) for name, paper in read.items()}
-    return Plan(preset, read, planned, at)
+                raise BadInput(f"{where}: found {plain(glob)}, allowed: a glob of {names}")
+    wrong.told()
 
 
-def load_preset(path: Path, more: Iterable[Path] = (), patches: Mapping[str, Any] | None = None) -> Plan:
+def read_preset(config: Mapping[str, Any], where: str, wrong: Gathered) -> Preset:
+    """Return the preset; where keys of it are `wrong`, without these, so that its papers are looked at, too.
+
+    Raises BadInput where nothing is left.
+    """
+    try:
+        return Preset.model_validate(dict(config))
+    except ValidationError as error:
+        found = mistakes(error, config)
+    wrong.found += [one.said(where) for one in found]
+    kept = {key: value for key, value in config.items() if key not in {one.path[0] for one in found}}
+    try:
+        return Preset.model_validate(kept)
+    except ValidationError:
+        raise together(wrong.found) from None
+
+
+def load_preset(
+    path: Path,
+    more: Iterable[Path] = (),
+    patches: Mapping[str, Any] | None = None,
+    run: tuple[str, str] | None = None,
+) -> Plan:
     """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`.
 
-    `patches` by run are laid over the preset's own.
+    `patches` by run are laid over the preset's own. With `run` it is that of one run, as in `make_plan`.
     """
     config, where = read_yaml(path), str(path)
     if patches:
         config = config | {"patches": merge(config.get("patches") or {}, patches)}
         where = f"{path} with --set"
-    return make_plan(config, path.parent / "papers", where, more=more)
+    return make_plan(config, path.parent / "papers", where, more=more, run=run)

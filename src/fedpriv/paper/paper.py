@@ -1,13 +1,14 @@
 """One published experiment, as its folder declares it."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, field_validator
 
-from fedpriv.errors import BadInput, plain, require_known
+from fedpriv.errors import BadInput, Gathered, plain, require_known
 from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
+from fedpriv.paper import caption
 from fedpriv.paper.cells import TableSpec, with_cells
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
@@ -112,19 +113,56 @@ def folder_of(name: str, folders: Iterable[Path]) -> Path:
     return found.popitem()[1]
 
 
-def load_paper(name: str, folder: Path) -> Paper:
-    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
+def load_runs(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Read of the files of a paper what its runs are laid over, and the runs; whatever else is wrong."""
     path = folder / name
     files = read_files(path)
-    content = {key: one.value for key, one in files.items()}
-    content |= {"runs": runs_of(content, str(path / files["runs"].file) if "runs" in files else str(path))}
+    runs = runs_of({key: one.value for key, one in files.items()}, str(path))
+    defaults = files["defaults"].value if "defaults" in files else {}
+    return defaults if isinstance(defaults, dict) else {}, runs
+
+
+# What is rendered of a paper, which no run needs.
+RENDERED = ("table_defaults", "tables", "figures", "claims")
+
+
+def load_paper(name: str, folder: Path, only: str = "") -> Paper:
+    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput.
+
+    All that is wrong is told together. With `only` the paper has that run alone, if it can be made, and
+    nothing that is rendered: what is wrong with anything else is not looked at.
+    """
+    path = folder / name
+    files = read_files(path)
+    content = {key: one.value for key, one in files.items() if not (only and key in RENDERED)}
     where = {key: str(path / one.file) for key, one in files.items()}
-    paper = parse(Paper.model_validate, content, lambda key: where.get(str(key[0]) if key else "", str(path)))
+
+    def read(content: Mapping[str, Any], runs: Mapping[str, Any]) -> Paper:
+        whole = {**content, "runs": runs}
+        return parse(
+            Paper.model_validate, whole, lambda key: where.get(str(key[0]) if key else "", str(path))
+        )
+
+    wrong, runs = Gathered(), {}
+    with wrong.aside():
+        runs = runs_of(content, where.get("runs", str(path)), only)
+    if wrong.found:  # what is rendered asks for runs
+        with wrong.aside():
+            read({key: value for key, value in content.items() if key not in RENDERED}, {})
+        wrong.told()
+    paper = read(content, {only: runs[only]} if only in runs else runs)
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
-            require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
-    for claim in paper.claims:
-        claim.validate_names(f"{where['claims']}: claims.{claim.id}", with_cells(paper.tables), paper.runs)
+            with wrong.aside():
+                require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
+                named = caption.runs(spec.caption)
+                require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
+    for claim in () if wrong.found else paper.claims:  # they are about tables
+        with wrong.aside():
+            claim.validate_names(
+                f"{where['claims']}: claims.{claim.id}", with_cells(paper.tables), paper.runs
+            )
+    wrong.told()
     return paper

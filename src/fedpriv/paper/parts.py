@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from fedpriv.errors import BadInput, require_known, short_repr
+from fedpriv.errors import BadInput, Gathered, require_known, short_repr
 from fedpriv.frozen import Frozen, Name, parse
 from fedpriv.paper.read import merge
 
@@ -42,23 +42,40 @@ class Runs(Frozen, extra="ignore"):
     runs: dict[str, DeclaredRun]
 
 
-def runs_of(content: Mapping[str, Any], where: str) -> dict[str, dict[str, Any]]:
+def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str, dict[str, Any]]:
     """Return the runs that the keys `parts` and `runs` of a paper declare, in their order.
 
-    What a run says itself is laid over its parts.
+    What a run says itself is laid over its parts. With `only` what cannot make the run of that name is not
+    looked at, where anything can. All that is wrong is told together.
     """
+    if only and isinstance(declared := content.get("runs"), Mapping):
+        some = {name: one for name, one in declared.items() if makes(str(name), only)}
+        content = {**content, "runs": some or declared}
     declared = parse(Runs.model_validate, content, where)
     parts = laid_parts(declared.parts, where)
     made: dict[str, str] = {}
-    runs = {}
+    runs: dict[str, dict[str, Any]] = {}
+    wrong = Gathered()
     for template, one in declared.runs.items():
-        for name, uses in choices(template, one, f"{where}: runs.{template}"):
-            if name in made:
-                found = f"found {name} made by {made[name]} and by {template}"
-                raise BadInput(f"{where}: runs: {found}, allowed: every run once")
-            made[name] = template
-            runs[name] = laid(one, uses, parts, f"{where}: runs.{name}")
+        family = Gathered()
+        with family.aside():
+            for name, uses in choices(template, one, f"{where}: runs.{template}"):
+                if name in made:
+                    found = f"found {name} made by {made[name]} and by {template}"
+                    raise BadInput(f"{where}: runs: {found}, allowed: every run once")
+                made[name] = template
+                with family.aside():
+                    runs[name] = laid(one, uses, parts, f"{where}: runs.{name}")
+        wrong.found += family.found[:1]  # what is wrong with one member is often wrong with all
+    if only not in runs:
+        wrong.told()
     return runs
+
+
+def makes(template: str, name: str) -> bool:
+    """Return whether a family may make the run of that name; a run that is none makes itself."""
+    texts = map(re.escape, PLACEHOLDER.split(template)[::2])
+    return re.fullmatch("[a-z0-9_]+".join(texts), name) is not None
 
 
 def choices(template: str, one: DeclaredRun, where: str) -> Iterator[tuple[str, list[str]]]:

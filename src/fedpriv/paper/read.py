@@ -6,7 +6,7 @@ from unicodedata import category
 
 import yaml
 
-from fedpriv.errors import BadInput, plain, require_known
+from fedpriv.errors import BadInput, Gathered, plain, require_known
 from fedpriv.frozen import DISCRIMINATORS
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
@@ -102,12 +102,15 @@ def read_files(folder: Path) -> dict[str, Key]:
     """Return what the files of a paper's folder say together; a key is of one file."""
     require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
     found: dict[str, Key] = {}
+    wrong = Gathered()
     for file in (name for name in FILES if (folder / name).exists()):
-        for key, value in read_yaml(folder / file).items():
-            if key in found:
-                both = f"{found[key].file} and {file}"
-                raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
-            found[key] = Key(file, value)
+        with wrong.aside():
+            for key, value in read_yaml(folder / file).items():
+                if key in found:
+                    both = f"{found[key].file} and {file}"
+                    raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
+                found[key] = Key(file, value)
+    wrong.told()
     return found
 
 

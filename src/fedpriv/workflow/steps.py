@@ -150,15 +150,8 @@ def report(plan: Plan, results: Path = RESULTS, comparison: Path | None = REFERE
     done(plan, "report", "", results)
 
 
-def coverage(plan: Plan, study: str, out: str) -> None:
-    """Measure how often the Bayesian estimate covers the true ε: of no paper."""
-    from fedpriv.account.coverage import write
-
-    write(read_yaml(Path(study)), Path(out, "coverage.csv"), Path(out, "coverage.md"))
-
-
 OF_PAPER = {step.__name__: step for step in (audit, collect, tables, figures)}
-OTHERS = (fetch, find, look, prepare, partition, train, account, take, report, coverage)
+OTHERS = (fetch, find, look, prepare, partition, train, account, take, report)
 STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
 
 

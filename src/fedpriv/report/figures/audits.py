@@ -8,8 +8,7 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import words
+from fedpriv.audit.finding import Finding, words
 from fedpriv.paper.figures import AuditsFigure, Curve, Part
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.texts import for_figure
@@ -116,7 +115,7 @@ def tighter(results: Results, run: str, one: Finding) -> list[float]:
     return [row.epsilon for row in spends if words(row._replace(accountant="moments")) == one.about]
 
 
-def caption(declared: AuditsFigure) -> str:
+def legend(declared: AuditsFigure) -> str:
     """Return what the marks mean."""
     return (
         "A line for every stated ε, below the run it is of, at the last round of the first seed, and its "

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fedpriv.audit.finding import THREATS, Finding
-from fedpriv.audit.finished import broken_guarantees
+from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.cells import titled
 from fedpriv.paper.tables import AuditsTable, Line
 from fedpriv.report import numbers
@@ -40,7 +39,7 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> Table:
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
     said = {seeds[0].audit for _, seeds in found}
     threats = [f"{words(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
-    notes = [*declared.notes, HOW, *threats, *footnotes(used, missing)]
+    notes = [HOW, *threats, *footnotes(used, missing)]
     long = tidy(name, COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)])
     return Table(name, titled(declared) + stand_ins(used.runs), long, as_frame(shown), notes)
 

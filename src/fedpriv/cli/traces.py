@@ -1,0 +1,90 @@
+"""What plain traces are asked for: the ε that they cost, the bound beneath it, a picture of both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedpriv.cli.output import AsJson, print_result
+from fedpriv.errors import BadInput, require_known
+
+if TYPE_CHECKING:
+    from fedpriv.account.spend import Deltas, Spend
+    from fedpriv.audit.finding import Finding
+
+Ignored = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore", metavar="COLUMN", help="Of a trace: a column without a word on privacy; repeatable."
+    ),
+]
+SUFFIXES = (".pdf", ".png", ".svg")
+
+
+def is_trace(path: Path) -> bool:
+    """Return whether a path is that of a plain trace, by its name."""
+    return path.suffix.lower() == ".csv"
+
+
+def deltas(path: Path, delta: float | None, instance_delta: float | None) -> Deltas:
+    """Return at which δ a trace is counted: one that is given alone is that of every unit."""
+    from fedpriv.account.spend import Deltas
+
+    either = delta if delta is not None else instance_delta
+    if either is None:
+        raise BadInput(f"{path}: found nobody who says at which δ it is counted, allowed: --delta")
+    return Deltas(either, either if instance_delta is None else instance_delta)
+
+
+def counted(path: Path, at: Deltas, ignore: Collection[str]) -> list[Spend]:
+    """Return every spend after the last row of the trace in a file; BadInput names the file."""
+    from fedpriv.account import ledger, spends
+    from fedpriv.account.plain import read
+
+    trace = read(path)
+    try:
+        return spends(ledger(trace, at, ignore=ignore))
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def attacked(path: Path, at: Deltas, ignore: Collection[str]) -> list[Finding]:
+    """Return what the trace in a file says of its ε; BadInput names the file."""
+    from fedpriv.account.plain import read
+    from fedpriv.audit.traces import audited
+
+    trace = read(path)
+    try:
+        return audited(trace, at, ignore)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def plot(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE.csv", help="A plain trace.")],
+    out: Annotated[Path, typer.Option(help="The picture: .pdf, .png or .svg.")],
+    delta: Annotated[float, typer.Option(help="δ, above 0 and below 1.")],
+    ignore: Ignored = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw the ε of a trace against its rounds, by every accountant.
+
+    Where the sampling rate or the noise changes, a dashed line says from which round on.
+    """
+    from fedpriv.account.plain import read
+
+    if not is_trace(trace):
+        raise BadInput(f"plot: found {trace}, allowed: a CSV file with a plain trace")
+    require_known("--out", [out.suffix.lower()], SUFFIXES)
+    rows = read(trace)
+    from fedpriv.report.figures import of_trace  # takes longest to import
+
+    try:
+        drawn = of_trace.write(rows, deltas(trace, delta, None), out, ignore or ())
+    except BadInput as error:
+        raise BadInput(f"{trace}: {error}") from None
+    facts = {"file": str(out), "phases": [one._asdict() for one in drawn]}
+    print_result(facts, [f"{out}: {of_trace.told(drawn)}"], as_json)

@@ -1,0 +1,127 @@
+"""The ε of a trace against its rounds, whoever trained: a panel for each relation, a line an accountant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from fedpriv.account import ledger
+from fedpriv.account.complete import complete
+from fedpriv.account.plain import Phase, phases, spread
+from fedpriv.account.spend import Deltas
+from fedpriv.account.trace_check import check_trace
+from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
+from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, add_legend
+from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
+from fedpriv.report.numbers import delta as in_powers
+from fedpriv.report.texts import for_figure
+
+POINTS = 200  # of a line, about: a row of many releases is laid out in so many, shared among the rows
+FEW = 6  # phases whose settings are written into the picture
+NARROW = 0.15  # of all releases: what a phase has less than that is written upright
+RELATIONS = {"add_remove": "added or removed", "replace_one": "replaced", "zero_out": "replaced by nothing"}
+WHO = {"client": "A client", "instance": "An example"}
+DATED = {"pdf": "CreationDate", "svg": "Date"}  # without a date the same trace gives the same bytes
+ONE_LINE = ["accountant", "accounting", "composition", "distance", "sensitivity", "kind", "unmet"]
+
+
+def write(trace: pd.DataFrame, deltas: Deltas, out: Path, ignore: Collection[str] = ()) -> list[Phase]:
+    """Draw what a plain trace costs as `out`, in the format of its suffix; return its phases.
+
+    The file is written whole or not at all. Raises BadInput where the trace is none, or has no finite ε.
+    """
+    whole = complete(trace, ignore)
+    check_trace(whole)
+    laid, found = spread(whole, max(2, POINTS // len(whole))), phases(whole)
+    costs = ledger(laid, deltas)
+    if not np.isfinite(costs["epsilon"]).any():
+        raise BadInput("trace: found no finite ε, allowed: noise in every row, on what is bounded")
+    drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
+    kind = out.suffix.lower().removeprefix(".")
+    with style.context(STYLE):
+        figure = draw(costs, laid["releases"].cumsum().to_numpy(), found)
+        figure.savefig(drawn, format=kind, metadata={DATED[kind]: None} if kind in DATED else {})
+    with writing(out) as path:
+        path.write_bytes(drawn.getvalue())
+    return found
+
+
+def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[Phase]) -> Figure:
+    """Return the figure of a ledger whose row t is what `releases[t]` releases cost, in all."""
+    shown = costs[np.isfinite(costs["epsilon"]) & (costs["epsilon"] > 0)]
+    panels = list(shown.groupby(["unit", "relation"], sort=False))
+    figure = Figure(figsize=(PAGE if len(panels) > 1 else COLUMN, HEIGHT))
+    entries: dict[str, Any] = {}
+    for axes, (_, rows) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        first = rows.iloc[0]
+        who = WHO.get(first["unit"], first["unit"])
+        relation = RELATIONS.get(first["relation"], first["relation"])
+        axes.set_title(for_figure(f"{who} {relation}, δ = {in_powers(first['delta'])}"))
+        for _, line in rows.groupby(ONE_LINE, sort=False):
+            at = releases[line["round"].to_numpy() - 1]
+            axes.plot(at, line["epsilon"], label=for_figure(named(line.iloc[-1])), **look(line))
+        axes.set(
+            xlabel="Step" if first["unit"] == "instance" else "Round",
+            ylabel=f"{UNITS.get(first['unit'], first['unit'])} ε",
+            xlim=(0, 1.02 * releases[-1]),
+        )
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
+        logarithmic(axes)
+        mark(axes, parts)
+        handles, labels = axes.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    below = add_legend(figure, entries).get_window_extent().height
+    figure.set_figheight(HEIGHT + below / figure.dpi)
+    return figure
+
+
+def named(one: pd.Series[Any]) -> str:
+    """Return what a line is: its accountant, who sees what, and that it is no guarantee where it is none."""
+    words = [one["accountant"], one["accounting"], one["distance"]]
+    status = one["kind"] if one["kind"] != GUARANTEE else "no guarantee" if one["unmet"] else ""
+    return " ".join(filter(None, words)) + (f" ({status})" if status else "")
+
+
+def look(line: pd.DataFrame) -> dict[str, Any]:
+    """Return how a line is drawn: a guarantee is solid, and what is none dashed."""
+    one = line.iloc[-1]
+    colours = {"moments": "C0", "rdp": "C1", "pld": "C2"}
+    solid = one["kind"] == GUARANTEE and not one["unmet"]
+    return {
+        "color": colours.get(one["accountant"], "C3"),
+        "linestyle": "-" if solid else "--",
+        "markevery": max(1, len(line) // 6),
+    }
+
+
+def mark(axes: Axes, parts: Sequence[Phase]) -> None:
+    """Draw a line where each phase after the first begins; of few phases say what they are, in its middle."""
+    for number, part in enumerate(parts):
+        if number:
+            axes.axvline(part.first, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), zorder=1)
+        if 1 < len(parts) <= FEW:
+            narrow = part.last - part.first < NARROW * parts[-1].last
+            text = f"q = {part.sampling_rate:.3g},{' ' if narrow else chr(10)}z = {part.noise_multiplier:.3g}"
+            where = {"xy": ((part.first + part.last) / 2, 0.02), "xycoords": ("data", "axes fraction")}
+            where |= {"ha": "center", "va": "bottom", "rotation": 90 if narrow else 0}
+            axes.annotate(text, **where, bbox=WHITE, color=GREY)
+
+
+def told(parts: Sequence[Phase]) -> str:
+    """Return the phases of a picture in words."""
+    each = [
+        f"{one.first} to {one.last} q = {one.sampling_rate:.4g}, z = {one.noise_multiplier:.4g}"
+        for one in parts[:FEW]
+    ]
+    more = [f"and {len(parts) - FEW} more"] if len(parts) > FEW else []
+    return "rounds " + "; ".join(each + more)

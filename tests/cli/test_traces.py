@@ -1,0 +1,118 @@
+"""Plain traces on the command line: what they cost, the bound beneath, a picture; phases of a plan."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from fedpriv.account import ledger, plans, spends
+
+ROWS = pd.DataFrame(
+    {
+        "unit": "client",
+        "sampling_law": "poisson",
+        "sampling_rate": [0.01, 0.02],
+        "noise_multiplier": [1.0, 1.5],
+        "releases": [1000, 500],
+    }
+)
+PHASES = ["--phase", "q=0.01,z=1.0,rounds=1000", "--phase", "z=1.5, q=0.02, rounds=500"]
+
+
+@pytest.fixture
+def trace(here):
+    ROWS.to_csv(here / "trace.csv", index=False)
+    ROWS.assign(lr=0.1).to_csv(here / "more.csv", index=False)
+    return here / "trace.csv"
+
+
+def read(out):
+    return json.loads("\n".join(out))
+
+
+def test_a_trace_is_accounted_as_in_python_and_nothing_is_written(fedpriv, trace, here):
+    code, out, err = fedpriv("account", "trace.csv", "--delta", "1e-5", "--json")
+    assert (code, err) == (0, [])
+    counted = {(one["accountant"], one["sensitivity"]): one["epsilon"] for one in read(out)["spends"]}
+    assert counted == {
+        (one.accountant, one.sensitivity): pytest.approx(one.epsilon) for one in spends(ledger(ROWS, 1e-5))
+    }
+    assert not list(here.glob("*ledger*"))
+
+
+def test_the_delta_of_examples_is_theirs_and_else_that_of_every_unit(fedpriv, here):
+    ROWS.assign(unit="instance").to_csv(here / "steps.csv", index=False)
+    for words in (["--delta", "1e-6"], ["--instance-delta", "1e-6"], ["--delta", "1", "--instance-delta"]):
+        words = [*words[:-1], "1e-6"] if words[-1] == "1e-6" else ["--delta", "1e-3", words[-1], "1e-6"]
+        _, out, _ = fedpriv("account", "steps.csv", *words, "--json")
+        assert {one["delta"] for one in read(out)["spends"]} == {1e-6}
+
+
+def test_a_column_that_says_nothing_about_privacy_is_named(fedpriv, refused, trace):
+    assert "more.csv: trace: found the unknown column lr" in refused("account", "more.csv", "--delta", "1e-5")
+    assert "--ignore NAME" in refused("audit", "more.csv", "--delta", "1e-5")
+    for verb in ("account", "audit"):
+        code, out, _ = fedpriv(verb, "more.csv", "--ignore", "lr", "--delta", "1e-5")
+        assert code == 0 and any("moments" in line for line in out)
+
+
+def test_a_trace_is_audited_beside_every_epsilon(fedpriv, trace):
+    code, out, err = fedpriv("audit", "trace.csv", "--delta", "1e-5", "--json")
+    assert (code, err) == (0, [])
+    found = {one["about"]: one for one in read(out)["findings"]}
+    tight = found["client (pld C)"]
+    assert 0.97 * tight["epsilon"] < tight["lower_bound"] <= tight["epsilon"]
+    assert all(one["verdict"] == "not refuted" and one["confidence"] == 1 for one in found.values())
+
+
+@pytest.mark.parametrize("suffix", [".pdf", ".png", ".svg"])
+def test_a_picture_is_drawn_and_its_phases_are_said(suffix, fedpriv, trace, here):
+    code, out, err = fedpriv("plot", "trace.csv", "--delta", "1e-5", "--out", f"eps{suffix}")
+    assert (code, err) == (0, [])
+    assert out == [f"eps{suffix}: rounds 1 to 1000 q = 0.01, z = 1; 1001 to 1500 q = 0.02, z = 1.5"]
+    first = (here / f"eps{suffix}").read_bytes()
+    assert len(first) > 5000
+    fedpriv("plot", "trace.csv", "--delta", "1e-5", "--out", f"eps{suffix}")
+    assert suffix == ".svg" or (here / f"eps{suffix}").read_bytes() == first
+
+
+@pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
+def test_phases_are_composed(accountant, fedpriv):
+    _, out, _ = fedpriv("epsilon", *PHASES, "--delta", "1e-5", "--accountant", accountant, "--json")
+    composed = plans.composed([plans.Phase(0.01, 1.0, 1000), plans.Phase(0.02, 1.5, 500)], 1e-5, accountant)
+    assert read(out)["epsilon"] == composed.epsilon
+
+
+def test_of_phases_the_accountants_are_shown_side_by_side(fedpriv):
+    code, out, err = fedpriv("epsilon", *PHASES, "--delta", "1e-5", "--accountant", "all")
+    assert (code, err) == (0, [])
+    assert [name for name in ("moments", "rdp", "pld") if any(name in line for line in out)]
+    assert any(line.startswith("Use ε = 2.303 (pld)") for line in out)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["account", "trace.csv"], "trace.csv: found nobody who says at which δ it is counted"),
+        (["account", "trace.csv", "--delta", "2"], "trace.csv: delta: found 2"),
+        (["account", "none.csv", "--delta", "1e-5"], "none.csv: found no such file"),
+        (["account", "out", "--ignore", "lr"], "account RUN: found --ignore"),
+        (["audit", "trace.csv", "--delta", "1e-5", "--round", "1"], "audit TRACE.csv: found --round"),
+        (["audit", "trace.csv", "--delta", "1e-5", "--q", ".1"], "audit TRACE.csv: found --sample-rate"),
+        (["plot", "trace.csv", "--delta", "1e-5", "--out", "eps.gif"], "--out: found .gif, allowed: .pdf"),
+        (["plot", "out", "--delta", "1e-5", "--out", "eps.pdf"], "plot: found out, allowed: a CSV file"),
+        (["plot", "bare.csv", "--delta", "1e-5", "--out", "eps.pdf"], "bare.csv: trace: found no finite ε"),
+        (["epsilon", "--phase", "q=.1,z=1", "--delta", "1e-5"], "--phase: found q=.1,z=1, allowed: q=RATE"),
+        (["epsilon", "--phase", "q=.1,z=1,rounds=1.5", "--delta", "1e-5"], "N a whole one"),
+        (["epsilon", *PHASES, "--q", ".1", "--delta", "1e-5"], "epsilon --phase: found --sample-rate"),
+        (
+            ["epsilon", "--phase", "q=.1,z=0,rounds=1", "--delta", "1e-5"],
+            "phase 1: noise_multiplier: found 0",
+        ),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else None,
+)
+def test_bad_input_is_one_line(words, named, refused, trace, here):
+    ROWS.assign(noise_multiplier=0.0).to_csv(here / "bare.csv", index=False)
+    assert named in refused(*words)
+    assert not list(here.glob("eps.*"))
