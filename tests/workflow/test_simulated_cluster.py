@@ -12,8 +12,8 @@ from fedpriv.config.plan import load_preset
 
 ROOT = Path(__file__).parents[2]
 SAID = (
-    r"all of `paper` on 16 cores: (\d+) submissions ask for (\d+) hours and use (\d+), one for every ([\d.]+)\. "
-    r"(\d+) of them do not end in time and go on in a second attempt\. The last ends after ([\d.]+) hours; "
+    r"all of `paper` on 16 cores: (\d+) submissions ask for (\d+) hours and use (\d+), "
+    r"one for every ([\d.]+)\. (\d+) of them do not end in time and go on in a second attempt\. The last ends after ([\d.]+) hours; "
     r"no order of them ends before ([\d.]+)\."
 )
 
