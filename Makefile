@@ -23,7 +23,7 @@ CONFIG := $(if $(AGAIN)$(ONLY),--config $(if $(AGAIN),again=true) $(if $(ONLY),'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search readings guarantees guarantees_search report reference rerender test explore slurm-test check docs site clean
+.PHONY: help demo laptop binary paper search readings guarantees guarantees_search handcrafted report reference rerender test explore slurm-test check docs site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' Makefile
@@ -36,7 +36,8 @@ search: ## the hyper-parameter search behind the papers, on a validation split: 
 readings: ## under which settings that the 2019 paper leaves out its published pairs come out: three hours on a CPU
 guarantees: ## what a guarantee buys at the (ε, δ) of the papers: an hour or two on two cores
 guarantees_search: ## the search behind it, on Fashion-MNIST: a quarter of an hour on two cores
-demo laptop binary paper search readings guarantees guarantees_search: $(INSTALLED)
+handcrafted: ## DP-SGD on scattering features, the example as unit, as published: an hour on two cores
+demo laptop binary paper search readings guarantees guarantees_search handcrafted: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
 	@echo "$(if $(ONLY),Built: results/$@/$(firstword $(subst /, ,$(ONLY))),The report: results/$@/report.html)"
 
@@ -74,6 +75,7 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 
 docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
+	$(BIN)/python -m fedpriv.docs.schema
 
 site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, in build/site
 	@NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mkdocs build
@@ -90,4 +92,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PIP) $(if $(CPU),--no-deps --index-url $(WHEELS)) --constraint constraints.txt torch torchvision
 	@echo "3/3 everything else: 500 MB and a minute or two"
 	$(PIP) --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m fedpriv.docs.schema
 	@touch $@

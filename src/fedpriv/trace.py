@@ -1,21 +1,16 @@
 """What training writes down, one row a round: the columns of trace.parquet. It never contains ε."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
+
+from fedpriv.registry import Registry
 
 Unit = Literal["client", "instance", "both", "none"]
 Relation = Literal["add_remove", "replace_one"]
-Mechanism = Literal["none", "gaussian", "correlated_gaussian", "randomized_response", "other"]
+Mechanism = str  # one of `MECHANISMS`
 Facts = dict[str, Any]  # columns of one row that a verb fills in
 
-# What a scheme can say that it released; who does not say has no guarantee.
-MECHANISMS = {
-    "none": "nothing with noise in it",
-    "gaussian": "bounded parts with Gaussian noise that is independent from release to release",
-    "correlated_gaussian": "the same with noise that is correlated between releases, through a matrix",
-    "randomized_response": "bits, each flipped by itself or with its tensor",
-    "other": "none of these, or not said",
-}
 # What those schemes released whose traces are older than this column.
 BEFORE_MECHANISM = {
     "none": "none",
@@ -42,13 +37,39 @@ class Column(NamedTuple):
     later: bool = False  # traces of older versions lack it
 
 
+class Released(NamedTuple):
+    """What is released by a mechanism, and the columns that it alone has: what its accountants must know."""
+
+    meaning: str
+    columns: Mapping[str, Column] = {}  # each with a default
+
+
+# What a scheme can say that it released; who does not say has no guarantee.
+MECHANISMS: Registry[Released] = Registry(
+    "mechanisms",
+    Released,
+    {
+        "none": Released("nothing with noise in it"),
+        "gaussian": Released("bounded parts with Gaussian noise that is independent from release to release"),
+        "correlated_gaussian": Released(
+            "the same with noise that is correlated between releases, through a matrix",
+            {
+                "matrix": Column("str", "which matrix: tree, banded; empty: another", ""),
+                "bands": Column("int64", "diagonals of a banded one that are not zero", 1),
+            },
+        ),
+        "randomized_response": Released("bits, each flipped by itself or with its tensor"),
+        "other": Released("none of these, or not said"),
+    },
+)
+
 COLUMNS = {
     "round": Column("int64", "1, 2, ..."),
     "scheme": Column("str", "what was run"),
     "mechanism": Column("str", "what the scheme says that it released (`MECHANISMS`)", "", later=True),
     "unit": Column("str", "whom it protects: `client`, `instance` (an example), `both`, `none`"),
     "relation": Column("str", "what neighbours are: add_remove, replace_one"),
-    "sampling_law": Column("str", "how clients were sampled: poisson, fixed, full"),
+    "sampling_law": Column("str", "how clients were sampled: poisson, fixed, full, spaced"),
     "population": Column("int64", "clients in all"),
     "expected_cohort": Column("float64", "clients expected in a cohort: the public denominator"),
     "sampling_rate": Column("float64", "share of the population expected in a cohort"),
@@ -85,6 +106,15 @@ COLUMNS = {
     ),
     "instance_noise_std": Column(
         "float64", "std of a client's noise on the mean of a batch", 0.0, later=True
+    ),
+    "statistics_releases": Column(
+        "int64",
+        "noisy statistics of all examples that were released before the round's gradients",
+        0,
+        later=True,
+    ),
+    "statistics_noise_multiplier": Column(
+        "float64", "std of the noise on each over one example's part; ∞: there are none", math.inf, later=True
     ),
     "noise_shares": Column("int64", "how many clients' noise counts towards a client", 0, later=True),
     "topped_up": Column(
@@ -143,12 +173,27 @@ COLUMNS = {
     "test_accuracy": Column("float64", "accuracy after the round; NaN where it was not evaluated"),
     "test_accuracy_drawn": Column("float64", "that of some sampled clients' own weights", later=True),
     "test_loss": Column("float64", "mean loss on the test split"),
+    "test_perplexity": Column(
+        "float64",
+        "exp of the mean cross-entropy there; NaN, as in the next three, if not asked for",
+        math.nan,
+        later=True,
+    ),
+    "test_auroc": Column("float64", "area under the ROC curve, the mean over classes", math.nan, later=True),
+    "test_f1": Column("float64", "F1 score, the mean over classes", math.nan, later=True),
+    "test_error": Column("float64", "mean absolute error of predicted numbers", math.nan, later=True),
     "seconds": Column("float64", "time the round took: measured, never the same twice"),
     "peak_mib": Column("float64", "largest memory so far: measured"),
 }
 MEASURED = ("seconds", "peak_mib")  # differ between two runs that are otherwise bit-identical
 
-TRACE = {name: column.dtype for name, column in COLUMNS.items()}
+# Of cohorts that are `spaced`, too: how often who comes.
+PARTICIPATION = {
+    "participations": Column("int64", "rounds that one client is in, at most; 0: not known", 0),
+    "rounds_apart": Column("int64", "how many rounds lie from one of them to the next, at least", 1),
+}
+
+TRACE = {name: column.dtype for name, column in COLUMNS.items()}  # of every trace; more by `columns_of`
 NO_FACTS: Facts = {name: column.default for name, column in COLUMNS.items() if column.default is not None}
 # What an older trace would say in the columns it lacks: no noise there, and nothing measured.
 MISSING = {
@@ -156,3 +201,14 @@ MISSING = {
     for name, column in COLUMNS.items()
     if column.later
 }
+
+
+def own_columns(mechanism: str) -> dict[str, Column]:
+    """Return the columns that not every trace has: of this mechanism, after those of spaced cohorts."""
+    return {**PARTICIPATION, **(MECHANISMS[mechanism].columns if mechanism in MECHANISMS else {})}
+
+
+def columns_of(mechanism: str, law: str) -> dict[str, Column]:
+    """Return the columns of the trace of a run, by what it released and how its clients were sampled."""
+    own = own_columns(mechanism)
+    return COLUMNS | {name: one for name, one in own.items() if law == "spaced" or name not in PARTICIPATION}

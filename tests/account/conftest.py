@@ -46,6 +46,8 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "instance_clip_l2": np.inf,
                 "instance_noise_multiplier": 0.0,
                 "instance_noise_std": 0.0,
+                "statistics_releases": 0,
+                "statistics_noise_multiplier": np.inf,
                 "noise_shares": 0,
                 "gamma": 0.5,
                 "flips": "",

@@ -9,8 +9,10 @@ from support.every_key import CONFIG, examples, paths, put, schemas
 from support.tiny_paper import tiny_paper
 
 from fedpriv.config import origins, plan, targets
+from fedpriv.config.batches import batches
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.run import Run
+from fedpriv.config.sizes import Sizes, Took
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.work import Speed
@@ -129,7 +131,7 @@ def planned(monkeypatch, tmp_path):
         targets.rendered(made)
         targets.contents(made)
         made.datasets(), made.partitions(), made.features()
-        for batch in targets.batches(made)[:2]:
+        for batch in batches(made, Sizes(made, Took({}, {})))[:2]:
             targets.inputs(made, batch), targets.identified(made, batch), targets.deltas(made, batch)
 
     return go

@@ -38,6 +38,24 @@ def test_a_run_with_a_budget_is_the_run_with_its_multiplier():
     assert planned({"epsilon": 3}, rounds=100).scheme.noise_multiplier > sigma
 
 
+@pytest.mark.parametrize("matrix", ["tree", "banded"])
+@pytest.mark.parametrize("cohort", [{"law": "spaced", "size": 30}, {"law": "full"}])
+def test_of_correlated_noise_the_multiplier_meets_the_budget_as_well(matrix, cohort):
+    scheme = {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": {"epsilon": 3}, "matrix": matrix}
+    run = parse(Run.model_validate, RUN | {"scheme": scheme, "cohort": cohort}, "a run")
+    size = cohort.get("size", 100)
+    plan = {"sampling_rate": size / 100, "rounds": 50, "delta": 1e-3, "accountant": "matrix"}
+    sigma = run.scheme.noise_multiplier
+    assert epsilon(noise_multiplier=sigma, matrix=matrix, **plan).epsilon <= 3
+    assert epsilon(noise_multiplier=0.998 * sigma, matrix=matrix, **plan).epsilon > 3
+
+
+def test_noise_that_is_drawn_again_cannot_be_the_operating_systems():
+    scheme = {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0}
+    with pytest.raises(BadInput, match="secure_noise: found true, allowed: false"):
+        parse(Run.model_validate, RUN | {"scheme": scheme, "secure_noise": True}, "a run")
+
+
 @pytest.mark.parametrize(
     ("noise", "changed", "line"),
     [
@@ -45,6 +63,8 @@ def test_a_run_with_a_budget_is_the_run_with_its_multiplier():
         ({"budget": 1}, {}, "scheme.noise_multiplier: budget: unknown key"),
         ({"epsilon": 1e30}, {}, "scheme.noise_multiplier.epsilon: found 1e[+]30, allowed: below"),
         ({"epsilon": 1}, {"cohort": {"law": "fixed", "size": 30}}, "found a budget, allowed: a number"),
+        ({"epsilon": 1}, {"cohort": {"law": "spaced", "size": 30}}, "found a budget, allowed: a number"),
+        ({"epsilon": 1, "accountant": "matrix"}, {}, "accountant: found matrix, allowed: moments, rdp, pld"),
         ({"epsilon": 1}, {"rounds": 0}, "rounds: found 0"),
     ],
 )

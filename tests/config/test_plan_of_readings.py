@@ -74,11 +74,3 @@ def test_the_criterion_and_the_published_pairs_are_those_written_down_beforehand
         "table3": (0.6, 8, 0.65, 2.1),
     }
     assert {(one.points, one.ratio) for one in TABLES.values()} == {(1.5, 1.5)}
-
-
-def test_runs_are_trained_in_the_order_in_which_they_are_declared():
-    names = list(RUNS)
-    urgent = [PLAN.after("bdp2019_readings", name) for name in names]
-    assert urgent == sorted(urgent, reverse=True) and urgent[-1] == 0 == PLAN.after(
-        "bdp2019_readings", "other"
-    )

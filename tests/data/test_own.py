@@ -214,7 +214,7 @@ def test_a_run_on_data_of_ones_own_is_trained_and_says_so(tmp_path, monkeypatch)
 def test_a_model_that_cannot_read_the_examples_is_one_line(shape, model, said):
     read = parse(Run.model_validate, RUN | {"model": model}, "").model
     with pytest.raises(BadInput, match=said):
-        Task(read, 3, torch.zeros(2, *shape), torch.zeros(2))
+        Task(read, 3, torch.zeros(2, *shape), torch.zeros(2, dtype=torch.int64))
 
 
 @every_backend

@@ -20,7 +20,7 @@ from fedpriv.schemes import SCHEMES
 CONFIG = Path(__file__).parents[2] / "config"
 SCHEMAS = schema.schemas()
 VALIDATORS = {name: Draft202012Validator(one) for name, one in SCHEMAS.items()}
-PRESETS = [path for path in sorted(CONFIG.glob("*.yaml")) if path.stem != "coverage"]
+PRESETS = sorted(CONFIG.glob("*.yaml"))
 PAPERS = {name: read_folder(CONFIG / "papers" / name) for name in papers_in(CONFIG / "papers")}
 FILES = sorted(CONFIG.glob("papers/*/*.yaml"))
 

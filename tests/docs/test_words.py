@@ -62,7 +62,7 @@ def told(path):
 
 LABELS = ("lines", "series", "panels")  # maps of what is shown to what it is called
 SAID = ("title", "label", "heading", "group", "place", "notes", "note", "why", "infinite", "axis")
-SAID += ("text", "unsound")  # of claims
+SAID += ("text", "unsound", "caption")
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").glob("*.md")),

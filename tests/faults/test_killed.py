@@ -27,7 +27,7 @@ def in_writing(when: str, size: int) -> Fault:
 a_round = partial(at_call, "fedpriv.train.loop", "run_round")
 measuring = partial(at_call, "fedpriv.train.round", "record_client_distances")
 engine = "fedpriv.models.native.gradients", "check_range"
-working = partial(at_call, *(engine if native.available("cnn5") else ("fedpriv.local.threads", "as_floats")))
+working = partial(at_call, *(engine if native.available("cnn5") else ("fedpriv.local.threads", "as_read")))
 TRAINING = [
     by(SIGKILL, "train: in the first round, before there is a state", a_round, 1),
     by(SIGKILL, "train: one round after the state was saved", a_round, 4),

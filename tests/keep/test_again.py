@@ -9,8 +9,10 @@ from support.tiny import PRESET, contents, patch, write
 
 from fedpriv.audit.finished import audit_runs
 from fedpriv.cli import app
+from fedpriv.config.batches import batches
 from fedpriv.config.plan import load_preset
-from fedpriv.config.targets import TAKEN, TRAINED, batches, run_files
+from fedpriv.config.sizes import Sizes, Took
+from fedpriv.config.targets import TAKEN, TRAINED, run_files
 from fedpriv.files import left, parquet, summary
 from fedpriv.keep import index
 from fedpriv.keep.take import take
@@ -113,8 +115,9 @@ def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untra
 def test_batches_have_no_stored_runs(kept):
     write(kept / "config/tiny.yaml", PRESET | {"seeds": 3, "speed": {"runs_per_job": 8}})
     plan = load_preset(Path("config/tiny.yaml"))
-    assert [one.runs for one in batches(plan)] == [[("dp", seed)] for seed in (0, 1, 2)]
-    assert [one.runs for one in batches(plan, index.taken(plan, REFERENCE))] == [[("dp", 2)]]
+    sizes, taken = Sizes(plan, Took({}, {})), index.taken(plan, REFERENCE)
+    assert [one.runs for one in batches(plan, sizes)] == [[("dp", seed)] for seed in (0, 1, 2)]
+    assert [one.runs for one in batches(plan, sizes, taken)] == [[("dp", 2)]]
 
 
 def test_nothing_of_another_run_is_left_beside_a_stored_one(here):

@@ -17,6 +17,7 @@ from fedpriv.models.flat import unflatten
 from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.models.scattered import ScatterCnn, ScatterLinear
 from fedpriv.models.softmax import PhotoSoftmax, Softmax
 
 CLASSES = 10
@@ -38,6 +39,8 @@ MODEL = {
     "resnet50_head": Resnet50Head(backbone="random"),
     "softmax": Softmax(directions=17),
     "photo_softmax": PhotoSoftmax(directions=17),
+    "scatter_linear": ScatterLinear(),
+    "scatter_cnn": ScatterCnn(),
     "module": Module(module="support.own_nets:Good"),
 }
 
@@ -54,8 +57,7 @@ def task(model, examples=40):
     labels = torch.from_numpy(rng.integers(0, CLASSES, examples))
     inputs = images
     if model.features:
-        (_, width), *_ = model.shapes(CLASSES).values()
-        inputs = torch.from_numpy(0.05 * rng.standard_normal((examples, width))).half()
+        inputs = torch.from_numpy(0.05 * rng.standard_normal((examples, model.width))).half()
     return Task(model, CLASSES, inputs, labels)
 
 

@@ -26,7 +26,9 @@ from fedpriv.machine.environment import processor  # noqa: E402
 # Columns of a trace that came after the pins were taken.
 LATER = (
     *("denominator", "topped_up", "noise_in_sum", "noise_clipped", "holders", "count_noise_multiplier"),
-    *("uploads_apart", "neighbours_apart"),
+    *("uploads_apart", "neighbours_apart", "test_perplexity", "test_auroc", "test_f1", "test_error"),
+    *("mechanism", "upload_noise_least"),
+    *("statistics_releases", "statistics_noise_multiplier"),
 )
 
 
@@ -34,8 +36,6 @@ def identities() -> dict[str, str]:
     """Return one hash a preset and paper: of the identities of all its runs at seeds 0 and 1."""
     found = {}
     for path in sorted((ROOT / "config").glob("*.yaml")):
-        if path.stem == "coverage":  # no preset
-            continue
         for paper, runs in load_preset(path).runs.items():
             text = [
                 [name, [run.identity(name, seed) for seed in (0, 1)]] for name, run in sorted(runs.items())

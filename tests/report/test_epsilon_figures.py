@@ -61,7 +61,7 @@ def lines_of(axes):
 
 def words_of(results, declared):
     """Return what stands beside a figure."""
-    return " ".join([caption(declared), *notes(results, declared)])
+    return " ".join([caption(results, declared), *notes(results, declared)])
 
 
 @pytest.mark.parametrize("declared", [GROWTH, ATTACKER], ids=lambda declared: declared.kind)

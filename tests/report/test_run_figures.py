@@ -58,7 +58,7 @@ def results(runs):
 
 def words_of(results, declared) -> str:
     """Return what stands beside a figure."""
-    return " ".join([caption(declared), *notes(results, declared)])
+    return " ".join([caption(results, declared), *notes(results, declared)])
 
 
 @pytest.mark.parametrize("declared", [DIVERGENCE, SWEEP], ids=lambda declared: declared.kind)

@@ -15,6 +15,7 @@ from fedpriv.schemes import SCHEMES
 from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.client_dp import ClientDP
+from fedpriv.schemes.dp_ftrl import DpFtrl
 from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.global_dp import GlobalDP
 from fedpriv.schemes.instance import Instance
@@ -29,6 +30,7 @@ SCHEME = {
     "none": NoPrivacy(),
     "client_dp": ClientDP(clip_l2=0.7, noise_multiplier=2.0),
     "adaptive_dp": AdaptiveDP(clip_l2=0.7, noise_multiplier=2.0),
+    "dp_ftrl": DpFtrl(clip_l2=0.7, noise_multiplier=2.0),
     "global_dp": GlobalDP(clip="median", noise_multiplier=2.0, budget=BUDGET),
     "instance": Instance(clip_l2=0.7, noise_multiplier=2.0),
     "joint": Joint(clip_l2=0.7, noise_multiplier=2.0),
@@ -140,7 +142,7 @@ def test_a_round_is_a_function_of_its_streams(scheme):
         return scheme.combine(scheme.bound(updates(), now())[0], now(round))[0]
 
     assert torch.equal(step(4), step(4))
-    noisy = scheme.name in ("adaptive_dp", "client_dp", "global_dp", "split")
+    noisy = scheme.name in ("adaptive_dp", "client_dp", "dp_ftrl", "global_dp", "split")
     assert torch.equal(step(4), step(5)) != noisy
 
 

@@ -11,6 +11,7 @@ from fedpriv.config.run import Run
 from fedpriv.data.own import Npz, Torchvision
 from fedpriv.docs.keys import sections
 from fedpriv.frozen import Frozen
+from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
@@ -24,6 +25,8 @@ UNUSED = [  # no shipped file has them
     PARTITIONS["quantity"](clients=4, alpha=1.0),
     PARTITIONS["natural"](clients=4),
     SCHEMES["adaptive_dp"](clip_l2=1.0, noise_multiplier=1.0),
+    SCHEMES["dp_ftrl"](clip_l2=1.0, noise_multiplier=1.0),
+    COHORTS["spaced"](size=1),
     Npz(npz="mine.npz", sha256="0" * 64),
     Torchvision(torchvision="CIFAR10"),
     MODELS["module"](module="mine:Net"),
@@ -43,7 +46,7 @@ def schemas() -> list[type[Frozen]]:
 def examples() -> dict[type[Frozen], dict[str, Any]]:
     """Return an example of each schema as plain data: of the shipped files, as far as they have one."""
     found: dict[type[Frozen], dict[str, Any]] = {}
-    for name in ("paper", "search", "readings", "guarantees"):
+    for name in ("paper", "search", "readings", "guarantees", "handcrafted"):
         plan = load_preset(CONFIG / f"{name}.yaml")
         for one in (plan.preset, *plan.papers.values(), *plan.all_runs(), *UNUSED):
             collect(one, found)

@@ -11,6 +11,7 @@ def rdp_accountant(relation: str = "add_remove") -> RdpAccountant:
     neighbours = {
         "add_remove": dp.NeighboringRelation.ADD_OR_REMOVE_ONE,
         "replace_one": dp.NeighboringRelation.REPLACE_ONE,
+        "replace_special": dp.NeighboringRelation.REPLACE_SPECIAL,
     }
     return RdpAccountant(neighboring_relation=neighbours[relation])
 

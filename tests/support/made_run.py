@@ -68,6 +68,10 @@ BY_SCHEME = {  # what makes of RUN one run of each scheme
     "adaptive_dp": {
         "scheme": {"name": "adaptive_dp", "clip_l2": 0.5, "noise_multiplier": 1.0, "count_share": 0.1}
     },
+    "dp_ftrl": {
+        "scheme": {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0, "matrix": "banded"},
+        "cohort": {"law": "spaced", "size": 3},
+    },
     "global_dp": {
         "scheme": {
             "name": "global_dp",

@@ -15,9 +15,7 @@ from fedpriv.config.plan import load_preset
 from fedpriv.mechanisms.distances import sample_positions
 from fedpriv.streams import Streams
 
-PRESETS = sorted(
-    path for path in (Path(__file__).parents[2] / "config").glob("*.yaml") if path.stem != "coverage"
-)
+PRESETS = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")

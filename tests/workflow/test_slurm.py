@@ -55,7 +55,8 @@ def built(tmp_path_factory):
     with ExitStack() as stack:
         environment = stack.enter_context(one_node(made(folder / "node")))
         alone = stack.enter_context(snakemake(folder / "alone", os.environ, "--cores", "1"))
-        slurm = ("--workflow-profile", "slurm", *HERE)
+        # None of these runs is so long that it would ask for a GPU by itself.
+        slurm = ("--workflow-profile", "slurm", "--set-resources", "train:gpu=1", *HERE)
         through = stack.enter_context(snakemake(folder / "through", environment, *slurm))
         states = partial(results(folder / "through").glob, "runs/*/seed0/resume/state.safetensors")
         wait(lambda: [*states()] or through.poll() is not None, f"{folder}/through.log", LIMIT)
@@ -94,8 +95,7 @@ def snakemake(folder, environment, *arguments):
     (folder / "config").mkdir(parents=True)
     (folder / "config/papers").symlink_to(ROOT / "config/papers")
     preset = folder / "config/demo.yaml"
-    # A run is a job, of which the profile packs many into a submission; the demo does that by itself.
-    own = {"papers": [PAPER], "only": RUNS, "patches": patches, "speed": {"threads": 1}}
+    own = {"papers": [PAPER], "only": RUNS, "patches": patches}
     preset.write_text(yaml.safe_dump(demo | own))
     with folder.with_suffix(".log").open("w") as log:
         process = subprocess.Popen(

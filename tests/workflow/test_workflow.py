@@ -2,15 +2,12 @@
 
 import re
 import shutil
-from copy import deepcopy
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from support.workflow import PRESETS, RENDER, ROOT, changed, kinds, planned, snakemake, write_config
 
-from fedpriv.cli import app
 from fedpriv.cli.account import account_run
 from fedpriv.files import summary
 
@@ -76,23 +73,6 @@ def test_a_key_that_stands_twice_is_refused_though_snakemake_takes_the_last(tmp_
     Path(path).write_text(Path(path).read_text() + "seeds: 1\n")
     said = snakemake("--dry-run", *option, cwd=tmp_path, check=False)
     assert re.search(r"test\.yaml: line \d+: found seeds twice, allowed: every key once", said)
-
-
-def test_the_coverage_study_reads_its_settings_as_all_yaml_is_read(tmp_path, monkeypatch):
-    settings = {"replicates": 2, "samples": [3], "failure": [0.1], "cases": []}
-    (tmp_path / "coverage.yaml").write_text(
-        yaml.safe_dump({"seed": 1, "spread": 0.3, "cost": settings, "epsilon": deepcopy(settings)})
-    )
-    monkeypatch.chdir(ROOT)
-    study = str(tmp_path / "coverage.yaml")
-    assert app.main(["step", "coverage", "config/demo.yaml", study, str(tmp_path)]) == 0
-    assert (tmp_path / "coverage.csv").exists() and (tmp_path / "coverage.md").exists()
-
-
-def test_the_coverage_study_is_built_only_when_asked_for(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    assert planned("results/coverage/coverage.md", cwd=tmp_path) == {"coverage": 1}
-    assert "coverage" not in planned(cwd=tmp_path)
 
 
 def test_everything_is_built_from_nothing(built):

@@ -1,8 +1,10 @@
 # Where `speed.runs_per_job` says so, these make the files of partition, train and account, many at once.
-from fedpriv.config.targets import batches, dealt_together
+from functools import partial
+
+from fedpriv.config.batches import batches, dealt_together
 from fedpriv.workflow.rules import as_of
 
-together = batches(plan, taken)
+together = batches(plan, size, taken)
 
 for number, (told, files) in enumerate(dealt_together(plan, together).items()):
 
@@ -40,12 +42,20 @@ for batch in together:
             f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.log",
         benchmark:
             f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.tsv"
-        priority: batch.priority  # before all that comes after training: what is short fills the gaps
-        group:
-            "train"
+        priority: batch.priority  # the longest first: what is short fills the gaps
         threads: plan.preset.speed.threads or 2
         resources:
-            gpu=int(plan.preset.speed.device == "cuda"),
+            gpu=size.gpu(batch),
+            mem_mb=partial(
+                lambda wildcards, input, attempt, batch: size.mem_mb(
+                    batch, attempt, input.size_mb
+                ),
+                batch=batch,
+            ),
+            runtime=partial(
+                lambda wildcards, attempt, batch: size.runtime(batch, attempt),
+                batch=batch,
+            ),
         params:
             runs=identified(plan, batch),
             version=RESULTS_VERSION,

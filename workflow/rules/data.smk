@@ -5,6 +5,7 @@ from fedpriv.data import of_images, of_photographs
 from fedpriv.data.features import FEATURES_VERSION
 
 features, own_data = plan.features(), plan.own_data()
+of_photos = [name for name, run in features.items() if run.model.reads == "features"]
 
 
 rule fetch:
@@ -22,20 +23,40 @@ rule fetch:
         step("fetch", "{wildcards.dataset} {wildcards.file}")
 
 
-rule photographs:
+rule find:
     output:
-        # The images stay where they are: this is the list of them, and of what is wrong with them.
+        # The images stay where they are, in a mirror or as Kaggle's own program has downloaded them.
+        "resources/{dataset}/folder.txt",
+    log:
+        "logs/photographs/{dataset}_folder.log",
+    wildcard_constraints:
+        dataset="|".join(of_photographs()),
+    localrule: True
+    message:
+        "» finding the photographs of {wildcards.dataset}"
+    shell:
+        step("find", "{wildcards.dataset}")
+
+
+rule look:
+    input:
+        "resources/{dataset}/folder.txt",
+    output:
+        # The list of the images, and of what is wrong with them.
         "resources/{dataset}/images.json",
     log:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
         dataset="|".join(of_photographs()),
     priority: 1000  # as arrays
-    localrule: True
+    threads: 8
+    resources:
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
+        runtime=lambda wildcards, attempt: 60 * attempt,
     message:
         "» looking at the photographs of {wildcards.dataset}"
     shell:
-        step("prepare", "{wildcards.dataset}")
+        step("look", "{wildcards.dataset} {threads}")
 
 
 rule arrays:
@@ -61,7 +82,11 @@ rule arrays:
         )
     resources:
         gpu=lambda wildcards: int(
-            plan.preset.speed.device == "cuda" and wildcards.arrays in features
+            wildcards.arrays in of_photos and plan.preset.speed.device != "cpu"
+        ),
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
+        runtime=lambda wildcards, attempt: (
+            attempt * (120 if wildcards.arrays in of_photos else 30)
         ),
     params:
         # Raised where what is made is other arrays.

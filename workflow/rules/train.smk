@@ -1,15 +1,13 @@
 # From arrays to run directories, and from their traces to ε.
 from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.config import sizes
 from fedpriv.config.names import arrays_id
 from fedpriv.config.targets import TRAINED, alone, deltas, identified, inputs
 from fedpriv.files.made import maker_version
 
 partitions = plan.partitions()
+size = sizes.Sizes(plan, sizes.read(sizes.INDEX))
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
-
-
-resource_scopes:
-    gpu="local",  # on a cluster a limit is one for each submission, not for all of them together
 
 
 rule partition:
@@ -42,10 +40,14 @@ rule train:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
     benchmark:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.tsv"
-    priority: lambda wildcards: plan.after(wildcards.paper, wildcards.run)
+    priority: lambda wildcards: size.priority(alone(wildcards))
     threads: plan.preset.speed.threads or 2
     resources:
-        gpu=int(plan.preset.speed.device == "cuda"),
+        gpu=lambda wildcards: size.gpu(alone(wildcards)),
+        mem_mb=lambda wildcards, input, attempt: size.mem_mb(
+            alone(wildcards), attempt, input.size_mb
+        ),
+        runtime=lambda wildcards, attempt: size.runtime(alone(wildcards), attempt),
     params:
         # All that changes the result, and nothing that only changes the speed.
         runs=lambda wildcards: identified(plan, alone(wildcards)),

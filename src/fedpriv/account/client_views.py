@@ -46,7 +46,8 @@ def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[
     present = bool((trace["denominator"] == "present").any())
     own_noise = bool(trace["noise_in_sum"].any())
     seen = present or own_noise
-    if not own_noise or present:
+    in_turn = trace["sampling_law"].iloc[0] == "spaced"  # who is taken out leaves its turns empty
+    if not in_turn and (not own_noise or present):
         return _of_server(trace, distances, ADD_OR_REMOVE, seen)
     if not counted(trace):
         return _of_server(trace, distances, ZERO_OUT, seen)
@@ -186,7 +187,7 @@ def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list
     sent = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
     always = of_clients(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
     found = [always._replace(relations=ZERO_OUT)]
-    if (trace["sampling_rate"] < 1).any():
+    if (trace["sampling_rate"] < 1).any() and trace["sampling_law"].iloc[0] != "spaced":
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
         drawn = of_clients(seen, {}, "client", "drawn", over_bound(least, bound), least)
         found.append(drawn._replace(relations=ZERO_OUT, unmet=unmet))

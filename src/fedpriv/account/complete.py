@@ -17,7 +17,7 @@ from pandas.api.types import is_numeric_dtype
 
 from fedpriv.account.trace_check import check_columns, numbers
 from fedpriv.account.view import over_bound
-from fedpriv.trace import BEFORE_MECHANISM, MISSING
+from fedpriv.trace import BEFORE_MECHANISM, MISSING, own_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,8 @@ def complete(trace: pd.DataFrame, ignore: Collection[str] = ()) -> pd.DataFrame:
     old = "noise_in_sum" not in trace
     trace = _mechanism(_least(trace))
     trace = trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
+    own = own_columns(str(trace["mechanism"].iloc[0])) if len(trace) else {}
+    trace = trace.assign(**{name: column.default for name, column in own.items() if name not in trace})
     if old and "unit" in trace:
         trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
     from_0 = np.arange(len(trace))
@@ -94,7 +96,7 @@ def _cohorts(trace: pd.DataFrame) -> pd.DataFrame:
         return trace
     law, summed = trace["sampling_law"], (trace["denominator"] == "expected").all()
     alone = not (trace[["noise_shares", "local_steps"]] > 0).any(axis=None)
-    if (law != "fixed").all() and summed and alone:
+    if not law.isin(["fixed", "spaced"]).any() and summed and alone:
         if "population" not in trace:
             most = trace["cohort_size"].clip(lower=1).max() if "cohort_size" in trace else 1
             trace = trace.assign(population=most)
@@ -102,6 +104,10 @@ def _cohorts(trace: pd.DataFrame) -> pd.DataFrame:
             trace = trace.assign(cohort_size=trace["population"])
     if "sampling_rate" not in trace and (law == "full").all():
         return trace.assign(sampling_rate=1.0)
-    if "sampling_rate" not in trace and {"population", "cohort_size"} <= {*trace} and (law == "fixed").all():
+    if (
+        "sampling_rate" not in trace
+        and {"population", "cohort_size"} <= {*trace}
+        and law.isin(["fixed", "spaced"]).all()
+    ):
         return trace.assign(sampling_rate=trace["cohort_size"] / trace["population"])
     return trace

@@ -81,7 +81,7 @@ def ledger(
         if left <= 0:
             view, left = view._replace(unmet="δ does not pay for the rounds with more shares"), its
         for accountant in ACCOUNTANTS.values():
-            if view.mechanism in accountant.mechanisms:
+            if accountant.counts(view):
                 rows += [_rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
     for response in response_views(trace):
         rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]

@@ -1,25 +1,22 @@
 """What a budget buys: ε of a plan, the noise that meets an ε, the rounds that an ε allows.
 
-All of it from public values, under Poisson sampling (full participation at q = 1), add/remove neighbours.
+All of it from public values: of accountants of independent noise under Poisson sampling (full participation
+at q = 1) and for add/remove neighbours, of others as they say.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from inspect import signature
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from fedpriv.account import moments, pld, rdp
-from fedpriv.account.events import planned
+from fedpriv.account.accountants import ACCOUNTANTS
 from fedpriv.account.ranges import check
 from fedpriv.account.spend import Spend
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, require_known
 
-# The accountants that need no data: ε from (q, multiplier, rounds, δ).
-PLANNERS: dict[str, Callable[..., float]] = {
-    "moments": moments.epsilon,
-    "rdp": rdp.epsilon,
-    "pld": pld.epsilon,
-}
+PLANNED = ("sampling_rate", "noise_multiplier", "rounds", "delta")  # of every plan
 
 # Below the lowest multiplier a single full release costs ε > 200; above the highest no number of rounds that
 # can be counted costs anything.
@@ -30,25 +27,33 @@ TOLERANCE, JUMP = 1e-7, 1e-3
 
 
 def epsilon(
-    *, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float, accountant: str = "moments"
+    *,
+    sampling_rate: float,
+    noise_multiplier: float,
+    rounds: int,
+    delta: float,
+    accountant: str = "moments",
+    **settings: Any,
 ) -> Spend:
     """Return the spend of `rounds` rounds with multiplier `noise_multiplier` at rate `sampling_rate`.
 
-    Raises BadInput naming the value that is out of range.
+    `settings` are what else the accountant's plans may be told. Raises BadInput naming the value that is out
+    of range, or the setting that is not known.
 
     >>> round(epsilon(sampling_rate=0.01, noise_multiplier=1.0, rounds=1000, delta=1e-5).epsilon, 2)
     2.54
     """
     check(sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta)
-    value = _planner(accountant)(
+    value = _planner(accountant, settings)(
         sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
     )
+    law = "full" if sampling_rate == 1 else ACCOUNTANTS[accountant].planned_law
     return Spend(
         value,
         delta,
         unit="client",
-        relation="add_remove",
-        sampling_law=planned(sampling_rate, noise_multiplier).law,
+        relation="zero_out" if law in ("fixed", "spaced") else "add_remove",
+        sampling_law=law,
         accountant=accountant,
         sensitivity="C",
     )
@@ -73,9 +78,10 @@ def composed(phases: Sequence[Phase], delta: float, accountant: str = "moments")
     """
     import pandas as pd
 
+    from fedpriv.account import pld
     from fedpriv.account.ledgers import ledger, spends
 
-    _planner(accountant)
+    _planner(accountant, {})
     check(delta=delta)
     for number, phase in enumerate(phases, 1):
         try:
@@ -95,7 +101,13 @@ def composed(phases: Sequence[Phase], delta: float, accountant: str = "moments")
 
 
 def calibrate(
-    *, epsilon: float, delta: float, sampling_rate: float, rounds: int, accountant: str = "moments"
+    *,
+    epsilon: float,
+    delta: float,
+    sampling_rate: float,
+    rounds: int,
+    accountant: str = "moments",
+    **settings: Any,
 ) -> float:
     """Return the least multiplier, to the search's tolerance, whose ε after `rounds` is at most `epsilon`.
 
@@ -105,7 +117,7 @@ def calibrate(
     1.124
     """
     check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate, rounds=rounds)
-    planner = _planner(accountant)
+    planner = _planner(accountant, settings)
 
     def spent(multiplier: float) -> float:
         return planner(sampling_rate=sampling_rate, noise_multiplier=multiplier, rounds=rounds, delta=delta)
@@ -193,7 +205,20 @@ def _bracket(
     return low, high
 
 
-def _planner(accountant: str) -> Callable[..., float]:
-    if accountant not in PLANNERS:
-        raise BadInput(f"accountant: found {accountant}, allowed: {', '.join(PLANNERS)}")
-    return PLANNERS[accountant]
+def planners(mechanism: str | None = None) -> tuple[str, ...]:
+    """Return the accountants that need no data for a plan, of one mechanism or of all."""
+    return tuple(
+        name
+        for name, one in ACCOUNTANTS.items()
+        if one.plan and (mechanism is None or one.mechanisms[0] == mechanism)
+    )
+
+
+def _planner(accountant: str, settings: Mapping[str, Any] = MappingProxyType({})) -> Callable[..., float]:
+    """Return the ε of a plan, told these settings; an unknown accountant or setting is BadInput."""
+    require_known("accountant", [accountant], planners())
+    plan = ACCOUNTANTS[accountant].plan
+    assert plan
+    known = [name for name in signature(plan).parameters if name not in PLANNED]
+    require_known(f"{accountant}: settings", settings, known)
+    return partial(plan, **settings)

@@ -11,7 +11,7 @@ from pandas.api.types import is_float_dtype, is_integer_dtype
 from fedpriv.account.ranges import RATE, Range
 from fedpriv.account.view import DISTANCES
 from fedpriv.errors import BadInput, plain, short_repr
-from fedpriv.trace import COLUMNS, MECHANISMS
+from fedpriv.trace import COLUMNS, MECHANISMS, own_columns
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
 MOST, MOST_RELEASES = 1e12, 1e15
@@ -39,6 +39,8 @@ NUMBERS: dict[str, Range] = {
     "instance_clip_l2": BOUND,
     "instance_noise_multiplier": SIZE,
     "instance_noise_std": SIZE,
+    "statistics_releases": COUNT,
+    "statistics_noise_multiplier": BOUND,
     "noise_shares": COUNT,
     "holders": COUNT,
     "gamma": (lambda value: 0 <= value <= 0.5, "0 to 0.5"),
@@ -55,16 +57,15 @@ NUMBERS: dict[str, Range] = {
 # Where instances are protected.
 INSTANCE_NUMBERS = {"local_steps": POSITIVE, "rate_sequential": RATE, "rate_parallel": RATE}
 WORDS = {
-    "mechanism": tuple(MECHANISMS),
     "unit": ("client", "instance", "both", "none"),
-    "sampling_law": ("poisson", "fixed", "full"),
+    "sampling_law": ("poisson", "fixed", "full", "spaced"),
     "denominator": ("expected", "present"),
     "flips": ("", "coordinate", "tensor"),
 }
 FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
-READ = ("round", *WORDS, *FLAGS, *NUMBERS)
+READ = ("round", "mechanism", *WORDS, *FLAGS, *NUMBERS)
 # What Opacus, Flower, TensorFlow Privacy and their accountants call some of these columns.
 ELSEWHERE = {
     **dict.fromkeys(("step", "steps", "num_steps", "iterations", "num_compositions", "count"), "releases"),
@@ -85,8 +86,9 @@ def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:
     """
     if read := [name for name in ignore if name in READ]:
         raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
+    released = str(trace["mechanism"].iloc[0]) if "mechanism" in trace and len(trace) else "gaussian"
     for name in trace.columns:
-        if name not in COLUMNS and name not in READ and name not in ignore:
+        if name not in {*COLUMNS, *READ, *own_columns(released), *ignore}:
             raise BadInput(
                 f"trace: found the unknown column {plain(name)}, allowed: {closest(str(name))} "
                 "(docs/accounting-alone.md), or ignore=[NAME] (--ignore NAME) if it says nothing on privacy"
@@ -101,6 +103,8 @@ def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:
 def closest(name: str) -> str:
     """Return the columns that somebody who writes `name` may mean."""
     name = name.strip().lower().replace(" ", "_").replace("-", "_")
+    if of := [one for one, released in MECHANISMS.items() if name in released.columns]:
+        return f"{name} with mechanism {' or '.join(of)}"
     found = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, [*COLUMNS, "releases"])
     return " or ".join(found) or "the columns of a trace"
 
@@ -118,7 +122,7 @@ def check_trace(trace: pd.DataFrame) -> None:
         or trace.empty
     ):
         raise BadInput(f"trace: round: found {len(trace)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
-    for name, allowed in WORDS.items():
+    for name, allowed in {"mechanism": tuple(MECHANISMS), **WORDS}.items():
         found = sorted({str(word) for word in trace[name]})
         if len(found) > 1 or found[0] not in allowed:
             raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: one of {', '.join(allowed)}")
@@ -138,6 +142,9 @@ def check_trace(trace: pd.DataFrame) -> None:
             raise BadInput(f"trace: {name}: found {', '.join(values)}, allowed: one value in all rounds")
     if (trace["noisy_bits"] > 0).any() and not trace["flips"].iloc[0]:
         raise BadInput("trace: flips: found nothing with noisy_bits above 0, allowed: coordinate or tensor")
+    if (trace["statistics_releases"] > 0).any() and trace["unit"].iloc[0] != "instance":
+        unit = trace["unit"].iloc[0]
+        raise BadInput(f"trace: statistics_releases: found some with unit {unit}, allowed: unit instance")
     if len(set(trace["noise_shares"] > 0)) > 1:
         raise BadInput("trace: noise_shares: found 0 in some rounds, allowed: in all rounds or in none")
     # On a sum of which nothing bounds a part, any noise is nothing: its multiplier is 0, whatever its std.
@@ -177,13 +184,15 @@ def _check_cohorts(trace: pd.DataFrame) -> None:
         if (over := trace[name] > most).any():
             found, limit = trace.loc[over, name].iloc[0], most[over].iloc[0]
             raise BadInput(f"trace: {name}: found {found:g}, allowed: {words.format(limit)}")
-    share = {"full": population / population, "fixed": size / population}.get(law)
+    of_all = {"full": population / population, "fixed": size / population, "spaced": size / population}
+    share = of_all.get(law)
     if share is not None and (other := ~np.isclose(trace["sampling_rate"], share, rtol=1e-9, atol=0)).any():
         found, allowed = trace.loc[other, "sampling_rate"].iloc[0], share[other].iloc[0]
         raise BadInput(
             f"trace: sampling_rate: found {found:g}, allowed: {allowed:g}, the share of the population in a "
             f"cohort by sampling_law {law}"
         )
+    _check_turns(trace)
     steps = trace["local_steps"].astype(float) * size
     parts = steps.clip(lower=1).mask(trace["noisy_bits"] > 0, trace["noisy_bits"])
     for name, total in (("local_steps", steps.sum()), ("releases", (trace["releases"] * parts).sum())):
@@ -191,6 +200,40 @@ def _check_cohorts(trace: pd.DataFrame) -> None:
             raise BadInput(
                 f"trace: {name}: found {total:g} in all cohorts, allowed: at most {MOST_RELEASES:g}"
             )
+
+
+def _check_turns(trace: pd.DataFrame) -> None:
+    """Raise BadInput unless clients can come as seldom and as far apart as a trace says."""
+    for name in (name for name in own_columns(trace["mechanism"].iloc[0]) if name in trace):
+        if len(values := trace[name].unique()) > 1:
+            found = ", ".join(f"{value}" for value in values)
+            raise BadInput(f"trace: {name}: found {found}, allowed: one value in all rounds")
+    for name, least in (("participations", 0), ("rounds_apart", 1)):
+        words = f"whole numbers from {least} to {MOST:g}"
+        for value in np.unique(numbers(trace, name, words)).tolist() if name in trace else ():
+            if not (least <= value <= MOST and value == int(value)):
+                raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
+    in_turn = trace["sampling_law"].iloc[0] == "spaced"
+    if (in_turn or trace["mechanism"].iloc[0] == "correlated_gaussian") and (trace["releases"] > 1).any():
+        raise BadInput(
+            f"trace: releases: found {trace['releases'].max():g}, allowed: 1 with mechanism "
+            "correlated_gaussian or sampling_law spaced, whose rounds are not alike"
+        )
+    if not in_turn or "participations" not in trace:
+        return
+    came, population = trace["cohort_size"].to_numpy(dtype=np.float64), float(trace["population"].max())
+    apart, most = (int(trace[name].iloc[0]) for name in ("rounds_apart", "participations"))
+    together = np.convolve(came, np.ones(min(apart, len(came))))
+    if together.max() > population:
+        raise BadInput(
+            f"trace: rounds_apart: found {apart}, allowed: fewer, for {together.max():g} clients came in so "
+            f"many rounds, and there are {population:g}"
+        )
+    if most and came.sum() > most * population:
+        raise BadInput(
+            f"trace: participations: found {most}, allowed: at least {-(-came.sum() // population):g}, for "
+            f"{came.sum():g} of {population:g} clients came in all"
+        )
 
 
 def _check_noise(trace: pd.DataFrame, std: str, multiplier: str, clip: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -63,6 +64,8 @@ class View(NamedTuple):
     residual: float = 0.0  # the probability that the mechanisms are not those that were run; δ pays for it
     uncertified: str = ""  # why a sensitivity is not certified that is not
     mechanism: str = "gaussian"  # what was released, as its scheme declares
+    # Columns `[T]` of the trace beyond what every trace has: of the mechanism, and of how often who comes.
+    facts: Mapping[str, np.ndarray] = MappingProxyType({})
 
     def unmet_at(self, sensitivity: str) -> str:
         """Return the assumption that fails of an ε of this view at `sensitivity`; empty if all hold."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from fedpriv.account.client_views import joint, of_server, of_sum, of_uploads
-from fedpriv.account.events import Mechanism
+from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.response_views import responds
 from fedpriv.account.trace_check import central
 from fedpriv.account.view import ADD_OR_REMOVE, DISTANCES, Samples, View, distinct, effective_noise
+from fedpriv.trace import own_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,26 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
         found += of_uploads(trace, {}) if noisy else []  # how far apart uploads are was not measured
     if unit in ("instance", "both") and not central(trace):
         found += [of_instances(trace, distances, "sequential"), of_instances(trace, distances, "parallel")]
-    return [one._replace(mechanism=_mechanism(trace)) for one in found]
+    mechanism = _mechanism(trace)
+    facts = {name: trace[name].to_numpy() for name in own_columns(mechanism) if name in trace}
+    return [with_statistics(one, trace)._replace(mechanism=mechanism, facts=facts) for one in found]
+
+
+def with_statistics(view: View, trace: pd.DataFrame) -> View:
+    """Return the examples' view with the noisy statistics that were released of all of them.
+
+    How far apart an example moves these was not measured: there is no estimate.
+    """
+    releases = trace["statistics_releases"].to_numpy(dtype=np.int64)
+    if not releases.any():
+        return view
+    noise = trace["statistics_noise_multiplier"].to_numpy(dtype=np.float64)
+    run, counts = distinct((planned(1.0, z) for z in noise.tolist()), releases)
+    return view._replace(
+        mechanisms=[*view.mechanisms, *run],
+        counts=np.concatenate([view.counts, counts], axis=1),
+        samples=view.samples._replace(distances={}, panels={}),
+    )
 
 
 def _mechanism(trace: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 from scipy.stats import beta, binom
 
-from fedpriv.audit import gaussian
+from fedpriv.account import gaussian
 
 MOST = 100.0  # ε that is looked for
 

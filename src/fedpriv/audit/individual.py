@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedpriv.account import composition, loss, pld
+from fedpriv.account import composition, gaussian, loss, pld
 from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.view import View
-from fedpriv.audit import gaussian
 
 STEP = 0.98  # between levels of u that are told apart
 LEVELS = 150  # below the last one a client moves nothing

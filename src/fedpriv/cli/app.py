@@ -220,7 +220,7 @@ def doctor(
     time: Annotated[
         Path | None,
         typer.Option(
-            metavar="CONFIG", help="A preset, or a folder of them: measure how long it trains here."
+            metavar="CONFIG", help="A preset, or a folder of them: how long it trains, by stored runs."
         ),
     ] = None,
     reference: Reference = REFERENCE,

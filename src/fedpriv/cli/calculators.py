@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedpriv.cli.options import NOISE, RATE, Delta, Rate, Rounds, rate
+from fedpriv.cli.options import NOISE, RATE, Delta, Rate, Rounds, nested, rate
 from fedpriv.cli.output import AsJson, print_result, spend_as_dict
 from fedpriv.cli.spends import spend_table
 from fedpriv.errors import BadInput, plain, require_known
@@ -17,26 +17,46 @@ if TYPE_CHECKING:
     from fedpriv.account.plans import Phase
     from fedpriv.account.spend import Spend
 
-PLANS = ("moments", "rdp", "pld", "all")
+ALL = "all"  # of the accountants of independent noise
 
 
 def known(accountant: str) -> str:
     """Return the name of an accountant of plans; BadInput says what counts by any other."""
-    if accountant == "bayesian":
-        said = f"{', '.join(PLANS)}; it needs the distances of a run: fedpriv account RUN"
-        raise BadInput(f"--accountant: found bayesian, allowed: {said}")
-    require_known("--accountant", [accountant], PLANS)
+    from fedpriv.account.accountants import ACCOUNTANTS
+    from fedpriv.account.plans import planners
+
+    plans = (*planners(), ALL)
+    if accountant in ACCOUNTANTS and accountant not in plans:
+        said = f"{', '.join(plans)}; {accountant} needs a run: fedpriv account RUN"
+        raise BadInput(f"--accountant: found {accountant}, allowed: {said}")
+    require_known("--accountant", [accountant], plans)
     return accountant
 
 
 Accountant = Annotated[
     str,
-    typer.Option(metavar="|".join(PLANS), help="How ε is counted; all shows each of them.", callback=known),
+    typer.Option(
+        metavar="moments|rdp|pld|all|matrix|...",
+        help="How ε is counted; all shows the first three, others are of packages.",
+        callback=known,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Of matrix: matrix, bands, participations, rounds_apart; repeatable.",
+    ),
 ]
 
 ASSUMED = (
     "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone at q = 1), "
     "one client is added or removed, and the noise is on the sum of clipped updates."
+)
+IN_TURN = (
+    "Assumed: clients come in turn, a share q of them in every round (cohort law spaced; everyone at q = 1), "
+    "one client is zeroed out, and the noise on the sum of clipped updates is correlated through a matrix."
 )
 # Noise that is shown in fewer digits must still be enough.
 SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
@@ -59,12 +79,14 @@ def epsilon(
     ] = None,
     delta: Delta,
     accountant: Accountant = "moments",
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what ε a plan costs, of one phase or of several."""
     plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
+    told = nested(settings or [])
     if phases:
-        given = [name for name, value in plan.items() if value is not None]
+        given = [name for name, value in plan.items() if value is not None] + [*told]
         require_known("epsilon --phase", given, ["--delta", "--accountant"])
         spends = of_phases([phase(text) for text in phases], delta, planners(accountant))
     else:
@@ -72,30 +94,24 @@ def epsilon(
             if value is None:
                 raise BadInput(f"{name}: found nothing, allowed: a number, or --phase in place of the plan")
         assert q is not None and noise_multiplier is not None and rounds is not None
-        spends = of_plan(rate(q), noise_multiplier, rounds, delta, planners(accountant))
+        plan = {"noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta, **told}
+        spends = of_plan(planners(accountant), sampling_rate=rate(q), **plan)
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    notes = [ASSUMED]
+    notes = assumed(accountant)
     if len(spends) > 1:
         least = min(spends, key=lambda name: spends[name].epsilon)
         use = f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most."
         paper = f" The 2019 paper counts {spends['moments'].epsilon:.4g} (moments)."
-        notes = [use if phases else use + paper, ASSUMED]
+        notes = [use if phases else use + paper, *assumed(accountant)]
     shown = spend_table(list(spends.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
 
 
-def of_plan(
-    q: float, noise_multiplier: float, rounds: int, delta: float, accountants: Sequence[str]
-) -> dict[str, Spend]:
+def of_plan(accountants: Sequence[str], **plan: Any) -> dict[str, Spend]:
     """Return what a plan of one phase costs, by accountant."""
     from fedpriv.account import plans
 
-    return {
-        name: plans.epsilon(
-            sampling_rate=q, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta, accountant=name
-        )
-        for name in accountants
-    }
+    return {name: plans.epsilon(**plan, accountant=name) for name in accountants}
 
 
 def of_phases(phases: Sequence[Phase], delta: float, accountants: Sequence[str]) -> dict[str, Spend]:
@@ -128,6 +144,7 @@ def calibrate(
     q: Rate,
     rounds: Rounds,
     accountant: Accountant = "moments",
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the least noise that keeps a plan within ε."""
@@ -136,6 +153,7 @@ def calibrate(
     facts, spends, multipliers, cannot = {}, [], [], {}
     for name in planners(accountant):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
+        plan |= nested(settings or [])
         try:
             multiplier = plans.calibrate(epsilon=epsilon, **plan)
         except BadInput as error:
@@ -153,7 +171,7 @@ def calibrate(
         notes += [
             f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
         ]
-    shown = spend_table(spends, {"noise multiplier": multipliers}, notes=[*notes, ASSUMED])
+    shown = spend_table(spends, {"noise multiplier": multipliers}, notes=[*notes, *assumed(accountant)])
     found = facts | {name: {"found": why} for name, why in cannot.items()}
     print_result(found if accountant == "all" else facts[accountant], shown, as_json)
 
@@ -183,6 +201,12 @@ def rr_epsilon(
 
 def planners(accountant: str) -> Sequence[str]:
     """Return the accountants asked for."""
-    from fedpriv.account.plans import PLANNERS
+    from fedpriv.account.plans import planners
 
-    return tuple(PLANNERS) if accountant == "all" else (accountant,)
+    return planners("gaussian") if accountant == ALL else (accountant,)
+
+
+def assumed(accountant: str) -> list[str]:
+    """Return what a plan of ours assumes; what one of a package does, that package says."""
+    by = {"matrix": IN_TURN, **dict.fromkeys((ALL, "moments", "rdp", "pld"), ASSUMED)}
+    return [by[accountant]] if accountant in by else []

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import parse
 from fedpriv.schemes.client_dp import Budget
 
@@ -32,25 +32,28 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     """
     key, scheme = "scheme.noise_multiplier", run.scheme
     budget = parse(Budget.model_validate, dict(written), key)
-    if scheme.name != "client_dp" or scheme.denominator != "expected" or run.cohort.law == "fixed":
+    plan = scheme.plan(run.cohort, run.partition.clients, run.rounds)
+    if plan is None:
         raise BadInput(
-            f"{key}: found a budget, allowed: a number; with scheme client_dp, denominator expected and "
-            "cohort.law poisson or full also a budget"
+            f"{key}: found a budget, allowed: a number; also a budget with scheme client_dp, denominator "
+            "expected and cohort.law poisson or full, or scheme dp_ftrl and cohort.law spaced or full"
         )
-    rate = run.cohort.expected(run.partition.clients) / run.partition.clients
+    from fedpriv.account.plans import planners  # slow to import, and few runs have a budget
+
+    accountant = budget.accountant or scheme.accountant
+    require_known(f"{key}.accountant", [accountant], planners(scheme.mechanism))
+    told = {"delta": run.account.delta, "rounds": run.rounds, **plan}
     try:
-        return found_for(budget.epsilon, budget.accountant, run.account.delta, rate, run.rounds)
+        return found_for(budget.epsilon, accountant, tuple(told.items()))
     except BadInput as error:
         raise BadInput(f"{key}.{error}") from None
 
 
 @cache
-def found_for(epsilon: float, accountant: str, delta: float, sampling_rate: float, rounds: int) -> float:
+def found_for(epsilon: float, accountant: str, plan: tuple[tuple[str, Any], ...]) -> float:
     """Return the multiplier of a plan, rounded up."""
-    from fedpriv.account.plans import calibrate  # slow to import, and few runs have a budget
+    from fedpriv.account.plans import calibrate
 
-    exact = calibrate(
-        epsilon=epsilon, delta=delta, sampling_rate=sampling_rate, rounds=rounds, accountant=accountant
-    )
+    exact = calibrate(epsilon=epsilon, accountant=accountant, **dict(plan))
     unit = 10.0 ** (math.floor(math.log10(exact)) + 1 - DIGITS)
     return float(f"{math.ceil(exact / unit) * unit:.{DIGITS}g}")

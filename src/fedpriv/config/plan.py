@@ -55,11 +55,6 @@ class Plan(NamedTuple):
         """Return by seed what tells a run from every other: the hash of all that its training depends on."""
         return {seed: self.planned[paper][run].run.identity(run, seed) for seed in self.seeds}
 
-    def after(self, paper: str, run: str) -> int:
-        """Return how many runs of `paper` are declared after `run`; of one that is not there, none."""
-        names = list(self.planned[paper])
-        return len(names) - names.index(run) - 1 if run in names else 0
-
     def datasets(self) -> list[str]:
         return sorted({run.data for run in self.all_runs()})
 

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_val
 from pydantic_core import PydanticCustomError
 
 from fedpriv.config.budget import budgeted, multiplier, within
+from fedpriv.config.owners import counted
 from fedpriv.data.own import Named
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
@@ -30,6 +31,7 @@ from fedpriv.frozen import (
     chosen_from,
     unless,
 )
+from fedpriv.local.loss import DEFAULT, LOSSES, Metric, Name
 from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
@@ -38,6 +40,7 @@ from fedpriv.models.module import by_its_own_key
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
+from fedpriv.trace import MECHANISMS
 
 # Raised when a change of the code changes results, so that no old checkpoint is resumed: see CHANGELOG.md.
 RESULTS_VERSION = 2
@@ -95,6 +98,8 @@ class Evaluation(Frozen):
 
     models: Literal["server", "clients"] = "server"  # whose weights
     stride: Count = 1  # every so-manieth test example is looked at, the same ones in every round
+    # what else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute)
+    metrics: tuple[Metric, ...] = unless(())
     drawn: Millions = 50  # clients sampled with replacement, for the mean that the code of DPFL-BNN prints
 
 
@@ -121,6 +126,7 @@ class Run(Frozen):
     cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]  # who takes part in a round
     # what a client does in a round
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
+    loss: Name = unless(DEFAULT)  # cross_entropy, binary_cross_entropy, mean_squared_error, FILE:FUNCTION
     server: Server = Server()  # how the server uses what arrives
     rounds: Millions = 300  # of training; a scheme with a budget may stop before
     evaluate_every: Count = 1  # rounds; the last round is always evaluated
@@ -132,6 +138,15 @@ class Run(Frozen):
     probe: Probe = Probe()  # which distances are sampled
     canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
     account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_clients(cls, told: Any) -> Any:
+        """Return what is told with the number of clients in place of `all`."""
+        try:
+            return counted(told)
+        except BadInput as error:
+            raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 
     @model_validator(mode="before")
     @classmethod
@@ -155,8 +170,11 @@ class Run(Frozen):
             problem := self.scheme.fits(self.local, self.model)
             or self._learns()
             or self._remembers()
+            or self._measures()
             or self._plants()
             or self._repeats()
+            or self._says()
+            or self._releases_statistics()
         ):
             raise PydanticCustomError(
                 "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
@@ -180,6 +198,15 @@ class Run(Frozen):
                 f"model: found {self.model.name}, allowed: one without batch normalisation or binary weights"
             )
         return ""
+
+    def _measures(self) -> str:
+        """Return which metric is not of the outputs of the loss, or the empty string."""
+        if self.loss not in LOSSES:
+            return ""
+        known = LOSSES[self.loss].metrics
+        unknown = [metric for metric in self.evaluation.metrics if metric not in known]
+        allowed = f"with loss {self.loss}, allowed: {', '.join(known)}"
+        return f"evaluation.metrics: found {', '.join(unknown)} {allowed}" if unknown else ""
 
     def _remembers(self) -> str:
         """Return which key asks for clients that remember, though they do not, or the empty string."""
@@ -209,6 +236,26 @@ class Run(Frozen):
         """Return why no client can work twice with the same coins, or the empty string."""
         if self.probe.neighbours and self.secure_noise:
             return "probe.neighbours: found true with secure_noise, allowed: false, for no noise comes twice"
+        if self.scheme.draws_again and self.secure_noise:
+            return "secure_noise: found true, allowed: false, for correlated noise is drawn again, unkept"
+        return ""
+
+    def _says(self) -> str:
+        """Return why nobody could account the scheme of a package, or the empty string."""
+        if self.scheme.mechanism in MECHANISMS:
+            return ""
+        return f"scheme.mechanism: found {self.scheme.mechanism}, allowed: {', '.join(MECHANISMS)}"
+
+    def _releases_statistics(self) -> str:
+        """Return why nobody can release statistics of all examples here, or the empty string."""
+        if not self.model.statistics:
+            return ""
+        found = "model.statistics_noise: found some"
+        if self.scheme.unit != "instance" or self.partition.clients > 1:
+            clients = f"{self.partition.clients:,} clients"
+            return f"{found} and {clients}, allowed: null, but with scheme instance and one client"
+        if self.secure_noise:
+            return f"{found} and secure_noise, allowed: null, for a run that goes on would draw it again"
         return ""
 
     def training(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What the workflow asks for: which files, which runs are trained in one process, what its report says."""
+"""What the workflow asks for: which files, of which runs, and what its report says."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,41 +55,6 @@ def everything(plan: Plan, paper: str) -> Batch:
     return Batch(
         plan.preset.preset, paper, [(run, seed) for seed in plan.seeds for run in plan.planned[paper]]
     )
-
-
-def batches(plan: Plan, taken: Container[str] = ()) -> list[Batch]:
-    """Return the runs that share a job: at most `speed.runs_per_job` of a paper, none where that is one.
-
-    Those whose directories are `taken` from stored runs are not among them.
-
-    They read the same file of arrays. Large and small ones are mixed, so that no batch takes much longer than
-    another. One more seed makes more batches and leaves these as they are. The first in the preset go first.
-    """
-    most, found = plan.preset.speed.runs_per_job, []
-    for paper, runs in plan.runs.items() if most > 1 else ():
-        by_arrays: dict[str, list[str]] = {}
-        for name, run in runs.items():
-            by_arrays.setdefault(arrays_id(run), []).append(name)
-        parts = [(names, -(-len(names) // most)) for names in by_arrays.values()]
-        together = [names[part::count] for names, count in parts for part in range(count)]
-        found += [
-            Batch(plan.preset.preset, paper, [(run, seed) for run in names], f"{paper}_seed{seed}_{number}")
-            for seed in plan.seeds
-            for number, names in enumerate(together)
-        ]
-    found = [batch for one in found if (batch := one.within(taken, there=False)).runs]
-    return [batch._replace(priority=len(found) + 1 - number) for number, batch in enumerate(found)]
-
-
-def dealt_together(plan: Plan, batches: Iterable[Batch]) -> dict[str, list[str]]:
-    """Return the partitions that share a job, by what it is told: a seed and ids, of the same arrays."""
-    found: dict[tuple[int, str], list[str]] = {}
-    for batch in batches:
-        for name, seed in batch.runs:
-            run = plan.planned[batch.paper][name].run
-            ids = found.setdefault((seed, arrays_id(run)), [])
-            ids += [partition_id(run)] * (partition_id(run) not in ids)
-    return {" ".join((str(seed), *ids)): dealt(plan, seed, *ids) for (seed, _), ids in found.items()}
 
 
 def dealt(plan: Plan, seed: int, *ids: str) -> list[str]:

@@ -16,6 +16,7 @@ from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
 from fedpriv.data.mnist import FASHION_MNIST, MNIST
 from fedpriv.data.photographs import Photographs
 from fedpriv.errors import BadInput
+from fedpriv.files.atomic import writing
 from fedpriv.registry import Registry
 
 OWN = (MNIST, FASHION_MNIST, FEMNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
@@ -55,6 +56,23 @@ def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
     path = resources / name / "images.json"
     manifest.refuse(manifest.write(wanted, mirrors, path), path)
     return [path]
+
+
+def find(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
+    """Find photographs, downloading what is in no mirror, and return the file that says in which folder."""
+    path = resources / name / "folder.txt"
+    folder = of_photographs()[name].find(mirrors, path.parent).resolve()
+    with writing(path) as partial:
+        partial.write_text(f"{folder}\n", encoding="utf-8")
+    return path
+
+
+def look(name: str, resources: Path, threads: int) -> Path:
+    """Return the manifest of the photographs that were found, written after a look at every one."""
+    folder, path = resources / name / "folder.txt", resources / name / "images.json"
+    found = Path(folder.read_text(encoding="utf-8").removesuffix("\n"))
+    manifest.write_of(of_photographs()[name], found, path, threads)
+    return path
 
 
 def described(name: str, fetched: Sequence[str]) -> str:

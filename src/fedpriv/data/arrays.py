@@ -1,4 +1,4 @@
-"""A dataset as arrays in one npz file: images or features, and their labels."""
+"""A dataset as arrays in one npz file: images, features or sequences, and their labels."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,16 +9,27 @@ from fedpriv.errors import BadInput
 from fedpriv.files import npz
 
 NOBODY = np.empty(0, dtype=np.int64)
+IGNORED = -1  # a label that counts for nothing, where examples have many
 # Dtype of inputs -> how many axes they may have. Bytes are parts of 255, and may be grey without saying so.
-DIMENSIONS = {np.dtype(np.uint8): (2, 3, 4), np.dtype(np.float16): (2, 4), np.dtype(np.float32): (2, 4)}
+DIMENSIONS = {
+    np.dtype(np.uint8): (2, 3, 4),
+    np.dtype(np.float16): (2, 4),
+    np.dtype(np.float32): (2, 4),
+    np.dtype(np.int32): (2, 3),
+    np.dtype(np.int64): (2, 3),
+}
+LABELS = (np.dtype(np.int64), np.dtype(np.float32))
 
 
 class _Fields(NamedTuple):
-    x_train: np.ndarray  # uint8 [n, h, w], [n, c, h, w] or [n, f], or as float16 or float32 but for [n, h, w]
-    y_train: np.ndarray  # int64 [n], in 0..classes-1
+    # uint8 [n, h, w], [n, c, h, w] or [n, f], or as float16 or float32 but for [n, h, w]; int32 or int64 of
+    # sequences [n, t] or [n, t, f]
+    x_train: np.ndarray
+    # int64 [n], in 0..classes-1, or [n, ...], many an example, of which -1 are ignored; or float32 [n, ...]
+    y_train: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
-    classes: int
+    classes: int  # of float32: how many numbers an example has
     group: np.ndarray  # int64 [n]: 0, 1, ...: which original image a training example is a copy of
     note: str  # one sentence about how the data were made
     owner: np.ndarray  # int64 [n], from 0: which writer a training example is of; empty where nobody knows
@@ -44,6 +55,12 @@ class Arrays(_Fields):
         return super().__new__(cls, x_train, y_train, x_test, y_test, classes, group, note, owner)
 
     @property
+    def counted(self) -> np.ndarray:
+        """Return the classes that the test split has, one for every label that counts; of numbers, none."""
+        flat = self.y_test.ravel()
+        return flat[flat != IGNORED] if flat.dtype == np.int64 else NOBODY
+
+    @property
     def copies(self) -> int:
         """Return how many training examples stand side by side for each original image."""
         return len(self.group) // (int(self.group[-1]) + 1)
@@ -55,21 +72,28 @@ def problem(arrays: Arrays) -> str:
         x, y = getattr(arrays, f"x_{split}"), getattr(arrays, f"y_{split}")
         found = f"x_{split} of {x.dtype} {list(x.shape)}"
         if x.dtype not in DIMENSIONS or x.ndim not in DIMENSIONS[x.dtype] or 0 in x.shape[1:]:
-            return f"{found}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f]"
+            return (
+                f"{found}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f], nor int32 "
+                "nor int64 of sequences [n, t]"
+            )
         if channels_last(x):
             return (
                 f"{found}, allowed: images [n, c, h, w]; these look channels-last: transpose to (0, 3, 1, 2)"
             )
         if x.shape[1:] != arrays.x_train.shape[1:] or x.dtype != arrays.x_train.dtype:
             return f"{found} beside x_train of {arrays.x_train.dtype} {list(arrays.x_train.shape)}"
-        if x.dtype != np.uint8 and not np.isfinite(x).all():
-            return f"numbers in x_{split} that are not finite"
-        if y.dtype != np.int64 or y.shape != (len(x),):
+        for name, numbers in ((f"x_{split}", x), (f"y_{split}", y)):
+            if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+                return f"numbers in {name} that are not finite"
+        if y.dtype not in LABELS or y.shape[:1] != (len(x),) or 0 in y.shape[1:]:
             return f"y_{split} of {y.dtype} {list(y.shape)}, not int64 [{len(x)}]"
         if len(y) == 0:
             return f"an empty {split} split"
-        if y.min() < 0 or y.max() >= arrays.classes:
-            return f"labels {y.min()}..{y.max()} in y_{split}, not 0..{arrays.classes - 1}"
+        if y.shape[1:] != arrays.y_train.shape[1:] or y.dtype != arrays.y_train.dtype:
+            return f"y_{split} of {y.dtype} {list(y.shape)} beside y_train of {list(arrays.y_train.shape)}"
+        lowest = IGNORED if y.ndim > 1 else 0
+        if y.dtype == np.int64 and (y.min() < lowest or y.max() >= arrays.classes):
+            return f"labels {y.min()}..{y.max()} in y_{split}, not {lowest}..{arrays.classes - 1}"
     return _problem_of_groups(arrays.group, arrays.y_train) or _problem_of_owners(arrays)
 
 
@@ -79,8 +103,8 @@ def channels_last(x: np.ndarray) -> bool:
 
 
 def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:
-    if group.dtype != np.int64 or group.shape != labels.shape:
-        return f"group of {group.dtype} {list(group.shape)}, not int64 {list(labels.shape)}"
+    if group.dtype != np.int64 or group.shape != (len(labels),):
+        return f"group of {group.dtype} {list(group.shape)}, not int64 {[len(labels)]}"
     images = max(int(group[-1]) + 1, 1)
     copies = len(group) // images
     if len(group) != images * copies or (group != np.repeat(np.arange(images), copies)).any():
@@ -92,8 +116,8 @@ def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:
 
 def _problem_of_owners(arrays: Arrays) -> str:
     owner, copies = arrays.owner, arrays.copies
-    if owner.dtype != np.int64 or owner.shape not in (arrays.y_train.shape, (0,)):
-        return f"owner of {owner.dtype} {list(owner.shape)}, not int64 {list(arrays.y_train.shape)}, or [0]"
+    if owner.dtype != np.int64 or owner.shape not in ((len(arrays.y_train),), (0,)):
+        return f"owner of {owner.dtype} {list(owner.shape)}, not int64 {[len(arrays.y_train)]}, or [0]"
     if len(owner) and owner.min() < 0:
         return f"owner {owner.min()}, not 0, 1, ..."
     if len(owner) and (owner != owner[::copies][arrays.group]).any():

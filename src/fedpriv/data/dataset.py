@@ -28,7 +28,7 @@ class Dataset:
     decode: Callable[[Path], Arrays]  # the folder of the raw files -> arrays
     licence: str
     citation: str
-    writers: bool = False  # every training example has an owner
+    writers: int = 0  # so many own the training examples; 0: nobody knows who owns what
     gives: ClassVar[Literal["images", "features"]] = "images"
 
     @property

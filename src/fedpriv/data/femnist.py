@@ -139,5 +139,5 @@ FEMNIST = Dataset(
     decode=decode,
     licence="public domain (NIST Special Database 19)",
     citation="Cohen, Afshar, Tapson, van Schaik: EMNIST: extending MNIST to handwritten letters, IJCNN 2017",
-    writers=True,
+    writers=3400,
 )

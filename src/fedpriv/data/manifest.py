@@ -6,13 +6,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
 from pathlib import Path
 
 from fedpriv.data.photographs import SUFFIXES, Photographs, Row, blank, decoded, fingerprint, located, rows
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.frozen import Frozen, parse, unless
+from fedpriv.machine.environment import cores
 from fedpriv.progress import progress
 from fedpriv.terminal import aside
 
@@ -96,8 +96,11 @@ def count(total: int, images: Sequence[Photograph], missing: int, unreadable: in
     )
 
 
-def look(dataset: Photographs, folder: Path) -> Manifest:
-    """Read every image of `folder` and return what is there; a wrong train.csv is BadInput."""
+def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
+    """Read every image of `folder` and return what is there; a wrong train.csv is BadInput.
+
+    So many `threads` read; 0 means one a core.
+    """
     listed = rows(folder / "train.csv", dataset.classes, dataset.test_rows)
     places = located(folder)
 
@@ -119,7 +122,7 @@ def look(dataset: Photographs, folder: Path) -> Manifest:
 
     seen = []
     with (
-        ThreadPoolExecutor(cpu_count()) as pool,
+        ThreadPoolExecutor(threads or cores()) as pool,
         progress(f"{dataset.name} in {folder}", 0, len(listed), unit="image") as report,
     ):
         for found in pool.map(one, range(len(listed)), listed):
@@ -159,12 +162,16 @@ def wrong(manifest: Manifest) -> str:
 
 
 def write(dataset: Photographs, mirrors: Sequence[str], path: Path) -> Manifest:
-    """Find the photographs, look at every one and write the manifest to `path`, saying what was found.
+    """Find the photographs and write the manifest of them to `path`, as `write_of` does."""
+    return write_of(dataset, dataset.find(mirrors, path.parent).resolve(), path)
+
+
+def write_of(dataset: Photographs, folder: Path, path: Path, threads: int = 0) -> Manifest:
+    """Look at every photograph of `folder` and write the manifest to `path`, saying what was found.
 
     A manifest that says the same already is left alone, with its time, so nothing is made again for it.
     """
-    folder = dataset.find(mirrors, path.parent).resolve()
-    manifest = look(dataset, folder)
+    manifest = look(dataset, folder, threads)
     if folder.is_relative_to(path.parent.resolve()):
         inside = folder.relative_to(path.parent.resolve())
         manifest = manifest.model_copy(update={"folder": inside.as_posix()})

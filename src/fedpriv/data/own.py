@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +12,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedpriv.data import arrays
-from fedpriv.data.arrays import NOBODY, Arrays
+from fedpriv.data.arrays import IGNORED, NOBODY, Arrays
 from fedpriv.errors import BadInput, plain
 from fedpriv.files import npz
 from fedpriv.frozen import Frozen, choice_error
@@ -120,6 +121,21 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def owners(path: Path) -> np.ndarray:
+    """Return who each training example of a file is of, int64 `[n]` from 0; else BadInput says why not."""
+    found = npz.everything(path, ALLOWED, ours=False, only="owner")
+    if "owner" not in found:
+        raise BadInput(f"{path}: found no owner, allowed: that of each training example")
+    return numbered(str(path), found["owner"])
+
+
+def numbered(where: str, owner: np.ndarray) -> np.ndarray:
+    """Return owners, numbers or words, as numbers from 0; BadInput for what is neither."""
+    if owner.dtype.kind not in "iuUS" or owner.ndim != 1:
+        raise BadInput(f"{where}: owner: found {owner.dtype}, allowed: numbers or words [n]")
+    return np.unique(owner, return_inverse=True)[1].astype(np.int64)
+
+
 def prepare(own: Npz | Torchvision, resources: Path) -> Path:
     """Return `resources`/<name>.npz, made of the data if it is not there yet."""
     path = resources / f"{own.name}.npz"
@@ -129,20 +145,28 @@ def prepare(own: Npz | Torchvision, resources: Path) -> Path:
 def own_arrays(where: str, found: dict[str, np.ndarray], note: str = "") -> Arrays:
     """Return arrays as they are trained on; what cannot be is BadInput that names the array of `where`.
 
-    Inputs are uint8 or float32, `[n, h, w]`, `[n, c, h, w]` or flat `[n, f]`; labels are whole numbers from
-    0 without gaps, unless `classes` says how many there are. Owners may be numbers or words.
+    Inputs are uint8 or float32, `[n, h, w]`, `[n, c, h, w]` or flat `[n, f]`, or int32 or int64, `[n, t]` or
+    `[n, t, f]`, which stay as they are. Labels are whole numbers from 0 without gaps, unless `classes` says
+    how many there are; of examples with many, `[n, ...]`, -1 counts for nothing. Floats are numbers to
+    predict. Owners may be numbers or words.
     """
-    for name in ("y_train", "y_test"):
-        if found[name].dtype.kind not in "iu" or found[name].ndim != 1:
-            what = f"{found[name].dtype} {list(found[name].shape)}"
-            raise BadInput(f"{where}: {name}: found {what}, allowed: whole numbers [n], from 0")
-    classes = labelled(where, found)
-    labels = [found[name].astype(np.int64) for name in ("y_train", "y_test")]
-    owner = NOBODY
-    if "owner" in found:
-        if found["owner"].dtype.kind not in "iuUS" or found["owner"].ndim != 1:
-            raise BadInput(f"{where}: owner: found {found['owner'].dtype}, allowed: numbers or words [n]")
-        owner = np.unique(found["owner"], return_inverse=True)[1].astype(np.int64)
+    names = "y_train", "y_test"
+    kinds = {found[name].dtype.kind for name in names}
+    for name in names:
+        y = found[name]
+        mixed = y.dtype.kind == "f" and kinds != {"f"}
+        if y.dtype.kind not in "iuf" or mixed or not 1 <= y.ndim <= 3:
+            what = f"{y.dtype} {list(y.shape)}"
+            raise BadInput(
+                f"{where}: {name}: found {what}, allowed: whole numbers [n], from 0, or [n, t], of which "
+                f"{IGNORED} counts for nothing; or floats [n] or [n, k], in both splits, to be predicted"
+            )
+    if kinds == {"f"}:
+        dtype, classes = np.dtype(np.float32), math.prod(found["y_train"].shape[1:])
+    else:
+        dtype, classes = np.dtype(np.int64), labelled(where, found)
+    labels = [found[name].astype(dtype) for name in names]
+    owner = numbered(where, found["owner"]) if "owner" in found else NOBODY
     x_train, x_test = (in_layout(found[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, note, owner)
     if wrong := arrays.problem(made):
@@ -157,7 +181,10 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
     on which nobody trains are told to the user; it is BadInput if it has no others.
     """
     # As numbers of Python: 64 bits without a sign would wrap around.
-    trained, tested = (set(map(int, np.unique(found[name]))) for name in ("y_train", "y_test"))
+    trained, tested = (classes_in(found[name]) for name in ("y_train", "y_test"))
+    for name in ("y_train", "y_test"):
+        if found[name].size and (found[name] == IGNORED).all() and found[name].ndim > 1:
+            raise BadInput(f"{where}: {name}: found nothing but {IGNORED}, allowed: some labels that count")
     if not trained or not tested:  # which is refused with all else
         return max(trained | tested, default=0) + 1
     classes = declared(where, found["classes"]) if "classes" in found else 0
@@ -180,6 +207,12 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
             raise BadInput(f"{what}, allowed: some that are trained on")
         aside(what)
     return classes or max(trained | tested) + 1
+
+
+def classes_in(labels: np.ndarray) -> set[int]:
+    """Return which labels there are; of examples with many, those that are ignored are none."""
+    there = set(map(int, np.unique(labels)))
+    return there - {IGNORED} if labels.ndim > 1 else there
 
 
 def declared(where: str, classes: np.ndarray) -> int:

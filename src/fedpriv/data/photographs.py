@@ -37,7 +37,7 @@ class Photographs:
     network: bool  # whether the public source needs one
     licence: str
     citation: str
-    writers: ClassVar[bool] = False
+    writers: ClassVar[int] = 0
     gives: ClassVar[Literal["images", "features"]] = "features"
 
 

@@ -1,11 +1,11 @@
-"""What is generated: the README, findings, guarantees, pages on what the code says, schemas for editors.
+"""What is generated: the README, findings, guarantees, pages on what the code says.
 
 `python -m fedpriv.docs` writes them in the root of the repository; a test compares them with those there.
 """
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, front, hours, papers, schema
+from fedpriv.docs import columns, deviations, front, hours, papers
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -16,6 +16,5 @@ def pages(root: Path) -> dict[Path, str]:
         docs / "deviations.md": deviations.page(root),
         docs / "stored-runs.md": hours.page(root),
         **front.pages(root),
-        **schema.pages(root),
         **{docs / "papers" / f"{name}.md": text for name, text in papers.pages(root).items()},
     }

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.work import work
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.doctor.times import duration, work
+from fedpriv.doctor.times import duration
 from fedpriv.files import stored
 from fedpriv.keep.index import everywhere
 

@@ -112,8 +112,10 @@ def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
         path = results / "figures" / f"{name}.png"
         if path.exists():
             title = for_markdown(titled(paper.figures[name]))
+            _, _, caption, *_ = path.with_suffix(".md").read_text(encoding="utf-8").split("\n\n")
             yield f"### {title}"
             yield f"![{title}]({link(root, path)})"
+            yield caption.strip()
     if paper.claims:
         yield from of_table(root, results / "claims.md", ("csv",))
 
@@ -150,8 +152,10 @@ def seeds(results: Path) -> str:
 
 def of_table(root: Path, path: Path, others: Iterable[str]) -> Iterator[str]:
     """Yield a stored table with its heading one lower, and links to its notes and its other forms."""
-    heading, grid, *_ = path.read_text(encoding="utf-8").strip().split("\n\n")
+    heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
+    grid = next(block for block in blocks if block.startswith("|"))
     yield f"##{heading}"
+    yield from blocks[: blocks.index(grid)]
     yield "\n".join(re.sub(" {2,}", " ", line) for line in grid.splitlines())
     files = " · ".join(f"[{one}]({link(root, path.with_suffix(f'.{one}'))})" for one in others)
     yield f"[Notes]({link(root, path)}) · {files}"

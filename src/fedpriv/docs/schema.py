@@ -1,4 +1,7 @@
-"""JSON schemas of presets and of the files of a paper, for editors: what the classes that read them say."""
+"""JSON schemas of presets and of the files of a paper, for editors: what the classes that read them say.
+
+`python -m fedpriv.docs.schema` writes them to config/schema; the Makefile does so after every installation.
+"""
 
 import json
 import re
@@ -11,6 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.docs.keys import remarks
+from fedpriv.files.atomic import writing
 from fedpriv.paper.kinds import TABLES
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
@@ -114,9 +118,13 @@ def schemas() -> dict[str, Schema]:
     return made
 
 
-def pages(root: Path) -> dict[Path, str]:
-    """Return the path and the text of each schema."""
-    return {
-        root / "config" / "schema" / f"{name}.json": json.dumps(one, indent=1, ensure_ascii=False) + "\n"
-        for name, one in schemas().items()
-    }
+def write(folder: Path) -> None:
+    """Write each schema as `folder`/NAME.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, one in schemas().items():
+        with writing(folder / f"{name}.json") as path:
+            path.write_text(json.dumps(one, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path("config/schema"))

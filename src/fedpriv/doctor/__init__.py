@@ -17,9 +17,9 @@ def diagnose(
 ) -> list[Finding]:
     """Return what a run depends on and how it stands; the folders are where data and results lie.
 
-    `timed` is a preset, or a folder of presets: how long each trains here is measured, about a second for
-    every kind of work, with and without the runs that `kept` says. Nothing is written and nothing is
-    downloaded: mirrors are asked for the names of files, and nobody else for anything.
+    `timed` is a preset, or a folder of presets: how long each trains is said, by what stored runs took, with
+    and without the runs that `kept` says. Nothing is written and nothing is downloaded: mirrors are asked for
+    the names of files, and nobody else for anything.
     """
     return [
         software.python(),
@@ -35,12 +35,5 @@ def diagnose(
         *mirrors.findings(),
         kaggle.kaggle(resources),
         *datasets.findings(resources),
-        *(() if timed is None else estimates(timed, kept)),
+        *(() if timed is None else times.findings(times.presets(timed), kept)),
     ]
-
-
-def estimates(timed: Path, kept: times.KeptOf) -> list[Finding]:
-    """Return how long the presets at `timed` take on this machine, as busy as it is now."""
-    from fedpriv.doctor import rates
-
-    return times.findings(times.presets(timed), rates.Stopwatch(), rates.where(), kept)

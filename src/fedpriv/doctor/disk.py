@@ -18,6 +18,7 @@ NEEDS = {
     "guarantees_search": 0.4,
     "guarantees": 0.5,
     "binary": 0.6,
+    "handcrafted": 2.4,
     "paper": 6.0,
 }
 

@@ -67,10 +67,10 @@ def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
         ) from None
 
 
-def everything(path: Path, allowed: str, ours: bool = True) -> dict[str, np.ndarray]:
+def everything(path: Path, allowed: str, ours: bool = True, only: str = "") -> dict[str, np.ndarray]:
     """Return all arrays of a file, by name; a missing or corrupt one is BadInput naming it.
 
-    So is one that `save` has not written, unless it need not be `ours`.
+    So is one that `save` has not written, unless it need not be `ours`. With `only` that array alone is read.
     """
     try:
         if ours:
@@ -79,7 +79,7 @@ def everything(path: Path, allowed: str, ours: bool = True) -> dict[str, np.ndar
         if isinstance(file, np.ndarray):
             raise ValueError("a single array, as np.save writes it and not np.savez")
         with file:
-            return {key: part(file, key) for key in file.files}
+            return {key: part(file, key) for key in file.files if only in ("", key)}
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     except DAMAGED as error:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow.types import is_list
 
 from fedpriv.files import parquet
-from fedpriv.trace import MEASURED, TRACE
+from fedpriv.trace import COLUMNS, MEASURED, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
 ALLOWED = "a stored run"
@@ -86,7 +86,8 @@ def trace(path: Path) -> pd.DataFrame:
     frame = parquet.load(path, allowed=ALLOWED, only=[name for name, value in said.items() if value is None])
     columns = {name: frame[name] if value is None else value for name, value in said.items()}
     own = pd.DataFrame(columns, index=frame.index)
-    return own.astype({name: dtype for name, dtype in TRACE.items() if name in said})
+    known = COLUMNS | own_columns(said.get("mechanism", ""))
+    return own.astype({name: column.dtype for name, column in known.items() if name in said})
 
 
 def distances(path: Path) -> dict[str, np.ndarray]:

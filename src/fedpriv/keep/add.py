@@ -1,20 +1,26 @@
 """Store finished runs: a file is added for each, and none is changed."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from fedpriv.account.complete import complete
 from fedpriv.account.trace_check import check_distances, check_trace
+from fedpriv.config import sizes
 from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.run import Run
+from fedpriv.config.work import work
 from fedpriv.errors import BadInput
 from fedpriv.files import left, stored, summary
 from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.stored import Stored, same
 from fedpriv.keep.index import RUNS, everywhere, place
 
-INDEX = ("paper", "run", "seed", "identity", "preset", "data", "scheme", "clients", "accuracy", "hardware")
+WHICH = ("paper", "run", "seed", "identity", "preset")  # of a summary, as it says them
+INDEX = (*WHICH, "data", "scheme", "clients", "accuracy", "hardware", "model", "examples", "core_seconds")
 
 
 class Added(NamedTuple):
@@ -100,7 +106,7 @@ def of_run(directory: Path) -> Stored:
 
 
 def write_index(reference: Path) -> None:
-    """Write for people which runs are stored, a line each; nothing is read from there."""
+    """Write which runs are stored, a line each, and what they took: jobs are sized by it."""
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(INDEX)
@@ -110,7 +116,23 @@ def write_index(reference: Path) -> None:
 def line(path: Path) -> Iterator[object]:
     """Yield what the index says of a stored run, in the order of `INDEX`."""
     told = stored.summary(path)
-    yield from (told[key] for key in INDEX[:5])
+    yield from (told[key] for key in WHICH)
     config = told["config"]
     yield from (told["data"]["name"], config["scheme"]["name"], config["partition"]["clients"])
     yield from (told["test_accuracy"], told["environment"]["hardware"])
+    yield from spent(told)
+
+
+def spent(told: Mapping[str, Any]) -> tuple[str, float | str, float | str]:
+    """Return of a run its network, the examples that it worked through, and its seconds on one core.
+
+    They are empty for one on a GPU, one that diverged, and of a config that nobody can read any more.
+    """
+    try:
+        run = Run.model_validate(told["config"])
+    except ValidationError:
+        return told["config"]["model"]["name"], "", ""
+    if told["diverged"] or told["environment"]["device"] != "cpu":
+        return sizes.network(run), "", ""
+    seconds = told["seconds"] * told["environment"]["threads"]
+    return sizes.network(run), round(work(run).passes), round(seconds, 1)

@@ -67,8 +67,9 @@ def element(folder: Path, name: str) -> dict[str, Any]:
     heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
     lines: list[dict[str, str]] = []
-    if blocks and blocks[0].startswith("|"):
-        head, _, *rows = [cells(line) for line in blocks.pop(0).splitlines()]
+    if grid := next((block for block in blocks if block.startswith("|")), ""):
+        blocks.remove(grid)
+        head, _, *rows = [cells(line) for line in grid.splitlines()]
         lines = [dict(zip(head, row, strict=True)) for row in rows]
     notes = [line for block in blocks if not block.startswith("!") for line in block.splitlines()]
     said = [from_markdown(note.removeprefix("- ")) for note in notes]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from fedpriv.local.loss import CROSS_ENTROPY, Loss
 from fedpriv.local.optimiser import OptimizerState
 from fedpriv.local.work import FedAvg
 from fedpriv.mechanisms.private_gradient import Gradient
@@ -26,30 +27,59 @@ MOMENTUM = 0.1  # of the running statistics of a normalisation, as everywhere
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned: a model on inputs (see `as_floats`) and labels `[n]`, on one device."""
+    """What is learned: a model on inputs (see `as_read`) and labels `[n, ...]` by a loss, on one device."""
 
     model: Model
     classes: int
     inputs: torch.Tensor
     labels: torch.Tensor
+    loss: Loss = CROSS_ENTROPY
 
     def __post_init__(self) -> None:
         """Raise BadInput where the model cannot read the inputs, before any work on them."""
         _ = self.shapes
+        self.examine(self.inputs, self.labels)
 
     @property
     def example(self) -> Example:
         """Return the shape of what the model reads of one example."""
-        grey = self.inputs.dim() == 3
+        grey = self.inputs.dim() == 3 and self.inputs.dtype == torch.uint8
         return (1, *self.inputs.shape[1:]) if grey else tuple(self.inputs.shape[1:])
+
+    @property
+    def outputs(self) -> Example | None:
+        """Return the shape of what the model gives of one example; None: only a loss of one's own knows."""
+        return self.loss.outputs(self.classes, tuple(self.labels.shape[1:]))
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers the model gives of an example, or of each of its positions."""
+        return self.outputs[-1] if self.outputs else self.classes
+
+    def examine(self, inputs: torch.Tensor, labels: torch.Tensor) -> None:
+        """Raise BadInput where the model or the loss cannot read such examples: a pass over two is tried."""
+        found = self.model.tried(tried(inputs, self.example), self.classes, self.outputs)
+        if len(labels):
+            self.loss.check(found, labels)
+
+    @cached_property
+    def alone(self) -> str:
+        """Return what of model or loss `vmap` cannot stack, in words; empty: it can stack all.
+
+        Where there is something, no example has a gradient by itself, and clients are worked on one by one.
+        """
+        x = tried(self.inputs, self.example)
+        return self.model.unstackable(x) or self.loss.unstackable(
+            self.model.tried(x, self.classes, self.outputs), self.labels
+        )
 
     @cached_property
     def shapes(self) -> Shapes:
-        return self.model.shapes(self.classes, self.example)
+        return self.model.shapes(self.width, self.example)
 
     @cached_property
     def layout(self) -> Layout:
-        return layout(self.model, self.classes, self.example)
+        return layout(self.model, self.width, self.example)
 
     @cached_property
     def running(self) -> torch.Tensor:
@@ -146,8 +176,28 @@ def collect_results(
     return ClientResults(updates, losses, clean, distances, shares)
 
 
-def as_floats(inputs: torch.Tensor) -> torch.Tensor:
-    """Return what a model reads, float32: bytes as parts of 255, images of them as `pixels`."""
+def tried(inputs: torch.Tensor, example: Example) -> torch.Tensor:
+    """Return two examples `[2, *example]`, on CPU, that inputs could have; they are made up.
+
+    Whole numbers may be places in a table, so they are two examples of the data, of which one holds the
+    smallest and one the largest.
+    """
+    if inputs.is_floating_point() or inputs.dtype == torch.uint8 or not len(inputs):
+        return torch.rand(2, *example, generator=torch.Generator().manual_seed(0))
+    flat = inputs.flatten(1)
+    low, high = (int(place) // flat.shape[1] for place in (flat.argmin(), flat.argmax()))
+    if low == high:  # the first that is another one
+        high = int((flat != flat[low]).any(1).int().argmax())
+    return inputs[[low, high]].cpu()
+
+
+def as_read(inputs: torch.Tensor) -> torch.Tensor:
+    """Return what a model reads: bytes as parts of 255, images of them as `pixels`; whole numbers as such.
+
+    All that are not whole numbers are float32.
+    """
+    if inputs.dtype in (torch.int32, torch.int64):
+        return inputs
     if inputs.dtype != torch.uint8:
         return inputs.float()
     return pixels(inputs) if inputs.dim() > 2 else inputs / 255

@@ -67,7 +67,7 @@ class LocalEngine:
 
         The arithmetic may be better than the one asked for.
         """
-        return ", ".join(filter(None, (self._backend.name, self.task.model.code)))
+        return ", ".join(filter(None, (self._backend.name, self.task.model.code, self.task.loss.code)))
 
     def __enter__(self) -> LocalEngine:
         return self

@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch.func import grad_and_value, vmap
-from torch.nn import functional as F
 
 from fedpriv.local.client import (
     Client,
     ClientResults,
     ClientState,
     Task,
-    as_floats,
+    as_read,
     collect_results,
     update_running_statistics,
 )
@@ -30,6 +30,7 @@ from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, priva
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
 
+Loss = Callable[..., Any]  # of the weights and a client's batch: its loss, and perhaps more
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
 
 
@@ -37,7 +38,8 @@ class GpuBackend:
     """Stacked launches over one task; what does not fit into memory is tried again by halves."""
 
     def __init__(self, task: Task, speed: Speed):
-        self.task, self.stack = task, speed.stack  # clients in a launch
+        self.task = task
+        self.stack = 1 if task.alone else speed.stack  # clients in a launch
         self.chunk = 5000  # images in an evaluation
         self.dtype = getattr(torch, speed.dtype)
         self.device = task.inputs.device
@@ -93,7 +95,7 @@ class GpuBackend:
         try:
             with torch.no_grad():
                 used = self._named(self.task.effective(flat))
-                return torch.cat([self._apply(used, as_floats(chunk)) for chunk in inputs.split(self.chunk)])
+                return torch.cat([self._apply(used, as_read(chunk)) for chunk in inputs.split(self.chunk)])
         except torch.OutOfMemoryError:
             if self.chunk == 1:
                 raise
@@ -108,16 +110,27 @@ class GpuBackend:
         return {name: one.to(self.dtype) for name, one in params.items()}
 
     def _loss(self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
-        return (F.cross_entropy(self._apply(params, x), y, reduction="none") * weight).sum()
+        return (self.task.loss.of(self._apply(params, x), y, "none") * weight).sum()
 
     def _one_loss(self, params: Params, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return F.cross_entropy(self._apply(params, x[None]), y[None])
+        return self.task.loss.of(self._apply(params, x[None]), y[None], "mean")
 
     def _learning(self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
         """Return the loss in training and the running statistics that this batch has `[r]`."""
         logits, found = self.task.model.learn(self._cast(params), x, weight)
-        loss = (F.cross_entropy(logits.float(), y, reduction="none") * weight).sum()
+        loss = (self.task.loss.of(logits.float(), y, "none") * weight).sum()
         return loss, [found[name].float() for name in self.task.shapes if name in found]
+
+    def _of_clients(self, function: Loss, shared: bool = False, has_aux: bool = False) -> Callable[..., Any]:
+        """Return what gives gradients and values of a stack of clients, as `grad_and_value` does of one.
+
+        Their weights are their own, or `shared`. What `vmap` cannot stack is worked on by autograd alone, in
+        stacks of one.
+        """
+        if self.task.alone:
+            return partial(of_one_client, function, shared, has_aux)
+        of_one = grad_and_value(function, has_aux=has_aux)
+        return vmap(of_one, in_dims=(None, 0, 0, 0) if shared else 0)
 
     def _named(self, flat: torch.Tensor) -> Params:
         """Return views of weights `[..., d]`; gradients are taken by these.
@@ -140,7 +153,7 @@ class GpuBackend:
             index[client, : len(one)] = one
             weight[client, : len(one)] = 1 / (denominator or max(len(one), 1))
         where = torch.from_numpy(index).to(self.device)
-        x = as_floats(self.task.inputs[where.flatten()]).unflatten(0, where.shape)
+        x = as_read(self.task.inputs[where.flatten()]).unflatten(0, where.shape)
         return x, self.task.labels[where], torch.from_numpy(weight).to(self.device)
 
     def _private(
@@ -163,7 +176,7 @@ class GpuBackend:
             totals = rows.sum(1)
             rows = rows[:, :samples]
         else:
-            found, losses = vmap(grad_and_value(self._loss))(params, x, y, weight)
+            found, losses = self._of_clients(self._loss)(params, x, y, weight)
             totals = flattened(found, 1)
             rows = totals.new_zeros(len(clients), 0, totals.shape[1])
             if samples:
@@ -187,8 +200,7 @@ class GpuBackend:
             return -noisy, -clean, losses, [[one] for one in private]
         rows = [client.one_batch(work.batch_size) for client in clients]
         x, y, weight = self._gather(rows, work.batch_size)
-        of_each = vmap(grad_and_value(self._loss), in_dims=(None, 0, 0, 0))
-        found, losses = of_each(self._named(flat), x, y, weight)
+        found, losses = self._of_clients(self._loss, shared=True)(self._named(flat), x, y, weight)
         gradients = -flattened(found, 1)
         return gradients, gradients, losses, []
 
@@ -267,7 +279,7 @@ class GpuBackend:
         """Take every client's steps, in place; return the losses on the last mini-batches."""
         weights, running = kept.weights, self.task.running
         losses, nothing = flat.new_zeros(len(plans)), np.empty(0, dtype=np.int64)
-        learn = vmap(grad_and_value(self._learning, has_aux=True))
+        learn = self._of_clients(self._learning, has_aux=True)
         for step in range(steps):
             now = [plan[step] if step < len(plan) else nothing for plan in plans]
             x, y, weight = self._gather(now)
@@ -285,6 +297,19 @@ class GpuBackend:
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses
+
+
+def of_one_client(
+    function: Loss, shared: bool, has_aux: bool, params: Params, *given: torch.Tensor
+) -> tuple[Params, Any]:
+    """Return what `grad_and_value` mapped over a stack of one client would, by autograd alone."""
+    own = {name: (one if shared else one[0]).detach().requires_grad_() for name, one in params.items()}
+    out = function(own, *(one[0] for one in given))
+    loss, found = out if has_aux else (out, [])
+    gradients = torch.autograd.grad(loss, list(own.values()), materialize_grads=True)
+    named = {name: gradient[None] for name, gradient in zip(own, gradients, strict=True)}
+    value = loss.detach()[None]
+    return named, (value, [one[None] for one in found]) if has_aux else value
 
 
 def flattened(named: Params, dims: int) -> torch.Tensor:

@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 import torch
 from torch.func import vmap
-from torch.nn import functional as F
 
+from fedpriv.local import by_layer
 from fedpriv.local.client import (
     Client,
     ClientResults,
     ClientState,
     Task,
-    as_floats,
+    as_read,
     collect_results,
     update_running_statistics,
 )
@@ -47,10 +47,12 @@ class CpuBackend:
         keep_buffers()
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
-        net, steps = task.model.gradient_engine(task.classes), task.model.step_engine(task.classes)
+        net = task.model.gradient_engine(task.classes) if task.loss.is_plain(task.labels) else None
+        steps = task.model.step_engine(task.classes) if task.loss.is_plain(task.labels) else None
         read = task.inputs.dtype, tuple(task.inputs.shape[1:])
         known = net and net.available() and read == (net.dtype, net.inputs)
         self.engine = net if known else None  # for gradients
+        self.by_layer = self.engine is None and by_layer.knows(task)  # gradients clipped one by one
         known = steps and native.available(steps.unit) and read == (torch.uint8, (28, 28))
         self.step_engine = steps if known else None  # for all local steps at once
         units = [one.unit for one in (self.engine, self.step_engine) if one]
@@ -58,6 +60,7 @@ class CpuBackend:
         self.dtype = torch.float32 if units else getattr(torch, speed.dtype)
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
         names = [f"{unit} {native.version(unit)}" for unit in units]
+        names += ["gradients clipped by layer"] if self.by_layer else []
         dtype = str(self.dtype).removeprefix("torch.")
         self.name = ", ".join((library, *names, dtype, f"{self.chunk} examples a pass"))
         workers = speed.threads or cores()
@@ -95,7 +98,7 @@ class CpuBackend:
             return lambda chunk: engine.logits(chunk, flat)
         # Detached, they leave no graph behind.
         params = {name: leaf.detach() for name, leaf in self._leaves(self.task.effective(flat)).items()}
-        return lambda chunk: self.task.model.apply(params, as_floats(chunk)).float()
+        return lambda chunk: self.task.model.apply(params, as_read(chunk)).float()
 
     def _leaves(self, flat: torch.Tensor) -> Params:
         """Return the weights as autograd leaves in the arithmetic's dtype, channels-last."""
@@ -128,12 +131,12 @@ class CpuBackend:
         views = unflatten(out, self.task.shapes)
         total, statistics = 0.0, {}
         for chunk in rows.split(len(rows) if self.task.model.normalises else self.chunk):
-            x = as_floats(self.task.inputs[chunk])
+            x = as_read(self.task.inputs[chunk])
             weight = torch.full((len(chunk),), 1 / max(len(chunk), 1))
             logits, statistics = self.task.model.learn(leaves, x, weight)
-            loss = F.cross_entropy(logits.float(), self.task.labels[chunk], reduction="sum") / denominator
+            loss = self.task.loss.of(logits.float(), self.task.labels[chunk], "sum") / denominator
             learned = [name for name in leaves if name not in statistics]
-            gradients = torch.autograd.grad(loss, [leaves[name] for name in learned])
+            gradients = torch.autograd.grad(loss, [leaves[name] for name in learned], materialize_grads=True)
             for name, gradient in zip(learned, gradients, strict=True):
                 views[name].add_(gradient, alpha=sign)
             total += float(loss.detach())
@@ -155,9 +158,9 @@ class CpuBackend:
             name: leaf.expand(len(rows), *leaf.shape).detach().requires_grad_()
             for name, leaf in params.items()
         }
-        found = vmap(logits)(own, as_floats(self.task.inputs[rows])).float()
-        loss = F.cross_entropy(found, self.task.labels[rows], reduction="sum")
-        gradients = torch.autograd.grad(loss, list(own.values()))
+        found = vmap(logits)(own, as_read(self.task.inputs[rows])).float()
+        loss = self.task.loss.of(found, self.task.labels[rows], "sum")
+        gradients = torch.autograd.grad(loss, list(own.values()), materialize_grads=True)
         return torch.cat([leaf.flatten(1).float() for leaf in gradients], dim=1), float(loss.detach())
 
     def _private(
@@ -184,6 +187,12 @@ class CpuBackend:
         alone = rows if private_gradient.example_clip_l2 else rows[: private_gradient.samples]
         total, sampled = torch.zeros_like(flat), flat.new_zeros(0, len(flat))
         clipped, loss = 0, 0.0
+        if self.by_layer and private_gradient.example_clip_l2 and not private_gradient.samples:
+            for chunk in rows.split(self.chunk) if len(rows) else ():
+                part = by_layer.clipped(self.task, flat, chunk, private_gradient.example_clip_l2)
+                total += part.total
+                loss, clipped = loss + part.loss, clipped + part.clipped
+            return Gradients(total, sampled, loss, clipped)
         for chunk in alone.split(max(self.chunk, private_gradient.samples)) if len(alone) else ():
             found, chunk_loss = self._per_example(flat, chunk)
             if private_gradient.example_clip_l2:

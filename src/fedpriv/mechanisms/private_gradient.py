@@ -31,6 +31,11 @@ class PrivateGradient(NamedTuple):
     samples: int
 
     @property
+    def by_example(self) -> bool:
+        """Return whether some example's gradient is needed by itself: to be clipped, or to be measured."""
+        return self.example_clip_l2 is not None or self.samples > 0
+
+    @property
     def sensitivity(self) -> float:
         """Return how far one example is taken to move the mean.
 

@@ -1,12 +1,18 @@
 """Sampling: who takes part in a round, and which examples are in a batch."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import NUMBER, Count, Frozen
+from fedpriv.trace import Facts
+
+if TYPE_CHECKING:
+    from fedpriv.streams import Streams
 
 
 class CohortLaw(Frozen):
@@ -22,9 +28,21 @@ class CohortLaw(Frozen):
         """Return the ids of this round's clients, ascending, each at most once."""
         raise NotImplementedError
 
+    def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
+        """Return who is in the cohort of a round of a run, as `draw` does."""
+        return self.draw(population, streams.numpy("cohort", round))
+
     def expected(self, population: int) -> float:
         """Return the public denominator of the mean: the expected cohort size."""
         raise NotImplementedError
+
+    def facts(self, population: int, rounds: int) -> Facts:
+        """Return what the trace says of how often a client comes in all `rounds`, where that is limited."""
+        return {}
+
+    def apart(self, population: int) -> int:
+        """Return how many rounds lie from one of a client's rounds to its next, at least."""
+        return 1
 
     def most(self, population: int, rounds: int, failure: float) -> int:
         """Return so many clients that any one of them has fewer companions in every round.
@@ -84,7 +102,46 @@ class Full(CohortLaw):
         return float(population)
 
 
-COHORTS: dict[str, type[CohortLaw]] = {"poisson": Poisson, "fixed": Fixed, "full": Full}
+class Spaced(CohortLaw):
+    """`size` clients, all in turn and in an order drawn at the start: each seldom, and far apart.
+
+    Of N clients one comes in T · size / N rounds, rounded up, and from one of them to the next there are
+    N / size, rounded down. Nobody is sampled, and no ε is smaller for it: the order hides nothing and need
+    not be secret. Kairouz et al. 2021, "Practical and private (deep) learning without sampling or shuffling".
+    """
+
+    law: Literal["spaced"] = "spaced"
+    size: Count  # clients in every round
+
+    def too_many(self, population: int) -> str:
+        few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
+        return few if self.size > population else ""
+
+    def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
+        return self.turn(rng.permutation(population), 1)
+
+    def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
+        return self.turn(streams.numpy("order").permutation(population), round)
+
+    def turn(self, order: np.ndarray, round: int) -> np.ndarray:
+        """Return the ids, ascending, of those in this `order` `[N]` whose turn it is in round 1, 2, ..."""
+        if few := self.too_many(len(order)):
+            raise BadInput(few)
+        first = (round - 1) * self.size
+        return np.sort(order[np.arange(first, first + self.size) % len(order)])
+
+    def expected(self, population: int) -> float:
+        return float(self.size)
+
+    def facts(self, population: int, rounds: int) -> Facts:
+        most = -(-rounds * self.size // population)
+        return {"participations": most, "rounds_apart": self.apart(population)}
+
+    def apart(self, population: int) -> int:
+        return population // self.size
+
+
+COHORTS: dict[str, type[CohortLaw]] = {"poisson": Poisson, "fixed": Fixed, "full": Full, "spaced": Spaced}
 
 
 def poisson_batch(examples: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:

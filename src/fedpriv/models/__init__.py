@@ -7,6 +7,7 @@ from fedpriv.models.convnet2 import ConvNet2
 from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.models.scattered import ScatterCnn, ScatterLinear
 from fedpriv.models.softmax import PhotoSoftmax, Softmax
 from fedpriv.registry import Registry
 
@@ -21,6 +22,8 @@ MODELS: Registry[type[Model]] = Registry(
         "module": Module,
         "photo_softmax": PhotoSoftmax,
         "resnet50_head": Resnet50Head,
+        "scatter_cnn": ScatterCnn,
+        "scatter_linear": ScatterLinear,
         "softmax": Softmax,
     },
 )

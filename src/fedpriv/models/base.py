@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from fedpriv.mechanisms.statistics import Statistics
     from fedpriv.models.native import mlp, small_net
     from fedpriv.models.native.gradients import GradientEngine
 
@@ -62,6 +63,11 @@ class Model(Frozen):
         return False
 
     @property
+    def width(self) -> int:
+        """Return how many fixed features are read of an example; 0: its image is."""
+        return 0
+
+    @property
     def features(self) -> str:
         """Return the name of the fixed features that are read instead of images; empty: images are."""
         return ""
@@ -77,6 +83,16 @@ class Model(Frozen):
         return None
 
     @property
+    def path_groups(self) -> int | None:
+        """Return in how many groups of paths all of a scattering is normalised; None: it is not."""
+        return None
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """Return how statistics of all training examples are released, which features are normalised by."""
+        return None
+
+    @property
     def code(self) -> str:
         """Return what names code that is not ours, with its digest; empty: there is none."""
         return ""
@@ -84,9 +100,34 @@ class Model(Frozen):
     def shapes(self, classes: int, example: Example = GREY) -> Shapes:
         """Return each parameter's shape, in the order of the flat vector: protected, clear, kept ones.
 
-        Examples that this model cannot read are BadInput.
+        Examples that this model cannot read are BadInput, here or from `tried`.
         """
         raise NotImplementedError
+
+    def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
+        """Return what a pass makes of two examples `x`, or zeros of that shape.
+
+        BadInput says why this model cannot be trained on such examples, or does not give the `expected`
+        numbers of each (None: any will do).
+        """
+        if not x.is_floating_point():
+            raise BadInput(
+                f"model: found {self.name} with inputs of whole numbers, allowed: {{module: FILE:CLASS}}, a "
+                "network of one's own that reads them"
+            )
+        if expected is not None and len(expected) != 1:
+            raise BadInput(
+                f"model: found {self.name} with labels that want outputs {list(expected)} an example, "
+                "allowed: {module: FILE:CLASS}, a network of one's own that gives them"
+            )
+        return x.new_zeros(len(x), *(expected or (classes,)))
+
+    def unstackable(self, x: torch.Tensor) -> str:
+        """Return which layer `vmap` cannot stack, tried on two examples `x`, and why; empty: none.
+
+        Where there is one there are no gradients of single examples, and clients are worked on one by one.
+        """
+        return ""
 
     def handling(self, name: str) -> Handling:
         """Return what happens to the parameter of that name."""
@@ -95,7 +136,7 @@ class Model(Frozen):
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]` of images `[n, c, h, w]` or features `[n, f]`.
 
-        They have the dtype of `params`.
+        They have the dtype of `params`. A network of one's own gives what its loss reads.
         """
         raise NotImplementedError
 

@@ -6,15 +6,10 @@ A network is named by its `spec`: the JSON of its import path and its arguments.
 from __future__ import annotations
 
 import copy
-import hashlib
-import importlib
-import inspect
 import json
-import os
-import sys
 import threading
-from functools import cache, reduce
-from pathlib import Path
+import warnings
+from functools import cache
 from typing import Any
 
 import torch
@@ -23,7 +18,8 @@ from torch.func import functional_call, vmap
 from torch.nn.parameter import is_lazy
 
 from fedpriv.errors import BadInput, plain
-from fedpriv.models.base import Example, Params
+from fedpriv.models.base import Params
+from fedpriv.models.by_path import imported, said
 
 CLASS = "a subclass of torch.nn.Module"
 _building = threading.Lock()
@@ -31,38 +27,15 @@ _of_thread = threading.local()
 
 
 def loaded(path: str) -> type[nn.Module]:
-    """Return the class that an import path `package.file:Class` names; the folder one is in comes last.
+    """Return the class that an import path `package.file:Class` names (see `imported`).
 
-    Importing runs the file, which is trusted. Nothing in it is called before it is known to be a class of
-    networks: a function, or another class, is BadInput, and so is a module of Python's own, which has none
-    and of which some do things when they are imported.
+    Nothing is called before it is known to be a class of networks: a function, or another class, is BadInput.
     """
-    module, name = path.split(":")
-    if module.partition(".")[0] in sys.stdlib_module_names:
-        raise BadInput(f"model.module: found {path}, of Python's own library, allowed: {CLASS}")
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.append(here)
-    try:
-        found: Any = reduce(getattr, name.split("."), importlib.import_module(module))
-    except (Exception, SystemExit) as error:  # somebody's code runs here
-        raise BadInput(
-            f"model.module: found {path}, which cannot be imported ({said(error)}), allowed: FILE:CLASS, of "
-            "an installed package or in the folder where the program is started"
-        ) from error
+    found = imported("model.module", path, CLASS, "CLASS")
     if not (isinstance(found, type) and issubclass(found, nn.Module)):
         what = f"a class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
         raise BadInput(f"model.module: found {path}, {what}, allowed: {CLASS}")
     return found
-
-
-def code(path: str) -> str:
-    """Return an import path with a digest of the file that it leads to."""
-    try:
-        source = inspect.getsourcefile(loaded(path))
-    except TypeError:  # a class of a module without a file
-        source = None
-    digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8] if source else "without source"
-    return f"{path} {digest}"
 
 
 def built(spec: str, seed: int) -> nn.Module:
@@ -115,34 +88,33 @@ def constant(spec: str) -> nn.Module:
     return built(spec, 0)
 
 
-@cache
 @torch.no_grad()
-def checked(spec: str, classes: int, example: Example) -> nn.Module:
-    """Return the network, if it can be trained here; else BadInput that names what is in the way.
+def checked(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> torch.Tensor:
+    """Return what the network makes of two examples `x`, if it can be trained on such; else raise BadInput.
 
-    A pass must give one number a class, leave buffers alone, be the same twice, treat every example by
-    itself, and go through `vmap`. Batch normalisation, dropout and the like do not.
+    A pass must give the `expected` numbers of an example (None: whatever its loss reads), leave buffers
+    alone, be the same twice, and treat every example by itself. Batch normalisation, dropout and the like
+    do not.
     """
-    path, net = json.loads(spec)["module"], copy.deepcopy(constant(spec))
-    rng = torch.Generator().manual_seed(0)
-    x = torch.rand(2, *example, generator=rng)
-    for one in trained(net).values():  # a layer that starts from zeros would hide what is below it
-        one.add_(torch.randn(one.shape, generator=rng), alpha=0.05)
+    path, net = json.loads(spec)["module"], disturbed(spec)
     before = {name: one.clone() for name, one in net.named_buffers()}
 
     def passed(inputs: torch.Tensor) -> Any:
         try:
             return net(inputs)
         except Exception as error:
-            shape = list(inputs.shape)
+            what = list(inputs.shape)
+            if not inputs.is_floating_point():
+                what = f"{what} of whole numbers {int(inputs.min())} to {int(inputs.max())}"
             raise refusal(
-                path, f"a pass that fails on inputs {shape} ({said(error)})", "a network that reads them"
+                path, f"a pass that fails on inputs {what} ({said(error)})", "a network that reads them"
             ) from error
 
     out = passed(x)
-    if not isinstance(out, torch.Tensor) or out.shape != (2, classes):
-        made = list(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
-        raise refusal(path, f"{made} from inputs {list(x.shape)}", f"logits [2, {classes}], one a class")
+    shape = list(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
+    if not isinstance(out, torch.Tensor) or out.shape[:1] != (2,) or expected not in (None, out.shape[1:]):
+        allowed = "a tensor [2, ...]" if expected is None else f"logits {[2, *expected]}, one a class"
+        raise refusal(path, f"{shape} from inputs {list(x.shape)}", allowed)
     for name, one in net.named_buffers():
         if not torch.equal(one, before.get(name, one)):
             raise refusal(
@@ -152,14 +124,40 @@ def checked(spec: str, classes: int, example: Example) -> nn.Module:
         raise refusal(path, f"a pass that is random{layers(net, 'Dropout')}", "the same twice")
     if not close(torch.cat([passed(x[:1]), passed(x[1:])]), out):
         raise refusal(
-            path, f"a pass that mixes examples{layers(net, 'BatchNorm')}", "each by itself, as with GroupNorm"
+            path,
+            f"a pass that mixes examples{layers(net, 'BatchNorm')}{positions_first(net)}",
+            "each by itself, as with GroupNorm and batch_first=True",
         )
-    stacked = {name: one.expand(2, *one.shape) for name, one in trained(net).items()}
-    try:
-        vmap(lambda own, one: called(spec, net, own, one[None]))(stacked, x)
-    except Exception as error:
-        raise refusal(path, f"a pass that vmap cannot stack ({said(error)})", "one that it can") from error
+    return out
+
+
+def disturbed(spec: str) -> nn.Module:
+    """Return a copy of the network, a little away from its first weights.
+
+    A layer that starts from zeros would hide what is below it.
+    """
+    net, rng = copy.deepcopy(constant(spec)), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for one in trained(net).values():
+            one.add_(torch.randn(one.shape, generator=rng), alpha=0.05)
     return net
+
+
+def unstackable(spec: str, x: torch.Tensor) -> str:
+    """Return which layer `vmap` cannot stack, tried on two examples `x`, and why; empty: it can stack all."""
+    net = disturbed(spec)
+    stacked = {name: one.detach().expand(2, *one.shape) for name, one in trained(net).items()}
+    inside: list[str] = []  # the layers that a pass is in, from the outermost
+    for name, layer in net.named_modules():
+        words = f"{name} ({type(layer).__name__})" if name else type(layer).__name__
+        layer.register_forward_pre_hook(lambda *_, words=words: inside.append(words))
+        layer.register_forward_hook(lambda *_: inside.pop() and None)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # that a rule of vmap is slow
+            vmap(lambda own, one: called(spec, net, own, one[None]))(stacked, x)
+    except Exception as error:
+        return f"{inside[-1] if inside else 'a pass'}, which vmap cannot stack ({said(error)})"
+    return ""
 
 
 def call(spec: str, params: Params, x: torch.Tensor) -> torch.Tensor:
@@ -168,7 +166,12 @@ def call(spec: str, params: Params, x: torch.Tensor) -> torch.Tensor:
     nets = _of_thread.__dict__.setdefault("nets", {})
     if spec not in nets:
         nets[spec] = copy.deepcopy(constant(spec))
-    return called(spec, nets[spec], params | constants(spec, x.device, dtype), x.to(dtype))
+    return called(
+        spec,
+        nets[spec],
+        params | constants(spec, x.device, dtype),
+        x.to(dtype) if x.is_floating_point() else x,
+    )
 
 
 @cache
@@ -199,11 +202,12 @@ def layers(net: nn.Module, kind: str) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
+def positions_first(net: nn.Module) -> str:
+    """Return the layers that take the axis of examples for that of positions, as an aside."""
+    found = [name for name, one in net.named_modules() if getattr(one, "batch_first", True) is False]
+    return f" ({', '.join(found)} without batch_first)" if found else ""
+
+
 def refusal(path: str, found: str, allowed: str) -> BadInput:
     """Return the error that says what of a network is in the way."""
     return BadInput(f"model.module: {path}: found {found}, allowed: {allowed}")
-
-
-def said(error: BaseException) -> str:
-    """Return what an error says, short and on one line."""
-    return f"{type(error).__name__}: {plain(' '.join(str(error).split()))}"

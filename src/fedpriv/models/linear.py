@@ -7,11 +7,6 @@ from fedpriv.models.base import Example, Model, Shapes
 class LinearHead(Model):
     """One linear map of features `[f]`, with a bias a class."""
 
-    @property
-    def width(self) -> int:
-        """Return how many features an example has."""
-        raise NotImplementedError
-
     def shapes(self, classes: int, example: Example = ()) -> Shapes:
         example = example or (self.width,)
         if len(example) != 1:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from fedpriv.models.base import GREY, Example, Model, Params
+from fedpriv.models.by_path import PATH, code
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,13 +27,13 @@ class Module(Model):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, JsonValue]  # pyright: ignore[reportIncompatibleVariableOverride]
     name: Literal["module"] = "module"
-    module: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")  # package.file:Class
+    module: str = Field(pattern=f"^{PATH}$")  # package.file:Class
 
     @property
     def code(self) -> str:
         from fedpriv.models import functional
 
-        return functional.code(self.module)
+        return code(self.module, functional.loaded(self.module))
 
     def size(self, classes: int) -> int:
         """Return 0: nobody knows without torch."""
@@ -41,8 +42,18 @@ class Module(Model):
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         from fedpriv.models import functional
 
-        net = functional.checked(self.model_dump_json(), classes, example)
+        net = functional.constant(self.model_dump_json())
         return {name: tuple(one.shape) for name, one in functional.trained(net).items()}
+
+    def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
+        from fedpriv.models import functional
+
+        return functional.checked(self.model_dump_json(), x, expected)
+
+    def unstackable(self, x: torch.Tensor) -> str:
+        from fedpriv.models import functional
+
+        return functional.unstackable(self.model_dump_json(), x)
 
     def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
         """Return the weights that the constructor gives, from a generator that `rng` seeds."""

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from fedpriv.errors import BadInput, plain
-from fedpriv.paper.cells import RUN
 from fedpriv.paper.spends import MEASURES, SpendInWords, SpendSelector
 
 T = TypeVar("T")
+RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 # What a name must be, in a table; in a case it is that of a run.
 COLUMN, PRIVATE, PRINTED = "column", "column with a private run", "column with a published accuracy"
 COUNTED = "column read within one ε"
@@ -157,19 +157,30 @@ def terms(term: Term, kind: type[T]) -> Iterator[T]:
 @cache
 def read(line: str) -> Comparison:
     """Return what a line says; one that is no comparison is BadInput naming the place where it goes wrong."""
-    if len(line) > LONGEST:
-        raise wrong(line, 0, f"{len(line)} characters", f"at most {LONGEST}")
-    try:
-        found = ast.parse(line, mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        at = (getattr(error, "offset", 0) or len(line) + 1) - 1
-        raise wrong(line, at, line[at : at + 20], "one comparison by <= or >=") from None
+    found = parsed(line, "one comparison by <= or >=")
     if not isinstance(found, ast.Compare) or [*map(type, found.ops)] not in ([ast.GtE], [ast.LtE]):
         raise refused(line, found, "one comparison by <= or >=")
     sides = term_of(line, found.left), term_of(line, found.comparators[0])
     if not {one.function for side in sides for one in terms(side, Call)} - {"published"}:
         raise refused(line, found, f"something that is measured, by {', '.join(FUNCTIONS)}")
     return Comparison(sides[0], isinstance(found.ops[0], ast.GtE), sides[1])
+
+
+@cache
+def read_term(line: str) -> Term:
+    """Return what one side of a comparison says; anything else is BadInput naming where it goes wrong."""
+    return term_of(line, parsed(line, "one number, as accuracy(NAME)"))
+
+
+def parsed(line: str, allowed: str) -> ast.expr:
+    """Return the tree of one expression of Python; anything else is BadInput saying what is `allowed`."""
+    if len(line) > LONGEST:
+        raise wrong(line, 0, f"{len(line)} characters", f"at most {LONGEST}")
+    try:
+        return ast.parse(line, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        at = (getattr(error, "offset", 0) or len(line) + 1) - 1
+        raise wrong(line, at, line[at : at + 20], allowed) from None
 
 
 def term_of(line: str, node: ast.expr) -> Term:

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, alone, choice_error
+from fedpriv.paper.arithmetic import RUN
+from fedpriv.paper.caption import Caption
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
-RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 Unit = Literal["client", "instance"]
 
 
@@ -23,6 +24,8 @@ class Rendered(Frozen):
     kind: str
     title: str  # after the place
     place: str = ""  # in the paper, as `Table II`; of what it does not print, `ours`
+    # what it is, how to read it, what to doubt; `{accuracy(RUN)}` and the like stand for what is measured
+    caption: Caption = ""
 
     @property
     def theirs(self) -> str:

@@ -8,8 +8,18 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Count, Frozen, Label, Real, choice_error
-from fedpriv.paper.arithmetic import COLUMN, COUNTED, PRINTED, PRIVATE, Call, Comparison, read, terms
-from fedpriv.paper.cells import RUN, AccuracyTable, Cell, Row
+from fedpriv.paper.arithmetic import (
+    COLUMN,
+    COUNTED,
+    PRINTED,
+    PRIVATE,
+    RUN,
+    Call,
+    Comparison,
+    read,
+    terms,
+)
+from fedpriv.paper.cells import AccuracyTable, Cell, Row
 
 
 class Case(NamedTuple):

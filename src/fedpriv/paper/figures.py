@@ -112,7 +112,11 @@ class RoundsFigure(LinesFigure):
 
     kind: Literal["rounds"] = "rounds"
     # growth: of ε over ε₁; norms: the median of a cohort's updates, and that of the noise on their mean
-    quantity: Literal["accuracy", "drawn_accuracy", "epsilon", "growth", "norms"] = "accuracy"
+    # perplexity, auroc, f1, error: where evaluation.metrics asks for them
+    quantity: (
+        Literal["accuracy", "drawn_accuracy", "epsilon", "growth", "norms"]
+        | Literal["perplexity", "auroc", "f1", "error"]
+    ) = "accuracy"
     panels: dict[str, Titled] = Field(min_length=1)  # what stands for {panel} -> what is drawn there
     lines: dict[str, str] = Field({"": ""}, min_length=1)  # what stands for {line} -> what readers know it by
     spends: Spends = {}  # label -> which ε is drawn; a list: each under its own words

@@ -2,11 +2,29 @@
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, model_validator
 
 from fedpriv.frozen import Frozen, choice_error
+from fedpriv.registry import points
 
-Accountant = Literal["moments", "rdp", "pld", "bayesian", "rdp_tight", "exact", "theorem"]
+# Those of ours whose ε are in ledgers.
+OURS = ("moments", "rdp", "pld", "matrix", "bayesian", "rdp_tight", "exact", "theorem")
+
+
+def accountants() -> tuple[str, ...]:
+    """Return whose ε may be asked for: ours, and those of installed packages, of which none is loaded."""
+    return (*OURS, *(point.name for point in points("accountants")))
+
+
+def _is_there(name: str) -> str:
+    if name not in accountants():
+        raise choice_error("accountant", [name], ", ".join(accountants()))
+    return name
+
+
+Accountant = Annotated[
+    str, AfterValidator(_is_there), WithJsonSchema({"enum": [*accountants()], "type": "string"})
+]
 Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean", "pairwise"]
 RightTerm = Literal["both_left", "literal"]
@@ -15,7 +33,7 @@ Accounting = Literal["sequential", "parallel", "sum", "sized", "upload", "drawn"
 Empty = Literal[""]
 
 SPEND_COLUMNS = {
-    "accountant": get_args(Accountant),
+    "accountant": OURS,  # and those of packages
     "composition": get_args(Composition),
     "distance": get_args(Distance),
     "right_term": get_args(RightTerm),
@@ -30,9 +48,8 @@ SENSITIVITIES = {
     "bits": "all bits",
     "all": "everything sent",
 }
-# Sensitivity -> who counts it, from randomised response and from Gaussian noise.
+# Sensitivity -> who counts it, from randomised response; from noise do all others but the Bayesian estimate.
 OF_BITS = {"bit": ("rdp", "rdp_tight", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
-OF_NOISE = ("moments", "rdp", "pld")
 
 
 class SpendSelector(Frozen):
@@ -68,7 +85,8 @@ class SpendSelector(Frozen):
         given = [name for name in list(SPEND_COLUMNS)[1:-1] if getattr(self, name)]
         if given != wanted:
             raise choice_error(f"said of {self.accountant}", given, ", ".join(wanted))
-        counted = OF_BITS.get(self.sensitivity, OF_NOISE)
+        of_noise = [one for one in accountants() if one not in ("bayesian", "rdp_tight", "exact", "theorem")]
+        counted = OF_BITS.get(self.sensitivity, of_noise)
         if self.sensitivity and self.accountant not in counted:
             raise choice_error(f"sensitivity {self.sensitivity}", [self.accountant], ", ".join(counted))
         return self
@@ -94,11 +112,12 @@ def _from_words(value: Any) -> Any:
     """Read `bayesian product remove_mean`, `sum moments 2C`, `bit exact`: a word is of one column only."""
     if not isinstance(value, str):
         return value
+    known = SPEND_COLUMNS | {"accountant": accountants()}
     read: dict[str, str] = {}
     for word in value.split():
-        column = next((name for name, words in SPEND_COLUMNS.items() if word in words), None)
+        column = next((name for name, words in known.items() if word in words), None)
         if column is None or column in read:
-            allowed = "; ".join("|".join(words) for words in SPEND_COLUMNS.values())
+            allowed = "; ".join("|".join(words) for words in known.values())
             raise choice_error("spend", [f"{word} in '{value}'"], f"one of each of {allowed}")
         read[column] = word
     return read

@@ -31,12 +31,13 @@ class Line(Frozen):
 
 # What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
 OfAccuracy = Literal["accuracy_last", "accuracy_best_drawn", "accuracy_within"]
+OfMetrics = Literal["perplexity", "auroc", "f1", "error"]  # at the last evaluated round; evaluation.metrics
 OfGain = Literal["gain_last", "gain_best_drawn"]
 OfBits = Literal["gamma", "share_flipped"]
 OfUploads = Literal["numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"]
 OfNoise = Literal["upload_noise_std", "broadcast_noise_std"]
 OfLabels = Literal["ratio", "epsilon_label", "delta_label", "epsilon_if"]  # of NbAFL
-Quantity = Literal["round", "epsilon", OfAccuracy, OfGain, OfBits, OfUploads, OfNoise, OfLabels]
+Quantity = Literal["round", "epsilon", OfAccuracy, OfMetrics, OfGain, OfBits, OfUploads, OfNoise, OfLabels]
 # What a quantity needs beside its name; everything else needs nothing.
 NEEDS = {"epsilon": {"spend"}, "accuracy_within": {"spend", "within"}}
 
@@ -74,7 +75,6 @@ class RunsTable(TableSpec):
     reference: str = ""  # the run that the others are held against: which config keys differ, and gains
     keys: tuple[str, ...] = ()  # dotted paths into the run's config, shown before the columns
     best_first: bool = False  # in the order of the first column
-    notes: tuple[str, ...] = ()  # sentences under the table
     infinite: str = ""  # what ∞ in a cell means
 
     @model_validator(mode="after")
@@ -120,7 +120,6 @@ class AccountsTable(TableSpec):
     rounds: Count  # after which ε is compared
     accountant: Literal["moments", "rdp", "pld"] = "moments"  # of both
     lines: tuple[Counted, ...] = Field(min_length=1)  # from top to bottom
-    notes: tuple[str, ...] = ()  # sentences under the table
 
     def runs(self) -> Iterator[str]:
         yield from ()
@@ -132,7 +131,6 @@ class AuditsTable(TableSpec):
     kind: Literal["audits"] = "audits"
     lines: tuple[Line, ...] = Field(min_length=1)  # audited runs, from top to bottom
     audits: tuple[str, ...] = ()  # by name; all by default
-    notes: tuple[str, ...] = ()  # sentences under the table
 
     def runs(self) -> Iterator[str]:
         return (line.run for line in self.lines)

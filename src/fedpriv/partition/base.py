@@ -26,6 +26,7 @@ class PartitionLaw(Frozen):
     examples: Millions | None = None  # per client; by default all the data are shared out
     repeat: bool = False  # an example may be dealt to several clients, where there are too few
     deal: Literal["images", "copies"] = unless("images")  # which of a photograph's copies stay together
+    by_label: ClassVar[bool] = False  # only examples of one class each can be dealt
     by_owner: ClassVar[bool] = False  # only data whose writers are known can be dealt
 
     @property

@@ -1,6 +1,6 @@
 """Every client has its own mixture of classes."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class Dirichlet(PartitionLaw):
     truncation would wash out the skew of small clients.
     """
 
+    by_label: ClassVar[bool] = True
     law: Literal["dirichlet"] = "dirichlet"
     alpha: Positive  # the smaller, the fewer classes at a client
     balanced: bool = False  # classes are wanted as often as they occur

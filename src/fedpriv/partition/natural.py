@@ -1,20 +1,24 @@
 """Every client is a writer, with what that writer wrote."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Count
+from fedpriv.frozen import Count, Millions
 from fedpriv.partition.base import PartitionLaw
 from fedpriv.partition.dealt import Partition
+
+NUMBER_OR_ALL = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 10**6}, {"const": "all"}]}
 
 
 class Natural(PartitionLaw):
     """Writers drawn without replacement, each with all its examples, or `examples` random ones of them.
+
+    `clients: all` is every writer that has enough; the run that says so has their number instead of it.
 
     Who is drawn does not depend on `examples`; a writer who has fewer than that holds them all.
 
@@ -23,6 +27,8 @@ class Natural(PartitionLaw):
     """
 
     law: Literal["natural"] = "natural"
+    # who hold data, sampled in a round or not; `all` is every writer
+    clients: Annotated[Millions, WithJsonSchema(NUMBER_OR_ALL)]
     min_examples: Count = 1  # of a writer to be sampled
     by_owner: ClassVar[bool] = True
 
@@ -38,7 +44,7 @@ class Natural(PartitionLaw):
         if self.clients > len(enough):
             raise BadInput(
                 f"partition.clients: found {self.clients}, allowed: at most {len(enough)} (of {len(writers)} "
-                f"writers, those with min_examples: {self.min_examples} or more)"
+                f"owners, those with min_examples: {self.min_examples} or more)"
             )
         drawn = rng.choice(enough, self.clients, replace=False)
         by_owner = np.argsort(owners, kind="stable").astype(np.int32)

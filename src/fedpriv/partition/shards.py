@@ -1,6 +1,6 @@
 """Every client gets a few shards of a list that is sorted by label."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import model_validator
@@ -29,6 +29,7 @@ class Shards(PartitionLaw):
     shards, those at a boundary, hold two classes. Examples left over by the cut are random ones.
     """
 
+    by_label: ClassVar[bool] = True
     law: Literal["shards"] = "shards"
     shard_examples: Millions = 300  # examples in a shard
     shards_per_client: Thousands = 2  # shards that a client gets

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.paper.cells import Cell
-from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.collect import WIDTH
 from fedpriv.report.results import Results, rows_of
 
@@ -40,16 +39,25 @@ def accuracies(results: Results, run: str, drawn: bool = False) -> pd.DataFrame:
 
 def spent(results: Results, run: str, spend: Counted) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    rows = rows_of(results.epsilons, run)
-    meant = np.ones(len(rows), dtype=bool)
-    for column, value in zip(SPEND_COLUMNS, spend.key, strict=True):
-        meant &= (rows[column] == value).to_numpy()
-    return rows.loc[meant].sort_values(["seed", "round"])
+    return results.epsilons.iloc[results.spends.get((run, *spend.key), [])]
 
 
 def at_end(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
     return judged(results, run, accuracies(results, run).groupby("seed").last())
+
+
+def metric(results: Results, run: str, name: str) -> pd.DataFrame:
+    """Return a measured column of the trace where it was evaluated: a row a round, a column a seed."""
+    rows = rows_of(results.rounds, run)
+    return rows.pivot(index="round", columns="seed", values=name).dropna(how="all")
+
+
+def metric_at_end(results: Results, run: str, name: str) -> pd.Series:
+    """Return by seed the same at the last evaluated round; NaN of a seed that has diverged."""
+    read = metric(results, run, name).ffill()
+    last = read.iloc[-1] if len(read) else pd.Series(np.nan, rows_of(results.runs, run)["seed"])
+    return last.where(~last.index.isin(diverged(results, run).index))
 
 
 def best_drawn(results: Results, run: str) -> pd.DataFrame:

@@ -27,6 +27,7 @@ class Table(NamedTuple):
     column_format: str = ""  # of LaTeX; by default every column is as wide as its longest cell
     seeds: pd.DataFrame | None = None  # of a table of accuracies: a line for every seed of a cell
     printed: bool = True  # whether a paper would print it
+    caption: str = ""  # what people wrote of it
 
 
 def write(table: Table, stem: Path) -> list[Path]:
@@ -58,11 +59,12 @@ def flat(display: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(table: Table) -> str:
-    """Return the table, its details and its notes."""
+    """Return the caption, the table, its details and its notes."""
     body = escaped(flat(table.display), for_markdown).to_markdown(index=False, disable_numparse=True)
     details = [f"{number}. {for_markdown(text)}" for number, text in enumerate(table.details, start=1)]
     notes = [f"- {for_markdown(note)}" for note in table.notes]
-    blocks = (f"# {for_markdown(table.title)}", body, "\n".join(details), "\n".join(notes))
+    above = f"# {for_markdown(table.title)}", for_markdown(table.caption)
+    blocks = (*above, body, "\n".join(details), "\n".join(notes))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -73,7 +75,7 @@ def latex(table: Table) -> str:
         .style.hide(axis="index")
         .to_latex(
             hrules=True,
-            caption=for_latex(table.title),
+            caption=for_latex(f"{table.title}. {table.caption}" if table.caption else table.title),
             label=f"tab:{table.name}",
             position_float="centering",
             column_format=table.column_format or "l" * table.display.shape[1],
@@ -101,8 +103,9 @@ def fragment(table: Table) -> str:
     body = body.replace("<td>published</td>", '<td class="published">published</td>')
     body = IN_A_NAME.sub("<wbr>", body)
     notes = "\n".join(f"<li>{for_html(note)}</li>" for note in table.notes)
+    caption = f"<p>{for_html(table.caption)}</p>\n" if table.caption else ""
     return (
-        f"<figcaption>{for_html(table.title)}</figcaption>\n"
+        f"<figcaption>{for_html(table.title)}</figcaption>\n{caption}"
         f'<div class="scroll">\n{body}\n</div>\n'
         f"<details><summary>{len(table.notes)} notes</summary>\n<ul>\n{notes}\n</ul>\n</details>\n"
     )

@@ -14,6 +14,7 @@ import pandas as pd
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import findings_in
 from fedpriv.files import parquet
+from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.collect import SCHEMAS
 
 
@@ -46,6 +47,14 @@ class Results:
     def found(self) -> dict[tuple[str, int], list[Finding]]:
         """Return what audits found, by run and seed."""
         return findings_in(self.audited)
+
+    @cached_property
+    def spends(self) -> Mapping[tuple[str, ...], np.ndarray]:
+        """Return where the rows of an ε are, in order of seed and round: by run, and by `SPEND_COLUMNS`."""
+        keys = ["run", *SPEND_COLUMNS]
+        order = np.lexsort((self.epsilons["round"], self.epsilons["seed"]))
+        groups: Any = self.epsilons[keys].iloc[order].groupby(keys, observed=True, sort=False).indices
+        return {key: order[found] for key, found in groups.items()}
 
     def findings(self, run: str) -> dict[int, list[Finding]]:
         """Return by seed what audits found about `run`, in their order."""

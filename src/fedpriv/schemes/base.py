@@ -75,6 +75,9 @@ class Scheme(Frozen):
     mechanism: ClassVar[Mechanism] = "other"  # what is released; accountants count what they know
     measures: ClassVar[tuple[str, ...]] = ()  # the distances of clients that may be sampled
     sends: ClassVar[Literal["update", "weights"]] = "update"  # what clients upload
+    # whose plans certify a budget in place of a noise multiplier, unless the budget says so
+    accountant: ClassVar[str] = "pld"
+    draws_again: ClassVar[bool] = False  # whether a round needs noise that an earlier one had
 
     def fits(self, local: LocalWork, model: Model) -> str:
         """Return what this scheme needs instead of this local work or model, or the empty string."""
@@ -82,6 +85,14 @@ class Scheme(Frozen):
 
     def gradient(self, local: LocalWork) -> PrivateGradient | None:
         """Return how clients randomise their gradients while they train; None: they do not."""
+        return None
+
+    def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
+        """Return what the plan of a run is beside noise, rounds and δ; None: nobody can plan it.
+
+        By the names that the plans of `accountant` have for it: `sampling_rate`, and what else they may be
+        told.
+        """
         return None
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:

@@ -10,13 +10,14 @@ DEVIATION: the denominator is the public expected cohort qN, not |U|, so that th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import TypeAdapter, WithJsonSchema
 
 from fedpriv.frozen import Frozen, Positive, unless
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
+from fedpriv.mechanisms.sampling import CohortLaw
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import DISTANCES, Facts, Mechanism, Unit
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 class Budget(Frozen):
     """What all rounds of a run may cost a client, in place of the scheme's `noise_multiplier`."""
 
-    epsilon: Positive  # add/remove neighbours, after the last round, at the run's `account.delta`
-    accountant: Literal["pld", "rdp", "moments"] = "pld"  # that certifies it
+    epsilon: Positive  # at sensitivity C, after the last round, at the run's `account.delta`
+    accountant: str = ""  # that certifies it; empty: pld, and matrix for correlated noise
 
 
 NUMBER_OR_BUDGET = {"anyOf": [TypeAdapter(Positive).json_schema(), Budget.model_json_schema()]}
@@ -49,6 +50,11 @@ class ClientDP(Scheme):
     # σ: noise std of the sum over C; or what it may cost, `{epsilon: 4}`, for which the least σ is found
     noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]
     denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
+
+    def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
+        if self.denominator != "expected" or cohort.law not in ("poisson", "full"):
+            return None
+        return {"sampling_rate": cohort.expected(population) / population}
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)

@@ -14,6 +14,7 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
+from fedpriv.mechanisms.statistics import normalise
 from fedpriv.streams import Streams
 
 
@@ -34,6 +35,10 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
         from fedpriv.data.features import projected
 
         return projected.extract(listed, run.data, *model.seen_in, out, speed.threads)
+    if model.reads == "images":
+        from fedpriv.data.features import whole
+
+        return whole.extract(listed, run.data, model.path_groups, out, speed.threads)
     from fedpriv.data.features.extract import extract
 
     how = out, speed.device, speed.threads
@@ -51,19 +56,35 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
     return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
 
 
+def normalised(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
+    """Return the arrays with features as the model reads them: by private statistics, if it asks for any.
+
+    They are those of the training split, and what they cost stands in the trace. Features change in place.
+    """
+    if statistics := run.model.statistics:
+        normalise(statistics, found.x_train, found.x_test, streams.noise("statistics"))
+    return found
+
+
 def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
     """Return who holds what; runs that share dataset, validation split, law and seed share it.
 
     Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
     The law's numbers of examples count copies; a remainder that is less than an image is left out. With
     `deal: copies` every copy is dealt by itself. A law that deals writers is BadInput where nobody knows
-    them.
+    them, and so is one that goes by classes where examples have none, or many.
     """
     if run.partition.by_owner and not len(found.owner):
         laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
         raise BadInput(
             f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, of which "
             f"nobody knows the writers, allowed: {laws}"
+        )
+    if run.partition.by_label and (found.y_train.ndim > 1 or found.y_train.dtype.kind == "f"):
+        laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_label))
+        raise BadInput(
+            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, whose "
+            f"examples have no one class each, allowed: {laws}"
         )
     rng, copies = Streams(seed, shared_law(run)).numpy("partition"), found.copies
     if copies == 1 or run.partition.deal == "copies":

@@ -10,11 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
-from fedpriv.local.client import Task
 from fedpriv.local.engine import LocalEngine
 from fedpriv.local.work import Speed
 from fedpriv.machine.environment import cores, environment, peak_mib
@@ -23,9 +20,10 @@ from fedpriv.progress import progress
 from fedpriv.streams import Streams
 from fedpriv.train import canaries, checkpoint, outputs, record
 from fedpriv.train.evaluate import evaluate, looked_at
-from fedpriv.train.inputs import arrays_for, load_partition
+from fedpriv.train.inputs import arrays_for, load_partition, normalised
 from fedpriv.train.round import run_round
 from fedpriv.train.state import initial_state
+from fedpriv.train.task import task_for
 
 
 def train(
@@ -63,18 +61,13 @@ def train(
         return out
     if outputs.restore_outputs(out, identity):
         return out
-    data = arrays_for(run, arrays_path)
+    streams = Streams(seed, name, run.secure_noise)
+    data = normalised(run, arrays_for(run, arrays_path), streams)
     clients = load_partition(run, data, seed, partition_path)
     holders = clients.holders()
     device = select_device(speed.device)
-    streams = Streams(seed, name, run.secure_noise)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
-    task = Task(
-        run.model,
-        data.classes,
-        torch.from_numpy(data.x_train).to(device),
-        torch.from_numpy(data.y_train).to(device),
-    )
+    task = task_for(run, data, device)
 
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
         # Tensors of our own come after the engine, which says how their memory is asked for.

@@ -28,6 +28,7 @@ def neighbour(client: Client, labels: torch.Tensor) -> Client:
         return client
     rows = torch.from_numpy(client.rows).to(labels.device)
     other = labels != labels[rows[0]]
+    other = other.flatten(1).any(1) if other.dim() > 1 else other
     other[rows] = False
     found = other.nonzero()[:1, 0]
     return client._replace(rows=torch.cat([found, rows[len(found) :]]).cpu().numpy())

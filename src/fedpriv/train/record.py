@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from fedpriv.files import npz, parquet, summary
 from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import OPEN, seal
 from fedpriv.mechanisms.distances import distance_count, pad_rounds
-from fedpriv.trace import MISSING, TRACE
+from fedpriv.trace import MISSING, columns_of
 from fedpriv.train.outputs import FILES, WEIGHTS
 from fedpriv.train.state import RoundState
 
@@ -30,7 +31,11 @@ def summarise(
     clients: partition.Partition,
     labels: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return what a finished run says about itself as a whole; a diverged one has no accuracy."""
+    """Return what a finished run says about itself as a whole.
+
+    One that diverged has no accuracy, and neither has one that predicts numbers.
+    """
+    accuracy = state.rows[-1]["test_accuracy"]
     return labels | {
         "run": name,
         "seed": seed,
@@ -40,7 +45,7 @@ def summarise(
         "rounds_wanted": run.rounds,
         "diverged": state.round if state.diverged else None,
         "parameters": len(state.flat),
-        "test_accuracy": None if state.diverged else state.rows[-1]["test_accuracy"],
+        "test_accuracy": None if state.diverged or math.isnan(accuracy) else accuracy,
         "data": labels.get("data", {})
         | {
             "name": run.dataset if isinstance(run.dataset, str) else run.dataset.label,
@@ -48,21 +53,29 @@ def summarise(
             "test": len(data.y_test),
             "repetition": len(clients.indices) / len(data.y_train),
             "note": data.note,
-            "majority": float(np.bincount(data.y_test).max() / len(data.y_test)),
-        },
+        }
+        | majority(data),
         "evaluated_on": "validation" if run.validation else "test",
         "seconds": sum(row["seconds"] for row in state.rows),
         "peak_mib": max(row["peak_mib"] for row in state.rows),
     }
 
 
+def majority(data: Arrays) -> dict[str, float]:
+    """Return the share of the largest class of the test split; of numbers to predict there is none."""
+    counted = data.counted
+    return {"majority": float(np.bincount(counted).max() / len(counted))} if len(counted) else {}
+
+
 def trace(state: RoundState) -> pd.DataFrame:
-    """Return the trace with exactly the columns and dtypes of `TRACE`.
+    """Return the trace with exactly the columns and dtypes that `columns_of` has for such a run.
 
     Rounds of a state that older code saved lack the columns that came later.
     """
     rows = [MISSING | row for row in state.rows]
-    return pd.DataFrame(rows, columns=pd.Index(TRACE)).astype(TRACE)
+    of_run = columns_of(str(rows[-1]["mechanism"]), str(rows[-1]["sampling_law"]))
+    types = {name: column.dtype for name, column in of_run.items()}
+    return pd.DataFrame(rows, columns=pd.Index(types)).astype(types)
 
 
 def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> None:

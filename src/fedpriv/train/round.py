@@ -38,7 +38,7 @@ def run_round(
     examples, protected = np.diff(clients.offsets), layout.protected
 
     # Who takes part. The panel is followed whether drawn or not; who was not drawn is only measured.
-    cohort = run.cohort.draw(population, streams.numpy("cohort", round))
+    cohort = run.cohort.members(population, streams, round)
     panel = sample_positions(
         population, run.probe.panel if run.scheme.measures else 0, streams.numpy("panel")
     )
@@ -64,6 +64,8 @@ def run_round(
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
     steps = run.local.noisy_steps or 0
     of_gradients = private_gradient.facts(steps, examples) if private_gradient else {}
+    if statistics := run.model.statistics:
+        of_gradients |= statistics.facts(round)
     noisy = private_gradient is not None
     working = round_clients(run, clients, np.concatenate([members, again]), size, streams, state, noisy)
     others = [neighbours.neighbour(one, engine.task.labels) for one in working[len(members) :]]
@@ -117,6 +119,7 @@ def run_round(
         "test_accuracy_drawn": math.nan,
         "test_loss": math.nan,
         **NO_FACTS,
+        **run.cohort.facts(population, rounds),
         **facts,
         "mechanism": run.scheme.mechanism,
         "clear_values": layout.clear,

@@ -39,7 +39,7 @@ class RoundState:
 
 def initial_weights(run: Run, task: Task, streams: Streams) -> torch.Tensor:
     """Return the weights `[d]` that a run starts from."""
-    return run.model.initial(task.classes, task.example, streams.numpy("init")).to(task.inputs.device)
+    return run.model.initial(task.width, task.example, streams.numpy("init")).to(task.inputs.device)
 
 
 def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:

@@ -27,6 +27,7 @@ ARITHMETIC = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Haswell",
 }
+NOT_STORED = (".html", ".pdf")  # pieces of the report, and the figures, of which the reference has the PNG
 
 
 class Rendered(NamedTuple):
@@ -131,7 +132,7 @@ def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
         return Rendered(0, planned, [], [])
     root, place = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
     written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
-    files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(".html")]
+    files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(NOT_STORED)]
     differ = differing(reference / place, out / place, files)
     return Rendered(len(paper.runs), planned, sorted(files), differ)
 
@@ -151,7 +152,7 @@ def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
 def results_in(folder: Path) -> Iterator[Path]:
     """Yield the tables, figures and verdicts of a paper."""
     for pattern in ("tables/*.*", "figures/*.*", "claims.*", "runs.*"):
-        yield from folder.glob(pattern)
+        yield from (path for path in folder.glob(pattern) if path.suffix not in NOT_STORED)
 
 
 def write(reference: Path, out: Path, found: Mapping[str, Rendered]) -> None:

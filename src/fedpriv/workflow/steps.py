@@ -36,11 +36,20 @@ def fetch(plan: Plan, dataset: str, file: str) -> None:
     data.source.fetch(wanted, files[file], RESOURCES / dataset / "raw", mirrors)
 
 
-def prepare(plan: Plan, name: str) -> None:
-    """Make what is not there yet: the arrays of that name that runs train on, or what a dataset gives.
+def find(plan: Plan, dataset: str) -> None:
+    """Find the photographs of a dataset, in mirrors or by downloading them, and write where they are."""
+    require_known("dataset", [dataset], data.of_photographs())
+    data.find(dataset, RESOURCES, data.source.mirrors(plan.preset.mirrors))
 
-    That is arrays of images and of data of one's own, and of photographs the list.
-    """
+
+def look(plan: Plan, dataset: str, threads: str) -> None:
+    """Look at every photograph that was found, on so many threads, and list them."""
+    require_known("dataset", [dataset], data.of_photographs())
+    data.look(dataset, RESOURCES, int(threads))
+
+
+def prepare(plan: Plan, name: str) -> None:
+    """Make the arrays of that name that are not there yet: of runs, or those that features are made of."""
     from fedpriv.train import inputs
 
     mirrors = data.source.mirrors(plan.preset.mirrors)
@@ -141,15 +150,8 @@ def report(plan: Plan, results: Path = RESULTS, comparison: Path | None = REFERE
     done(plan, "report", "", results)
 
 
-def coverage(plan: Plan, study: str, out: str) -> None:
-    """Measure how often the Bayesian estimate covers the true ε: of no paper."""
-    from fedpriv.account.coverage import write
-
-    write(read_yaml(Path(study)), Path(out, "coverage.csv"), Path(out, "coverage.md"))
-
-
 OF_PAPER = {step.__name__: step for step in (audit, collect, tables, figures)}
-OTHERS = (fetch, prepare, partition, train, account, take, report, coverage)
+OTHERS = (fetch, find, look, prepare, partition, train, account, take, report)
 STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
 
 

@@ -51,7 +51,6 @@ def test_a_column_that_the_paper_does_not_have_is_ours_and_has_no_published_numb
     table = table_of(joint_results, joint)
     theirs = lines(table)[1]
     assert {value for name, value in theirs.items() if name.endswith("DP-SGD")} == {""}
-    assert "Ours, not in the paper: DP-SGD." in table.notes
     assert table.tidy.query("source == 'published' and column == 'dpsgd'").empty
 
 
@@ -63,7 +62,6 @@ def test_the_notes_say_how_both_levels_were_read_and_counted(joint_results, join
         "example-level, add-or-remove neighbours, Poisson sampling",
         "DP, as the paper; DP-SGD: read at",
         "sequential moments, sensitivity C; not a guarantee: the size of a cohort is seen; example-level",
-        "Every other column is a run of its own.",
         "sum: against who sees only the sum of the uploads",
         "sequential: an example is sampled with its share of all clients' examples",
         "Sequential accounting supposes that nobody knows",

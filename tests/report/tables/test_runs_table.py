@@ -11,9 +11,11 @@ from support.made_runs import write_run
 
 from fedpriv.account.plans import epsilon
 from fedpriv.errors import BadInput
+from fedpriv.paper.figures import Curve
 from fedpriv.paper.tables import Quantity, RunsTable
 from fedpriv.report import numbers, render
 from fedpriv.report.collect import collect
+from fedpriv.report.figures.rounds import read
 from fedpriv.report.results import load
 from fedpriv.report.tables import write
 from fedpriv.report.tables.runs import READINGS, runs_table
@@ -44,7 +46,7 @@ DECLARED = {
     "uploads": {
         "title": "What is sent",
         "columns": [*SENT, *ACCURACIES],
-        "notes": ["Bits are sent eight to a byte."],
+        "caption": "Bits are sent eight to a byte.",
         "lines": [*LINES[2:], {"run": "tensor", "label": "shared"}, {"run": "gauss", "label": "Gaussian"}],
     },
     "ablation": {
@@ -144,7 +146,6 @@ def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(results):
 def test_the_notes_say_whose_accuracy_it_is(results):
     notes = "\n".join(table_of(results, "uploads").notes)
     for words in (
-        "Bits are sent eight to a byte.",
         "the mean over all clients' own weights",
         "on one of 10 test examples. Sampled: 50 clients",
         "test split itself chooses the round",
@@ -256,3 +257,20 @@ def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(results):
 
 def test_every_quantity_that_may_be_declared_can_be_read():
     assert set(READINGS) == set(get_args(Quantity))
+
+
+def test_what_else_was_measured_is_read_at_the_last_evaluated_round(tmp_path):
+    rounds = np.arange(1, 21)
+    facts = {
+        "test_perplexity": np.where(rounds % 2 == 0, 30.0 - rounds, np.nan),
+        "test_f1": np.where(rounds % 2 == 0, rounds / 40, np.nan),
+    }
+    made = [write_run(tmp_path, "text", seed, scheme="none", facts=facts) for seed in (0, 1)]
+    results = load(collect(made, tmp_path / "collected"))
+    declared = RunsTable(
+        title="Text", columns=["perplexity", "f1", "auroc"], lines=[{"run": "text", "label": "LSTM"}]
+    )
+    found = runs_table(results, declared, "text").tidy.set_index("quantity")["value"]
+    assert found["perplexity"] == 10 and found["f1"] == 0.5 and np.isnan(found["auroc"])
+    drawn = read(results, Curve("text", "LSTM"), "perplexity")
+    assert drawn[0].tolist() == drawn[1].tolist() == [30.0 - at for at in rounds[1::2]]

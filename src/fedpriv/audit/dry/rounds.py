@@ -74,7 +74,7 @@ class Site(NamedTuple):
 
     def draw(self, round: int, streams: Streams) -> np.ndarray:
         """Return who takes part: ids of clients, or of the examples of a batch."""
-        return self.mechanism.law.draw(self.population, streams.numpy("cohort", round))
+        return self.mechanism.law.members(self.population, streams, round)
 
     def play(
         self, rows: torch.Tensor, ids: np.ndarray, round: int, memory: Memory, streams: Streams

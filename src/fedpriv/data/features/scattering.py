@@ -16,6 +16,11 @@ SPREAD = 0.8  # of a wave at scale 0 along itself, in pixels
 STEP = 2**SCALES  # pixels between two places at which an average is kept
 PATHS = 1 + SCALES * ANGLES + ANGLES**2 * SCALES * (SCALES - 1) // 2
 PADDING = 4  # pixels on every side, mirrored, so that nothing comes round from the other side
+# How many moduli each path of a transform has had, in their order.
+MODULI = [
+    0,
+    *(one for scale in range(SCALES) for one in [1] * ANGLES + [2] * ANGLES**2 * (SCALES - 1 - scale)),
+]
 
 
 def transform(images: torch.Tensor) -> torch.Tensor:
@@ -34,6 +39,14 @@ def transform(images: torch.Tensor) -> torch.Tensor:
             for spectrum in torch.fft.fft2(moduli).split(1, dim=1):
                 paths.append(averages(torch.fft.ifft2(spectrum * waves[larger]).abs()))
     return torch.cat(paths, dim=1)
+
+
+def by_moduli(paths: torch.Tensor) -> torch.Tensor:
+    """Return coefficients `[n, PATHS, h, w]` with all paths of one modulus before those of two.
+
+    Within each, paths keep their order: by scale, then by angle.
+    """
+    return paths[:, sorted(range(PATHS), key=MODULI.__getitem__)]
 
 
 def averages(padded: torch.Tensor) -> torch.Tensor:

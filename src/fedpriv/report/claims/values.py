@@ -135,7 +135,7 @@ def accuracy_within(known: Known, call: Call) -> Value:
 def published(known: Known, call: Call) -> Value:
     found = known.cells[call.names[0]].published
     assert found is not None
-    return Value(found, f"{100 * found:.0f} %", PUBLISHED)
+    return Value(found, f"{100 * found:g} %", PUBLISHED)
 
 
 def gap(known: Known, call: Call) -> Value:
@@ -226,7 +226,12 @@ def either_way(known: Known, call: Call) -> Value:
 
 
 def against(left: Value, right: Value) -> str:
-    """Return one number against another; of two accuracies, also how much more accurate the first is."""
+    """Return one number against another; of two accuracies, also how much more accurate the first is.
+
+    What the line itself says has no text.
+    """
+    if not right.text:
+        return left.text
     text = f"{left.text} against {right.text}"
     if left.kind == right.kind == ACCURACY:
         text += f", gain {gain(left, right).text} points"

@@ -10,12 +10,13 @@ from matplotlib.legend import Legend
 
 from fedpriv.files.atomic import writing
 from fedpriv.paper.figures import FigureSpec
+from fedpriv.report import captions
 from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.results import Results
 from fedpriv.report.texts import for_figure
 
-# A kind draws a panel, whose labels end up in one legend, and says in a caption what its marks mean.
+# A kind draws a panel, whose labels end up in one legend, and says in its legend what the marks mean.
 KINDS = {
     "rounds": rounds,
     "attacker": attacker,
@@ -42,16 +43,16 @@ def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
         drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
         figure.savefig(drawn, format=suffix.removeprefix("."), metadata=metadata)
         files[suffix] = drawn.getvalue()
-    files[".md"] = markdown(results, declared, caption(declared), stem.name).encode()
+    files[".md"] = markdown(results, declared, caption(results, declared), stem.name).encode()
     for suffix, content in files.items():
         with writing(stem.with_suffix(suffix)) as path:
             path.write_bytes(content)
     return [stem.with_suffix(suffix) for suffix in files]
 
 
-def caption(declared: FigureSpec) -> str:
-    """Return what the marks of the figure mean."""
-    return KINDS[declared.kind].caption(declared)
+def caption(results: Results, declared: FigureSpec) -> str:
+    """Return the caption of the figure, and what its marks mean."""
+    return f"{captions.caption(results, declared)} {KINDS[declared.kind].legend(declared)}".strip()
 
 
 @style.context(STYLE)
@@ -93,12 +94,12 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     if alone:
         height = rounds.beside(row[-1], height)
         entries = {name: entries[name] for name in rounds.MARKS if name in entries}
-    below = legend(figure, entries).get_window_extent().height if entries else 0.0
+    below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
     figure.set_figheight(height + below / figure.dpi)
     return figure
 
 
-def legend(figure: Figure, entries: dict[str, Any]) -> Legend:
+def add_legend(figure: Figure, entries: dict[str, Any]) -> Legend:
     """Put a legend below the panels, in as many columns as fit."""
     columns = min(len(entries), 6)
     while True:

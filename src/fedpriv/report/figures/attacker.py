@@ -67,6 +67,6 @@ def draw(axes: Axes, results: Results, declared: AttackerFigure, part: Part) -> 
     axes.yaxis.set_major_formatter(FuncFormatter(lambda accuracy, _: f"{100 * accuracy:.12g}"))
 
 
-def caption(declared: AttackerFigure) -> str:
+def legend(declared: AttackerFigure) -> str:
     """Return what the line and the points mean."""
     return "Line: eq. (1). Open circles: published. Filled: our runs at their end, means over seeds."

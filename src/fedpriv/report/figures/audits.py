@@ -115,7 +115,7 @@ def tighter(results: Results, run: str, one: Finding) -> list[float]:
     return [row.epsilon for row in spends if words(row._replace(accountant="moments")) == one.about]
 
 
-def caption(declared: AuditsFigure) -> str:
+def legend(declared: AuditsFigure) -> str:
     """Return what the marks mean."""
     return (
         "A line for every stated ε, below the run it is of, at the last round of the first seed, and its "

@@ -43,7 +43,7 @@ def gammas(results: Results, part: Part) -> np.ndarray:
     return np.sort(found[found < 0.5])
 
 
-def caption(declared: DivergenceFigure) -> str:
+def legend(declared: DivergenceFigure) -> str:
     """Return what ρ is for."""
     return (
         "Curve: Lemma 3. Points: the γ of runs. ρ is the divergence of one bit in one round; T rounds of d "

@@ -21,7 +21,7 @@ from fedpriv.account.spend import Deltas
 from fedpriv.account.trace_check import check_trace
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, legend
+from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, add_legend
 from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
 from fedpriv.report.numbers import delta as in_powers
 from fedpriv.report.texts import for_figure
@@ -80,7 +80,7 @@ def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[Phase]) -> F
         mark(axes, parts)
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    below = legend(figure, entries).get_window_extent().height
+    below = add_legend(figure, entries).get_window_extent().height
     figure.set_figheight(HEIGHT + below / figure.dpi)
     return figure
 

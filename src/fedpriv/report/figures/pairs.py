@@ -72,7 +72,7 @@ def places(chosen: Sequence[Reading], side: float) -> list[float]:
     return found
 
 
-def caption(declared: PairsFigure) -> str:
+def legend(declared: PairsFigure) -> str:
     """Return what the points mean."""
     return (
         "Points: a reading each, at the σ that it is counted at; its accuracy at the last evaluated round "

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLo
 
 from fedpriv.paper.figures import NORMS, Curve, Part, RoundsFigure
 from fedpriv.report.numbers import delta
-from fedpriv.report.reading import accuracies, growth, norms, spent, within
+from fedpriv.report.reading import accuracies, growth, metric, norms, spent, within
 from fedpriv.report.results import Results
 from fedpriv.report.stability import unstable
 from fedpriv.report.tables.long import meaning
@@ -24,9 +24,14 @@ AXES = {
     "epsilon": "{unit} ε",
     "growth": "{unit} εₜ − ε₁",
     "norms": "L2 norm",
+    "perplexity": "Perplexity",
+    "auroc": "AUROC (%)",
+    "f1": "F1 (%)",
+    "error": "Mean absolute error",
 }
 UNITS = {"client": "Client-level", "instance": "Example-level"}
 PERCENT = ("accuracy", "drawn_accuracy")
+METRICS = {"perplexity": 1, "auroc": 100, "f1": 100, "error": 1}  # quantity -> what it is multiplied by
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))  # of the ways of counting a run, by colour
 GREY = "#606060"
 WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.75}  # behind words on lines
@@ -57,7 +62,7 @@ def draw(axes: Axes, results: Results, declared: RoundsFigure, part: Part) -> No
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
     if declared.quantity in PERCENT:
         zoom(axes, [*ends, *marks(axes, results, part, max(ends))])
-    else:
+    elif declared.quantity not in METRICS:
         logarithmic(axes)
         across(axes, part)
 
@@ -149,11 +154,13 @@ def beside(axes: Axes, height: float) -> float:
 
 
 def read(results: Results, curve: Curve, quantity: str) -> pd.DataFrame:
-    """Return a quantity, accuracies in percent: a row a round, a column a seed."""
+    """Return a quantity, accuracies and shares in percent: a row a round, a column a seed."""
     if not results.has(curve.run):
         return pd.DataFrame()
     if curve.norm:
         return norms(results, curve.run, curve.norm)
+    if quantity in METRICS:
+        return METRICS[quantity] * metric(results, curve.run, f"test_{quantity}")
     if curve.spend is None:
         found = accuracies(results, curve.run, drawn=quantity == "drawn_accuracy")
         return 100 * found.pivot(index="round", columns="seed", values="test_accuracy")
@@ -240,7 +247,7 @@ def apart(heights: Sequence[float], texts: Sequence[str], line: float) -> list[f
     return [height + below for height in placed.values()]
 
 
-def caption(declared: RoundsFigure) -> str:
+def legend(declared: RoundsFigure) -> str:
     """Return what the lines, bands and marks mean."""
     said = [
         "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "

@@ -50,6 +50,6 @@ def place(results: Results, declared: SweepFigure, run: str) -> float:
     return float(config[declared.along]) / (float(config[declared.per]) if declared.per else 1)
 
 
-def caption(declared: SweepFigure) -> str:
+def legend(declared: SweepFigure) -> str:
     """Return what the points mean."""
     return "Points: means over seeds at the last round; small: each seed. Open circles: published."

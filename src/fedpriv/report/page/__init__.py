@@ -175,7 +175,7 @@ def figure(name: str, spec: Mapping[str, Any], folder: Path, results: Results) -
     return {
         "name": name,
         "title": titled(declared),
-        "caption": caption(declared),
+        "caption": caption(results, declared),
         "notes": notes(results, declared),
         "alt": described(declared),
         "url": data_url(image),

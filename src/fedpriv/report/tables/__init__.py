@@ -7,6 +7,7 @@ from typing import Any
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
+from fedpriv.report.captions import caption
 from fedpriv.report.results import Results
 from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
@@ -27,7 +28,7 @@ KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
 
 def write(results: Results, declared: TableSpec, stem: Path) -> list[Path]:
     """Write the declared table of collected runs as `stem`.csv, .md, .tex and .html, under that name."""
-    table = KINDS[declared.kind](results, declared, stem.name)
+    table = KINDS[declared.kind](results, declared, stem.name)._replace(caption=caption(results, declared))
     with writing(stem.with_suffix(".html")) as path:
         path.write_text(render.fragment(table), encoding="utf-8")
     return [*render.write(table, stem), stem.with_suffix(".html")]

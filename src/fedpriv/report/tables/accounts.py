@@ -34,7 +34,7 @@ def accounts_table(results: Results, declared: AccountsTable, name: str) -> Tabl
     long = tidy(name, COLUMNS, [number for some in found.values() for number in some])
     why = [f"{line.label}: {line.why}" for line in declared.lines if line.why]
     how = HOW.format(declared, law=law(declared))
-    return Table(name, titled(declared), long, as_frame(shown), [*declared.notes, how, *why])
+    return Table(name, titled(declared), long, as_frame(shown), [how, *why])
 
 
 def law(declared: AccountsTable) -> str:

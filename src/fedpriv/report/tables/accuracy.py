@@ -21,7 +21,7 @@ KEY = ["table", "row", "column", "source", "quantity"]
 COLUMNS = [*KEY, *STATISTIC, "verdict", "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
 CELL = ("table", "row", "column", "run")
 ABSENT = "not run, or some seed has no evaluated round within the budget"
-AT_END = "Accuracy at the last round; every cell is a run of its own."
+AT_END = "Accuracy at the last round."
 
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Table:
@@ -29,7 +29,7 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Tabl
     found = [*with_verdicts(declared, cell_numbers(results, declared))]
     display = as_frame(shown_lines(declared, found))
     used = results.of(*declared.runs())
-    notes = [*how_read(declared, found), *note_our_columns(declared), *run_notes(used, declared)]
+    notes = [*how_read(declared, found), *run_notes(used, declared)]
     notes[:0] = [*note_unstable(declared, found), *note_own_baseline(declared)]
     levels = deltas(declared)
     if levels and (display == numbers.NONE).to_numpy().any():
@@ -191,26 +191,13 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
         return [AT_END]
     read = "read at the last evaluated round"
     notes = [f"{'; '.join(labels)}: {read} {said}" for said, labels in found.items()]
-    baseline = "Baseline: accuracy at the last round. " if BASELINE in declared.labels else ""
+    baseline = ["Baseline: accuracy at the last round."] if BASELINE in declared.labels else []
     absent = (
         f"The ledger of {line['run']} holds no ε ({line['spend']})."
         for line in lines
         if line["quantity"] == "epsilon" and line["source"] == "reproduced" and "kind" not in line
     )
-    return [*notes, baseline + whose_runs(declared), *absent]
-
-
-def whose_runs(declared: AccuracyTable) -> str:
-    """Return the sentences that say which columns are one run."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for name, column in declared.columns.items():
-        runs = tuple(declared.cell(row, name).run for row in declared.rows)
-        groups.setdefault(runs, []).append(column.label)
-    shared = [" and ".join(labels) for labels in groups.values() if len(labels) > 1]
-    said = [f"{labels} come from one run, and differ in how ε is counted." for labels in shared]
-    if len(groups) > len(shared):
-        said.append("Every other column is a run of its own.")
-    return " ".join(said)
+    return [*notes, *baseline, *absent]
 
 
 def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
@@ -247,17 +234,6 @@ def note_own_baseline(declared: AccuracyTable) -> Iterator[str]:
             f"{'; '.join(rows)}: another network than the paper's ran. An accuracy is reached where it is no "
             "further below its own baseline than the published one is below the published baseline."
         )
-
-
-def note_our_columns(declared: AccuracyTable) -> Iterator[str]:
-    """Yield the note that names the columns which the paper does not have."""
-    labels = [
-        column.label
-        for name, column in declared.columns.items()
-        if all(declared.cell(row, name).published is None for row in declared.rows)
-    ]
-    if labels:
-        yield f"Ours, not in the paper: {', '.join(labels)}."
 
 
 def run_notes(used: Results, declared: AccuracyTable) -> list[str]:

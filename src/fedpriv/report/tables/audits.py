@@ -39,7 +39,7 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> Table:
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
     said = {seeds[0].audit for _, seeds in found}
     threats = [f"{words(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
-    notes = [*declared.notes, HOW, *threats, *footnotes(used, missing)]
+    notes = [HOW, *threats, *footnotes(used, missing)]
     long = tidy(name, COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)])
     return Table(name, titled(declared) + stand_ins(used.runs), long, as_frame(shown), notes)
 

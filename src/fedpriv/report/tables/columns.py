@@ -17,6 +17,7 @@ from fedpriv.report.reading import (
     difference,
     epsilon_at,
     fact,
+    metric_at_end,
     numbers_sent,
     spent,
     within,
@@ -27,6 +28,7 @@ Read = Callable[[Results, str], pd.Series]  # of a run, by seed
 Show = Callable[[Iterable[float]], str]
 
 ACCURACY, SENT = "Accuracy (%)", "Sent by a client a round"
+METRIC = "Last round"
 LAST, BEST = "last round", "best round of sampled clients"
 
 
@@ -68,6 +70,11 @@ def accuracy(measure: Measure, label: str) -> Columns:
     return number(
         ACCURACY, label, lambda results, run: MEASURES[measure](results, run)["accuracy"], numbers.percent
     )
+
+
+def metric(name: str, label: str, show: Show) -> Columns:
+    """Return the same for what else was measured at the last evaluated round."""
+    return number(METRIC, label, partial(metric_at_end, name=f"test_{name}"), show)
 
 
 def epsilon(declared: RunColumn, table: RunsTable) -> list[Column]:
@@ -132,10 +139,19 @@ def times(values: Iterable[float]) -> str:
     return f"{numbers.in_short(numbers.interval(values), 1)}×"
 
 
+def decimals(values: Iterable[float], digits: int) -> str:
+    """Return the mean over seeds with its interval, to so many digits; without any a dash."""
+    return numbers.in_short(numbers.interval(values), digits)
+
+
 COLUMNS: dict[str, Columns] = {
     "accuracy_last": accuracy("last", LAST),
     "accuracy_best_drawn": accuracy("best_drawn", BEST),
     "accuracy_within": accuracy_within,
+    "perplexity": metric("perplexity", "perplexity", partial(decimals, digits=2)),
+    "auroc": metric("auroc", "AUROC (%)", numbers.percent),
+    "f1": metric("f1", "F1 (%)", numbers.percent),
+    "error": metric("error", "mean absolute error", partial(decimals, digits=3)),
     "gain_last": gain("last", LAST),
     "gain_best_drawn": gain("best_drawn", BEST),
     "round": rounds,

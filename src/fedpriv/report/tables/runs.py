@@ -46,7 +46,6 @@ def runs_table(results: Results, declared: RunsTable, name: str) -> Table:
         long = long.drop(columns="status")
     used = results.of(*(line.run for line in there))
     notes = [
-        *declared.notes,
         *([f"∞: {declared.infinite}"] if declared.infinite and (display == "∞").to_numpy().any() else []),
         *how_counted(columns, [number for some in found.values() for number in some]),
         *how_compared(declared, chosen),

@@ -1,0 +1,118 @@
+"""Exact Gaussian accounting where nobody is sampled: of correlated noise, and of clients who come in turn.
+
+All releases together are one Gaussian, whose noise is independent in the coordinates in which it is added,
+and one client moves them by a sensitivity that depends on how often it comes and how far apart. So they cost
+what one release of that sensitivity over the noise does, whose curve (ε, δ) is known in closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from fedpriv.account import gaussian, pld, sensitivity
+from fedpriv.account.spend import Curve
+from fedpriv.errors import BadInput, short_repr
+from fedpriv.mechanisms.correlated import Matrix
+
+if TYPE_CHECKING:
+    from fedpriv.account.view import View
+
+# Who is taken out of a cohort of fixed size leaves its place empty, for no other would come instead.
+IN_ITS_PLACE = {"C": "zero_out", "2C": "replace_one"}
+CHANGES = "the noise or the bound of a matrix changes from round to round"
+
+
+def epsilon(
+    *,
+    sampling_rate: float,
+    noise_multiplier: float,
+    rounds: int,
+    delta: float,
+    matrix: Matrix = "tree",
+    bands: int = 0,
+    participations: int = 0,
+    rounds_apart: int = 0,
+) -> float:
+    """Return ε of rounds of `spaced` cohorts, in each of which is this share of all clients.
+
+    How often and how far apart a client comes follows from that share where it is not said; a banded matrix
+    has as many bands as rounds lie between. For clients that are zeroed out, or removed at a share of 1.
+    """
+    if matrix not in get_args(Matrix):
+        raise BadInput(f"matrix: found {matrix}, allowed: {', '.join(get_args(Matrix))}")
+    told = {"bands": bands, "participations": participations, "rounds_apart": rounds_apart, "rounds": rounds}
+    for name, value in told.items():
+        # As they come from a command line.
+        if not (type(value) is int and 0 <= value <= sensitivity.MOST):
+            raise BadInput(
+                f"{name}: found {short_repr(value)}, allowed: whole numbers, at most {sensitivity.MOST:g}"
+            )
+    share = Fraction(sampling_rate).limit_denominator(10**9)
+    apart = rounds_apart or int(1 / share)
+    times = participations or -int(-rounds * share // 1)
+    (square,) = sensitivity.squares(matrix, bands or apart, (rounds,), times, apart)
+    return gaussian.guaranteed(float(np.sqrt(square)) / noise_multiplier, delta)
+
+
+def curves(view: View, delta: float) -> list[Curve]:
+    """Return ε after every round for sensitivities C and 2C; nothing for a matrix that is not known.
+
+    Nor for independent noise where clients are sampled, of which the others count less.
+    """
+    independent = view.mechanism == "gaussian"
+    if view.accounting not in ("", "sum") or (independent and view.law != "spaced"):
+        return []
+    noise = np.array([one.noise_multiplier for one in view.mechanisms])
+    of_rounds = np.where(view.counts > 0, noise, np.inf).min(axis=1)  # [T]
+    if independent:
+        with np.errstate(divide="ignore", over="ignore"):
+            square, unmet = sensitivity.of_independent(of_rounds**-2.0, *limits(view)), ""
+    elif str(view.facts["matrix"][0]) not in get_args(Matrix):
+        return []
+    else:
+        square, unmet = of_matrix(view, of_rounds)
+    relations = IN_ITS_PLACE if view.law in ("fixed", "spaced") else view.relations
+    view = view._replace(relations=relations, unmet=view.unmet or unmet)
+    mu = np.sqrt(square)
+    return [
+        view.curve(at(mu * reach, delta), np.full(len(mu), np.nan), "matrix", one)
+        for one, reach in (("C", 1.0), ("2C", 2.0))
+        if one in relations
+    ]
+
+
+def limits(view: View) -> tuple[int, int]:
+    """Return how often a client comes at most, and how far apart, as far as a trace says so."""
+    times, apart = (int(view.facts[name][0]) for name in ("participations", "rounds_apart"))
+    return times or len(view.counts), apart
+
+
+def of_matrix(view: View, noise: np.ndarray) -> tuple[np.ndarray, str]:
+    """Return the square of the sensitivity over the noise after every round `[T]`, and what it assumes.
+
+    A tree's is that of a later round between those that are evaluated.
+    """
+    if (bands := int(view.facts["bands"][0])) < 1:
+        raise BadInput(f"trace: bands: found {bands}, allowed: whole numbers from 1")
+    least, bound = noise[noise > 0], view.samples.bound
+    alike = len(np.unique(noise)) == len(np.unique(bound)) == 1
+    at = pld.evaluated(len(noise))
+    squares = sensitivity.squares(str(view.facts["matrix"][0]), bands, tuple(at), *limits(view))
+    later = squares[np.searchsorted(at, np.arange(1, len(noise) + 1))]
+    bare = np.cumsum(noise == 0) > 0
+    over = later / least.min() ** 2 if len(least) else later
+    return np.where(bare, np.inf, over), "" if alike else CHANGES
+
+
+def at(mu: np.ndarray, delta: float) -> np.ndarray:
+    """Return ε of each μ."""
+    found: Mapping[float, float] = {one: of(one, delta) for one in np.unique(mu).tolist()}
+    return np.array([found[one] for one in mu.tolist()])
+
+
+of = cache(gaussian.guaranteed)  # runs of one paper differ in their data more often than in their noise

@@ -1,0 +1,77 @@
+"""Client-level privacy without sampling: clip each update, Gaussian noise that is correlated between rounds.
+
+Kairouz, McMahan, Song, Thakkar, Thakurta, Xu 2021, "Practical and private (deep) learning without sampling
+or shuffling", Algorithm 1 (DP-FTRL), with the matrices of `fedpriv.mechanisms.correlated`. Its model is the
+start and a rate times the noisy sum of all updates so far: where a server is that takes a step along the
+noisy sum of every round. Momentum and learning rates are the server's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import WithJsonSchema, model_validator
+
+from fedpriv.frozen import Count, Positive, choice_error
+from fedpriv.mechanisms.clipping import Bounded, clip
+from fedpriv.mechanisms.correlated import Matrix, correlated
+from fedpriv.mechanisms.sampling import CohortLaw
+from fedpriv.schemes.base import RoundContext, Scheme
+from fedpriv.schemes.client_dp import NUMBER_OR_BUDGET
+from fedpriv.trace import Facts, Mechanism, Unit
+
+if TYPE_CHECKING:
+    import torch
+
+
+class DpFtrl(Scheme):
+    """Clip to `clip_l2`, add correlated noise to the sum, divide by the size of a cohort.
+
+    `noise_multiplier` is the std of every independent normal over clip_l2. Which ε that is depends on how
+    often a client comes and how far apart, which `cohort: {law: spaced}` limits; with any other law everybody
+    may come in every round, and is counted so.
+    """
+
+    name: Literal["dp_ftrl"] = "dp_ftrl"
+    unit: ClassVar[Unit] = "client"
+    mechanism: ClassVar[Mechanism] = "correlated_gaussian"
+    accountant: ClassVar[str] = "matrix"
+    draws_again: ClassVar[bool] = True
+    clip_l2: Positive  # the bound C of an update's norm
+    # std of an independent normal over C; or what it may cost, `{epsilon: 4}`, for which the least is found
+    noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]
+    matrix: Matrix = "tree"  # that noise is correlated through
+    # of banded: diagonals that are not zero, null: as many as a client's rounds are apart
+    bands: Count | None = None
+
+    @model_validator(mode="after")
+    def _bands_are_of_banded(self) -> DpFtrl:
+        if self.bands and self.matrix != "banded":
+            raise choice_error("bands", [self.bands], f"null with matrix {self.matrix}")
+        return self
+
+    def diagonals(self, apart: int) -> int:
+        """Return the bands of a banded matrix where a client's rounds are so many apart; 1 of any other."""
+        return 1 if self.matrix == "tree" else self.bands or apart
+
+    def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
+        if cohort.law not in ("spaced", "full"):
+            return None
+        matrix = {"matrix": self.matrix, "bands": self.diagonals(cohort.apart(population))}
+        of_cohorts = cohort.facts(population, rounds) or {"participations": rounds, "rounds_apart": 1}
+        return {"sampling_rate": cohort.expected(population) / population, **matrix, **of_cohorts}
+
+    def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
+        return clip(updates, self.clip_l2)
+
+    def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
+        total, std = bounded.updates.sum(0), self.noise_multiplier * bounded.sensitivity("add_remove")
+        bands = self.diagonals(context.law.apart(context.population))
+        noise = correlated(self.matrix, bands, context.streams, context.number, total)
+        facts = {
+            "noise_multiplier": self.noise_multiplier,
+            "noise_std": std,
+            "matrix": self.matrix,
+            "bands": bands,
+        }
+        return (total + std * noise) / context.expected, facts

@@ -1,0 +1,177 @@
+"""What a training asks for: minutes of stored runs, memory of what clients send, a GPU where it pays."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from fedpriv.config import sizes
+from fedpriv.config.batches import LENGTHS, batches
+from fedpriv.config.plan import load_preset, make_plan
+from fedpriv.config.run import Run
+from fedpriv.config.targets import Batch
+from fedpriv.config.work import stacked, work
+from fedpriv.paper.read import merge, read_yaml
+
+ROOT = Path(__file__).parents[2]
+PAPER, NAME = "bdp2019", "iid_n100_dp"
+
+
+def plan(**changes):
+    config = read_yaml(ROOT / "config/paper.yaml")
+    return make_plan(merge(config, {"again": True} | changes), ROOT / "config/papers")
+
+
+def batch(*runs):
+    return Batch("paper", PAPER, [(run, 0) for run in runs])
+
+
+def index(path, *rows):
+    """Write an index of stored runs; what a row does not say is of `NAME` and a number."""
+    columns = ("paper", "run", "identity", "model", "scheme", "examples", "core_seconds")
+    with path.open("w", newline="") as file:
+        lines = csv.DictWriter(file, columns)
+        lines.writeheader()
+        lines.writerows(
+            dict(zip(columns, (PAPER, NAME, "other", "cnn", "client_dp", 1000, 10), strict=True)) | row
+            for row in rows
+        )
+    return sizes.read(path)
+
+
+NOTHING = sizes.Took({}, {})
+
+
+def test_a_run_takes_the_median_of_its_stored_seeds(tmp_path):
+    seeds = plan().identities(PAPER, NAME)
+    rows = [{"identity": seeds[seed], "core_seconds": took} for seed, took in ((0, 30), (2, 90), (3, 40))]
+    took = index(tmp_path / "index.csv", *rows, {"core_seconds": 7})
+    assert sizes.Sizes(plan(), took).known(PAPER, NAME) == 40
+
+
+@pytest.mark.parametrize(
+    ("rows", "rate"),
+    [
+        ([], sizes.RATE),
+        ([{"run": "x", "scheme": "none", "core_seconds": 2}], 500),
+        ([{"run": "x", "scheme": "none", "core_seconds": 2}, {"run": "x", "core_seconds": 4}], 250),
+        ([{"core_seconds": 2}, {"run": "x", "core_seconds": 4}], 500),
+        ([{"core_seconds": 2}, {"core_seconds": ""}], 500),  # the second on a GPU
+        ([{"run": "x", "model": "mlp", "core_seconds": 2}], sizes.RATE),
+    ],
+    ids=["nothing", "model", "scheme", "run", "gpu", "another model"],
+)
+def test_another_run_takes_its_work_over_the_rate_of_those_most_like_it(rows, rate, tmp_path):
+    found = sizes.Sizes(plan(), index(tmp_path / "index.csv", *rows)).known(PAPER, NAME)
+    assert found == pytest.approx(work(plan().runs[PAPER][NAME]).passes / rate)
+
+
+def test_without_an_index_nothing_is_known(tmp_path):
+    assert sizes.read(tmp_path / "no.csv") == NOTHING
+
+
+def test_nobody_knows_how_fast_a_network_of_ones_own_is_before_one_was_stored(tmp_path, monkeypatch):
+    (tmp_path / "own_net_of_sizes.py").write_text("import torch\nclass Net(torch.nn.Linear):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = plan(patches={f"{PAPER}/{NAME}": {"model": {"name": "module", "module": "own_net_of_sizes:Net"}}})
+    size = sizes.Sizes(own, NOTHING)
+    assert size.known(PAPER, NAME) is None and size.runtime(batch(NAME)) == 65
+    took = index(tmp_path / "index.csv", {"core_seconds": 2})
+    assert sizes.Sizes(own, took).known(PAPER, NAME) == work(own.runs[PAPER][NAME]).passes / 500
+
+
+def test_a_job_asks_for_the_minutes_of_all_its_runs_with_a_margin_and_more_when_tried_again(tmp_path):
+    took = sizes.Took({seed: 600.0 for seed in plan().identities(PAPER, NAME).values()}, {})
+    size = sizes.Sizes(plan(), took)
+    assert size.runtime(batch(NAME)) == 5 + 15 and size.runtime(batch(NAME), attempt=3) == 3 * 20
+    assert size.runtime(batch(NAME, NAME)) == 5 + 30
+    assert size.priority(batch(NAME, NAME)) == 20
+    assert sizes.Sizes(plan(speed={"threads": 4}), took).runtime(batch(NAME)) == 9
+
+
+def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attempt():
+    size, runs = sizes.Sizes(plan(), NOTHING), plan().runs
+    large, small = "inverted_poisson_n10000", "none_n100"
+    of = {name: Batch("paper", "global_dp", [(name, 0)]) for name in (large, small)}
+    sent = stacked(runs["global_dp"][large])
+    assert 1000 < sent == pytest.approx(4e-6 * 507.5 * 531_400, rel=0.01)
+    gpu = sizes.CUDA * size.gpu(of[large])
+    assert size.mem_mb(of[large]) == pytest.approx(2 * (1000 + 2 * sent) + gpu, abs=1)
+    assert size.mem_mb(of[large], 3, read=100) == pytest.approx(3 * (size.mem_mb(of[large]) + 400), abs=3)
+    both = Batch("paper", "global_dp", [(small, 0), (large, 0)])
+    assert size.mem_mb(of[small]) < size.mem_mb(of[large]) == size.mem_mb(both)
+
+
+def test_who_keeps_weights_counts_whether_drawn_or_not():
+    run = next(run for run in plan().runs["dpfl_bnn2023"].values() if run.local.keeps_clients)
+    assert stacked(run) == 4e-6 * run.partition.clients * run.model.size(10)
+
+
+@pytest.mark.parametrize(
+    ("model", "seconds", "pays"),
+    [
+        ({"name": "cnn", "widths": [8, 16]}, 600, True),
+        ({"name": "cnn", "widths": [8, 16]}, 59, False),
+        ({"name": "cnn", "widths": [1, 1]}, 600, False),
+        ({"name": "softmax"}, 600, False),
+        ({"name": "mlp"}, 600, True),
+    ],
+)
+def test_a_gpu_is_asked_for_where_it_pays(model, seconds, pays):
+    run = Run.model_validate(
+        {
+            "dataset": "mnist",
+            "partition": {"law": "iid", "clients": 100},
+            "model": model,
+            "scheme": "none",
+            "cohort": {"law": "full"},
+        }
+    )
+    assert sizes.pays(run, seconds) == pays
+
+
+def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features():
+    asked = plan()
+    size = sizes.Sizes(asked, sizes.read(ROOT / sizes.INDEX))
+    wants = {
+        asked.runs[paper][name].model.name: size.wants_gpu(paper, name)
+        for paper in asked.runs
+        for name in asked.runs[paper]
+        if size.seconds(paper, name) > 120
+    }
+    assert wants == {"bnn": True, "cnn": True, "convnet2": True, "mlp": True, "resnet50_head": False}
+    for device, answer in (("cpu", False), ("cuda", True)):
+        told = sizes.Sizes(plan(speed={"device": device}), NOTHING)
+        assert {told.wants_gpu(PAPER, name) for name in asked.runs[PAPER]} == {answer}
+
+
+def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
+    asked = plan()
+    size = sizes.Sizes(asked, sizes.read(ROOT / sizes.INDEX))
+    found = batches(asked, size)
+    assert sorted(one for batch in found for one in batch.files("")) == sorted(
+        f"results/paper/{paper}/runs/{run}/seed{seed}/"
+        for paper in asked.runs
+        for run in asked.runs[paper]
+        for seed in range(5)
+    )
+    for batch in found:
+        took = [size.seconds(batch.paper, name) for name, _ in batch.runs]
+        assert max(took) <= 5 * min(took) or max(took) < 60
+        assert sum(took) <= 3600 or len(took) == 1
+        assert len({size.wants_gpu(batch.paper, name) for name, _ in batch.runs}) == 1
+        assert len({seed for _, seed in batch.runs}) == 1
+    assert all(seconds * count <= 3600 for seconds, count in LENGTHS.items() if count > 1)
+
+
+def test_one_more_seed_makes_more_batches_and_leaves_the_others_as_they_are():
+    few, more = (
+        {batch for batch in map(str, batches(one, sizes.Sizes(one, NOTHING)))}
+        for one in (plan(), plan(seeds=6))
+    )
+    assert few < more
+
+
+def test_a_preset_that_packs_nothing_has_no_batches():
+    demo = load_preset(ROOT / "config/laptop.yaml")
+    assert batches(demo, sizes.Sizes(demo, NOTHING)) == []
