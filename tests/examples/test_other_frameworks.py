@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -73,6 +74,24 @@ def test_the_numbers_of_the_readme_are_these() -> None:
         f"| `{one}` {epsilon:.3f} |" for said in THEIRS.values() for one, epsilon in [*said.items()][2:]
     ]
     assert all(number in page for number in [*ours, *theirs])
+
+
+def blocks() -> dict[str, str]:
+    """Return the block of each framework of the page."""
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    return {
+        title: re.search(r"```python\n(.*?)```", page[page.index(f"**{title}.**") :], re.DOTALL).group(1)
+        for title in re.findall(r"^\*\*(.+?)\.\*\*", page, re.MULTILINE)
+    }
+
+
+@pytest.mark.parametrize("framework", blocks())
+def test_the_block_of_a_framework_runs_as_pasted(framework: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if framework == "Opacus":
+        pytest.importorskip("opacus", reason="Opacus is not installed")
+    exec(compile(blocks()[framework], framework, "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("ε = ") and "accountant rdp" in line for line in printed)
 
 
 @pytest.mark.parametrize(("theirs", "ours"), [("rdp", "rdp"), ("prv", "pld")])
