@@ -109,6 +109,9 @@ def test_a_model_of_the_suite_gives_as_many_numbers_as_its_loss_reads():
         ("own_sequences:hinge", NUMBERS, "found a call that fails on outputs .*, allowed: a function"),
         ("own_sequences:Flat", CLASSES, "found support.own_sequences:Flat, a type, allowed: a function"),
         ("own_sequences:nothing", CLASSES, "which cannot be imported .*, allowed: FILE:FUNCTION"),
+        ("torch:os.system", CLASSES, "os.system, of Python's own library, allowed: a function of outputs"),
+        ("torch:hub.shutil.rmtree", CLASSES, "rmtree, of Python's own library, allowed: a function of out"),
+        ("torch:tensor", CLASSES, "found torch:tensor, a builtin_function_or_method, allowed: a function"),
         ("os:system", CLASSES, "found os:system, of Python's own library, allowed: a function of outputs"),
     ],
 )

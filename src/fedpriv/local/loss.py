@@ -7,6 +7,7 @@ it weighs as much as any other, however long it is. Labels that are `IGNORED` co
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -109,8 +110,10 @@ def loaded(path: str) -> Each:
     """Return the function that an import path `package.file:function` names; it is not called here."""
     allowed = "a function of outputs and labels"
     found: Any = imported("loss", path, allowed, "FUNCTION")
-    if not inspect.isroutine(found):
-        raise BadInput(f"loss: found {path}, a {type(found).__name__}, allowed: {allowed}")
+    of_python = getattr(found, "__module__", "").partition(".")[0] in sys.stdlib_module_names
+    if not inspect.isfunction(found) or of_python:
+        what = "of Python's own library" if of_python else f"a {type(found).__name__}"
+        raise BadInput(f"loss: found {path}, {what}, allowed: {allowed}")
     return found
 
 
