@@ -106,7 +106,11 @@ def test_a_slurm_that_hangs_or_has_no_sinfo_is_something_to_do(monkeypatch):
     ("free", "state", "words"),
     [
         (50.0, "ok", "50 GB free for resources, 50 GB free for results: enough for every preset"),
-        (1.0, "to do", "guarantees_search, guarantees, binary; make room for handcrafted (2.4 GB), paper (6.0 GB)"),
+        (
+            1.0,
+            "to do",
+            "guarantees_search, guarantees, binary; make room for handcrafted (2.4 GB), paper (6.0 GB)",
+        ),
         (0.02, "missing", "even the demo takes 0.1 GB"),
     ],
 )
