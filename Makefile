@@ -36,7 +36,7 @@ search: ## the hyper-parameter search behind the papers, on a validation split: 
 readings: ## under which settings that the 2019 paper leaves out its published pairs come out: three hours on a CPU
 guarantees: ## what a guarantee buys at the (ε, δ) of the papers: an hour or two on two cores
 guarantees_search: ## the search behind it, on Fashion-MNIST: a quarter of an hour on two cores
-handcrafted: ## DP-SGD on scattering features, the example as unit, as published: an hour on two cores
+handcrafted: ## DP-SGD on scattering features, the example as unit, as published: half an hour on two cores
 demo laptop binary paper search readings guarantees guarantees_search handcrafted: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
 	@echo "$(if $(ONLY),Built: results/$@/$(firstword $(subst /, ,$(ONLY))),The report: results/$@/report.html)"

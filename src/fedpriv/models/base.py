@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Frozen
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from fedpriv.mechanisms.statistics import Statistics
     from fedpriv.models.native import mlp, small_net
     from fedpriv.models.native.gradients import GradientEngine
 
@@ -42,6 +41,20 @@ def initial_weights(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
             tensor.copy_(math.sqrt(2.0 / math.prod(shape[1:])) * Noise(rng).like(tensor))
         tensors.append(tensor.flatten())
     return torch.cat(tensors)
+
+
+class Statistics(NamedTuple):
+    """How the mean and the mean square of every path are released: two sums over all examples with noise.
+
+    An example's part of either is its mean over the places of a path, a vector `[paths]`, clipped to its
+    bound. Each sum is a Gaussian mechanism at sensitivity C by add/remove, everybody in it, and is divided by
+    the public number of examples.
+    """
+
+    paths: int
+    mean_l2: float
+    square_l2: float
+    noise_multiplier: float
 
 
 class Model(Frozen):

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Count, Positive
-from fedpriv.mechanisms.statistics import Statistics
-from fedpriv.models.base import Example, Model, Params, Shapes
+from fedpriv.models.base import Example, Model, Params, Shapes, Statistics
 from fedpriv.models.linear import LinearHead
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from fedpriv.config.names import arrays_id
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
+from fedpriv.local.statistics import normalise
 from fedpriv.local.work import Speed
-from fedpriv.mechanisms.statistics import normalise
 from fedpriv.streams import Streams
 
 

@@ -11,6 +11,7 @@ import torch
 from fedpriv import partition
 from fedpriv.config.run import Run
 from fedpriv.local.engine import LocalEngine
+from fedpriv.local.statistics import facts as statistics_facts
 from fedpriv.mechanisms.distances import sample_positions
 from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
@@ -65,7 +66,7 @@ def run_round(
     steps = run.local.noisy_steps or 0
     of_gradients = private_gradient.facts(steps, examples) if private_gradient else {}
     if statistics := run.model.statistics:
-        of_gradients |= statistics.facts(round)
+        of_gradients |= statistics_facts(statistics, round)
     noisy = private_gradient is not None
     working = round_clients(run, clients, np.concatenate([members, again]), size, streams, state, noisy)
     others = [neighbours.neighbour(one, engine.task.labels) for one in working[len(members) :]]

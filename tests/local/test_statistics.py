@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedpriv.mechanisms.statistics import Statistics, normalise, released
+from fedpriv.local.statistics import facts, normalise, released
+from fedpriv.models.base import Statistics
 from fedpriv.streams import Streams
 
 PATHS, PLACES, EXAMPLES = 5, 4, 2500
@@ -82,4 +83,4 @@ def test_a_path_without_variance_becomes_zero():
 
 def test_they_are_released_before_the_first_round_and_never_again():
     how = Statistics(PATHS, 1.0, 1.0, 8.0)
-    assert [how.facts(round)["statistics_releases"] for round in (1, 2, 3)] == [2, 0, 0]
+    assert [facts(how, round)["statistics_releases"] for round in (1, 2, 3)] == [2, 0, 0]

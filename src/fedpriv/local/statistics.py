@@ -6,10 +6,13 @@ normalisation, as in the released code.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedpriv.mechanisms.clipping import clip
+from fedpriv.mechanisms.gaussian import gaussian_mean
+from fedpriv.models.base import Statistics
 from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
@@ -21,23 +24,10 @@ CHUNK = 1000  # examples at once, so that float32 copies stay small
 EPSILON = 1e-5  # of the variance, as in a batch normalisation
 
 
-class Statistics(NamedTuple):
-    """How the mean and the mean square of every path are released: two sums over all examples with noise.
-
-    An example's part of either is its mean over the places of a path, a vector `[paths]`, clipped to its
-    bound. Each sum is a Gaussian mechanism at sensitivity C by add/remove, everybody in it, and is divided by
-    the public number of examples.
-    """
-
-    paths: int
-    mean_l2: float
-    square_l2: float
-    noise_multiplier: float
-
-    def facts(self, round: int) -> Facts:
-        """Return what the trace says of `round`: both releases come before the first one."""
-        releases = 2 if round == 1 else 0
-        return {"statistics_releases": releases, "statistics_noise_multiplier": self.noise_multiplier}
+def facts(statistics: Statistics, round: int) -> Facts:
+    """Return what the trace says of `round`: both releases come before the first one."""
+    releases = 2 if round == 1 else 0
+    return {"statistics_releases": releases, "statistics_noise_multiplier": statistics.noise_multiplier}
 
 
 def normalise(statistics: Statistics, train: np.ndarray, test: np.ndarray, noise: Noise) -> None:
@@ -55,9 +45,6 @@ def normalise(statistics: Statistics, train: np.ndarray, test: np.ndarray, noise
 def released(statistics: Statistics, features: np.ndarray, noise: Noise) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the noisy mean and variance `[paths]`, float32, of features `[n, paths · places]`."""
     import torch
-
-    from fedpriv.mechanisms.clipping import clip
-    from fedpriv.mechanisms.gaussian import gaussian_mean
 
     def mean(power: int, l2: float) -> torch.Tensor:
         parts = [chunk.float().pow(power).mean(2) for chunk in by_path(statistics, features)]
