@@ -1,13 +1,14 @@
-"""The page with every key of the YAML files, made from the schema while the site is built (`mkdocs.yml`)."""
+"""Pages made while the site is built (`mkdocs.yml`): every key of the YAML files, every column of a trace."""
 
 from typing import Any
 
 from mkdocs.structure.files import File
 
-from fedpriv.docs import keys
+from fedpriv.docs import columns, keys
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add config.md to what is built."""
-    files.append(File.generated(config, "config.md", content=keys.page()))
+    """Add config.md and trace.md to what is built."""
+    for name, text in {"config.md": keys.page(), "trace.md": columns.page()}.items():
+        files.append(File.generated(config, name, content=text))
     return files

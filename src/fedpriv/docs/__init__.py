@@ -5,14 +5,13 @@
 
 from pathlib import Path
 
-from fedpriv.docs import columns, deviations, front, hours, papers
+from fedpriv.docs import deviations, front, hours, papers
 
 
 def pages(root: Path) -> dict[Path, str]:
     """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
-        docs / "trace.md": columns.page(),
         docs / "deviations.md": deviations.page(root),
         docs / "stored-runs.md": hours.page(root),
         **front.pages(root),
