@@ -1,6 +1,8 @@
 """ε of correlated noise and of clients in turn: against enumeration, an exact curve, the best attacker."""
 
 from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -205,3 +207,22 @@ def test_what_cannot_have_happened_is_one_line_that_names_the_column(changed, li
 def test_a_mechanism_that_is_not_known_is_one_line_that_names_those_that_are():
     with pytest.raises(BadInput, match="mechanism: found tree, allowed: one of none, gaussian, correlated_g"):
         ledger(turns(mechanism="tree").drop(columns="matrix"), DELTA)
+
+
+def test_the_page_on_accounting_says_what_noise_an_epsilon_takes_and_how_much_of_it_is_in_the_sum():
+    page = (Path(__file__).parents[2] / "docs/accounting.md").read_text(encoding="utf-8")
+    lines = page.partition("| share in a cohort |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(lines) == 4
+    for line in lines:
+        share, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        of = {"sampling_rate": float(Fraction(share)), "rounds": 300, "delta": DELTA, "epsilon": 4.0}
+        ways = [("pld", {}), *(("matrix", one) for one in ({"matrix": "banded", "bands": 1}, {}))]
+        ways.append(("matrix", {"matrix": "banded"}))
+        for (accountant, told), cell in zip(ways, cells, strict=True):
+            noise, summed = (float(one) for one in cell.removeprefix("σ = ").split(": "))
+            found = calibrate(accountant=accountant, **of, **told)
+            assert noise == pytest.approx(found, rel=0.01)
+            matrix = told.get("matrix", "tree") if accountant == "matrix" else "banded"
+            bands = told.get("bands", int(1 / Fraction(share))) if accountant == "matrix" else 1
+            of_sum = decoder(matrix, bands, 300).sum(axis=0)
+            assert summed == pytest.approx(found * np.linalg.norm(of_sum), rel=0.02)

@@ -10,18 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from dp_accounting import get_epsilon_gaussian
 
 from fedpriv import docs
-from fedpriv.account import rdp
+from fedpriv.account import ACCOUNTANTS, rdp
 from fedpriv.account.events import planned
 from fedpriv.account.view import ADD_OR_REMOVE, View, distinct
+from fedpriv.audit import dry
+from fedpriv.audit.likelihood import Plan
 from fedpriv.config.run import Run
 from fedpriv.data.own import Npz
 from fedpriv.docs import deviations, keys, papers
+from fedpriv.errors import BadInput
 from fedpriv.paper.paper import load_paper
 from fedpriv.report.collect import SCHEMAS
 from fedpriv.schemes import SCHEMES
-from fedpriv.trace import TRACE
+from fedpriv.trace import MECHANISMS, TRACE, own_columns
 
 ROOT = Path(__file__).parents[2]
 PAGES = docs.pages(ROOT)
@@ -100,9 +104,9 @@ def test_a_mark_ends_with_its_paragraph_or_at_the_next_mark():
 
 
 def test_the_page_on_traces_explains_every_column_and_ends_no_cell_with_nothing():
-    for part, wanted in zip(
-        PAGES[ROOT / "docs/trace.md"].split("## The results"), (TRACE, SCHEMAS["runs"]), strict=True
-    ):
+    own = own_columns("correlated_gaussian")
+    known = TRACE, {name: column.dtype for name, column in own.items()}, SCHEMAS["runs"]
+    for part, wanted in zip(PAGES[ROOT / "docs/trace.md"].split("\n## "), known, strict=True):
         rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+?) \|", part, re.MULTILINE)
         assert {name: dtype for name, dtype, _ in rows} == wanted
         assert all(meaning.strip() for *_, meaning in rows)
@@ -153,9 +157,26 @@ def test_the_page_on_extending_writes_a_data_file_in_ten_lines_and_its_model_rea
 
 
 def test_the_page_on_extending_shows_a_scheme_that_works(example):
-    bounded, facts = example("extending.md").ClipOnly(clip_l2=0.3).bound(torch.eye(2), None)
+    bounded, facts = example("extending.md", r"\"\"\"Clip").ClipOnly(clip_l2=0.3).bound(torch.eye(2), None)
     assert bounded.updates.norm(dim=1).tolist() == pytest.approx([0.3, 0.3])
     assert facts["share_clipped"] == 1.0
+
+
+def test_the_page_on_extending_shows_a_mechanism_that_its_own_accountant_counts_and_no_other(
+    example, monkeypatch
+):
+    mine = example("extending.md", r"\"\"\"Noise on partial sums")
+    monkeypatch.setitem(MECHANISMS, "prefix", mine.PREFIX)
+    monkeypatch.setitem(SCHEMES, "prefix", mine.Prefix)
+    settings = {"cohort": {"law": "full"}}
+    mechanism = dry.named("prefix", Plan(1.0, 20.0, 8), 1e-3, settings)
+    with pytest.raises(BadInput, match="found prefix with these settings, whose facts state no ε"):
+        dry.audited(mechanism, 1e-3, 100)
+    monkeypatch.setitem(ACCOUNTANTS, "prefix", mine.ACCOUNTANT)
+    found = dry.audited(mechanism, 1e-3, 4000)
+    moved = math.sqrt(sum(t**2 for t in range(1, 9)))
+    assert found.epsilon == pytest.approx(get_epsilon_gaussian(20.0 / moved, 1e-3), rel=1e-6)
+    assert not found.refuted and 0 < found.lower_bound <= found.epsilon
 
 
 @pytest.mark.parametrize("rate", [0.1, 1.0])

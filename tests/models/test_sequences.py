@@ -181,6 +181,12 @@ def test_a_network_that_takes_positions_for_examples_is_told_of_the_axis(files, 
         go(run, files, tmp_path / "run")
 
 
+def test_a_recurrent_layer_that_drops_some_of_its_numbers_is_named(files, tmp_path):
+    run = RUN | {"model": NETS["lstm"] | {"dropout": 0.5}}
+    with pytest.raises(BadInput, match=r"found a pass that is random \(rnn\), allowed: the same twice"):
+        go(run, files, tmp_path / "run")
+
+
 def test_models_of_the_suite_refuse_tokens_and_laws_of_classes_refuse_labels_by_position(files, tmp_path):
     with pytest.raises(BadInput, match=r"model: found mlp with inputs of whole numbers, allowed: {module"):
         go(RUN | {"model": "mlp"}, files, tmp_path / "run")

@@ -9,7 +9,7 @@ import sys
 import pytest
 from filelock import FileLock
 from support.once import once
-from support.workflow import RENDER, ROOT, changed, planned, snakemake, write_config
+from support.workflow import RENDER, ROOT, changed, kinds, planned, snakemake, write_config
 
 TOGETHER = {"speed": {"device": "cpu", "threads": 1, "runs_per_job": 8}}
 
@@ -74,6 +74,17 @@ def test_a_line_tells_of_every_run_and_step(built_together):
 def test_an_edit_of_a_table_trains_nothing_together(together):
     paper = changed(("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95)
     assert planned(*write_config(together, paper, TOGETHER), cwd=together) == {"tables_tiny": 1, "report": 1}
+
+
+def test_what_is_stored_meanwhile_packs_nothing_anew(together):
+    config = write_config(together, preset=TOGETHER)
+    index = together / "results/reference/runs/index.csv"
+    index.parent.mkdir(parents=True)
+    columns = "paper,run,identity,model,scheme,examples,core_seconds"
+    index.write_text(f"{columns}\ntiny,private,0,cnn,client_dp,1,1000\n")
+    assert planned(*config, cwd=together) == {}
+    (together / "results/test/made/index.csv").unlink()
+    assert kinds(planned(*config, cwd=together))["train"] == 4
 
 
 def test_one_more_seed_trains_that_seed_alone(together):

@@ -12,9 +12,9 @@ from fedpriv.config.plan import load_preset
 
 ROOT = Path(__file__).parents[2]
 SAID = (
-    r"all of `paper` on 16 cores: (\d+) submissions ask for (\d+) hours and use (\d+), ([\d.]+) times less\. "
-    r"(\d+) of them do not end in time and go on in a second attempt\. The last ends after ([\d.]+) hours; "
-    r"no order of them ends before ([\d.]+)\."
+    r"all of `paper` on 16 cores: (\d+) submissions ask for (\d+) hours and use (\d+), "
+    r"one for every ([\d.]+)\. (\d+) of them do not end in time and go on in a second attempt\. "
+    r"The last ends after ([\d.]+) hours; no order of them ends before ([\d.]+)\."
 )
 
 

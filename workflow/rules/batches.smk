@@ -4,7 +4,17 @@ from functools import partial
 from fedpriv.config.batches import batches, dealt_together
 from fedpriv.workflow.rules import as_of
 
-together = batches(plan, size, taken)
+# Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
+# would be done again.
+packed_by = Path(f"results/{plan.preset.preset}/made/index.csv")
+lengths = sizes.read(packed_by if packed_by.exists() else sizes.INDEX)
+together = batches(plan, sizes.Sizes(plan, lengths), taken)
+
+
+onstart:
+    if together:
+        sizes.keep(packed_by)
+
 
 for number, (told, files) in enumerate(dealt_together(plan, together).items()):
 

@@ -40,11 +40,16 @@ class Known:
         return views(self.trace, self.distances)
 
     def view(self, unit: str, accounting: str = "") -> View | None:
-        """Return the view of the trace that is so called; the one whose assumptions hold, of two."""
+        """Return the view of the trace that is so called; the one whose assumptions hold, of two.
+
+        None where clients are not sampled by coins, or noise is not independent.
+        """
         found = [
             one
             for one in self.views
-            if (one.unit, one.accounting) == (unit, accounting) and one.law in ("poisson", "full")
+            if (one.unit, one.accounting) == (unit, accounting)
+            and one.law in ("poisson", "full")
+            and one.mechanism == "gaussian"
         ]
         return found[-1] if found else None
 

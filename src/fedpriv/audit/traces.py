@@ -39,7 +39,8 @@ def audited(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = ()) -
 
 def _of_view(view: View, stated: list[Spend], delta: float) -> Iterator[Finding]:
     """Yield the findings about one view: one bound for each relation, beside each ε that is stated of it."""
-    if view.accounting not in SEEN or "C" not in view.certified or view.mechanism != "gaussian":
+    independent = view.mechanism == "gaussian" and view.law != "spaced"
+    if view.accounting not in SEEN or "C" not in view.certified or not independent:
         return
     bounds: dict[str, float] = {}
     for one in stated:

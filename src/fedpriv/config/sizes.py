@@ -15,6 +15,7 @@ from fedpriv.config.plan import Plan
 from fedpriv.config.run import Run
 from fedpriv.config.targets import Batch
 from fedpriv.config.work import stacked, work
+from fedpriv.files.atomic import writing
 
 INDEX = Path("results/reference/runs/index.csv")
 MARGIN = 1.5  # asked over known: seeds of a run differ by as much, as busy as their machines were
@@ -56,6 +57,13 @@ def read(index: Path) -> Took:
             rates[key].append(float(row["examples"]) / float(row["core_seconds"]))
     seconds = {row["identity"]: float(row["core_seconds"]) for row in rows}
     return Took(seconds, {key: median(found) for key, found in rates.items()})
+
+
+def keep(path: Path) -> None:
+    """Copy the index to `path`, unless there is one; no index is an empty one."""
+    if not path.exists():
+        with writing(path) as partial:
+            partial.write_bytes(INDEX.read_bytes() if INDEX.exists() else b"")
 
 
 def pays(run: Run, seconds: float) -> bool:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from fedpriv.report.collect import RUNS
-from fedpriv.trace import COLUMNS, MEASURED
+from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION
 
 HEAD = """\
 # The columns of a trace
@@ -17,6 +17,13 @@ between two runs that are otherwise bit-identical.
 
 | column | dtype | says | where a scheme says nothing |
 |---|---|---|---|
+"""
+
+OWN = """
+## Columns that not every trace has
+
+| column | dtype | says | where a scheme says nothing | where |
+|---|---|---|---|---|
 """
 
 RESULTS = """
@@ -47,6 +54,14 @@ def page() -> str:
         f"| `{name}` | {column.dtype} | {column.meaning} | {shown(column.default)} |"
         for name, column in COLUMNS.items()
     )
+    own = {f"mechanism `{name}`": one.columns for name, one in MECHANISMS.own.items()}
+    not_all = (
+        f"| `{name}` | {column.dtype} | {column.meaning} | {shown(column.default)} | {where} |"
+        for where, columns in ({"cohorts `spaced`": PARTICIPATION} | own).items()
+        for name, column in columns.items()
+    )
     of_run = (f"| `{name}` | {column.dtype} | {column.meaning} |" for name, column in RUNS.items())
     head = HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED))
-    return head + "\n".join(rows) + "\n" + RESULTS + "\n".join(of_run) + "\n"
+    return (
+        head + "\n".join(rows) + "\n" + OWN + "\n".join(not_all) + "\n" + RESULTS + "\n".join(of_run) + "\n"
+    )

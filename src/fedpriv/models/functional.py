@@ -121,7 +121,7 @@ def checked(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> tor
                 path, f"buffer {name}, which a pass changes", "buffers that are constants, as with GroupNorm"
             )
     if not close(passed(x), out):
-        raise refusal(path, f"a pass that is random{layers(net, 'Dropout')}", "the same twice")
+        raise refusal(path, f"a pass that is random{dropping(net)}", "the same twice")
     if not close(torch.cat([passed(x[:1]), passed(x[1:])]), out):
         raise refusal(
             path,
@@ -199,6 +199,13 @@ def close(one: torch.Tensor, other: torch.Tensor) -> bool:
 def layers(net: nn.Module, kind: str) -> str:
     """Return the layers whose class is called so, as an aside."""
     found = [name for name, one in net.named_modules() if kind in type(one).__name__]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def dropping(net: nn.Module) -> str:
+    """Return the layers that drop some of their numbers, as an aside: dropout, or a recurrent layer's own."""
+    shares = {name: getattr(one, "p", getattr(one, "dropout", 0)) for name, one in net.named_modules()}
+    found = [name for name, share in shares.items() if isinstance(share, int | float) and share > 0]
     return f" ({', '.join(found)})" if found else ""
 
 

@@ -104,6 +104,12 @@ class Budget(Frozen):
     spend: SpendInWords  # which ε of that run
 
 
+# What can be drawn against rounds; the last four where evaluation.metrics asks for them.
+OfRounds = Literal[
+    "accuracy", "drawn_accuracy", "epsilon", "growth", "norms", "perplexity", "auroc", "f1", "error"
+]
+
+
 class RoundsFigure(LinesFigure):
     """A quantity of runs against round, with published values and the rounds at which budgets are spent.
 
@@ -112,11 +118,7 @@ class RoundsFigure(LinesFigure):
 
     kind: Literal["rounds"] = "rounds"
     # growth: of ε over ε₁; norms: the median of a cohort's updates, and that of the noise on their mean
-    # perplexity, auroc, f1, error: where evaluation.metrics asks for them
-    quantity: (
-        Literal["accuracy", "drawn_accuracy", "epsilon", "growth", "norms"]
-        | Literal["perplexity", "auroc", "f1", "error"]
-    ) = "accuracy"
+    quantity: OfRounds = "accuracy"
     panels: dict[str, Titled] = Field(min_length=1)  # what stands for {panel} -> what is drawn there
     lines: dict[str, str] = Field({"": ""}, min_length=1)  # what stands for {line} -> what readers know it by
     spends: Spends = {}  # label -> which ε is drawn; a list: each under its own words

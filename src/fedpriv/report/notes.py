@@ -58,6 +58,7 @@ LAWS = {
     "poisson": "Poisson sampling",
     "fixed": "sampling without replacement",
     "full": "full participation",
+    "spaced": "clients in turn",
 }
 
 
@@ -184,10 +185,11 @@ def accounting(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     unmet = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
     examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
     law, guarantees, private = unmet["sampling_law"], unmet["kind"] == "guarantee", unmet["clip_private"] == 1
+    in_turn = law == "spaced"
     poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
     reasons = {
         PRIVATE_BOUND: private,
-        MISMATCH: ~examples & ~bits & ~poisson & (unmet["accounting"] != "drawn"),
+        MISMATCH: ~examples & ~bits & ~poisson & ~in_turn & (unmet["accounting"] != "drawn"),
         LEAST: unmet["accounting"] == "drawn",
         SIZE: poisson & ~private & guarantees,
         DISTANCE: poisson & ~private & ~guarantees,

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binom
 
+from fedpriv.account import gaussian
+from fedpriv.audit import bounds
 from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std
 from fedpriv.audit.dry.statements import Statement
 from fedpriv.audit.likelihood import Plan, Scores, score, scores
@@ -47,7 +49,8 @@ Sides = tuple[np.ndarray, np.ndarray]
 
 def see_sum(site: Site, design: Design, ids: np.ndarray, played: Round) -> Sight:
     """Return what whoever sees the noisy sum sees: the sum `[d]`."""
-    std = declared_std(played.facts, len(played.clean))
+    # Of a scheme whose noise no column says the unit is the bound.
+    std = declared_std(played.facts, len(played.clean)) or played.facts["clip_l2"]
     bound = declared_bound(played.facts, "sum", site.of_examples)
     noise = (played.total - played.clean.sum(0)).numpy() / std
     return Sight(played.total.numpy() / bound, noise, std / bound)
@@ -90,23 +93,50 @@ def both(design: Design, seen: np.ndarray) -> Sides:
     return seen[:, 0], seen[:, 1]
 
 
-def of_sum(plan: Plan, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+def of_sum(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return the scores of what was `seen` `[T, n]` of a client that may be in a round."""
     return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)  # pyright: ignore[reportArgumentType]
 
 
-def of_uploads(plan: Plan, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+def of_uploads(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return the same of a client that is seen to be in a round."""
     ratio = (seen - 0.5) / multipliers[:, None] ** 2
     return np.where(np.isnan(ratio), 0.0, ratio).sum(axis=0)
 
 
-def of_bits(plan: Plan, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+def of_bits(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return how many answers say so."""
     return seen.sum(axis=0)
 
 
-def upload_scores(said: Statement, plan: Plan) -> Scores:
+def of_turns(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+    """Return the same of a client that `came` `[T, n]` in certain rounds, in units of the noise.
+
+    Noise is independent, and what came is as far from nothing as it is in these units.
+    """
+    size = np.linalg.norm(came, axis=0)
+    found = (came * seen / multipliers[:, None]).sum(axis=0)
+    return np.divide(found, size, out=np.zeros_like(found), where=size > 0)
+
+
+def independent(noise: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    """Return the matrix `[T, T]` that makes the noise of rounds independent.
+
+    That is the inverse root of its covariance: of the matrix that is `known`, W `[T, m]`, or else of what
+    the noise `[T, d]` of another run shows.
+    """
+    root = known @ known.T if known is not None else noise @ noise.T / noise.shape[1]
+    return np.linalg.inv(np.linalg.cholesky(root))
+
+
+def turn_scores(said: Statement, plan: Plan, delta: float) -> Scores:
+    """Return how the score is distributed of a client that is as far from nothing as ε is stated for."""
+    mu = bounds.refuted_up_to(lambda mu: gaussian.epsilon(mu, delta) <= said.epsilon)
+    values = np.linspace(-10.0, mu + 10, CELLS)
+    return Scores(values, ndtr(-values), ndtr(mu - values))
+
+
+def upload_scores(said: Statement, plan: Plan, delta: float) -> Scores:
     """Return how the score of a client is distributed that is seen to come: each time it is Gaussian."""
     come = np.arange(plan.rounds + 1)
     chance = (come == plan.rounds) * 1.0 if said.always else binom.pmf(come, plan.rounds, plan.sampling_rate)
@@ -118,7 +148,7 @@ def upload_scores(said: Statement, plan: Plan) -> Scores:
     return Scores(values, *tails)
 
 
-def bit_scores(said: Statement, plan: Plan) -> Scores:
+def bit_scores(said: Statement, plan: Plan, delta: float) -> Scores:
     """Return how many of the answers are right by chance, and of the bit that was sent."""
     counts, gamma = np.arange(plan.rounds + 1), plan.noise_multiplier
     outside, inside = (binom.sf(counts - 1, plan.rounds, 0.5 + side * gamma) for side in (-1, 1))
@@ -133,12 +163,13 @@ class Attack(NamedTuple):
 
     see: Callable[[Site, Design, np.ndarray, Round], Sight]
     sides: Callable[[Design, np.ndarray], Sides]
-    score: Callable[[Plan, np.ndarray, np.ndarray], np.ndarray]
-    scores: Callable[[Statement, Plan], Scores]
+    score: Callable[[Plan, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    scores: Callable[[Statement, Plan, float], Scores]
 
 
 ATTACKS = {
-    "sum": Attack(see_sum, along, of_sum, lambda said, plan: scores(plan)),
+    "sum": Attack(see_sum, along, of_sum, lambda said, plan, delta: scores(plan)),
+    "turns": Attack(see_sum, along, of_turns, turn_scores),
     "upload": Attack(see_uploads, both, of_uploads, upload_scores),
     "bit": Attack(see_bits, both, of_bits, bit_scores),
 }

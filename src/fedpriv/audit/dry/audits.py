@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from fedpriv.audit import bounds
-from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Design, design
+from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Design, design, independent
 from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked
 from fedpriv.audit.dry.mechanisms import CLIENTS, Mechanism
 from fedpriv.audit.dry.probes import kept, probed
 from fedpriv.audit.dry.rounds import Site, declared_bound, nothing
 from fedpriv.audit.dry.statements import TITLES, Statement, statement
 from fedpriv.audit.finding import Finding
+from fedpriv.mechanisms.correlated import Matrix, decoder
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
 
@@ -29,6 +30,7 @@ class Transcripts(NamedTuple):
     seen: Seen
     multipliers: np.ndarray  # [runs, T], of the noise that hides a canary
     found: dict[str, str]  # by the probes: what is not as stated, by the name of the probe
+    known: bool  # whether the facts say how noise is distributed
 
 
 class Dry(NamedTuple):
@@ -43,15 +45,29 @@ class Dry(NamedTuple):
     found: dict[str, str]
 
 
+class Heard(NamedTuple):
+    """What one dry run shows, before anything is made of it."""
+
+    seen: np.ndarray  # [T, ...]
+    noise: np.ndarray  # [T, d], over σ
+    multipliers: np.ndarray  # [T]
+    came: np.ndarray  # [T, population]
+    directions: Design
+    found: dict[str, str]
+    facts: dict[str, Any]  # of the last round
+
+
 def audited(
     mechanism: Mechanism, delta: float, wanted: int, confidence: float = 0.95, seed: int = 0
 ) -> Finding:
     """Return what dry runs say of the tightest guarantee that the mechanism's facts state."""
     said = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
     ran = transcripts(mechanism, said, wanted, seed)
-    of_memory = {"kept": kept(ran.seen.site, said, EACH)} if said.attack == "sum" else {}
-    found = {name: text for name, text in (ran.found | of_memory | checked(ran.seen)).items() if text}
-    lower = lower_bound(ran, said, delta, confidence, found.keys() & {*NOISE, "noise", "repeatable"} != set())
+    of_memory = {"kept": kept(ran.seen.site, said, EACH)} if said.attack in ("sum", "turns") else {}
+    of_chance = {name: text for name, text in checked(ran.seen).items() if ran.known or name not in NOISE}
+    found = {name: text for name, text in (ran.found | of_memory | of_chance).items() if text}
+    wrong = not ran.known or found.keys() & {*NOISE, "noise", "repeatable"} != set()
+    lower = lower_bound(ran, said, delta, confidence, wrong)
     return Finding(
         audit="dry_run",
         about=f"{said.about} in {TITLES[said.attack]} of {mechanism.scheme.name} ({said.accountant})",
@@ -76,11 +92,14 @@ def transcripts(mechanism: Mechanism, said: Statement, wanted: int, seed: int = 
     gram, shared = np.zeros((site.dimension, site.dimension)), np.zeros((rounds, rounds))
     together, apart, before = np.zeros((rounds, rounds)), np.zeros(rounds), np.zeros((rounds, site.dimension))
     ran: list[Dry] = []
+    first = heard(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
+    known = decoded(said, first, rounds)
+    whiten = independent(first.noise, known) if said.attack == "turns" else None
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
         for time in range(times):
-            one = dry_run(
-                site, said, Streams(seed, f"dry run {time}"), turned=time % 2 == 1, probing=time == 0
-            )
+            streams = Streams(seed, f"dry run {time}")
+            shown = heard(site, said, streams, turned=time % 2 == 1, probing=time == 0)
+            one = scored(site, said, shown, whiten)
             gram += one.noise.T @ one.noise
             together += one.noise @ one.noise.T
             apart += (before * one.noise).sum(axis=1)
@@ -93,10 +112,18 @@ def transcripts(mechanism: Mechanism, said: Statement, wanted: int, seed: int = 
         for name in ("inside", "outside", "noise", "sums", "multipliers", "came")
     )
     seen = Seen(site, inside.ravel(), outside.ravel(), powers, sums, gram, together, apart, sizes, shared)
-    return Transcripts(seen, multipliers, ran[0].found)
+    return Transcripts(seen, multipliers, ran[0].found, known is not None)
 
 
-def dry_run(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> Dry:
+def decoded(said: Statement, one: Heard, rounds: int) -> np.ndarray | None:
+    """Return the matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say."""
+    if said.mechanism == "gaussian" or said.attack != "turns":
+        return np.eye(rounds)
+    matrix = one.facts.get("matrix", "")
+    return decoder(matrix, one.facts["bands"], rounds) if matrix in get_args(Matrix) else None
+
+
+def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> Heard:
     """Return what is seen in one dry run, and with `probing` what the probes of its rounds have found."""
     attack, plan = ATTACKS[said.attack], site.mechanism.plan
     population, rounds = site.population, range(1, plan.rounds + 1)
@@ -113,15 +140,49 @@ def dry_run(site: Site, said: Statement, streams: Streams, turned: bool, probing
         played = site.play(loud(site, said, directions, ids, facts), ids, round, memory, streams)
         memory, facts = played.memory, played.facts
         sights.append(attack.see(site, directions, ids, played))
-    multipliers = np.array([one.multiplier for one in sights])
-    sides = attack.sides(directions, np.array([one.seen for one in sights]))
-    inside, outside = (attack.score(plan, side, multipliers) for side in sides)
     if (came > 1).any():
         found["twice"] = (
             f"a client is drawn more than once in round {1 + int((came > 1).any(axis=1).argmax())}"
         )
-    noise = np.array([one.noise for one in sights])
-    return Dry(inside, outside, noise, float(noise.sum()), multipliers, came, found)
+    found |= out_of_turn(came, site.mechanism.law.facts(population, plan.rounds))
+    seen, noise, multipliers = (
+        np.array([getattr(one, name) for one in sights]) for name in ("seen", "noise", "multiplier")
+    )
+    return Heard(seen, noise, multipliers, came, directions, found, facts)
+
+
+def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -> Dry:
+    """Return the scores of a dry run, and its noise as the checks look at it.
+
+    `whiten` `[T, T]` makes the noise of rounds independent; who comes is known, unless an ε counts on
+    sampling.
+    """
+    attack, plan, population = ATTACKS[said.attack], site.mechanism.plan, site.population
+    seen, noise, came = one.seen, one.noise, one.came
+    if whiten is not None:
+        sampled = said.sampling_law not in ("spaced", "full") and said.accountant != "matrix"
+        pattern = np.full_like(came, plan.sampling_rate) if sampled else came
+        seen, noise, came = whiten @ seen, whiten @ noise, whiten @ pattern
+    sides = attack.sides(one.directions, seen)
+    inside, outside = (
+        attack.score(plan, side, one.multipliers, came[:, np.arange(side.shape[-1]) % population])
+        for side in sides
+    )
+    return Dry(inside, outside, noise, float(noise.sum()), one.multipliers, one.came, one.found)
+
+
+def out_of_turn(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:
+    """Return whether a client comes more often than is written down `[T, population]`, or sooner again."""
+    if not facts:
+        return {}
+    often, apart = int(came.sum(axis=0).max()), facts["rounds_apart"]
+    gaps = [np.diff(np.flatnonzero(one)).min(initial=apart) for one in came.T]
+    found: dict[str, str] = {}
+    if often > facts["participations"]:
+        found["participations"] = f"a client comes in {often} rounds"
+    if min(gaps) < apart:
+        found["rounds apart"] = f"a client comes again after {min(gaps)} rounds"
+    return found
 
 
 def loud(site: Site, said: Statement, directions: Design, ids: np.ndarray, facts: dict[str, float]):
@@ -139,7 +200,8 @@ def lower_bound(ran: Transcripts, said: Statement, delta: float, confidence: flo
     and the better of two readings counts, each with half of the risk.
     """
     seen, multiplier = ran.seen, float(np.median(ran.multipliers))
-    known = ATTACKS[said.attack].scores(said, seen.site.mechanism.plan._replace(noise_multiplier=multiplier))
+    plan = seen.site.mechanism.plan._replace(noise_multiplier=multiplier)
+    known = ATTACKS[said.attack].scores(said, plan, delta)
     trials = len(seen.inside)
     if not wrong and float(np.ptp(ran.multipliers)) <= SAME * multiplier:
         threshold, log_null = known.threshold(trials, delta)

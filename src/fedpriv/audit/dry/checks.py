@@ -162,8 +162,8 @@ def cohorts(seen: Seen, alpha: float) -> str:
     """Return which two rounds have too many clients in common, or too few."""
     population, runs = seen.site.population, len(seen.powers)
     chance = (seen.site.mechanism.law.expected(population) / population) ** 2
-    if chance == 1:
-        return ""
+    if chance == 1 or seen.site.mechanism.law.law == "spaced":
+        return ""  # of those who come in turn every run is looked at by itself
     rare = np.where(
         np.triu(np.ones_like(seen.shared), 1) > 0, two_sided(seen.shared, runs * population, chance), 1.0
     )

@@ -10,7 +10,7 @@ from fedpriv.account.ranges import check
 from fedpriv.audit.likelihood import Plan
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import parse
-from fedpriv.mechanisms.sampling import COHORTS, CohortLaw, Fixed, Full, Poisson
+from fedpriv.mechanisms.sampling import COHORTS, CohortLaw, Fixed, Full, Poisson, Spaced
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
 
@@ -83,6 +83,7 @@ def dpfl_bnn(plan: Plan, delta: float) -> Settings:
 PLANNED: dict[str, Callable[[Plan, float], Settings]] = {
     "client_dp": usual,
     "adaptive_dp": usual,
+    "dp_ftrl": usual,
     "global_dp": global_dp,
     RELEASED: released,
     "instance": instance,
@@ -104,8 +105,9 @@ def named(mechanism: str, plan: Plan, delta: float, settings: Settings | None = 
     plan.checked()
     check(delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
-    law = cohort(plan, given.pop("cohort", {}))
     kind = SCHEMES["global_dp" if mechanism == RELEASED else mechanism]
+    in_turn = kind.mechanism == "correlated_gaussian" and plan.sampling_rate < 1
+    law = cohort(plan, given.pop("cohort", {}), "spaced" if in_turn else "poisson")
     set_by_plan = PLANNED.get(mechanism, usual)(plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
@@ -113,15 +115,16 @@ def named(mechanism: str, plan: Plan, delta: float, settings: Settings | None = 
     return Mechanism(scheme, law, plan, hooks, scheme.model_copy(update=bounded) if bounded else scheme)
 
 
-def cohort(plan: Plan, settings: Any) -> CohortLaw:
-    """Return the law by which clients come at the plan's rate: Poisson, unless the settings say otherwise."""
+def cohort(plan: Plan, settings: Any, usual: str) -> CohortLaw:
+    """Return the law by which clients come at the plan's rate: the usual, unless settings say otherwise."""
     laws: dict[str, CohortLaw] = {
         "poisson": Full() if plan.sampling_rate == 1 else Poisson(rate=plan.sampling_rate),
         "fixed": Fixed(size=max(1, round(plan.sampling_rate * CLIENTS))),
         "full": Full(),
+        "spaced": Spaced(size=max(1, round(plan.sampling_rate * CLIENTS))),
     }
     require_known("--set cohort", settings if isinstance(settings, dict) else [settings], ["law"])
-    law = settings.get("law", "poisson")
+    law = settings.get("law", usual)
     require_known("--set cohort.law", [law], COHORTS)
     if law == "full" and plan.sampling_rate < 1:
         raise BadInput(f"--sample-rate: found {plan.sampling_rate:g}, allowed: 1 with cohort.law=full")

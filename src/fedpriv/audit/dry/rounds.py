@@ -130,6 +130,7 @@ class Site(NamedTuple):
         size, population, law = (1, 1, Full()) if self.of_examples else (size, self.population, None)
         law = law or self.mechanism.law
         return {
+            **law.facts(population, self.mechanism.plan.rounds),
             **facts,
             "round": round,
             "scheme": self.mechanism.believed.name,

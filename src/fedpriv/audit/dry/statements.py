@@ -26,7 +26,7 @@ SEEN = {
     "upload": "upload",
     "drawn": "upload",
 }
-TITLES = {"sum": "the sums", "upload": "the uploads", "bit": "the uploads"}
+TITLES = {"sum": "the sums", "turns": "the sums", "upload": "the uploads", "bit": "the uploads"}
 
 
 class Statement(NamedTuple):
@@ -38,12 +38,20 @@ class Statement(NamedTuple):
     unit: str
     relation: str
     sensitivity: str
+    sampling_law: str
+    mechanism: str  # what is released
     multipliers: np.ndarray  # [T], the noise over the bound that it is counted from; empty of bits
 
     @property
     def attack(self) -> str:
-        """Return who sees what: the sum, single uploads, single bits."""
-        return "bit" if self.unit == ONE_BIT else SEEN[self.accounting]
+        """Return who sees what: the sum, single uploads, single bits.
+
+        `turns` is whoever sees the sum where clients come in turn, or where noise is not independent.
+        """
+        if self.unit == ONE_BIT:
+            return "bit"
+        sampled = self.mechanism == "gaussian" and self.sampling_law != "spaced"
+        return SEEN[self.accounting] if sampled or SEEN[self.accounting] != "sum" else "turns"
 
     @property
     def always(self) -> bool:
@@ -94,7 +102,11 @@ def statement(site: Site, delta: float) -> Statement:
         )
     best = met.sort_values("epsilon", kind="stable").iloc[0]
     said: dict[str, Any] = {name: best[name] for name in Statement._fields if name in best}
-    said["epsilon"] = float(best["epsilon"])
+    released = [one.mechanism for one in views(complete(trace), {})]  # of bits there is no view
+    said |= {
+        "epsilon": float(best["epsilon"]),
+        "mechanism": released[0] if released else "randomized_response",
+    }
     return Statement(**said, multipliers=np.empty(0) if bits else multipliers(trace, said))
 
 
