@@ -9,7 +9,7 @@ import pytest
 from support.tiny import PAPER, PLAN, PRESET, RUN, write
 
 from fedpriv import doctor
-from fedpriv.cli import run
+from fedpriv.train import loop
 
 ASCII = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
 
@@ -85,7 +85,7 @@ def interrupted(*_):
 
 
 def test_an_interrupted_training_says_that_it_goes_on(fedpriv, monkeypatch):
-    monkeypatch.setattr(run, "train", interrupted)
+    monkeypatch.setattr(loop, "train", interrupted)
     said = "fedpriv run: interrupted; the same command goes on from the last saved round"
     assert fedpriv(*RUN) == (130, [], [said])
 

@@ -26,9 +26,11 @@ Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
 
 def nested(settings: list[str]) -> dict[str, Any]:
     """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
-    import yaml
-
     found: dict[str, Any] = {}
+    if not settings:
+        return found
+    import yaml  # only with an extra is it there
+
     for one in settings:
         path, given, text = one.partition("=")
         *above, last = path.split(".")
