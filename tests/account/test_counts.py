@@ -9,7 +9,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from support.made_run import BY_SCHEME, RUN, go
 
-from fedpriv.account.client_views import with_count
+from fedpriv.account.client_views import count_released
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
@@ -75,7 +75,7 @@ def test_a_count_without_noise_reveals_everything(counted):
 
 def test_a_trace_without_a_count_is_read_as_it_is(make_trace):
     trace, distances = make_trace(), {}
-    assert with_count(trace, distances) == (trace, distances)
+    assert count_released(trace, distances) == (trace, distances)
 
 
 def test_distances_have_the_count_as_a_coordinate(counted):
@@ -92,7 +92,7 @@ def test_distances_have_the_count_as_a_coordinate(counted):
             "pairwise": np.linalg.norm(of[:, ::2] - of[:, 1::2], axis=2),
         }
 
-    trace, found = with_count(counted, distances(rows))
+    trace, found = count_released(counted, distances(rows))
     exact = distances(whole)
     np.testing.assert_allclose(found["remove_sum"], exact["remove_sum"])
     assert (found["pairwise"] >= exact["pairwise"] - 1e-12).all()

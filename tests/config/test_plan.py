@@ -14,7 +14,7 @@ from fedpriv.config.names import partition_id
 from fedpriv.config.plan import load_preset, make_plan
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput
-from fedpriv.paper.cells import with_cells
+from fedpriv.paper.cells import accuracy_tables
 
 CONFIG = Path(__file__).parents[2] / "config"
 PRESETS = ("demo", "laptop", "binary", "paper")
@@ -109,7 +109,7 @@ def test_the_noise_of_global_dp_ends_near_the_published_rounds(clients, rounds):
 def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas():
     plan = load_preset(CONFIG / "paper.yaml")
     for paper, declared in plan.papers.items():
-        for table in with_cells(declared.tables).values():
+        for table in accuracy_tables(declared.tables).values():
             cells = [(row, table.cell(row, name)) for row in table.rows for name in table.columns]
             for row, cell in cells:
                 private = plan.runs[paper][cell.run]

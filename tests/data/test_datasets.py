@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fedpriv import data
-from fedpriv.data import DATASETS, arrays, of_images
+from fedpriv.data import DATASETS, arrays, image_datasets
 from fedpriv.errors import BadInput
 from fedpriv.files import npz
 
@@ -16,14 +16,14 @@ def test_every_dataset_knows_its_name_and_its_licence(name):
     assert dataset.name == name and dataset.licence and dataset.citation
 
 
-@pytest.mark.parametrize("dataset", of_images().values(), ids=of_images())
+@pytest.mark.parametrize("dataset", image_datasets().values(), ids=image_datasets())
 def test_every_file_has_two_public_sources_unless_its_hash_is_not_published(dataset):
     published = [file.sha256 for file in dataset.files if file.sha256]
     assert len(dataset.public) >= (2 if published else bool(dataset.files))
     assert all(base.startswith("http") and base.endswith("/") for base in dataset.public)
 
 
-@pytest.mark.parametrize("name", [name for name, dataset in of_images().items() if not dataset.network])
+@pytest.mark.parametrize("name", [name for name, dataset in image_datasets().items() if not dataset.network])
 def test_a_bundled_dataset_is_prepared_without_any_source(name, tmp_path):
     path = data.prepare(name, tmp_path, mirrors=["no/such/folder"])
     assert path == tmp_path / f"{name}.npz"

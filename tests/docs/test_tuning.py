@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from fedpriv.account import moments
-from fedpriv.paper.cells import with_cells
+from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +80,7 @@ READINGS = {
 
 
 def test_every_table_says_how_many_candidates_there_were_and_the_page_as_many():
-    tables = with_cells(PAPER.tables)
+    tables = accuracy_tables(PAPER.tables)
     counted = {name: int(cells[0]) for name, cells in rows("table").items()}
     second = {table.place: table.searched for name, table in tables.items() if name.endswith("_s3")}
     assert second == counted

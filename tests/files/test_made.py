@@ -8,7 +8,7 @@ import pytest
 
 from fedpriv.files import made
 
-CACHED = (made.maker_version, made.read, made.beside, made.of_module)
+CACHED = (made.maker_version, made.read, made.beside, made.module_file)
 
 
 @pytest.fixture

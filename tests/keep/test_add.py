@@ -12,7 +12,7 @@ import pytest
 from support.tiny import patch
 
 from fedpriv.files import npz, parquet, stored, summary
-from fedpriv.keep.add import INDEX, add_one, of_run
+from fedpriv.keep.add import INDEX, add_one, finished_run
 from fedpriv.keep.index import everywhere, place
 from fedpriv.keep.take import take
 
@@ -78,11 +78,11 @@ def test_the_runs_in_git_are_those_of_their_index_and_no_file_is_large():
 
 def test_what_was_taken_from_a_stored_run_is_stored_already(here):
     reference = here / REFERENCE
-    assert add_one(here / RUNS / "seed0", of_run(here / RUNS / "seed0"), reference)
+    assert add_one(here / RUNS / "seed0", finished_run(here / RUNS / "seed0"), reference)
     (path,) = everywhere(reference)
     before, out = files(here), take(path, here / RUNS / "seed0", {})
     assert [one.name for one in out.iterdir() if one.is_file()] == ["summary.json"]
-    assert not add_one(out, of_run(out), reference)
+    assert not add_one(out, finished_run(out), reference)
     assert files(here) == before
 
 

@@ -13,7 +13,7 @@ from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
 from fedpriv.errors import BadInput
 from fedpriv.files import left, npz, parquet, stored
-from fedpriv.keep.add import of_run
+from fedpriv.keep.add import finished_run
 from fedpriv.keep.take import take
 from fedpriv.trace import MEASURED
 
@@ -23,7 +23,7 @@ SAMPLES = st.sampled_from([0.0, 5e-324, 1e-300, 1e-8, 0.1, 0.25, 0.5, np.nan]) |
 
 @pytest.fixture(scope="session")
 def run(trained):
-    return of_run(trained / "results/tiny/tiny/runs/dp/seed0")
+    return finished_run(trained / "results/tiny/tiny/runs/dp/seed0")
 
 
 def sampled(rounds):
@@ -84,7 +84,7 @@ def test_the_directory_of_a_stored_run_gives_what_the_trained_one_gives(trained,
     path = stored.write(tmp_path / "stored/one.parquet", run)
     out = take(path, tmp_path / "out", {"preset": "other"})
     assert [one.name for one in out.iterdir()] == ["summary.json"]
-    again = of_run(out)
+    again = finished_run(out)
     assert stored.same(run, again) and again.summary == run.summary | {"preset": "other"}
     pd.testing.assert_frame_equal(left.trace(out), parquet.load(before / "trace.parquet"))
     one, other = left.distances(out), npz.everything(before / "distances.npz", "")

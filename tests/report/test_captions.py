@@ -14,7 +14,7 @@ from fedpriv.paper.spends import SpendSelector
 from fedpriv.report import figures, tables
 from fedpriv.report.captions import caption
 from fedpriv.report.numbers import epsilon, percent
-from fedpriv.report.reading import at_end, epsilon_at
+from fedpriv.report.reading import epsilon_at, last_reading
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
 WRONG = {
@@ -33,11 +33,11 @@ def captioned(declared, text):
 
 
 def test_a_place_holds_what_was_measured_over_seeds_with_its_unit(results, declared):
-    accuracy = percent(at_end(results, "n100_dp")["accuracy"])
+    accuracy = percent(last_reading(results, "n100_dp")["accuracy"])
     assert caption(results, captioned(declared, "DP has {accuracy(n100_dp)}.")) == f"DP has {accuracy} %."
     spent = epsilon(epsilon_at(results, "n100_dp", SpendSelector(accountant="moments", sensitivity="C")))
     assert caption(results, captioned(declared, '{epsilon(n100_dp, "moments C")}')) == spent
-    lead = at_end(results, "n100_none")["accuracy"] - at_end(results, "n100_dp")["accuracy"]
+    lead = last_reading(results, "n100_none")["accuracy"] - last_reading(results, "n100_dp")["accuracy"]
     text = "{accuracy(n100_none) - accuracy(n100_dp)} points"
     assert caption(results, captioned(declared, text)) == f"{percent(lead)} points"
 

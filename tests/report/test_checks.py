@@ -13,7 +13,7 @@ from fedpriv.paper.arithmetic import Call, Comparison, Operation, read
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims.outcomes import margins
-from fedpriv.report.claims.values import Value, of_seeds
+from fedpriv.report.claims.values import Value, seed_value
 
 TABLE = {"tables": ["table1"]}
 RUNS = {"cases": {"here": {"a": "run1", "b": "run2"}}}
@@ -114,12 +114,12 @@ seeds = st.lists(st.tuples(number, number), min_size=1, max_size=4)
 
 @given(seeds)
 def test_at_most_is_the_mirror_image_of_at_least(by_seed):
-    one, other = (of_seeds(pd.Series(values)) for values in zip(*by_seed, strict=True))
+    one, other = (seed_value(pd.Series(values)) for values in zip(*by_seed, strict=True))
     assert (margins(one, True, other) == -margins(one, False, other)).all()
     assert (margins(one, True, other) == margins(other, False, one)).all()
 
 
 @given(st.lists(number, min_size=1, max_size=4), number)
 def test_a_number_is_the_same_for_every_seed(by_seed, given):
-    found = margins(of_seeds(pd.Series(by_seed)), True, Value(given))
+    found = margins(seed_value(pd.Series(by_seed)), True, Value(given))
     assert np.allclose(found, np.array(by_seed) - given)

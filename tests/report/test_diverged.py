@@ -9,7 +9,7 @@ from fedpriv.files import parquet, summary
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims.judge import judge
 from fedpriv.report.collect import collect
-from fedpriv.report.reading import DIVERGED, at_end, best_drawn, within
+from fedpriv.report.reading import DIVERGED, best_drawn, last_reading, within
 from fedpriv.report.results import load
 from fedpriv.report.tables import KINDS
 
@@ -34,7 +34,7 @@ def results_of(tmp_path, round, seeds=(0,)):
 
 
 def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
-    read = at_end(results_of(tmp_path, 5), "n100_dp")
+    read = last_reading(results_of(tmp_path, 5), "n100_dp")
     assert read.loc[0, "accuracy"] == DIVERGED and read.loc[0, "round"] == 5
     assert read.loc[1, "accuracy"] == pytest.approx(0.901)
 
@@ -42,7 +42,7 @@ def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)])
 def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tmp_path):
     frame = results_of(tmp_path, 1, seeds)
-    for read in (at_end(frame, "n100_dp"), best_drawn(frame, "n100_dp")):
+    for read in (last_reading(frame, "n100_dp"), best_drawn(frame, "n100_dp")):
         assert list(read.index) == [0, 1]
         assert list(read.loc[list(seeds), "accuracy"]) == [DIVERGED] * len(seeds)
 

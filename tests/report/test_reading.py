@@ -8,7 +8,7 @@ from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report.collect import collect
-from fedpriv.report.reading import at_end, best_drawn, epsilon_at, growth, spent, within
+from fedpriv.report.reading import best_drawn, epsilon_at, growth, last_reading, spent, within
 from fedpriv.report.results import load
 
 MOMENTS = SpendSelector(accountant="moments")
@@ -63,7 +63,7 @@ def test_growth_starts_at_nothing_after_the_first_round(results):
 
 
 def test_the_end_is_the_last_evaluated_round(results):
-    assert list(at_end(results, "n100_none")["round"]) == [ROUNDS] * 3
+    assert list(last_reading(results, "n100_none")["round"]) == [ROUNDS] * 3
 
 
 def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
@@ -77,7 +77,7 @@ def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
 
 
 def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(results):
-    assert best_drawn(results, "n100_none").equals(at_end(results, "n100_none"))
+    assert best_drawn(results, "n100_none").equals(last_reading(results, "n100_none"))
 
 
 def test_epsilon_is_read_at_each_seeds_own_round(results):

@@ -13,7 +13,14 @@ from support import read_back
 from support.nasty import NASTY, seen
 
 from fedpriv.report import render
-from fedpriv.report.texts import for_csv, for_figure, for_html, for_latex, for_markdown, from_csv
+from fedpriv.report.texts import (
+    escape_csv,
+    escape_figure,
+    escape_html,
+    escape_latex,
+    escape_markdown,
+    unescape_csv,
+)
 
 EXPECTED = list(map(seen, NASTY))
 DETAILS = [f"Tested: {text}" for text in NASTY]
@@ -46,7 +53,7 @@ def test_html_shows_every_cell_heading_note_and_title():
     assert page.of("td")[::2] == EXPECTED and page.of("li") == EXPECTED
     assert read_back.Page(render.fragment(wide())).of("th")[-len(NASTY) :] == EXPECTED
     assert page.tags <= GRID | {"figcaption", "div", "wbr", "details", "summary", "ul", "li"}
-    assert [*read_back.Page("".join(f"<p>{for_html(text)}</p>" for text in NASTY)).of("p")] == EXPECTED
+    assert [*read_back.Page("".join(f"<p>{escape_html(text)}</p>" for text in NASTY)).of("p")] == EXPECTED
 
 
 def test_markdown_shows_every_cell_heading_detail_note_title_and_description():
@@ -56,9 +63,9 @@ def test_markdown_shows_every_cell_heading_detail_note_title_and_description():
     assert items[: len(NASTY)] == list(map(seen, DETAILS))
     assert page.tags == GRID | {"h1", "ol", "ul", "li"}
     assert read_back.markdown(render.markdown(wide())).of("th") == EXPECTED
-    page = read_back.markdown("\n\n".join(f"# {for_markdown(text)}" for text in NASTY))
+    page = read_back.markdown("\n\n".join(f"# {escape_markdown(text)}" for text in NASTY))
     assert page.of("h1") == EXPECTED
-    page = read_back.markdown("\n\n".join(f"![{for_markdown(text)}](name.png)" for text in NASTY))
+    page = read_back.markdown("\n\n".join(f"![{escape_markdown(text)}](name.png)" for text in NASTY))
     assert page.described == EXPECTED and set(page.links) == {"name.png"}
 
 
@@ -67,7 +74,7 @@ def test_csv_gives_every_text_back_one_line_a_row_and_has_no_formula(tmp_path):
     written = (tmp_path / "name.csv").read_text()
     cells = [line["Text"] for line in csv.DictReader(io.StringIO(written))]
     assert len(written.splitlines()) == len(cells) + 1
-    assert [seen(from_csv(cell)) for cell in cells] == EXPECTED
+    assert [seen(unescape_csv(cell)) for cell in cells] == EXPECTED
     formulas = [cell for cell in cells if cell.lstrip(" ").startswith(COMPUTED)]
     assert formulas == ["-0.5", "+7"]  # numbers are numbers
     read = pd.read_csv(tmp_path / "name.csv", dtype=str, keep_default_na=False)
@@ -103,7 +110,7 @@ def test_a_figure_has_every_text_in_its_legend_and_computes_none():
     figure = Figure()
     axes = figure.subplots()
     for text in NASTY:
-        axes.plot([1], [1], label=for_figure(text))
+        axes.plot([1], [1], label=escape_figure(text))
     shown = [one._preprocess_math(one.get_text()) for one in figure.legend(loc="center").get_texts()]
     assert [seen(text) for text, _ in shown] == [
         one if len(one) < 400 else seen(f"{one[:399]}…") for one in EXPECTED
@@ -116,24 +123,24 @@ def test_a_figure_has_every_text_in_its_legend_and_computes_none():
 def test_a_figure_of_every_text_is_drawn(kind):
     figure = Figure(figsize=(4, 4), dpi=40)
     for number, text in enumerate(NASTY):
-        figure.text(0, number / len(NASTY), for_figure(text), fontsize=6)
+        figure.text(0, number / len(NASTY), escape_figure(text), fontsize=6)
     figure.savefig(io.BytesIO(), format=kind)
 
 
 @given(ANY)
 def test_any_text_comes_out_as_it_went_in(text):
-    assert read_back.Page(f"<p>{for_html(text)}</p>").of("p") == [seen(text)]
-    assert read_back.latex(for_latex(text)) == seen(text)
-    once = for_markdown(text)
+    assert read_back.Page(f"<p>{escape_html(text)}</p>").of("p") == [seen(text)]
+    assert read_back.latex(escape_latex(text)) == seen(text)
+    once = escape_markdown(text)
     assert read_back.markdown(f"| a |\n|---|\n| {once} |\n").of("td") == [seen(text)]
     assert read_back.markdown(f"- {once}\n").of("li") == [seen(text)]
     assert read_back.markdown(f"# {once}\n").of("h1") == [seen(text)]
     assert read_back.markdown(f"![{once}](x.png)\n").described == [seen(text)]
-    assert seen(from_csv(for_csv(text))) == seen(text)
-    cell = for_csv(text)
+    assert seen(unescape_csv(escape_csv(text))) == seen(text)
+    cell = escape_csv(text)
     assert not cell.lstrip(" ").startswith(COMPUTED) or float(cell) == float(text)
 
 
 @pytest.mark.parametrize("text", ["n100_dp, σ = 3 – 5 (%)", "[8, 16]", "paper's [digits in place of mnist]"])
 def test_a_harmless_text_stays_as_it_is(text):
-    assert for_markdown(text) == for_csv(text) == for_figure(text) == text
+    assert escape_markdown(text) == escape_csv(text) == escape_figure(text) == text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.workflow import RENDER, ROOT, changed, planned, write_config
 
-from fedpriv.cli.again import with_outdated
+from fedpriv.cli.again import force_outdated
 from fedpriv.config.finished import check, identities, outdated, scope
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
@@ -74,7 +74,7 @@ def test_an_edit_is_not_answered_with_old_numbers_where_snakemake_has_forgotten_
     forgotten, path, value, jobs
 ):
     config = write_config(forgotten, changed(path, value) if path else None)
-    assert planned(*with_outdated(["snakemake", *config])[1:], cwd=forgotten) == jobs
+    assert planned(*force_outdated(["snakemake", *config])[1:], cwd=forgotten) == jobs
 
 
 def test_a_run_that_is_left_out_now_leaves_the_tables_too(forgotten):
@@ -94,7 +94,7 @@ def test_a_ledger_of_another_accountant_and_what_other_code_rendered_are_made_ag
     table.write_text(table.read_text().replace(made.maker_version("report.paper"), OLD))
     assert found() == {str(ledger), str(table)}
     config = ("--configfile", str(copy / "config/test.yaml"))
-    jobs = planned(*with_outdated(["snakemake", *config])[1:], cwd=copy)
+    jobs = planned(*force_outdated(["snakemake", *config])[1:], cwd=copy)
     assert jobs == {"account": 1} | RENDER
 
 

@@ -2,7 +2,7 @@
 from functools import partial
 
 from fedpriv.config.batches import batches, dealt_together
-from fedpriv.workflow.rules import as_of
+from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
 # would be done again.
@@ -20,7 +20,7 @@ for number, (told, files) in enumerate(dealt_together(plan, together).items()):
 
     rule:
         name:
-            as_of(workflow, "partition", f"partition_{number}")
+            overridden_as(workflow, "partition", f"partition_{number}")
         input:
             f"resources/{arrays_id(partitions[told.split()[1]])}.npz",
         output:
@@ -43,7 +43,7 @@ for batch in together:
 
     rule:
         name:
-            as_of(workflow, "train", f"train_{batch.name}")
+            overridden_as(workflow, "train", f"train_{batch.name}")
         input:
             inputs(plan, batch),
         output:
@@ -78,7 +78,7 @@ for batch in together:
 
     rule:
         name:
-            as_of(workflow, "account", f"account_{batch.name}")
+            overridden_as(workflow, "account", f"account_{batch.name}")
         input:
             batch.files("trace.parquet", "distances.npz"),
         output:

@@ -1,7 +1,7 @@
 # From public sources to arrays: one rule for every raw file, one for all arrays.
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config.targets import sources
-from fedpriv.data import of_images, of_photographs
+from fedpriv.data import image_datasets, photograph_datasets
 from fedpriv.data.features import FEATURES_VERSION
 
 features, own_data = plan.features(), plan.own_data()
@@ -14,7 +14,7 @@ rule fetch:
     log:
         "logs/fetch/{dataset}/{file}.log",
     wildcard_constraints:
-        dataset="|".join(of_images()),
+        dataset="|".join(image_datasets()),
         file=r"[^/]+",
     localrule: True
     message:
@@ -30,7 +30,7 @@ rule find:
     log:
         "logs/photographs/{dataset}_folder.log",
     wildcard_constraints:
-        dataset="|".join(of_photographs()),
+        dataset="|".join(photograph_datasets()),
     localrule: True
     message:
         "» finding the photographs of {wildcards.dataset}"
@@ -47,7 +47,7 @@ rule look:
     log:
         "logs/photographs/{dataset}.log",
     wildcard_constraints:
-        dataset="|".join(of_photographs()),
+        dataset="|".join(photograph_datasets()),
     priority: 1000  # as arrays
     threads: 8
     resources:
@@ -71,7 +71,7 @@ rule arrays:
     benchmark:
         "logs/arrays/{arrays}.tsv"
     wildcard_constraints:
-        arrays="|".join([*features, *own_data, *of_images()]),
+        arrays="|".join([*features, *own_data, *image_datasets()]),
     priority: 1000  # many wait for it
     group:
         # Features are hours on a GPU, all else is seconds.

@@ -38,7 +38,7 @@ def joint(trace: pd.DataFrame) -> bool:
     return trace["unit"].iloc[0] == "both" and bool((trace["noise_shares"] > 0).all())
 
 
-def of_server(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+def server_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return the views where the server adds the noise; a trace without privacy has one too.
 
     They are of clients, or of the instances that it holds itself: what is drawn and bounded in its sum.
@@ -68,17 +68,17 @@ def _of_server(
     `count_moved` is by how much such neighbours are apart in the count, in units of its own sensitivity,
     where their parts of the sum are C apart.
     """
-    trace, distances = with_count(trace, distances, count_moved)
+    trace, distances = count_released(trace, distances, count_moved)
     multiplier, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
     unit = {"none": "none", "instance": "instance"}.get(trace["unit"].iloc[0], "client")
     present = bool((trace["denominator"] == "present").any())
-    view = of_clients(trace, distances, unit, "", multiplier, std)._replace(
+    view = client_views(trace, distances, unit, "", multiplier, std)._replace(
         relations=relations,
         certified=("2C",) if present else ("C", "2C"),
         uncertified="the mean of those present has another denominator without the client",
         apart=OF_MEANS if present else OF_SUMS,
     )
-    return with_size(view, trace, multiplier, std, seen)
+    return size_seen(view, trace, multiplier, std, seen)
 
 
 def counted(trace: pd.DataFrame) -> bool:
@@ -86,7 +86,7 @@ def counted(trace: pd.DataFrame) -> bool:
     return bool(np.isfinite(trace["count_noise_multiplier"].to_numpy(dtype=np.float64)).any())
 
 
-def with_count(
+def count_released(
     trace: pd.DataFrame, distances: Mapping[str, np.ndarray], moved: float = 1.0
 ) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
     """Return trace and distances with the noisy count of clients within the bound as one more coordinate.
@@ -99,9 +99,9 @@ def with_count(
     if not counted(trace):
         return trace, distances
     of_count = trace["count_noise_multiplier"].to_numpy(dtype=np.float64) / moved
-    of_sum, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
+    of_updates, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
     with np.errstate(divide="ignore", over="ignore"):
-        multiplier = (of_sum**-2.0 + of_count**-2.0) ** -0.5 * (1 - 1e-15)  # never rounded up
+        multiplier = (of_updates**-2.0 + of_count**-2.0) ** -0.5 * (1 - 1e-15)  # never rounded up
         bound, step = (np.where(std > 0, std / one, np.inf) for one in (multiplier, of_count))
     apart = {
         prefix + name: np.hypot(distances[prefix + name], (most * step)[:, None])
@@ -112,7 +112,7 @@ def with_count(
     return trace.assign(noise_multiplier=multiplier, clip_l2=bound), {**distances, **apart}
 
 
-def of_sum(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+def secure_sum_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return the clients' views of who sees the sum of noisy uploads alone (joint accounting).
 
     The client's update is replaced by zero and its noise is kept; `noise_shares` of the others are counted.
@@ -125,16 +125,16 @@ def of_sum(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[Vie
     multiplier = over_bound(std, trace["clip_l2"].to_numpy(dtype=np.float64))
     topped_up = bool(trace["topped_up"].all())
     more = bool((trace["upload_noise_std"] > 0).any())  # of everybody who comes, whatever is topped up
-    view = of_clients(trace, distances, "client", "sum", multiplier, std)._replace(
+    view = client_views(trace, distances, "client", "sum", multiplier, std)._replace(
         relations=ADD_OR_REMOVE if topped_up and not more else ZERO_OUT,
         # It is then not that of all shares in the sum.
         unmet="noise was clipped with the upload" if trace["noise_clipped"].any() else "",
         residual=overflow(trace) if topped_up else 0.0,
     )
-    return with_size(view, trace, multiplier, std, seen=more or not topped_up)
+    return size_seen(view, trace, multiplier, std, seen=more or not topped_up)
 
 
-def with_size(
+def size_seen(
     view: View, trace: pd.DataFrame, multiplier: np.ndarray, std: np.ndarray, seen: bool
 ) -> list[View]:
     """Return the view and, where the size of a Poisson cohort is `seen`, one that knows it, which then holds.
@@ -151,7 +151,7 @@ def with_size(
     size = trace["cohort_size"].clip(lower=1)
     drawn = trace.assign(sampling_law="fixed", cohort_size=size, sampling_rate=size / trace["population"])
     came = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
-    sized = of_clients(drawn, {}, view.unit, "sized", multiplier, std, came)
+    sized = client_views(drawn, {}, view.unit, "sized", multiplier, std, came)
     return [first, sized._replace(relations=REPLACE)]
 
 
@@ -166,7 +166,7 @@ def overflow(trace: pd.DataFrame) -> float:
     return min(1.0, float((beyond * trace["releases"]).sum()) * (1 + 1e-9))
 
 
-def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+def upload_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return the clients' views of who receives each upload by itself: one share of noise and no sampling.
 
     `upload` is that of a client in every round in which anybody sent something; `drawn` is that of a client
@@ -185,11 +185,11 @@ def of_uploads(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list
     std, least = np.where(bare, 0.0, on_sent), np.where(bare, 0.0, least)
     alone = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
     sent = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
-    always = of_clients(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
+    always = client_views(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
     found = [always._replace(relations=ZERO_OUT)]
     if (trace["sampling_rate"] < 1).any() and trace["sampling_law"].iloc[0] != "spaced":
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
-        drawn = of_clients(seen, {}, "client", "drawn", over_bound(least, bound), least)
+        drawn = client_views(seen, {}, "client", "drawn", over_bound(least, bound), least)
         found.append(drawn._replace(relations=ZERO_OUT, unmet=unmet))
     return found
 
@@ -206,7 +206,7 @@ def least_noise(trace: pd.DataFrame) -> tuple[np.ndarray, str]:
     return np.full(len(trace), came.min() if len(came) else 0.0), LEAST_UNKNOWN
 
 
-def of_clients(
+def client_views(
     trace: pd.DataFrame,
     distances: Mapping[str, np.ndarray],
     unit: str,

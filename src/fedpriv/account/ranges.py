@@ -17,7 +17,7 @@ COUNT: Range = (lambda value: value >= 1, "at least 1")
 SQUARES: Range = (lambda value: 1e-100 <= value <= 1e100, "1e-100 to 1e100")
 
 
-def at_most(most: float) -> Range:
+def range_below(most: float) -> Range:
     """Return the range that ends with `most`."""
     return lambda value: value <= most, f"at most {most:g}"
 
@@ -33,10 +33,10 @@ RANGES: dict[str, tuple[Range, ...]] = {
         (lambda value: 0 <= value < 0.5, "at least 0 and below 0.5"),
         (lambda value: value == 0 or value >= 1e-100, "0, or at least 1e-100"),
     ),
-    "rounds": (COUNT, at_most(1e18)),
-    "dimension": (COUNT, at_most(1e12)),
-    "clients": (COUNT, at_most(1e18)),
-    "rounds x dimension": (at_most(1e12),),
+    "rounds": (COUNT, range_below(1e18)),
+    "dimension": (COUNT, range_below(1e12)),
+    "clients": (COUNT, range_below(1e18)),
+    "rounds x dimension": (range_below(1e12),),
 }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from fedpriv.account.client_views import joint, of_server, of_sum, of_uploads
+from fedpriv.account.client_views import joint, secure_sum_views, server_views, upload_views
 from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.response_views import responds
 from fedpriv.account.trace_check import central
@@ -31,13 +31,13 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
     noisy = bool((trace["upload_noise_std"] > 0).any())
     found: list[View] = []
     if joint(trace):
-        found += [*of_sum(trace, distances), *of_uploads(trace, distances)]
+        found += [*secure_sum_views(trace, distances), *upload_views(trace, distances)]
     elif not responds(trace):
         protected = central(trace) or (unit != "instance" and not (unit == "none" and noisy))
-        found += of_server(trace, distances) if protected else []
-        found += of_uploads(trace, {}) if noisy else []  # how far apart uploads are was not measured
+        found += server_views(trace, distances) if protected else []
+        found += upload_views(trace, {}) if noisy else []  # how far apart uploads are was not measured
     if unit in ("instance", "both") and not central(trace):
-        found += [of_instances(trace, distances, "sequential"), of_instances(trace, distances, "parallel")]
+        found += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
     mechanism = _mechanism(trace)
     facts = {name: trace[name].to_numpy() for name in own_columns(mechanism) if name in trace}
     return [with_statistics(one, trace)._replace(mechanism=mechanism, facts=facts) for one in found]
@@ -69,7 +69,7 @@ def _mechanism(trace: pd.DataFrame) -> str:
     return "gaussian" if declared in ("none", "randomized_response") else declared
 
 
-def of_instances(
+def example_views(
     trace: pd.DataFrame,
     distances: Mapping[str, np.ndarray],
     accounting: Literal["sequential", "parallel"],

@@ -23,7 +23,7 @@ def outlier(known: Known) -> Iterator[Finding]:
     if not view or "C" not in view.certified:
         return
     bound = np.where(np.isfinite(view.samples.bound), view.samples.bound, 0.0)
-    moved = individual.in_stds(view, bound[:, None])[:, 0]
+    moved = individual.standardised(view, bound[:, None])[:, 0]
     stated = attacked(known)
     if not stated:
         return
@@ -125,7 +125,7 @@ def seen(view: View) -> np.ndarray | None:
         if sampled is None or not sampled.size:
             return None
         distances = np.fmin.reduce(sampled[:, 0, 0], axis=-1)[:, None]
-    return individual.in_stds(view, np.nan_to_num(distances))
+    return individual.standardised(view, np.nan_to_num(distances))
 
 
 def panel(view: View) -> np.ndarray | None:

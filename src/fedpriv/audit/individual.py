@@ -28,7 +28,7 @@ LARGE = 500.0  # a loss beyond which sampling at any rate takes a constant from 
 Bound = Callable[[Sequence[Mechanism], Sequence[int], float, float], float]
 
 
-def in_stds(view: View, distances: np.ndarray) -> np.ndarray:
+def standardised(view: View, distances: np.ndarray) -> np.ndarray:
     """Return how many standard deviations of a round's noise the distances `[T, p]` are; ∞ without noise."""
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = distances / view.samples.noise_std[:, None]

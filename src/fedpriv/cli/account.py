@@ -14,7 +14,7 @@ from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import with_cells
+from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
 
@@ -33,7 +33,7 @@ def account_run(
     if not directory.is_dir():
         raise BadInput(f"{directory}: found no such folder, allowed: a run directory")
     there = directory / "ledger.parquet"
-    stated = in_ledger(there)
+    stated = ledger_deltas(there)
     given = {"delta": delta, "instance_delta": instance_delta}
     asked = {name: value for name, value in given.items() if value is not None}
     for name, value in asked.items():
@@ -80,7 +80,7 @@ def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[lis
         paper = load_paper(str(told["paper"]), configs / "papers")
         cells = [
             (f"{name} {label}", budget)
-            for name, table in with_cells(paper.tables).items()
+            for name, table in accuracy_tables(paper.tables).items()
             for row in table.rows
             for column, label in table.labels.items()
             if (cell := table.cell(row, column)).run == told["run"]
@@ -120,7 +120,7 @@ def planned(told: Mapping[str, Any], configs: Path) -> dict[str, Any]:
     return {}
 
 
-def in_ledger(path: Path) -> dict[str, float]:
+def ledger_deltas(path: Path) -> dict[str, float]:
     """Return the δ of each unit in a ledger, by their names in `Deltas`; none if there is none."""
     with suppress(OSError, ValueError, KeyError):
         frame = parquet.load(path, ["unit", "delta"])

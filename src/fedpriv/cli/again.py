@@ -14,7 +14,7 @@ from fedpriv.config.plan import make_plan
 from fedpriv.paper.read import read_yaml
 
 
-def with_outdated(command: Sequence[str]) -> list[str]:
+def force_outdated(command: Sequence[str]) -> list[str]:
     """Return a command of Snakemake with `--forcerun` for what of its presets is outdated.
 
     Raises BadInput for a preset that cannot be.

@@ -84,13 +84,13 @@ def published(paper: Path) -> list[Table]:
 
 def line(pair: Any) -> dict[str, Any]:
     """Return one cell of two results in words."""
-    from fedpriv.report.numbers import of_fraction
+    from fedpriv.report.numbers import fraction_text
 
     return {
         **dict(zip(("table", "row", "column"), pair.cell, strict=False)),
-        "A": of_fraction(pair.first),
-        "B": of_fraction(pair.second),
-        "B - A": of_fraction(pair.difference),
+        "A": fraction_text(pair.first),
+        "B": fraction_text(pair.second),
+        "B - A": fraction_text(pair.difference),
         "seeds": f"{pair.difference.n} paired" if pair.paired else f"{pair.first.n} and {pair.second.n}",
     }
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from fedpriv.cli.again import with_outdated
+from fedpriv.cli.again import force_outdated
 from fedpriv.errors import BadInput
 from fedpriv.progress import MARK
 from fedpriv.terminal import say
@@ -142,7 +142,7 @@ def end(log: Path) -> list[str]:
 
 if __name__ == "__main__":
     try:
-        sys.exit(follow(with_outdated(sys.argv[2:]), Path(sys.argv[1])))
+        sys.exit(follow(force_outdated(sys.argv[2:]), Path(sys.argv[1])))
     except BadInput as error:
         say(str(error))
         sys.exit(2)

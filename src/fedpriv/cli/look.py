@@ -78,7 +78,7 @@ def show(
 
         config, paper, run = [*words, "", ""][:3]
         found = resolved(Path(config), paper, run, reference)
-        print_result(found, of_run(found, config), as_json)
+        print_result(found, run_page(found, config), as_json)
         return
     from fedpriv.keep import place
     from fedpriv.keep import show as results
@@ -95,18 +95,18 @@ def show(
         folder = near
     if not table:
         found = results.paper(folder)
-        shown = of_paper(found)
+        shown = paper_page(found)
     elif not row:
         found = results.element(folder, table)
-        shown = of_element(found)
+        shown = element_page(found)
     else:
         found = results.show(folder, table, row, column, configs)
         preset = configs / f"{folder.parent.name}.yaml"
-        shown = of_cell(found, f"{preset} {folder.name}")
+        shown = cell_page(found, f"{preset} {folder.name}")
     print_result(found, shown, as_json)
 
 
-def of_run(found: Mapping[str, Any], config: str) -> Page:
+def run_page(found: Mapping[str, Any], config: str) -> Page:
     """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
     keys = [{"key": path, **one} for path, one in found["keys"].items()]
     seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
@@ -119,7 +119,7 @@ def of_run(found: Mapping[str, Any], config: str) -> Page:
     )
 
 
-def of_paper(found: Mapping[str, Any]) -> Page:
+def paper_page(found: Mapping[str, Any]) -> Page:
     """Return what there is of a paper, what came of it, and what to type next."""
     counts = {
         name: ", ".join(f"{many} {outcome}" for outcome, many in found[name].items())
@@ -131,23 +131,23 @@ def of_paper(found: Mapping[str, Any]) -> Page:
     return Page(Table(results, found["elements"]), *said, *more)
 
 
-def of_element(found: Mapping[str, Any]) -> Page:
+def element_page(found: Mapping[str, Any]) -> Page:
     """Return a table or the caption of a figure, and where its files are."""
     return Page(
         Table(found["title"], found["lines"]), *found["notes"][:1], *(f"    {one}" for one in found["files"])
     )
 
 
-def of_cell(found: Mapping[str, Any], paper: str) -> Page:
+def cell_page(found: Mapping[str, Any], paper: str) -> Page:
     """Return the numbers of a row or a cell, the seeds and runs behind it, and what shows a run's config."""
     from fedpriv.keep.show import BESIDE, spoken
 
     told = [spoken(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
     parts: list[Table | str] = [Table("numbers", told)]
     if found["seeds"]:
-        parts.append(Table("seeds, at the round read off", [in_percent(one) for one in found["seeds"]]))
+        parts.append(Table("seeds, at the round read off", [percent_cells(one) for one in found["seeds"]]))
     for run, behind in found["runs"].items() if len({one["column"] for one in found["numbers"]}) == 1 else ():
-        lines = [{"seed": seed, **in_percent(one)} for seed, one in behind["seeds"].items()]
+        lines = [{"seed": seed, **percent_cells(one)} for seed, one in behind["seeds"].items()]
         parts.append(Table(f"{run}, at its last round", lines))
         parts.append(", ".join(f"{key} {value}" for key, value in behind["settings"].items()))
     if found["not run"]:
@@ -157,7 +157,7 @@ def of_cell(found: Mapping[str, Any], paper: str) -> Page:
     return Page(*parts)
 
 
-def in_percent(one: Mapping[str, Any]) -> dict[str, Any]:
+def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is said of a seed with accuracies in percent, and other numbers in a few digits."""
     told = {}
     for name, value in one.items():

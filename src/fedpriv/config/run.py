@@ -36,7 +36,7 @@ from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
 from fedpriv.models.base import Model
-from fedpriv.models.module import by_its_own_key
+from fedpriv.models.module import module_by_key
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.hooks import Hooks
@@ -121,7 +121,7 @@ class Run(Frozen):
     # who holds which examples
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
     # what is trained
-    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS), BeforeValidator(by_its_own_key)]
+    model: Annotated[SerializeAsAny[Model], chosen_from(MODELS), BeforeValidator(module_by_key)]
     scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]  # the privacy scheme, or `none`
     cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]  # who takes part in a round
     # what a client does in a round

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan
-from fedpriv.data import of_images, prepared
+from fedpriv.data import image_datasets, prepared
 from fedpriv.paper.cells import TableSpec
 from fedpriv.paper.figures import FigureSpec
 
@@ -77,7 +77,7 @@ def sources(plan: Plan, name: str) -> list[str]:
     """Return the files that arrays of that name are made of; data of one's own are no file of ours."""
     if run := plan.features().get(name):
         return [str(prepared(run.data, Path("resources")))]
-    files = of_images()[name].files if name in of_images() else ()
+    files = image_datasets()[name].files if name in image_datasets() else ()
     return [f"resources/{name}/raw/{file.name}" for file in files]
 
 

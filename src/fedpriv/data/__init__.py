@@ -25,12 +25,12 @@ DATASETS: Registry[Dataset | Photographs] = Registry(
 )
 
 
-def of_images() -> dict[str, Dataset]:
+def image_datasets() -> dict[str, Dataset]:
     """Return the datasets whose images become arrays at once."""
     return {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Dataset)}
 
 
-def of_photographs() -> dict[str, Photographs]:
+def photograph_datasets() -> dict[str, Photographs]:
     """Return the datasets of which features are made."""
     return {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Photographs)}
 
@@ -61,7 +61,7 @@ def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
 def find(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
     """Find photographs, downloading what is in no mirror, and return the file that says in which folder."""
     path = resources / name / "folder.txt"
-    folder = of_photographs()[name].find(mirrors, path.parent).resolve()
+    folder = photograph_datasets()[name].find(mirrors, path.parent).resolve()
     with writing(path) as partial:
         partial.write_text(f"{folder}\n", encoding="utf-8")
     return path
@@ -71,13 +71,13 @@ def look(name: str, resources: Path, threads: int) -> Path:
     """Return the manifest of the photographs that were found, written after a look at every one."""
     folder, path = resources / name / "folder.txt", resources / name / "images.json"
     found = Path(folder.read_text(encoding="utf-8").removesuffix("\n"))
-    manifest.write_of(of_photographs()[name], found, path, threads)
+    manifest.write_of(photograph_datasets()[name], found, path, threads)
     return path
 
 
 def described(name: str, fetched: Sequence[str]) -> str:
     """Return what `fetch` has brought, in words."""
-    if name in of_photographs():
+    if name in photograph_datasets():
         listed = manifest.load(Path(fetched[0]))
         return f"{listed.folder}: {listed.counts} (all listed in {fetched[0]})"
     return ", ".join(fetched) or "bundled, nothing to download"
@@ -85,7 +85,7 @@ def described(name: str, fetched: Sequence[str]) -> str:
 
 def decode(name: str, resources: Path) -> Path:
     """Write resources/<name>.npz from the raw files; a missing or damaged one is BadInput naming it."""
-    return arrays.save(resources / f"{name}.npz", of_images()[name].decode(resources / name / "raw"))
+    return arrays.save(resources / f"{name}.npz", image_datasets()[name].decode(resources / name / "raw"))
 
 
 def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path:

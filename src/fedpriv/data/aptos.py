@@ -13,7 +13,7 @@ from fedpriv.terminal import aside
 COMPETITION = "aptos2019-blindness-detection"
 
 
-def in_mirrors(name: str, mirrors: Sequence[str]) -> Path | None:
+def mirrored_folder(name: str, mirrors: Sequence[str]) -> Path | None:
     """Return the first folder `<mirror>/<name>` (or a mirror of that name), or None.
 
     A mirror that is no folder is BadInput, and so is a found folder without train.csv.
@@ -33,7 +33,7 @@ def in_mirrors(name: str, mirrors: Sequence[str]) -> Path | None:
 
 def find(mirrors: Sequence[str], own: Path) -> Path:
     """Return the folder of the photographs: a mirror's, or what kagglehub has downloaded or downloads now."""
-    if folder := in_mirrors("aptos", mirrors):
+    if folder := mirrored_folder("aptos", mirrors):
         return folder
     from fedpriv.data import kaggle
 

@@ -167,7 +167,7 @@ def own_arrays(where: str, found: dict[str, np.ndarray], note: str = "") -> Arra
         dtype, classes = np.dtype(np.int64), labelled(where, found)
     labels = [found[name].astype(dtype) for name in names]
     owner = numbered(where, found["owner"]) if "owner" in found else NOBODY
-    x_train, x_test = (in_layout(found[name]) for name in ("x_train", "x_test"))
+    x_train, x_test = (channels_first(found[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, note, owner)
     if wrong := arrays.problem(made):
         raise BadInput(f"{where}: found {wrong}")
@@ -225,7 +225,7 @@ def declared(where: str, classes: np.ndarray) -> int:
     return int(classes.item())
 
 
-def in_layout(x: np.ndarray) -> np.ndarray:
+def channels_first(x: np.ndarray) -> np.ndarray:
     """Return inputs as `Arrays` has them: grey bytes without an axis of channels, grey floats with one."""
     if x.dtype == np.uint8 and x.ndim == 4 and x.shape[1] == 1:
         return x[:, 0]

@@ -127,7 +127,7 @@ def decoded(path: Path) -> Image:
         with Image.open(path) as image:
             image.load()
             turn(image)
-            return in_rgb(image)
+            return rgb(image)
     except (*DAMAGED, Image.DecompressionBombError) as error:
         raise ValueError(str(error).replace(str(path), path.name) or type(error).__name__) from error
 
@@ -140,7 +140,7 @@ def turn(image: Image) -> None:
         ImageOps.exif_transpose(image, in_place=True)
 
 
-def in_rgb(image: Image) -> Image:
+def rgb(image: Image) -> Image:
     """Return a loaded image as RGB: 16 bits of grey become the upper 8, and nothing shows through.
 
     Pillow's own conversion makes white of 16 bits, of more and of floats, and shows what is transparent.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedpriv.data.dataset import Dataset, RawFile
 from fedpriv.errors import BadInput, plain
-from fedpriv.files.atomic import in_turn, move, writing
+from fedpriv.files.atomic import exclusive, move, writing
 from fedpriv.terminal import aside
 
 # No raw file is as large, unpacked; a hostile one would fill the memory.
@@ -223,7 +223,7 @@ def fetch(
     if there(target, file):
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    with in_turn(target):
+    with exclusive(target):
         if not target.exists() or wrong(target, file):
             bring(dataset, file, folder, mirrors, attempts, backoff)
         if file.sha256 is None and recorded(record_of(target)) is None:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fedpriv.docs.cells import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import of_epsilon, of_fraction
+from fedpriv.report.numbers import epsilon_text, fraction_text
 from fedpriv.report.tables.long import statistic
 
 
@@ -53,6 +53,6 @@ def cell(numbers: pd.DataFrame, name: str, show: str) -> str:
 def number(one: dict[Hashable, Any]) -> str:
     """Return an accuracy in percent, or why there is none, or an ε."""
     if one["quantity"] == "epsilon":
-        return of_epsilon(statistic(one))
+        return epsilon_text(statistic(one))
     status = one.get("status", "ok")  # there is no such column where every number is
-    return of_fraction(statistic(one)) if status in ("ok", "") or pd.isna(status) else str(status)
+    return fraction_text(statistic(one)) if status in ("ok", "") or pd.isna(status) else str(status)

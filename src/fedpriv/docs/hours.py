@@ -42,11 +42,11 @@ def table(root: Path) -> str:
     runs = {path: stored.summary(path) for path in everywhere(root / REFERENCE)}
     presets = {told["preset"] for told in runs.values()}
     plans = {preset: load_preset(root / "config" / f"{preset}.yaml") for preset in presets}
-    spent = sorted(one for path, told in runs.items() for one in of_run(plans[told["preset"]], told, path))
+    spent = sorted(one for path, told in runs.items() for one in run_cost(plans[told["preset"]], told, path))
     return HEAD + "".join(line(list(runs)) for _, runs in groupby(spent, key=lambda one: one.group))
 
 
-def of_run(plan: Plan, told: Mapping[str, Any], path: Path) -> Iterator[Spent]:
+def run_cost(plan: Plan, told: Mapping[str, Any], path: Path) -> Iterator[Spent]:
     """Yield what a stored run took, if its preset still has it."""
     name, paper = told["run"], told["paper"]
     run = plan.runs[paper].get(name)

@@ -12,7 +12,7 @@ from fedpriv.keep.index import RUNS
 from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import papers_in
-from fedpriv.report.texts import for_markdown
+from fedpriv.report.texts import escape_markdown
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
 UP = "../.."  # from docs/papers/ to the root
@@ -36,23 +36,23 @@ def pages(root: Path) -> dict[str, str]:
     return {
         name: text
         for paper in papers_in(folder)
-        for name, text in of_paper(root, load_paper(paper, folder)).items()
+        for name, text in paper_pages(root, load_paper(paper, folder)).items()
     }
 
 
-def of_paper(root: Path, paper: Paper) -> dict[str, str]:
+def paper_pages(root: Path, paper: Paper) -> dict[str, str]:
     """Return docs/papers/<paper>.md, and <paper>_<preset>.md of every other preset; none may be stored."""
     there = found(root, paper)
     names = {f"{paper.paper}_{results.parent.name}": results for results in there[1:]}
     others = {f"{name}.md": f"preset `{results.parent.name}`" for name, results in names.items()}
-    stored = [block for full in there[:1] for block in of_preset(root, paper, full)]
+    stored = [block for full in there[:1] for block in preset_blocks(root, paper, full)]
     stored = stored or ["No results of it are stored in git yet."]
     blocks = [head(paper, others), *stored, *left_open(paper)]
     written = {paper.paper: "\n\n".join(blocks) + "\n"}
     back = {f"{paper.paper}.md": "the results at full size"}
     for name, results in names.items():
         size = f", preset {results.parent.name}"
-        written[name] = "\n\n".join([head(paper, back, size), *of_preset(root, paper, results)]) + "\n"
+        written[name] = "\n\n".join([head(paper, back, size), *preset_blocks(root, paper, results)]) + "\n"
     return written
 
 
@@ -60,15 +60,15 @@ def head(paper: Paper, others: Mapping[str, str], size: str = "") -> str:
     """Return what stands above the results: whose paper it is, what is re-run, where the rest is."""
     places = ", ".join(theirs(paper))
     return HEAD.format(
-        title=for_markdown(paper.title),
+        title=escape_markdown(paper.title),
         size=size,
         paper=paper.paper,
         up=UP,
         reference=REFERENCE,
-        by=for_markdown(paper.by),
+        by=escape_markdown(paper.by),
         year=paper.year,
         url=paper.url,
-        places=f" Re-run here: {for_markdown(places)}." if places else "",
+        places=f" Re-run here: {escape_markdown(places)}." if places else "",
         others="".join(f" · [{said}]({page})" for page, said in others.items()),
     ).strip()
 
@@ -76,7 +76,7 @@ def head(paper: Paper, others: Mapping[str, str], size: str = "") -> str:
 def left_open(paper: Paper) -> Iterator[str]:
     """Yield the statements that do not follow, and what the paper leaves open."""
     if unsound := [
-        f"- *{for_markdown(one.text)}* ({for_markdown(one.place)}) {for_markdown(one.unsound)}"
+        f"- *{escape_markdown(one.text)}* ({escape_markdown(one.place)}) {escape_markdown(one.unsound)}"
         for one in paper.claims
         if one.unsound
     ]:
@@ -99,7 +99,7 @@ def found(root: Path, paper: Paper) -> list[Path]:
     return sorted(there, key=lambda path: (path.parent.name != FULL, path))
 
 
-def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
+def preset_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     """Yield the blocks of one preset's results: tables, figures, verdicts."""
     plan = load_preset(root / "config" / f"{results.parent.name}.yaml")
     yield f"## Preset `{plan.preset.preset}`"
@@ -107,17 +107,17 @@ def of_preset(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     for name in built(paper.tables, plan, paper.paper):
         path = results / "tables" / f"{name}.md"
         if path.exists():
-            yield from of_table(root, path, ("csv", "tex"))
+            yield from table_blocks(root, path, ("csv", "tex"))
     for name in built(paper.figures, plan, paper.paper):
         path = results / "figures" / f"{name}.png"
         if path.exists():
-            title = for_markdown(titled(paper.figures[name]))
+            title = escape_markdown(titled(paper.figures[name]))
             _, _, caption, *_ = path.with_suffix(".md").read_text(encoding="utf-8").split("\n\n")
             yield f"### {title}"
             yield f"![{title}]({link(root, path)})"
             yield caption.strip()
     if paper.claims:
-        yield from of_table(root, results / "claims.md", ("csv",))
+        yield from table_blocks(root, results / "claims.md", ("csv",))
 
 
 def told(plan: Plan, paper: Paper, results: Path) -> str:
@@ -150,7 +150,7 @@ def seeds(results: Path) -> str:
     return f", {many} each" if len(counts) == 1 else f", {min(counts)} to {many} each"
 
 
-def of_table(root: Path, path: Path, others: Iterable[str]) -> Iterator[str]:
+def table_blocks(root: Path, path: Path, others: Iterable[str]) -> Iterator[str]:
     """Yield a stored table with its heading one lower, and links to its notes and its other forms."""
     heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     grid = next(block for block in blocks if block.startswith("|"))

@@ -14,7 +14,7 @@ import pandas as pd
 
 from fedpriv.docs.cells import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.report.numbers import delta, of_epsilon, of_fraction
+from fedpriv.report.numbers import delta, epsilon_text, fraction_text
 from fedpriv.report.tables.long import STATISTIC, statistic
 
 READ = ["row", "column", "source", "quantity", *STATISTIC, "status"]
@@ -53,7 +53,7 @@ def accuracy(cell: pd.DataFrame) -> str:
     for one in said(cell, "accuracy"):
         if one["source"] == "published":
             return f"{100 * one['value']:g}"
-        return of_fraction(statistic(one)) if one["status"] == "ok" else str(one["status"])
+        return fraction_text(statistic(one)) if one["status"] == "ok" else str(one["status"])
     return ""
 
 
@@ -65,7 +65,7 @@ def spent(cell: pd.DataFrame) -> str:
 
 def epsilon(one: dict[Hashable, Any]) -> str:
     """Return an ε: one that is published has no seeds."""
-    return f"{one['value']:g}" if pd.isna(one["seeds"]) else of_epsilon(statistic(one))
+    return f"{one['value']:g}" if pd.isna(one["seeds"]) else epsilon_text(statistic(one))
 
 
 def said(cell: pd.DataFrame, quantity: str) -> list[dict[Hashable, Any]]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.report.numbers import Interval, of_epsilon, of_fraction, whole
+from fedpriv.report.numbers import Interval, epsilon_text, fraction_text, whole
 from fedpriv.report.stability import is_unstable, without_interval
 
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
@@ -71,8 +71,8 @@ def printed(cell: dict[Any, Any], mean: bool) -> str:
     low, high = (float(cell[end] or "nan") for end in ("low", "high"))
     found = Interval(value, low, high, 1 if mean else int(float(cell["seeds"])))
     if quantity.startswith("accuracy"):
-        return of_fraction(found)
-    return of_epsilon(found) if quantity == "epsilon" else whole([value])
+        return fraction_text(found)
+    return epsilon_text(found) if quantity == "epsilon" else whole([value])
 
 
 def claimed(path: Path, claim: str, case: str, word: str = "") -> str:

@@ -35,7 +35,7 @@ def writing(path: Path) -> Generator[Path]:
 
 
 @contextmanager
-def in_turn(path: Path) -> Generator[None]:
+def exclusive(path: Path) -> Generator[None]:
     """Let one process at a time work on `path`, in a folder that is there; the others wait."""
     lock = path.with_name(f".{path.name}.lock")
     with FileLock(lock):

@@ -48,7 +48,7 @@ def said(path: Path) -> str:
     return found.group().decode() if found else ""
 
 
-def by_other_code(path: Path) -> bool:
+def made_otherwise(path: Path) -> bool:
     """Return whether a file says of its maker another version than the one that is here."""
     words = said(path).removeprefix(MARK.decode()).split()
     return bool(words) and words[1] != maker_version(words[0])
@@ -69,7 +69,7 @@ def sources(maker: str) -> set[Path]:
     while waiting:
         name = waiting.pop()
         waiting += [name.rpartition(".")[0]] if "." in name else []  # a module's folder is imported before it
-        path = of_module(name)
+        path = module_file(name)
         if path and path not in found:
             found |= {path, *beside(path.parent)}
             waiting += read(path).imports
@@ -105,7 +105,7 @@ def imports(text: str) -> Iterator[str]:
 
 
 @cache
-def of_module(name: str) -> Path | None:
+def module_file(name: str) -> Path | None:
     """Return the file of a module; None where that is the name of something else."""
     path = SOURCE.joinpath(*name.split(".")) if name else SOURCE
     return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)

@@ -90,4 +90,4 @@ def stale(path: Path) -> str:
     kept = parquet.read_metadata(path).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
     others = (name for name, was in made_from.items() if was != seal.of(path.parent.resolve() / name))
-    return next(others, "version of the code" if made.by_other_code(path) else "")
+    return next(others, "version of the code" if made.made_otherwise(path) else "")

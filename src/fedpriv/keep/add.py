@@ -71,7 +71,7 @@ def add_one(directory: Path, one: Stored, reference: Path) -> bool:
 
 def planned(plan: Plan, directory: Path, config: Path) -> Stored:
     """Return a finished run; BadInput if it is not one of the plan."""
-    one = of_run(directory)
+    one = finished_run(directory)
     paper, run, seed = directory.parents[2].name, directory.parent.name, directory.name.removeprefix("seed")
     told = {"preset": plan.preset.preset, "paper": paper, "run": run, "seed": seed}
     for key, allowed in told.items():
@@ -87,7 +87,7 @@ def planned(plan: Plan, directory: Path, config: Path) -> Stored:
     return one
 
 
-def of_run(directory: Path) -> Stored:
+def finished_run(directory: Path) -> Stored:
     """Read a finished run; BadInput names the file that is missing, damaged or not what training writes."""
     told = summary.load(directory / left.SUMMARY)
     trace, distances = left.trace(directory), left.distances(directory)

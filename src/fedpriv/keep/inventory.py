@@ -24,11 +24,11 @@ def inventory(configs: Path, reference: Path, resources: Path) -> dict[str, Line
     papers = {name: load_paper(name, configs / "papers") for name in papers_in(configs / "papers")}
     kept = {name: seeds(reference, name) for name in papers}
     return {
-        "papers": [of_paper(paper, kept[name]) for name, paper in papers.items()],
-        "runs": [line for name, paper in papers.items() for line in of_runs(paper, kept[name])],
-        "tables": [line for paper in papers.values() for line in of_tables(paper, reference)],
-        "datasets": [of_dataset(name, resources) for name in DATASETS],
-        "schemes": [of_scheme(name) for name in SCHEMES],
+        "papers": [paper_counts(paper, kept[name]) for name, paper in papers.items()],
+        "runs": [line for name, paper in papers.items() for line in run_lines(paper, kept[name])],
+        "tables": [line for paper in papers.values() for line in rendered_lines(paper, reference)],
+        "datasets": [dataset_line(name, resources) for name in DATASETS],
+        "schemes": [scheme_line(name) for name in SCHEMES],
     }
 
 
@@ -43,14 +43,14 @@ def seeds(reference: Path, paper: str) -> Seeds:
     return found
 
 
-def of_paper(paper: Paper, kept: Seeds) -> dict[str, Any]:
+def paper_counts(paper: Paper, kept: Seeds) -> dict[str, Any]:
     """Return how much a paper declares, and how many of its runs are stored."""
     counts = {name: len(getattr(paper, name)) for name in ("runs", "tables", "figures", "claims")}
     counts["runs stored"] = len(kept)
     return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts}
 
 
-def of_runs(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
+def run_lines(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
     """Yield every run of a paper with what tells it apart, before any preset has its say."""
     for name, own in paper.runs.items():
         said = merge(paper.defaults, own)
@@ -64,7 +64,7 @@ def of_runs(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
         }
 
 
-def of_tables(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
+def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
     """Yield every table and figure of a paper, with the presets of which it is rendered in the reference."""
     for kind, there, suffix in (("tables", paper.tables, "csv"), ("figures", paper.figures, "png")):
         for name, one in there.items():
@@ -78,7 +78,7 @@ def of_tables(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
             }
 
 
-def of_dataset(name: str, resources: Path) -> dict[str, Any]:
+def dataset_line(name: str, resources: Path) -> dict[str, Any]:
     """Return what a dataset is, and whether anything was fetched for it."""
     one = DATASETS[name]
     return {
@@ -90,7 +90,7 @@ def of_dataset(name: str, resources: Path) -> dict[str, Any]:
     }
 
 
-def of_scheme(name: str) -> dict[str, Any]:
+def scheme_line(name: str) -> dict[str, Any]:
     """Return whose presence a scheme protects, and what it does."""
     scheme = SCHEMES[name]
     does = " ".join((scheme.__doc__ or "").split("\n\n")[0].split())

@@ -66,7 +66,10 @@ def summaries(path: Path) -> Iterator[dict[str, Any]]:
 
 def pairs(one: Result, other: Result) -> list[Pair]:
     """Return every cell that two results share; two runs are one cell, whatever they are called."""
-    (first, second), single = (by_cell(result) for result in (one, other)), one.settings and other.settings
+    (first, second), single = (
+        (cell_accuracies(result) for result in (one, other)),
+        one.settings and other.settings,
+    )
     if single:
         return [pair(("",), *first.values(), *second.values())]
     if not (cells := [cell for cell in first if cell in second]):
@@ -76,7 +79,7 @@ def pairs(one: Result, other: Result) -> list[Pair]:
     return [pair(cell, first[cell], second[cell]) for cell in cells]
 
 
-def by_cell(result: Result) -> dict[tuple[Hashable, ...], pd.Series]:
+def cell_accuracies(result: Result) -> dict[tuple[Hashable, ...], pd.Series]:
     """Return the accuracies of every cell, by seed."""
     return {
         cell: rows.set_index("seed")["accuracy"] for cell, rows in result.accuracies.groupby(CELL, sort=False)

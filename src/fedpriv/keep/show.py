@@ -24,7 +24,7 @@ from fedpriv.report.numbers import Interval
 from fedpriv.report.runs import common
 from fedpriv.report.settings import flattened
 from fedpriv.report.tables.long import STATISTIC
-from fedpriv.report.texts import from_markdown
+from fedpriv.report.texts import unescape_markdown
 
 BAR = re.compile(r"(?<!\\)\|")  # of a Markdown table
 # Of what is read of the seeds of a table: numbers.
@@ -45,7 +45,7 @@ def paper(folder: Path) -> dict[str, Any]:
             {
                 "kind": path.parent.name.removesuffix("s"),
                 "name": path.stem,
-                "title": from_markdown(title(path)).removeprefix("# "),
+                "title": unescape_markdown(title(path)).removeprefix("# "),
             }
             for path in place.elements(folder)
         ],
@@ -72,13 +72,18 @@ def element(folder: Path, name: str) -> dict[str, Any]:
         head, _, *rows = [cells(line) for line in grid.splitlines()]
         lines = [dict(zip(head, row, strict=True)) for row in rows]
     notes = [line for block in blocks if not block.startswith("!") for line in block.splitlines()]
-    said = [from_markdown(note.removeprefix("- ")) for note in notes]
-    return {"title": from_markdown(heading).removeprefix("# "), "lines": lines, "notes": said, "files": files}
+    said = [unescape_markdown(note.removeprefix("- ")) for note in notes]
+    return {
+        "title": unescape_markdown(heading).removeprefix("# "),
+        "lines": lines,
+        "notes": said,
+        "files": files,
+    }
 
 
 def cells(line: str) -> list[str]:
     """Return the cells of a line of a Markdown table."""
-    return [from_markdown(cell.strip()) for cell in BAR.split(line)[1:-1]]
+    return [unescape_markdown(cell.strip()) for cell in BAR.split(line)[1:-1]]
 
 
 def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict[str, Any]:
@@ -102,8 +107,8 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     shared = common(list(settings.values()))
     where = {(line["row"], line["column"]) for line in lines.to_dict("records")}
     return {
-        "numbers": with_deltas([number(line) for line in lines.to_dict("records")]),
-        "seeds": [number(one) for one in of_seeds(path) if (one["row"], one["column"]) in where],
+        "numbers": deltas_joined([number(line) for line in lines.to_dict("records")]),
+        "seeds": [number(one) for one in seed_lines(path) if (one["row"], one["column"]) in where],
         "runs": {
             run: {
                 "settings": {k: v for k, v in settings[run].items() if k not in shared},
@@ -116,7 +121,7 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     }
 
 
-def of_seeds(table: Path) -> list[dict[Hashable, Any]]:
+def seed_lines(table: Path) -> list[dict[Hashable, Any]]:
     """Return the lines of the seeds of a table of accuracies; of any other there are none."""
     path = table.with_name(f"{table.stem}_seeds.csv")
     return compare.read(path, ["row", "column"], SEEDS).to_dict("records") if path.exists() else []
@@ -147,7 +152,7 @@ def number(line: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): value for key, value in line.items() if value != "" and not pd.isna(value)}
 
 
-def with_deltas(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def deltas_joined(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the same numbers; an ε has its δ, where the table has a line of its own for that."""
 
     def key(one: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -173,7 +178,7 @@ def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
 
 def spoken(one: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
-    shape = {"accuracy": numbers.of_fraction, "epsilon": numbers.of_epsilon}.get(one["quantity"])
+    shape = {"accuracy": numbers.fraction_text, "epsilon": numbers.epsilon_text}.get(one["quantity"])
     mean, low, high = (one.get(name, math.nan) for name in STATISTIC[:3])
     found = Interval(mean, low, high, int(one.get("seeds", 1)))
     value = ""

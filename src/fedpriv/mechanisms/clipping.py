@@ -43,7 +43,7 @@ def norms_of(updates: torch.Tensor) -> torch.Tensor:
     return torch.cat(parts)
 
 
-def with_norms(updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
+def rows_and_norms(updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Return the rows, their norms in float64, and how many of them were no numbers.
 
     A row that is not finite counts as zero: it would otherwise pass every comparison and reach the model.
@@ -90,7 +90,7 @@ def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
     """
     import torch
 
-    updates, norms, not_finite = with_norms(updates)
+    updates, norms, not_finite = rows_and_norms(updates)
     over = norms > l2
     # The shrink keeps the float32 product inside the ball; clamping means no division by zero.
     factors = torch.where(over, l2 / norms.clamp(min=l2) * (1 - SHRINK), 1.0)
@@ -110,7 +110,7 @@ def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:
     """
     import torch
 
-    updates, norms, not_finite = with_norms(updates)
+    updates, norms, not_finite = rows_and_norms(updates)
     factors = torch.where((norms > 0) & (norms < least), least / norms, 1.0)
     raised = scaled(updates, factors, float("inf"))
     return Bounded(raised, float("inf"), least), {"clip_l2": float("inf"), "not_finite": not_finite}

@@ -70,6 +70,6 @@ class Module(Model):
         return functional.call(self.model_dump_json(), params, x)
 
 
-def by_its_own_key(value: Any) -> Any:
+def module_by_key(value: Any) -> Any:
     """Read `{module: PATH, ...}` as the model of that name."""
     return {"name": "module"} | value if isinstance(value, dict) and "module" in value else value

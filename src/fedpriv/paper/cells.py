@@ -224,6 +224,6 @@ class AccuracyTable(TableSpec):
             yield from dict.fromkeys(self.cell(row, name).run for name in self.labels)
 
 
-def with_cells(tables: Mapping[str, TableSpec]) -> dict[str, AccuracyTable]:
+def accuracy_tables(tables: Mapping[str, TableSpec]) -> dict[str, AccuracyTable]:
     """Return the tables that have cells, which a claim may be about."""
     return {name: table for name, table in tables.items() if isinstance(table, AccuracyTable)}

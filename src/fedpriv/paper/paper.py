@@ -9,13 +9,13 @@ from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, f
 from fedpriv.errors import BadInput, Gathered, plain, require_known
 from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
 from fedpriv.paper import caption
-from fedpriv.paper.cells import TableSpec, with_cells
+from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_files
-from fedpriv.paper.readings import with_names, with_tables
+from fedpriv.paper.readings import runs_named, tables_resolved
 from fedpriv.paper.tables import self_contained
 from fedpriv.registry import Registry
 
@@ -66,13 +66,13 @@ class Paper(Frozen):
         whole = self_contained(tables, info.data.get("table_defaults", {}))
         runs = info.data.get("runs", {})
         return (
-            {name: with_names(one, runs) for name, one in whole.items()} if isinstance(whole, dict) else whole
+            {name: runs_named(one, runs) for name, one in whole.items()} if isinstance(whole, dict) else whole
         )
 
     @field_validator("figures", mode="before")
     @classmethod
     def _of_tables(cls, figures: Any, info: ValidationInfo) -> Any:
-        return with_tables(figures, info.data.get("tables", {}))
+        return tables_resolved(figures, info.data.get("tables", {}))
 
     @property
     def by(self) -> str:
@@ -162,7 +162,7 @@ def load_paper(name: str, folder: Path, only: str = "") -> Paper:
     for claim in () if wrong.found else paper.claims:  # they are about tables
         with wrong.aside():
             claim.validate_names(
-                f"{where['claims']}: claims.{claim.id}", with_cells(paper.tables), paper.runs
+                f"{where['claims']}: claims.{claim.id}", accuracy_tables(paper.tables), paper.runs
             )
     wrong.told()
     return paper

@@ -62,7 +62,7 @@ class PairsFigure(FigureSpec):
         ]
 
 
-def with_names(table: Any, runs: Mapping[str, Any]) -> Any:
+def runs_named(table: Any, runs: Mapping[str, Any]) -> Any:
     """Return a declared table; one of readings with the names of the runs that it matches."""
     if not isinstance(table, Mapping) or table.get("kind") != "readings":
         return table
@@ -73,7 +73,7 @@ def with_names(table: Any, runs: Mapping[str, Any]) -> Any:
     return {**table, "names": names}
 
 
-def with_tables(figures: Any, tables: Mapping[str, TableSpec]) -> Any:
+def tables_resolved(figures: Any, tables: Mapping[str, TableSpec]) -> Any:
     """Return declared figures; those of tables of readings with these in them."""
     if not isinstance(figures, Mapping):
         return figures

@@ -13,7 +13,7 @@ from fedpriv.partition.base import PartitionLaw, equal, passes, shuffled
 from fedpriv.partition.dealt import Partition
 
 
-def by_label(indices: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def sorted_by_label(indices: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return `indices` by ascending label; within a label they keep their order."""
     return indices[np.argsort(labels[indices], kind="stable")]
 
@@ -65,7 +65,7 @@ class Shards(PartitionLaw):
         used = n - n % self.shard_examples
 
         def shards() -> np.ndarray:
-            sorted_ = by_label(shuffled(n, rng)[:used], labels)
+            sorted_ = sorted_by_label(shuffled(n, rng)[:used], labels)
             return rng.permutation(sorted_.reshape(-1, self.shard_examples)).ravel()
 
         return equal(passes(shards, self.clients * self.size(n)), self.clients)

@@ -38,7 +38,7 @@ def interval(values: Iterable[float]) -> Interval:
     return Interval(mean, mean - half, mean + half, len(sample))
 
 
-def with_interval(found: Interval, digits: int) -> str:
+def interval_text(found: Interval, digits: int) -> str:
     """Return `mean ± half-width`, of one seed the mean alone."""
     if np.isnan(found.mean):
         return NONE
@@ -46,9 +46,9 @@ def with_interval(found: Interval, digits: int) -> str:
     return text if found.n == 1 else f"{text} ± {found.half:.{digits}f}"
 
 
-def in_short(found: Interval, digits: int) -> str:
+def short_interval(found: Interval, digits: int) -> str:
     """Return `mean ± half-width`, or the mean alone where that rounds to nothing: of what no seed changes."""
-    return with_interval(found._replace(n=1) if found.half < 0.5 * 10**-digits else found, digits)
+    return interval_text(found._replace(n=1) if found.half < 0.5 * 10**-digits else found, digits)
 
 
 def percent(values: Iterable[float]) -> str:
@@ -56,17 +56,17 @@ def percent(values: Iterable[float]) -> str:
     sample = np.asarray(list(values), dtype=float)
     if gone := int(np.isneginf(sample).sum()):
         return "diverged" if gone == len(sample) else f"diverged ({gone} of {len(sample)} seeds)"
-    return of_fraction(interval(sample))
+    return fraction_text(interval(sample))
 
 
-def of_fraction(found: Interval) -> str:
+def fraction_text(found: Interval) -> str:
     """Return an accuracy, a fraction, in percent."""
-    return with_interval(hundredfold(found), 1)
+    return interval_text(hundredfold(found), 1)
 
 
 def share(values: Iterable[float]) -> str:
     """Return fractions by seed that no seed need change, in percent."""
-    return in_short(hundredfold(interval(values)), 1)
+    return short_interval(hundredfold(interval(values)), 1)
 
 
 def hundredfold(found: Interval) -> Interval:
@@ -75,11 +75,11 @@ def hundredfold(found: Interval) -> Interval:
 
 
 def epsilon(values: Iterable[float]) -> str:
-    """Return the ε of several seeds: see `of_epsilon`."""
-    return of_epsilon(interval(values))
+    """Return the ε of several seeds: see `epsilon_text`."""
+    return epsilon_text(interval(values))
 
 
-def of_epsilon(found: Interval) -> str:
+def epsilon_text(found: Interval) -> str:
     """Return an ε: two digits after the point, two that count below 0.1, none from 1000.
 
     From 100,000 on it is a power of ten: nobody reads on after the first digits.
@@ -89,9 +89,9 @@ def of_epsilon(found: Interval) -> str:
     if found.mean >= 1e5:
         return power(found.mean, 2)
     if found.mean >= 1000:
-        return in_short(found, 0)
+        return short_interval(found, 0)
     small = np.floor(np.log10(found.mean)) if 0 < found.mean < 1 else 0
-    return in_short(found, int(np.clip(1 - small, 2, 9)))
+    return short_interval(found, int(np.clip(1 - small, 2, 9)))
 
 
 def several(values: Iterable[float]) -> str:

@@ -42,7 +42,7 @@ def spent(results: Results, run: str, spend: Counted) -> pd.DataFrame:
     return results.epsilons.iloc[results.spends.get((run, *spend.key), [])]
 
 
-def at_end(results: Results, run: str) -> pd.DataFrame:
+def last_reading(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
     return judged(results, run, accuracies(results, run).groupby("seed").last())
 
@@ -76,7 +76,7 @@ def difference(of: pd.Series, over: pd.Series) -> pd.Series:
     return (of - over).loc[shared_seeds(of, over)]
 
 
-MEASURES = {"last": at_end, "best_drawn": best_drawn}
+MEASURES = {"last": last_reading, "best_drawn": best_drawn}
 
 
 def within(results: Results, run: str, *budgets: tuple[Counted, float]) -> pd.DataFrame:
@@ -119,7 +119,7 @@ def affordable(results: Results, run: str, spend: Counted, budget: float) -> pd.
 
 def reading(results: Results, cell: Cell) -> pd.DataFrame:
     """Return the reading of one cell of a table."""
-    return within(results, cell.run, *cell.budgets) if cell.within else at_end(results, cell.run)
+    return within(results, cell.run, *cell.budgets) if cell.within else last_reading(results, cell.run)
 
 
 def epsilon_at(results: Results, run: str, spend: Counted, rounds: pd.Series | None = None) -> pd.Series:

@@ -12,7 +12,7 @@ from fedpriv.account.recount import clipped, counted_at
 from fedpriv.errors import BadInput
 from fedpriv.paper.readings import ReadingsTable
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import accuracies, at_end, epsilon_at, within
+from fedpriv.report.reading import accuracies, epsilon_at, last_reading, within
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.settings import config_of
 
@@ -80,10 +80,12 @@ def readings(results: Results, declared: ReadingsTable) -> list[Reading]:
             sigma, clip = (config["scheme"].pop(key) for key in ("noise_multiplier", "clip_l2"))
             family = json.dumps([config, f"{sigma * clip:.6g}"], sort_keys=True)
             families.setdefault(family, {})[sigma] = run
-    return [one for runs in families.values() for one in of_family(results, runs, declared.multipliers)]
+    return [one for runs in families.values() for one in family_readings(results, runs, declared.multipliers)]
 
 
-def of_family(results: Results, runs: Mapping[float, str], multipliers: Sequence[float]) -> Iterator[Reading]:
+def family_readings(
+    results: Results, runs: Mapping[float, str], multipliers: Sequence[float]
+) -> Iterator[Reading]:
     """Yield the readings of the runs of one noise, by their σ: the one with the least has the loosest C."""
     loosest = runs[min(runs)]
     for sigma in sorted({*multipliers, *runs}):
@@ -111,7 +113,7 @@ def targets(results: Results, declared: ReadingsTable) -> tuple[float, float]:
     """
     moved = 0.0
     if declared.baseline:
-        ours = interval(at_end(results, declared.baseline.run)["accuracy"]).mean  # NaN: it was not run
+        ours = interval(last_reading(results, declared.baseline.run)["accuracy"]).mean  # NaN: it was not run
         moved = ours - declared.baseline.accuracy
     return declared.dp.accuracy + moved, declared.bdp.accuracy + moved
 

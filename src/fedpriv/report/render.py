@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from fedpriv.files.atomic import writing
-from fedpriv.report.texts import for_csv, for_html, for_latex, for_markdown
+from fedpriv.report.texts import escape_csv, escape_html, escape_latex, escape_markdown
 
 # Narrower than the page, a table keeps its size; wider, it is shrunk to the page.
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
@@ -37,7 +37,7 @@ def write(table: Table, stem: Path) -> list[Path]:
     files = [stem.with_name(stem.name + end) for end in (*frames, *texts)]
     for file, frame in zip(files, frames.values(), strict=False):
         with writing(file) as path:
-            escaped(frame, for_csv).to_csv(path, index=False)
+            escaped(frame, escape_csv).to_csv(path, index=False)
     for file, text in zip(files[len(frames) :], texts.values(), strict=True):
         with writing(file) as path:
             path.write_text(text, encoding="utf-8")
@@ -60,10 +60,10 @@ def flat(display: pd.DataFrame) -> pd.DataFrame:
 
 def markdown(table: Table) -> str:
     """Return the caption, the table, its details and its notes."""
-    body = escaped(flat(table.display), for_markdown).to_markdown(index=False, disable_numparse=True)
-    details = [f"{number}. {for_markdown(text)}" for number, text in enumerate(table.details, start=1)]
-    notes = [f"- {for_markdown(note)}" for note in table.notes]
-    above = f"# {for_markdown(table.title)}", for_markdown(table.caption)
+    body = escaped(flat(table.display), escape_markdown).to_markdown(index=False, disable_numparse=True)
+    details = [f"{number}. {escape_markdown(text)}" for number, text in enumerate(table.details, start=1)]
+    notes = [f"- {escape_markdown(note)}" for note in table.notes]
+    above = f"# {escape_markdown(table.title)}", escape_markdown(table.caption)
     blocks = (*above, body, "\n".join(details), "\n".join(notes))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
@@ -71,18 +71,18 @@ def markdown(table: Table) -> str:
 def latex(table: Table) -> str:
     r"""Return a floating table with booktabs rules, to be read by \input; needs booktabs and graphicx."""
     text = (
-        escaped(table.display, for_latex)
+        escaped(table.display, escape_latex)
         .style.hide(axis="index")
         .to_latex(
             hrules=True,
-            caption=for_latex(f"{table.title}. {table.caption}" if table.caption else table.title),
+            caption=escape_latex(f"{table.title}. {table.caption}" if table.caption else table.title),
             label=f"tab:{table.name}",
             position_float="centering",
             column_format=table.column_format or "l" * table.display.shape[1],
             multicol_align="c",
         )
     )
-    notes = "\n".join(rf"\par\noindent {for_latex(note)}" for note in table.notes)
+    notes = "\n".join(rf"\par\noindent {escape_latex(note)}" for note in table.notes)
     under = (
         f"\\par\\smallskip\n\\begin{{minipage}}{{\\linewidth}}\\footnotesize\n{notes}\n\\end{{minipage}}\n"
     )
@@ -91,21 +91,21 @@ def latex(table: Table) -> str:
     )
     text = text.replace(r"\end{table}", under + r"\end{table}")
     # Outside of the float: a page may break between them.
-    items = "\n".join(rf"\item {for_latex(detail)}" for detail in table.details)
+    items = "\n".join(rf"\item {escape_latex(detail)}" for detail in table.details)
     return text + (f"\\begin{{enumerate}}\\footnotesize\n{items}\n\\end{{enumerate}}\n" if items else "")
 
 
 def fragment(table: Table) -> str:
     """Return title, table and notes as a piece of the HTML report, whose style sheet knows the classes."""
-    body = escaped(table.display, for_html).to_html(
+    body = escaped(table.display, escape_html).to_html(
         index=False, escape=False, border=0, classes="numbers", justify="left"
     )
     body = body.replace("<td>published</td>", '<td class="published">published</td>')
     body = IN_A_NAME.sub("<wbr>", body)
-    notes = "\n".join(f"<li>{for_html(note)}</li>" for note in table.notes)
-    caption = f"<p>{for_html(table.caption)}</p>\n" if table.caption else ""
+    notes = "\n".join(f"<li>{escape_html(note)}</li>" for note in table.notes)
+    caption = f"<p>{escape_html(table.caption)}</p>\n" if table.caption else ""
     return (
-        f"<figcaption>{for_html(table.title)}</figcaption>\n{caption}"
+        f"<figcaption>{escape_html(table.title)}</figcaption>\n{caption}"
         f'<div class="scroll">\n{body}\n</div>\n'
         f"<details><summary>{len(table.notes)} notes</summary>\n<ul>\n{notes}\n</ul>\n</details>\n"
     )

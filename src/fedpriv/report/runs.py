@@ -10,11 +10,11 @@ import pandas as pd
 from fedpriv.report import numbers
 from fedpriv.report.notes import unique
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import at_end
+from fedpriv.report.reading import last_reading
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.settings import flattened
-from fedpriv.report.tables.long import as_frame
+from fedpriv.report.tables.long import display_frame
 
 FACTS = ("run", "data", "stand_in_for", "seeds", "rounds", "seconds")  # of the table for machines
 SHOWN = ("dataset", "rounds")  # settings with a column of their own
@@ -62,13 +62,13 @@ def runs_table(results: Results) -> Table:
     told = [{**{name: one[name] for name in FACTS}, **found.settings[one["run"]]} for one in found.lines]
     notes = [
         f"Accuracy: at the last round, on the split {' and '.join(results.runs['evaluated_on'].unique())}.",
-        f"All runs: {in_words(found.shared)}.",
+        f"All runs: {settings_text(found.shared)}.",
         *details(results),
-        *(f"Machine {letter}: {in_words(machine)}." for letter, machine in found.machines.items()),
+        *(f"Machine {letter}: {settings_text(machine)}." for letter, machine in found.machines.items()),
     ]
     tidy = pd.DataFrame(told, columns=[*FACTS, *keys])
     title = "What every run was set to, and what it ran on"
-    return Table("runs", title, tidy, as_frame(shown), notes, printed=False)
+    return Table("runs", title, tidy, display_frame(shown), notes, printed=False)
 
 
 def shown_line(one: Mapping[str, Any]) -> dict[tuple[str, str], str]:
@@ -76,11 +76,11 @@ def shown_line(one: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     words = {name.capitalize(): str(one[name]) for name in ("run", "data", "seeds", "rounds")}
     words |= {"Accuracy (%)": one["accuracy"], "Seconds": one["seconds"]}
     words |= {"Machine": ", ".join(one["machines"])}
-    words["Set to"] = in_words({key: text for key, text in one["settings"].items() if key not in SHOWN})
+    words["Set to"] = settings_text({key: text for key, text in one["settings"].items() if key not in SHOWN})
     return {("", name): text for name, text in words.items()}
 
 
-def in_words(settings: Mapping[str, str]) -> str:
+def settings_text(settings: Mapping[str, str]) -> str:
     """Return settings as one text."""
     return "; ".join(f"{key} {text}" for key, text in settings.items())
 
@@ -103,11 +103,11 @@ def line(of_run: Results) -> dict[str, Any]:
         "stand_in_for": first["stand_in_for"],
         "seeds": len(runs),
         "identities": runs["identity"].to_dict(),
-        "accuracy": numbers.percent(at_end(of_run, first["run"])["accuracy"]),
+        "accuracy": numbers.percent(last_reading(of_run, first["run"])["accuracy"]),
         "evaluated_on": first["evaluated_on"],
         "diverged": {seed: after for seed, after in runs["diverged"].items() if after},
         "rounds": numbers.whole(rounds["round"].max()),
-        "seconds": numbers.in_short(interval(rounds["seconds"].sum()), 1),
+        "seconds": numbers.short_interval(interval(rounds["seconds"].sum()), 1),
         "peak_mib": numbers.whole([of_run.rounds["peak_mib"].max()]),
     }
 

@@ -60,12 +60,12 @@ ENTITIES = {"<": "&lt;", "&": "&amp;"}
 LONGEST = 400  # letters of a text in a picture, which has no room for more; all of it stands beside it
 
 
-def for_html(text: str) -> str:
+def escape_html(text: str) -> str:
     """Return `text` for the content of an element."""
     return html.escape(visible(text))
 
 
-def for_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return `text` for a heading, a paragraph, an item, a cell or the description of a picture."""
     line = visible(text).strip(" ")
     paired = {at for pair in PAIR.finditer(line) for at in (pair.start(), pair.end() - 1)}
@@ -78,20 +78,20 @@ def for_markdown(text: str) -> str:
     return MARKUP.sub(escaped, line)
 
 
-def from_markdown(text: str) -> str:
-    """Return the text that `for_markdown` escaped."""
+def unescape_markdown(text: str) -> str:
+    """Return the text that `escape_markdown` escaped."""
     plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
     return plain.replace("&lt;", "<").replace("&amp;", "&")
 
 
-def for_csv(text: str) -> str:
+def escape_csv(text: str) -> str:
     """Return `text` for a cell: a quote stands before what would be computed, unless it is a number."""
     line = visible(text)
     return f"'{line}" if computed(line) else line
 
 
-def from_csv(cell: str) -> str:
-    """Return the text that `for_csv` made a cell of."""
+def unescape_csv(cell: str) -> str:
+    """Return the text that `escape_csv` made a cell of."""
     return cell[1:] if cell.startswith("'") and computed(cell[1:]) else cell
 
 
@@ -104,7 +104,7 @@ def computed(text: str) -> bool:
     return False
 
 
-def for_latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Return `text` for LaTeX, where the letters of the papers are maths."""
     line = visible(text)
     apart = (
@@ -117,7 +117,7 @@ def for_latex(text: str) -> str:
     return re.sub(r"^ *([\[*])", r"{\1}", escaped)
 
 
-def for_figure(text: str) -> str:
+def escape_figure(text: str) -> str:
     """Return `text` for matplotlib: nothing is maths, and no label is left out of a legend."""
     line = visible(text)
     line = line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -90,7 +90,7 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
     if copies == 1 or run.partition.deal == "copies":
         return run.partition.split(found.y_train, rng, found.owner)
     try:
-        law = of_images(run.partition, copies)
+        law = image_law(run.partition, copies)
         dealt = law.split(found.y_train[::copies], rng, found.owner[::copies])
     except BadInput as error:
         raise BadInput(f"{error}; counted in images, of which every one stands for {copies} copies") from None
@@ -113,7 +113,7 @@ def load_partition(run: Run, found: arrays.Arrays, seed: int, path: Path) -> par
     return partition.load(path, dealt_by(run, found, seed))
 
 
-def of_images(law: partition.PartitionLaw, copies: int) -> partition.PartitionLaw:
+def image_law(law: partition.PartitionLaw, copies: int) -> partition.PartitionLaw:
     """Return the law with its numbers of examples as numbers of images; less than one image is BadInput."""
     images = {}
     for key in ("examples", "shard_examples"):

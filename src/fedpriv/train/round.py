@@ -95,7 +95,7 @@ def run_round(
     step = mean - old if run.scheme.sends == "weights" else mean
     new, told = run.scheme.broadcast(old + rate * move(run.server, state, step), context)
     new, noised = run.hooks.before_broadcast(new, context)
-    state.flat = torch.cat([new, in_the_clear(run, state.flat, results.updates[:size], layout)])
+    state.flat = torch.cat([new, unprotected(run, state.flat, results.updates[:size], layout)])
     state.round = round
     receive_broadcast(run, state, layout)
     norms = rows[:size].norm(dim=1).double().cpu().numpy()
@@ -128,7 +128,7 @@ def run_round(
     }
 
 
-def in_the_clear(run: Run, flat: torch.Tensor, updates: torch.Tensor, layout: Layout) -> torch.Tensor:
+def unprotected(run: Run, flat: torch.Tensor, updates: torch.Tensor, layout: Layout) -> torch.Tensor:
     """Return the server's numbers that no scheme protects: means over the cohort, and what clients keep."""
     start, end = layout.protected, layout.protected + layout.clear
     rest = flat[start:].clone()

@@ -22,7 +22,7 @@ def command(config: Mapping[str, Any], files: Sequence[str | Path]) -> Callable[
     return lambda step, words="": f"fedpriv --debug step {step} {preset} {words} 2> {{log}}"
 
 
-def as_of(workflow: Any, rule: str, name: str) -> str:
+def overridden_as(workflow: Any, rule: str, name: str) -> str:
     """Return the name of a rule that is to come, to which what is set for `rule` is now set, too.
 
     That is `--set-resources` and `--set-threads`, on the command line or in a profile. `workflow` is

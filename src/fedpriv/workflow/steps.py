@@ -29,8 +29,8 @@ REFERENCE = RESULTS / "reference"
 
 def fetch(plan: Plan, dataset: str, file: str) -> None:
     """Fetch one raw file of a dataset; FEDPRIV_MIRROR and the preset's mirrors come before public sources."""
-    require_known("dataset", [dataset], data.of_images())
-    wanted, mirrors = data.of_images()[dataset], data.source.mirrors(plan.preset.mirrors)
+    require_known("dataset", [dataset], data.image_datasets())
+    wanted, mirrors = data.image_datasets()[dataset], data.source.mirrors(plan.preset.mirrors)
     files = {one.name: one for one in wanted.files}
     require_known("file", [file], files)
     data.source.fetch(wanted, files[file], RESOURCES / dataset / "raw", mirrors)
@@ -38,13 +38,13 @@ def fetch(plan: Plan, dataset: str, file: str) -> None:
 
 def find(plan: Plan, dataset: str) -> None:
     """Find the photographs of a dataset, in mirrors or by downloading them, and write where they are."""
-    require_known("dataset", [dataset], data.of_photographs())
+    require_known("dataset", [dataset], data.photograph_datasets())
     data.find(dataset, RESOURCES, data.source.mirrors(plan.preset.mirrors))
 
 
 def look(plan: Plan, dataset: str, threads: str) -> None:
     """Look at every photograph that was found, on so many threads, and list them."""
-    require_known("dataset", [dataset], data.of_photographs())
+    require_known("dataset", [dataset], data.photograph_datasets())
     data.look(dataset, RESOURCES, int(threads))
 
 
@@ -86,14 +86,14 @@ def train(plan: Plan, paper: str, *runs: str) -> None:
             labels=plan.labels(paper, name),
         )
 
-    in_turn("training", plan, paper, runs, one)
+    each_run("training", plan, paper, runs, one)
 
 
 def account(plan: Plan, paper: str, *runs: str) -> None:
     """Write the ledger of each run directory, counted as its config says."""
     from fedpriv.account.runs import account
 
-    in_turn("accounting", plan, paper, runs, lambda name, _, out: account(out, deltas(plan, paper, name)))
+    each_run("accounting", plan, paper, runs, lambda name, _, out: account(out, deltas(plan, paper, name)))
 
 
 def take(plan: Plan, paper: str, *runs: str) -> None:
@@ -112,7 +112,9 @@ def audit(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     """Attack all runs of a paper that are in `results`."""
     from fedpriv.audit.finished import audit_runs
 
-    audit_runs(sorted(finished(plan, paper, results)), of_paper(plan, paper, results) / "findings.parquet")
+    audit_runs(
+        sorted(finished(plan, paper, results)), paper_folder(plan, paper, results) / "findings.parquet"
+    )
     done(plan, "audit", paper, results)
 
 
@@ -122,7 +124,7 @@ def collect(plan: Plan, paper: str, results: Path = RESULTS) -> None:
 
     runs = finished(plan, paper, results)
     check({str(directory): identity for directory, identity in runs.items()})
-    collect(sorted(runs), of_paper(plan, paper, results))
+    collect(sorted(runs), paper_folder(plan, paper, results))
     done(plan, "collect", paper, results)
 
 
@@ -130,7 +132,7 @@ def tables(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     """Render the tables of a paper and judge its claims."""
     from fedpriv.report.paper import write_tables
 
-    write_tables(of_paper(plan, paper, results), declared(plan, paper))
+    write_tables(paper_folder(plan, paper, results), declared(plan, paper))
     done(plan, "tables", paper, results)
 
 
@@ -138,7 +140,7 @@ def figures(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     """Draw the figures of a paper."""
     from fedpriv.report.paper import write_figures
 
-    write_figures(of_paper(plan, paper, results), {"figures": drawn(plan, paper)})
+    write_figures(paper_folder(plan, paper, results), {"figures": drawn(plan, paper)})
     done(plan, "figures", paper, results)
 
 
@@ -171,7 +173,7 @@ def deltas(plan: Plan, paper: str, run: str) -> Deltas:
     return Deltas(**plan.runs[paper][run].account.model_dump())
 
 
-def of_paper(plan: Plan, paper: str, results: Path) -> Path:
+def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
     """Return the folder of a paper in `results`."""
     require_known("paper", [paper], plan.papers)
     return results / plan.preset.preset / paper
@@ -203,7 +205,7 @@ def directories(plan: Plan, paper: str, runs: Sequence[str]) -> Iterator[tuple[s
         yield name, seed, Path(directory)
 
 
-def in_turn(
+def each_run(
     doing: str, plan: Plan, paper: str, runs: Sequence[str], job: Callable[[str, int, Path], object]
 ) -> None:
     """Do the job of every run, told its name, seed and directory; what failed is raised after all of them."""

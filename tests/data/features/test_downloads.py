@@ -64,6 +64,6 @@ def test_no_preset_has_a_network_with_weights_that_are_a_download(preset):
 def test_all_that_the_laptop_needs_are_the_files_of_its_datasets():
     plan = load_preset(CONFIG / "laptop.yaml")
     needed = {file for name in (*plan.datasets(), *plan.features()) for file in sources(plan, name)}
-    files = {name: known.files for name, known in data.of_images().items()}
+    files = {name: known.files for name, known in data.image_datasets().items()}
     raw = {f"resources/{name}/raw/{file.name}" for name, some in files.items() for file in some}
     assert needed - raw == {"resources/aptos/images.json"}

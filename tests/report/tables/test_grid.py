@@ -6,7 +6,7 @@ from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import AccuracyTable, with_cells
+from fedpriv.paper.cells import AccuracyTable, accuracy_tables
 from fedpriv.report import render
 from fedpriv.report.collect import collect
 from fedpriv.report.results import load
@@ -65,7 +65,7 @@ def test_the_csv_of_a_grid_holds_what_comparisons_read(results, declared):
 
 def test_a_claim_may_be_about_the_cells_of_a_grid(results, declared):
     check, rows = "accuracy(c3) >= published(c3) - 0.02", {"tables": ["grid"], "labels": ["10"]}
-    tables = with_cells({"grid": declared})
+    tables = accuracy_tables({"grid": declared})
     claim(check, **rows).validate_names("claims.it", tables, list(declared.runs()))
     (outcome,) = outcomes(results, check, tables, **rows)
     assert outcome.cell == "Evaluation, 10" and outcome.margins == pytest.approx([0.0027, 0.0037])

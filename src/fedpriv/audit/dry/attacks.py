@@ -93,18 +93,18 @@ def both(design: Design, seen: np.ndarray) -> Sides:
     return seen[:, 0], seen[:, 1]
 
 
-def of_sum(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def sum_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return the scores of what was `seen` `[T, n]` of a client that may be in a round."""
     return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)  # pyright: ignore[reportArgumentType]
 
 
-def of_uploads(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def upload_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return the same of a client that is seen to be in a round."""
     ratio = (seen - 0.5) / multipliers[:, None] ** 2
     return np.where(np.isnan(ratio), 0.0, ratio).sum(axis=0)
 
 
-def of_bits(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def bit_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return how many answers say so."""
     return seen.sum(axis=0)
 
@@ -168,10 +168,10 @@ class Attack(NamedTuple):
 
 
 ATTACKS = {
-    "sum": Attack(see_sum, along, of_sum, lambda said, plan, delta: scores(plan)),
+    "sum": Attack(see_sum, along, sum_score, lambda said, plan, delta: scores(plan)),
     "turns": Attack(see_sum, along, of_turns, turn_scores),
-    "upload": Attack(see_uploads, both, of_uploads, upload_scores),
-    "bit": Attack(see_bits, both, of_bits, bit_scores),
+    "upload": Attack(see_uploads, both, upload_score, upload_scores),
+    "bit": Attack(see_bits, both, bit_score, bit_scores),
 }
 
 

@@ -19,7 +19,7 @@ import torch
 import torchvision
 from safetensors.torch import load_file, save_file
 
-from fedpriv.data import arrays, manifest, of_photographs
+from fedpriv.data import arrays, manifest, photograph_datasets
 from fedpriv.data.features import FEATURES_VERSION, augment, backbone, parts
 from fedpriv.data.features.basis import BASES, Public, inside, noted, seen_from
 from fedpriv.data.features.copies import Copy, batches, chosen, pixels
@@ -61,7 +61,7 @@ def extract(
     """
     seen = manifest.load(listed)
     train, test = chosen(seen, photos, listed)
-    side, kind = of_photographs()[seen.dataset].side, backbone.BACKBONES[name]
+    side, kind = photograph_datasets()[seen.dataset].side, backbone.BACKBONES[name]
     where = gpus.select_device(device)
     dtype = backbone.fast_dtype(where)
     copies = [Copy(image, number) for image in train for number in range(photos.copies)]
@@ -168,7 +168,7 @@ def note(
 ) -> str:
     """Return the sentence that every result on these features carries."""
     kind = backbone.BACKBONES[name]
-    counts, side = seen.counts, of_photographs()[seen.dataset].side
+    counts, side = seen.counts, photograph_datasets()[seen.dataset].side
     tuned = (
         f" (BatchNorm calibrated on {min(CALIBRATION, train)} training images)" if name == "random" else ""
     )

@@ -58,10 +58,10 @@ def workers(threads: int) -> ThreadPoolExecutor:
 
 def coefficients(images: np.ndarray, pool: ThreadPoolExecutor) -> np.ndarray:
     """Return the scattering of images `[n, 28, 28]` in bytes, `[n, c]` float32."""
-    return np.concatenate(list(pool.map(of_batch, np.array_split(images, -(-len(images) // BATCH)))))
+    return np.concatenate(list(pool.map(batch_features, np.array_split(images, -(-len(images) // BATCH)))))
 
 
-def of_batch(images: np.ndarray) -> np.ndarray:
+def batch_features(images: np.ndarray) -> np.ndarray:
     """Return the scattering of a few images, `[n, c]`."""
     return scattering.transform(torch.from_numpy(images).float() / 255).flatten(1).numpy()
 

@@ -11,7 +11,7 @@ from fedpriv.errors import BadInput
 from fedpriv.report import numbers
 from fedpriv.report.claims import judge
 from fedpriv.report.tables.long import STATISTIC, statistic
-from fedpriv.report.texts import from_csv
+from fedpriv.report.texts import unescape_csv
 
 COUNTS = ("cells", "decided", *judge.COUNTS.values())  # of a claim
 ACCURACY = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
@@ -50,7 +50,7 @@ def accuracies(paper: Path) -> list[Sequence[str]]:
     """Return a line for every accuracy that the paper's tables print, in words, under `ACCURACY`."""
     lines = []
     for line in published_and_reproduced(paper).to_dict("records"):
-        published, reproduced = f"{100 * line['published']:.4g}", numbers.of_fraction(statistic(line))
+        published, reproduced = f"{100 * line['published']:.4g}", numbers.fraction_text(statistic(line))
         lines.append((line["table"], line["row"], line["column"], published, reproduced, line["verdict"]))
     return lines
 
@@ -85,4 +85,4 @@ def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataF
         raise BadInput(f"{path}: found no CSV file ({str(error).splitlines()[0]}), allowed: one") from None
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: what the workflow writes")
-    return frame.map(lambda cell: from_csv(cell) if isinstance(cell, str) else cell)
+    return frame.map(lambda cell: unescape_csv(cell) if isinstance(cell, str) else cell)

@@ -98,7 +98,7 @@ def gain(left: Value, right: Value) -> Value:
     return Value(found, words.percent(read.iloc[:, 0]), GAIN)
 
 
-def of_seeds(series: pd.Series, text: str = "", kind: str = "") -> Value:
+def seed_value(series: pd.Series, text: str = "", kind: str = "") -> Value:
     """Return what is read by seed as a value."""
     return Value(series.to_frame(0), text, kind, series.to_frame(0))
 
@@ -109,7 +109,7 @@ def accuracy_of(results: Results, cell: Cell, measure: Measure = "last") -> pd.S
     return read.loc[:, "accuracy"]
 
 
-def in_percent(*accuracies: pd.Series) -> str:
+def percent_text(*accuracies: pd.Series) -> str:
     """Return accuracies by seed in words, with their unit; of one that was not read, that it was not."""
     texts = [words.percent(one) for one in accuracies]
     texts = ["no accuracy" if text == words.NONE else text for text in texts]
@@ -123,13 +123,13 @@ def each_accuracy(known: Known, call: Call) -> list[pd.Series]:
 
 def accuracy(known: Known, call: Call) -> Value:
     (found,) = each_accuracy(known, call)
-    return of_seeds(found, in_percent(found), ACCURACY)
+    return seed_value(found, percent_text(found), ACCURACY)
 
 
 def accuracy_within(known: Known, call: Call) -> Value:
     limit, spend = call.others
     found = within(known.results, known.run(call), (spend, limit)).loc[:, "accuracy"]
-    return of_seeds(found.fillna(0.0), f"{in_percent(found)} within ε = {limit:g}")
+    return seed_value(found.fillna(0.0), f"{percent_text(found)} within ε = {limit:g}")
 
 
 def published(known: Known, call: Call) -> Value:
@@ -139,21 +139,21 @@ def published(known: Known, call: Call) -> Value:
 
 
 def gap(known: Known, call: Call) -> Value:
-    found = gain(*(of_seeds(one) for one in each_accuracy(known, call)))
+    found = gain(*(seed_value(one) for one in each_accuracy(known, call)))
     # A gap that is not there cannot be closed.
     return found._replace(numbers=found.numbers.where(found.numbers > 0, np.inf))
 
 
 def lead(known: Known, call: Call) -> Value:
     first, *others = each_accuracy(known, call)
-    text = f"{in_percent(first).removesuffix(' %')} against {in_percent(*others)}"
+    text = f"{percent_text(first).removesuffix(' %')} against {percent_text(*others)}"
     return Value(pd.concat([first - one for one in others], axis=1).loc[shared_seeds(first, *others)], text)
 
 
 def rise(known: Known, call: Call) -> Value:
     found = each_accuracy(known, call)
     steps = pd.concat([after - before for before, after in pairwise(found)], axis=1)
-    return Value(steps.loc[shared_seeds(*found)], in_percent(*found))
+    return Value(steps.loc[shared_seeds(*found)], percent_text(*found))
 
 
 def rounds(known: Known, call: Call) -> Value:
@@ -167,28 +167,28 @@ def rounds(known: Known, call: Call) -> Value:
     first = read.loc[read["test_accuracy"] >= read["seed"].map(wanted)].groupby("seed").first()
     found = first.loc[:, "round"].reindex(wanted.index)
     # What is never reached takes longer than anything.
-    return of_seeds(found.fillna(np.inf), f"round {words.rounds(found)} for {in_percent(wanted)}")
+    return seed_value(found.fillna(np.inf), f"round {words.rounds(found)} for {percent_text(wanted)}")
 
 
 def epsilon(known: Known, call: Call) -> Value:
     found = epsilon_at(known.results, known.run(call), call.spend)
-    return of_seeds(found, words.epsilon(found), EPSILON)
+    return seed_value(found, words.epsilon(found), EPSILON)
 
 
 def spent_by(known: Known, call: Call) -> Value:
     cell = known.cells[call.names[0]]
     found = epsilon_at(known.results, cell.run, cell.within[0].spend)
-    return of_seeds(found, words.epsilon(found), EPSILON)
+    return seed_value(found, words.epsilon(found), EPSILON)
 
 
 def delta(known: Known, call: Call) -> Value:
     found = spent(known.results, known.run(call), call.spend).groupby("seed")["delta"].first()
-    return of_seeds(found, words.delta(float(found.iloc[0])))
+    return seed_value(found, words.delta(float(found.iloc[0])))
 
 
 def grown(known: Known, call: Call) -> Value:
     found = growth(known.results, known.run(call), call.spend).iloc[-1]
-    return of_seeds(found, f"{words.epsilon(found)} ({call.spend})", GROWTH)
+    return seed_value(found, f"{words.epsilon(found)} ({call.spend})", GROWTH)
 
 
 def lower_bound(known: Known, call: Call) -> Value:
@@ -201,17 +201,17 @@ def lower_bound(known: Known, call: Call) -> Value:
         for seed, several in known.results.findings(known.run(call)).items()
     }
     series = pd.Series(found, dtype=float)
-    return of_seeds(series, words.epsilon(series))
+    return seed_value(series, words.epsilon(series))
 
 
 def upload_bytes(known: Known, call: Call) -> Value:
     found = fact(known.results, known.run(call), "upload_bytes")
-    return of_seeds(found, f"{words.whole(found)} bytes")
+    return seed_value(found, f"{words.whole(found)} bytes")
 
 
 def float32_bytes(known: Known, call: Call) -> Value:
     found = WIDTH * numbers_sent(known.results, known.run(call))
-    return of_seeds(found, f"{words.whole(found)} bytes")
+    return seed_value(found, f"{words.whole(found)} bytes")
 
 
 def either_way(known: Known, call: Call) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import TableSpec, with_cells
+from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.kinds import TABLES
 from fedpriv.report import render
@@ -33,7 +33,7 @@ def write(results: Results, declared: Mapping[str, Any], stem: Path) -> list[Pat
 
 def claims_table(results: Results, claims: Sequence[Claim], tables: Mapping[str, TableSpec]) -> render.Table:
     """Return a line a claim; the notes say what a verdict means."""
-    rows = with_cells(tables)
+    rows = accuracy_tables(tables)
     lines = [judge(claim, list(outcomes(results, claim, rows))) for claim in claims]
     tidy = pd.DataFrame(lines, columns=COLUMNS)
     display = pd.DataFrame(

@@ -50,11 +50,11 @@ def outcome(verdict: str) -> str:
 
 def standing(margins: np.ndarray) -> str:
     """Return what margins [seeds], or [seeds, comparisons] that must all hold, decide."""
-    found = {of_one(column) for column in np.atleast_2d(margins.T)}
+    found = {comparison_verdict(column) for column in np.atleast_2d(margins.T)}
     return next(one for one in (FAILS, UNDECIDED, HOLDS) if one in found)
 
 
-def of_one(margins: np.ndarray) -> str:
+def comparison_verdict(margins: np.ndarray) -> str:
     """Return what the margins of one comparison decide; infinite ones have no interval but may all agree."""
     if len(margins) > 1 and np.isinf(margins).any():
         return HOLDS if np.isposinf(margins).all() else FAILS if np.isneginf(margins).all() else UNDECIDED

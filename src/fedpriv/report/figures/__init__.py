@@ -14,7 +14,7 @@ from fedpriv.report import captions
 from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.results import Results
-from fedpriv.report.texts import for_figure
+from fedpriv.report.texts import escape_figure
 
 # A kind draws a panel, whose labels end up in one legend, and says in its legend what the marks mean.
 KINDS = {
@@ -72,7 +72,7 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
         said = part.title + actual(results, part)
         if declared.kind == "rounds":
             said = ", ".join(filter(None, (said, rounds.deltas(results, part))))
-        axes.set_title(for_figure(said))
+        axes.set_title(escape_figure(said))
         kind.draw(axes, results, declared, part)
         if shared:
             axes.label_outer()

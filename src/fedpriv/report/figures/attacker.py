@@ -15,7 +15,7 @@ from fedpriv.paper.figures import AttackerFigure, Part
 from fedpriv.report import numbers
 from fedpriv.report.reading import epsilon_at
 from fedpriv.report.results import Results
-from fedpriv.report.texts import for_figure
+from fedpriv.report.texts import escape_figure
 
 FURTHEST = 10.0  # the axis ends there, or after the largest ε drawn
 TICKS = (0.5, *(1 - 10.0**-nines for nines in range(1, 16)))
@@ -39,7 +39,7 @@ def draw(axes: Axes, results: Results, declared: AttackerFigure, part: Part) -> 
         # Beside the line, where there is room.
         right = guess.epsilon < last / 3
         axes.annotate(
-            for_figure(guess.label),
+            escape_figure(guess.label),
             (guess.epsilon, guess.accuracy),
             xytext=(6, -7) if right else (-6, 3),
             textcoords="offset points",
@@ -54,7 +54,7 @@ def draw(axes: Axes, results: Results, declared: AttackerFigure, part: Part) -> 
                 epsilon,
                 attacker_accuracy(epsilon),
                 **cycle[number % len(cycle)] | {"linestyle": "none"},
-                label=for_figure(f"{curve.label}: ε = {numbers.epsilon([epsilon])}, {accuracy} %"),
+                label=escape_figure(f"{curve.label}: ε = {numbers.epsilon([epsilon])}, {accuracy} %"),
                 markersize=6 - 0.5 * number,  # smaller ones stand within larger ones at the same place
                 zorder=3,
             )

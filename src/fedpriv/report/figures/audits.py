@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from fedpriv.audit.finding import Finding, words
 from fedpriv.paper.figures import AuditsFigure, Curve, Part
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.texts import for_figure
+from fedpriv.report.texts import escape_figure
 
 LINE, LEGEND = 0.15, 0.5  # inches of a line, and of the axis below all of them
 TIGHTER = ("rdp", "pld")
@@ -70,9 +70,9 @@ def draw(axes: Axes, results: Results, declared: AuditsFigure, part: Part) -> No
                 style = marks[label] | {"linestyle": "none", "zorder": 3}
                 axes.plot(values, [place] * len(values), label=label, **style)
         where = {"xy": (1.01, place), "xycoords": ("axes fraction", "data"), "va": "center"}
-        axes.annotate(for_figure(one.kind.partition(":")[0]), **where)
+        axes.annotate(escape_figure(one.kind.partition(":")[0]), **where)
     axes.set(xlabel="ε (logarithmic)", xscale="log", xlim=(None, None), ylim=(-0.6, len(shown) - 0.4))
-    axes.set_yticks(range(len(shown)), [for_figure(line.name) for line in shown])
+    axes.set_yticks(range(len(shown)), [escape_figure(line.name) for line in shown])
     for text, line in zip(axes.get_yticklabels(), shown, strict=True):
         text.set_fontweight("normal" if line.found else "bold")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
@@ -96,10 +96,10 @@ def lines_of(results: Results, curve: Curve) -> list[Line]:
             continue
         if one.about not in best or one.lower_bound > best[one.about].lower_bound:
             best[one.about] = one
-    return [Line(in_words(about), one, tighter(results, curve.run, one)) for about, one in best.items()]
+    return [Line(readable(about), one, tighter(results, curve.run, one)) for about, one in best.items()]
 
 
-def in_words(about: str) -> str:
+def readable(about: str) -> str:
     """Return whose ε it is and how it is counted, as readers say it."""
     unit, _, counted = about.removesuffix(")").partition(" (")
     told = " ".join(WORDS.get(word, word) for word in counted.split())

@@ -13,15 +13,15 @@ from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
 from fedpriv.report.reading import spent
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.texts import for_markdown
+from fedpriv.report.texts import escape_markdown
 
 
 def markdown(results: Results, declared: FigureSpec, caption: str, name: str) -> str:
     """Return the picture `name`.png with its title, its caption, its place in the paper and its notes."""
-    place = for_markdown(f"Place: {declared.place}." if declared.place else "")
-    items = "\n".join(f"- {for_markdown(note)}" for note in notes(results, declared))
-    picture = f"![{for_markdown(described(declared))}]({name}.png)"
-    blocks = f"# {for_markdown(titled(declared))}", picture, for_markdown(caption), place, items
+    place = escape_markdown(f"Place: {declared.place}." if declared.place else "")
+    items = "\n".join(f"- {escape_markdown(note)}" for note in notes(results, declared))
+    picture = f"![{escape_markdown(described(declared))}]({name}.png)"
+    blocks = f"# {escape_markdown(titled(declared))}", picture, escape_markdown(caption), place, items
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 

@@ -24,7 +24,7 @@ from fedpriv.files.atomic import writing
 from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, add_legend
 from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
 from fedpriv.report.numbers import delta as in_powers
-from fedpriv.report.texts import for_figure
+from fedpriv.report.texts import escape_figure
 
 POINTS = 200  # of a line, about: a row of many releases is laid out in so many, shared among the rows
 FEW = 6  # phases whose settings are written into the picture
@@ -66,10 +66,10 @@ def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[Phase]) -> F
         first = rows.iloc[0]
         who = WHO.get(first["unit"], first["unit"])
         relation = RELATIONS.get(first["relation"], first["relation"])
-        axes.set_title(for_figure(f"{who} {relation}, δ = {in_powers(first['delta'])}"))
+        axes.set_title(escape_figure(f"{who} {relation}, δ = {in_powers(first['delta'])}"))
         for _, line in rows.groupby(ONE_LINE, sort=False):
             at = releases[line["round"].to_numpy() - 1]
-            axes.plot(at, line["epsilon"], label=for_figure(named(line.iloc[-1])), **look(line))
+            axes.plot(at, line["epsilon"], label=escape_figure(named(line.iloc[-1])), **look(line))
         axes.set(
             xlabel="Step" if first["unit"] == "instance" else "Round",
             ylabel=f"{UNITS.get(first['unit'], first['unit'])} ε",

@@ -15,7 +15,7 @@ from fedpriv.report.figures.rounds import GREY
 from fedpriv.report.numbers import interval
 from fedpriv.report.readings import Outcome, Reading, far, outcome, readings, targets
 from fedpriv.report.results import Results
-from fedpriv.report.texts import for_figure
+from fedpriv.report.texts import escape_figure
 
 SIDE, SPREAD = 0.1, 0.07  # how far DP and BDP of a σ stand from it, and their points from each other, at most
 
@@ -50,7 +50,7 @@ def draw(axes: Axes, results: Results, declared: PairsFigure, part: Part) -> Non
         axes.axhline(100 * value, color=GREY, linewidth=0.6, linestyle=(0, (5, 3)), zorder=1)
         where = {"xy": (1.015, 100 * value), "xycoords": ("axes fraction", "data")}
         where["va"] = "bottom" if value == max(part.published.values()) else "top"
-        axes.annotate(for_figure(f"{label} {100 * value:.3g}"), **where, color=GREY)
+        axes.annotate(escape_figure(f"{label} {100 * value:.3g}"), **where, color=GREY)
 
 
 def pair_of(found: Outcome) -> tuple[float, float]:

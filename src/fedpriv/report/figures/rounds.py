@@ -16,7 +16,7 @@ from fedpriv.report.reading import accuracies, growth, metric, norms, spent, wit
 from fedpriv.report.results import Results
 from fedpriv.report.stability import unstable
 from fedpriv.report.tables.long import meaning
-from fedpriv.report.texts import for_figure
+from fedpriv.report.texts import escape_figure
 
 AXES = {
     "accuracy": "Test accuracy (%)",
@@ -53,7 +53,10 @@ def draw(axes: Axes, results: Results, declared: RoundsFigure, part: Part) -> No
             label = curve.label
             what = status_of(results, curve) if declared.quantity == "epsilon" else GUARANTEE
             label += f" ({what})" * (what != GUARANTEE)
-            style = look(declared, number, what) | {"label": for_figure(label), "markevery": (start, every)}
+            style = look(declared, number, what) | {
+                "label": escape_figure(label),
+                "markevery": (start, every),
+            }
             band(axes, seeds, **style)
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
@@ -111,7 +114,7 @@ def marks(axes: Axes, results: Results, part: Part, best: float) -> Iterator[flo
         said = f"{curve.label}, ε = {epsilon:g}"
         if unstable(results, curve.run, found):  # an axis that shows it would show nothing else
             where = {"xy": (at + last / 60, 0.04 + 0.09 * number), "xycoords": ("data", "axes fraction")}
-            axes.annotate(for_figure(f"{said}: unstable"), **where, bbox=WHITE, zorder=7)
+            axes.annotate(escape_figure(f"{said}: unstable"), **where, bbox=WHITE, zorder=7)
             continue
         label(axes, said, at, height, last, number % 2 == 0)
         yield height
@@ -132,7 +135,7 @@ def label(axes: Axes, text: str, at: float, height: float, last: float, below: b
     right = at > last / 2
     where = {"xytext": (-3 if right else 3, -4 if below else 4), "textcoords": "offset points"}
     where |= {"ha": "right" if right else "left", "va": "top" if below else "bottom"}
-    axes.annotate(for_figure(text), (at, height), **where, bbox=WHITE, zorder=7)
+    axes.annotate(escape_figure(text), (at, height), **where, bbox=WHITE, zorder=7)
 
 
 def beside(axes: Axes, height: float) -> float:
@@ -225,7 +228,7 @@ def across(axes: Axes, part: Part) -> None:
         axes.axhline(value, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), zorder=1)
         where = {"xy": (0.98, value), "xycoords": ("axes fraction", "data"), "ha": "right"}
         axes.annotate(
-            for_figure(f"{label} {value:g}"),
+            escape_figure(f"{label} {value:g}"),
             xytext=(0, 1.5),
             textcoords="offset points",
             va="bottom",

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.paper.figures import Part, SweepFigure
-from fedpriv.report.reading import at_end
+from fedpriv.report.reading import last_reading
 from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of
-from fedpriv.report.texts import for_figure
+from fedpriv.report.texts import escape_figure
 
 GREY = "#606060"
 APART = 1.03  # between the points of two series at the same place, as a ratio
@@ -24,11 +24,13 @@ def draw(axes: Axes, results: Results, declared: SweepFigure, part: Part) -> Non
         if not runs:
             continue
         places = np.array([place(results, declared, run) for run in runs])
-        found = [100 * at_end(results, run)["accuracy"] for run in runs]
+        found = [100 * last_reading(results, run)["accuracy"] for run in runs]
         # Beside each other where they would hide each other.
         places *= APART ** (number - (len(declared.series) - 1) / 2)
         style = cycle[number] | {"linestyle": "none"}
-        axes.plot(places, [seeds.mean() for seeds in found], **style, label=for_figure(label), markersize=4)
+        axes.plot(
+            places, [seeds.mean() for seeds in found], **style, label=escape_figure(label), markersize=4
+        )
         seeds = pd.concat(found)
         axes.plot(np.repeat(places, list(map(len, found))), seeds, **style, markersize=2, alpha=0.4)
     if not axes.has_data():
@@ -38,7 +40,7 @@ def draw(axes: Axes, results: Results, declared: SweepFigure, part: Part) -> Non
         at, heights = zip(*marks, strict=True)
         style = {"color": GREY, "linewidth": 0.6, "markersize": 5, "mfc": "none", "mew": 0.8}
         axes.plot(at, heights, "o-", label="published", zorder=1, **style)
-    axes.set(xlabel=for_figure(declared.axis), ylabel="Test accuracy (%)", xscale="log", ylim=(0, 102))
+    axes.set(xlabel=escape_figure(declared.axis), ylabel="Test accuracy (%)", xscale="log", ylim=(0, 102))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())

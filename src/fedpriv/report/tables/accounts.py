@@ -8,7 +8,7 @@ from fedpriv.paper.tables import Account, AccountsTable, Counted
 from fedpriv.report import numbers
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
-from fedpriv.report.tables.long import Number, as_frame, tidy
+from fedpriv.report.tables.long import Number, display_frame, tidy
 
 MOST = 100_000  # rounds that are looked for
 COLUMNS = ["table", "row", "column", "quantity", "value", "accountant", "delta"]
@@ -34,7 +34,7 @@ def accounts_table(results: Results, declared: AccountsTable, name: str) -> Tabl
     long = tidy(name, COLUMNS, [number for some in found.values() for number in some])
     why = [f"{line.label}: {line.why}" for line in declared.lines if line.why]
     how = HOW.format(declared, law=law(declared))
-    return Table(name, titled(declared), long, as_frame(shown), [how, *why])
+    return Table(name, titled(declared), long, display_frame(shown), [how, *why])
 
 
 def law(declared: AccountsTable) -> str:

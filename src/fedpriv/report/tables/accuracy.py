@@ -15,7 +15,7 @@ from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, over_seeds, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, over_seeds, tidy
 
 KEY = ["table", "row", "column", "source", "quantity"]
 COLUMNS = [*KEY, *STATISTIC, "verdict", "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
@@ -26,8 +26,8 @@ AT_END = "Accuracy at the last round."
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Table:
     """Return the table in the paper's layout, with the round at which each column was read beside it."""
-    found = [*with_verdicts(declared, cell_numbers(results, declared))]
-    display = as_frame(shown_lines(declared, found))
+    found = [*judged(declared, cell_numbers(results, declared))]
+    display = display_frame(shown_lines(declared, found))
     used = results.of(*declared.runs())
     notes = [*how_read(declared, found), *run_notes(used, declared)]
     notes[:0] = [*note_unstable(declared, found), *note_own_baseline(declared)]
@@ -35,10 +35,10 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Tabl
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
     title = titled(declared) + stand_ins(used.runs)
-    return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=by_seed(name, found))
+    return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=seed_lines(name, found))
 
 
-def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
+def judged(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
     """Yield numbers, a published accuracy with its verdict: whether ours reaches it, or why not said."""
     rows = {row.key: row for row in declared.rows}
     ours = {
@@ -77,7 +77,7 @@ def verdict(ours: Number, published: float, baseline: tuple[Number, float] | Non
     return reached(numbers.interval(below), published - baseline[1], numbers=2)
 
 
-def by_seed(name: str, found: Sequence[Number]) -> pd.DataFrame:
+def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
     """Return a line for every seed of a cell: accuracy and ε, at the round at which the cell is read.
 
     An ε has the level behind its name where a table has two. A seed that has diverged has -inf.
@@ -105,7 +105,7 @@ def shown_lines(declared: AccuracyTable, found: Sequence[Number]) -> list[dict[t
             there = {place(one): one for one in of_line if "sample" in one or "value" in one}
             clients = next((one["clients"] for one in there.values()), row.clients)
             said = source if there or source == "published" else "not run"
-            line = {("", declared.heading): with_actual_clients(row, clients), ("", "Source"): said}
+            line = {("", declared.heading): row_heading(row, clients), ("", "Source"): said}
             cells = {layout[key]: text(declared, there[key]) if key in there else nothing for key in layout}
             lines.append(line | cells)
     return lines
@@ -166,7 +166,7 @@ def digits(declared: AccuracyTable) -> int:
     return max((len(text.partition(".")[2]) for text in printed), default=0)
 
 
-def with_actual_clients(row: Row, clients: int) -> str:
+def row_heading(row: Row, clients: int) -> str:
     """Return what a row is called; of so many `clients`, if they are not those declared."""
     if not row.label:
         return f"{clients:,}"

@@ -11,7 +11,7 @@ from fedpriv.report import numbers
 from fedpriv.report.notes import footnotes, stand_ins
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
-from fedpriv.report.tables.long import STATISTIC, Number, as_frame, tidy
+from fedpriv.report.tables.long import STATISTIC, Number, display_frame, tidy
 
 WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
@@ -33,7 +33,7 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> Table:
     """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
     there = [line for line in declared.lines if results.has(line.run)]
     missing = [line.run for line in declared.lines if line not in there]
-    found = [(line, seeds) for line in there for seeds in of_run(results, line, declared)]
+    found = [(line, seeds) for line in there for seeds in run_findings(results, line, declared)]
     used = results.of(*(line.run for line in there))
     shown = [shown_line(line, seeds) for line, seeds in found]
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
@@ -41,10 +41,10 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> Table:
     threats = [f"{words(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
     notes = [HOW, *threats, *footnotes(used, missing)]
     long = tidy(name, COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)])
-    return Table(name, titled(declared) + stand_ins(used.runs), long, as_frame(shown), notes)
+    return Table(name, titled(declared) + stand_ins(used.runs), long, display_frame(shown), notes)
 
 
-def of_run(results: Results, line: Line, declared: AuditsTable) -> Iterator[Seeds]:
+def run_findings(results: Results, line: Line, declared: AuditsTable) -> Iterator[Seeds]:
     """Yield what was found about every ε of a run, over seeds."""
     alike: dict[tuple[str, str], list[Finding]] = {}
     for seed, several in results.findings(line.run).items():
@@ -72,7 +72,7 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
         ("", "Run"): line.label,
-        ("Stated", "whose ε"): in_words(first.about),
+        ("Stated", "whose ε"): readable(first.about),
         ("Stated", "kind"): first.kind,
         ("Stated", "ε"): numbers.epsilon([one.epsilon for one in seeds]),
         ("Stated", "δ"): numbers.delta(first.delta),
@@ -85,7 +85,7 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
     }
 
 
-def in_words(stated: str) -> str:
+def readable(stated: str) -> str:
     """Return what a finding says of an ε as readers call it."""
     for ours, theirs in WORDS.items():
         stated = stated.replace(ours, theirs)

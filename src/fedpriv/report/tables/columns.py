@@ -13,10 +13,10 @@ from fedpriv.report import numbers
 from fedpriv.report.reading import (
     MEASURES,
     WIDTH,
-    at_end,
     difference,
     epsilon_at,
     fact,
+    last_reading,
     metric_at_end,
     numbers_sent,
     spent,
@@ -107,7 +107,7 @@ def rounds(_: RunColumn, table: RunsTable) -> list[Column]:
         if one.name == "accuracy_within":
             found.append((one.label, reading_within(one, "round")))
         elif one.name == "accuracy_last":
-            found.append((one.label or LAST, lambda results, run: at_end(results, run)["round"]))
+            found.append((one.label or LAST, lambda results, run: last_reading(results, run)["round"]))
     return [Column("Read at round", label, "round", read, numbers.rounds) for label, read in found]
 
 
@@ -136,12 +136,12 @@ def times_smaller(results: Results, run: str) -> pd.Series:
 
 def times(values: Iterable[float]) -> str:
     """Return a ratio over seeds."""
-    return f"{numbers.in_short(numbers.interval(values), 1)}×"
+    return f"{numbers.short_interval(numbers.interval(values), 1)}×"
 
 
 def decimals(values: Iterable[float], digits: int) -> str:
     """Return the mean over seeds with its interval, to so many digits; without any a dash."""
-    return numbers.in_short(numbers.interval(values), digits)
+    return numbers.short_interval(numbers.interval(values), digits)
 
 
 COLUMNS: dict[str, Columns] = {

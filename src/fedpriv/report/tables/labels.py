@@ -22,7 +22,7 @@ def scheme_of(results: Results, run: str) -> NbAFL:
     return parse(NbAFL.model_validate, config_of(results, run)["scheme"], f"labels: {run}: scheme")
 
 
-def of_scheme(value: Callable[[NbAFL], float]) -> Read:
+def scheme_number(value: Callable[[NbAFL], float]) -> Read:
     """Return how a number that the config alone decides is read, for every seed."""
 
     def read(results: Results, run: str) -> pd.Series:
@@ -70,9 +70,11 @@ def if_right(results: Results, run: str) -> pd.Series:
 
 NOMINAL, STD = "Nominal", "Noise, std"
 COLUMNS: dict[str, Columns] = {
-    "ratio": number("", "ε/c", of_scheme(lambda scheme: scheme.epsilon / scheme.constant), numbers.rounded),
-    "epsilon_label": number(NOMINAL, "ε", of_scheme(lambda scheme: scheme.epsilon), numbers.rounded),
-    "delta_label": number(NOMINAL, "δ", of_scheme(delta), numbers.rounded),
+    "ratio": number(
+        "", "ε/c", scheme_number(lambda scheme: scheme.epsilon / scheme.constant), numbers.rounded
+    ),
+    "epsilon_label": number(NOMINAL, "ε", scheme_number(lambda scheme: scheme.epsilon), numbers.rounded),
+    "delta_label": number(NOMINAL, "δ", scheme_number(delta), numbers.rounded),
     "upload_noise_std": number(STD, "upload", least_noise, numbers.rounded),
     "broadcast_noise_std": trace(STD, "broadcast", "broadcast_noise_std", numbers.rounded),
     "epsilon_if": number("ε", "if 2C/n held", if_right, numbers.epsilon),

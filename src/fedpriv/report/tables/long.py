@@ -62,6 +62,6 @@ def statistic(line: Mapping[Hashable, Any]) -> Interval:
     return Interval(mean, low, high, int(seeds))
 
 
-def as_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
+def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
     """Return lines of finished text, by pairs (group, name), as a frame with the columns of the first."""
     return pd.DataFrame([list(line.values()) for line in lines], columns=pd.MultiIndex.from_tuples(lines[0]))

@@ -11,13 +11,13 @@ from fedpriv.paper.readings import ReadingsTable
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers
 from fedpriv.report.notes import footnotes, stand_ins
-from fedpriv.report.reading import at_end, epsilon_at, fact, spent
+from fedpriv.report.reading import epsilon_at, fact, last_reading, spent
 from fedpriv.report.readings import Counting, Outcome, Reading, far, outcome, readings, targets
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of, flattened
 from fedpriv.report.tables.columns import Show
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
 
 KEY = ["table", "row", "run", "trained", "noise_multiplier", "clip_l2", "column", "quantity"]
 COLUMNS = [*KEY, *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
@@ -53,7 +53,7 @@ def readings_table(results: Results, declared: ReadingsTable, name: str) -> Tabl
         said = {("", key): text for key, text in settings[one].items()}
         shown.append({("", "Run"): called(one, one in nearest)} | sigma_and_clip(one) | said | cells)
     headings = dict.fromkeys(heading for line in [*shown[1:2], *shown] for heading in line)
-    display = as_frame([{heading: line.get(heading, "") for heading in headings} for line in shown])
+    display = display_frame([{heading: line.get(heading, "") for heading in headings} for line in shown])
     used = results.of(*declared.runs())
     missing = [run for run in declared.runs() if not results.has(run)]
     notes = [*how_read(declared, wanted), *how_many(order), *footnotes(used, missing)]
@@ -78,14 +78,14 @@ def numbers_of(
     found = [number(("", "C / median"), "over_median", over_median, numbers.rounded)]
     for estimator, column in BDP.items():
         read = outcome(own, declared, one, wanted, estimator)
-        found += of_outcome(own, declared, one, read, estimator, column)
-    found.append(number((END, ACCURACY), "accuracy", at_end(own, one.run)["accuracy"], numbers.percent))
+        found += outcome_numbers(own, declared, one, read, estimator, column)
+    found.append(number((END, ACCURACY), "accuracy", last_reading(own, one.run)["accuracy"], numbers.percent))
     found.append(epsilon(own, one, (END, "ε, moments"), one.moments))
     found += [epsilon(own, one, (END, label), one.estimate(name)) for name, label in ENDS.items()]
     return [key | one for one in found]
 
 
-def of_outcome(
+def outcome_numbers(
     own: Results, declared: ReadingsTable, one: Reading, read: Outcome, estimator: str, column: str
 ) -> Iterator[Number]:
     """Yield the numbers of what comes of a reading under one estimator; those of DP with the first."""

@@ -14,7 +14,7 @@ from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of, differing, flattened
 from fedpriv.report.tables import columns, labels
 from fedpriv.report.tables.columns import Column
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
 
 READINGS = columns.COLUMNS | labels.COLUMNS
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
@@ -39,7 +39,7 @@ def runs_table(results: Results, declared: RunsTable, name: str) -> Table:
     keys = declared.keys or (differing([*configs.values()]) if declared.reference else ())
     settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
     shown = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
-    display = as_frame(shown or [{("", "Run"): f"not run: {declared.match}"}])
+    display = display_frame(shown or [{("", "Run"): f"not run: {declared.match}"}])
     lines = [{**number, **settings[line]} for line in chosen for number in found.get(line, [])]
     long = tidy(name, [*COLUMNS, *keys, "status"], lines)
     if long["status"].isna().all():  # no run has diverged

@@ -13,7 +13,7 @@ from fedpriv.report.render import Table
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.tables.accuracy import deltas, how_read, run_notes
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, as_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
 
 COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, "run", "delta", *SPEND_COLUMNS, *MEANING]
 CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
@@ -46,7 +46,7 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> Table:
     notes = dict.fromkeys(
         [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(used, of)]
     )
-    return Table(name, title, long, as_frame(shown), list(notes))
+    return Table(name, title, long, display_frame(shown), list(notes))
 
 
 def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
