@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.spend import Curve
-from fedpriv.account.views import of_server, of_sum, of_uploads
+from fedpriv.account.views import secure_sum_views, server_views, upload_views
 
 DELTA = 1e-3
 
@@ -26,7 +26,8 @@ def test_equal_shares_are_client_dp_with_the_noise_of_all_others(
     joint = make_instances(rounds=15, clients=30, multiplier=2.0, joint=True, per_example=False)
     server = make_trace(rounds=15, rate=1.0, multiplier=2.0 * np.sqrt(29), law="full", population=30)
     assert same(
-        accountant.curves(of_sum(joint, {})[0], DELTA), accountant.curves(of_server(server, {})[0], DELTA)
+        accountant.curves(secure_sum_views(joint, {})[0], DELTA),
+        accountant.curves(server_views(server, {})[0], DELTA),
     )
 
 
@@ -37,19 +38,20 @@ def test_a_single_upload_is_a_client_alone_with_its_noise_in_every_round(
     cohorts = [4, 7, 5, 6] * 4
     joint = make_instances(16, 12, 2.0, joint=True, per_example=False, cohorts=cohorts)
     server = make_trace(rounds=16, rate=1.0, multiplier=2.0, law="full", population=12)
-    found = accountant.curves(of_uploads(joint, {})[0], DELTA)
-    assert same(found, accountant.curves(of_server(server, {})[0], DELTA))
+    found = accountant.curves(upload_views(joint, {})[0], DELTA)
+    assert same(found, accountant.curves(server_views(server, {})[0], DELTA))
 
 
 def test_single_uploads_reveal_far_more_than_their_sum(make_instances) -> None:
     joint = make_instances(50, 30, 2.0, joint=True, per_example=False)
     of_a_sum, of_an_upload = (
-        moments.curves(view, DELTA)[0].epsilon for view in (of_sum(joint, {})[0], of_uploads(joint, {})[0])
+        moments.curves(view, DELTA)[0].epsilon
+        for view in (secure_sum_views(joint, {})[0], upload_views(joint, {})[0])
     )
     assert (of_an_upload > 4 * of_a_sum).all()
 
 
-@pytest.mark.parametrize("view", [of_sum, of_uploads])
+@pytest.mark.parametrize("view", [secure_sum_views, upload_views])
 def test_with_every_upload_at_the_bound_the_estimate_is_the_moments_accountant(make_instances, view) -> None:
     joint = make_instances(10, 8, 2.0, joint=True, per_example=False, clip=0.3)
     (seen, *_) = view(joint, {"remove_sum": np.full((10, 8), 0.3)})
@@ -66,7 +68,7 @@ def test_with_every_upload_at_the_bound_the_estimate_is_the_moments_accountant(m
 
 def test_cohorts_of_many_sizes_have_no_loss_distribution_and_a_bound_for_each(make_instances) -> None:
     joint = make_instances(20, 30, 2.0, joint=True, cohorts=range(5, 25))
-    view = of_sum(joint, {})[0]
+    view = secure_sum_views(joint, {})[0]
     assert len(view.mechanisms) == 20
     assert pld.curves(view, DELTA) == []
     one_by_one = np.cumsum([moments.log_moment(0.5, one.noise_multiplier) for one in view.mechanisms], axis=0)

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from fedpriv.account import moments
 from fedpriv.account.moments import LAMBDAS, log_moment
-from fedpriv.account.views import of_server
+from fedpriv.account.views import server_views
 
 # q, multiplier, λ: the left term, the right term as printed, the true reverse moment.
 TERMS = [
@@ -173,7 +173,7 @@ def test_no_noise_brings_epsilon_below_the_floor_of_the_largest_order() -> None:
 def test_a_later_round_without_noise_makes_epsilon_infinite_from_there_on(make_trace) -> None:
     trace = make_trace(rounds=5)
     trace.loc[3, ["noise_multiplier", "noise_std"]] = 0.0
-    for curve in moments.curves(of_server(trace, {})[0], 1e-5):
+    for curve in moments.curves(server_views(trace, {})[0], 1e-5):
         assert np.isfinite(curve.epsilon[:3]).all()
         assert np.isinf(curve.epsilon[3:]).all()
         assert np.isnan(curve.order[3:]).all()

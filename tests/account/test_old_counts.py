@@ -9,7 +9,7 @@ from fedpriv.account import bayesian, moments, pld
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.moments import LAMBDAS, log_moment
 from fedpriv.account.spend import Deltas
-from fedpriv.account.views import of_sum
+from fedpriv.account.views import secure_sum_views
 from fedpriv.local.work import FedSGD
 from fedpriv.mechanisms.sampling import Full, Poisson
 from fedpriv.schemes.hooks import Hooks
@@ -146,7 +146,7 @@ def test_an_estimate_costs_at_most_what_the_dearest_client_there_can_be_does() -
 def test_delta_pays_for_more_clients_than_noise_was_topped_up_for(make_trace, failure: float) -> None:
     shares = Poisson(rate=0.03).most(1000, 100, failure)
     trace = joint_trace(make_trace, 0.353, 1000, 30, 100).assign(topped_up=True, noise_shares=shares)
-    (view,) = of_sum(trace, {})
+    (view,) = secure_sum_views(trace, {})
     assert 0 < view.residual <= failure
     frame = ledger(trace, Deltas(1e-5, 1e-5))
     rows = frame[(frame["accounting"] == "sum") & (frame["accountant"] == "moments")]

@@ -8,7 +8,7 @@ from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.events import Mechanism
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.spend import Deltas
-from fedpriv.account.views import of_server, of_uploads, views
+from fedpriv.account.views import server_views, upload_views, views
 
 DELTAS = Deltas(1e-5, 1e-6)
 
@@ -38,28 +38,30 @@ def test_noise_on_uploads_has_a_view_beside_those_of_the_scheme(make_trace, make
 def test_joint_noise_is_counted_as_ever_and_more_of_it_does_no_harm(make_instances) -> None:
     joint = make_instances(joint=True)
     assert seen(noisy(joint)) == seen(joint)
-    more, same = (of_uploads(trace, {})[0] for trace in (noisy(joint), joint))
+    more, same = (upload_views(trace, {})[0] for trace in (noisy(joint), joint))
     assert more.mechanisms == same.mechanisms
 
 
 @pytest.mark.parametrize("accountant", [moments, rdp, pld])
 def test_an_upload_is_a_client_alone_with_its_noise_in_every_round(make_trace, accountant) -> None:
-    found = accountant.curves(of_uploads(noisy(make_trace(rounds=6, rate=0.1)), {})[0], 1e-5)
+    found = accountant.curves(upload_views(noisy(make_trace(rounds=6, rate=0.1)), {})[0], 1e-5)
     full = make_trace(rounds=6, rate=1.0, multiplier=2.0, law="full")
-    expected = accountant.curves(of_server(full, {})[0], 1e-5)
+    expected = accountant.curves(server_views(full, {})[0], 1e-5)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.epsilon, other.epsilon)
     assert [one.relation for one in found] == ["zero_out", "replace_one"]
 
 
 def test_cohorts_of_a_fixed_size_change_nothing_about_single_uploads(make_trace) -> None:
-    fixed, poisson = (of_uploads(noisy(make_trace(rounds=3, law=law)), {})[0] for law in ("fixed", "poisson"))
+    fixed, poisson = (
+        upload_views(noisy(make_trace(rounds=3, law=law)), {})[0] for law in ("fixed", "poisson")
+    )
     assert fixed.law == "full" and fixed.mechanisms == poisson.mechanisms
 
 
 def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace) -> None:
     trace = noisy(make_trace(rounds=3), upload_noise_std=[1.0, 0.0, 1.0], cohort_size=[4, 0, 4])
-    view = of_uploads(trace, {})[0]
+    view = upload_views(trace, {})[0]
     assert view.mechanisms[0] == Mechanism("full", 1000, 0, 1.0, 2.0)
     assert view.counts.sum(axis=1).tolist() == [1, 0, 1]
     epsilon = moments.curves(view, 1e-5)[0].epsilon

@@ -3,7 +3,7 @@ import pytest
 
 from fedpriv.account import moments
 from fedpriv.account.events import Mechanism
-from fedpriv.account.views import DISTANCES, distinct, of_server, views
+from fedpriv.account.views import DISTANCES, distinct, server_views, views
 
 
 def seen(trace, distances=None) -> list[tuple[str, str]]:
@@ -34,7 +34,7 @@ def test_split_noise_has_the_servers_view_of_clients(make_instances) -> None:
 def test_rounds_alike_are_counted_together_wherever_they_are(make_trace) -> None:
     trace = make_trace(rounds=7)
     trace.loc[3:4, "noise_multiplier"] = 5.0
-    view = of_server(trace, {})[0]
+    view = server_views(trace, {})[0]
     assert [one.noise_multiplier for one in view.mechanisms] == [2.0, 5.0]
     assert view.counts.tolist() == [[1, 0]] * 3 + [[0, 1]] * 2 + [[1, 0]] * 2
 
@@ -42,13 +42,13 @@ def test_rounds_alike_are_counted_together_wherever_they_are(make_trace) -> None
 def test_the_realised_size_of_a_poisson_cohort_makes_no_mechanism_of_its_own(make_trace) -> None:
     trace = make_trace(rounds=4)
     trace["cohort_size"] = [97, 103, 0, 110]
-    assert len(of_server(trace, {})[0].mechanisms) == 1
+    assert len(server_views(trace, {})[0].mechanisms) == 1
 
 
 def test_a_mechanism_that_was_not_run_costs_nothing_even_if_it_would_reveal_everything(make_trace) -> None:
     noisy, bare = (Mechanism("poisson", 10, 0, 0.5, z) for z in (1.0, 0.0))
     mechanisms, counts = distinct([noisy, bare, bare, noisy], np.array([2, 0, 1, 3]))
-    view = of_server(make_trace(rounds=4), {})[0]._replace(mechanisms=mechanisms, counts=counts)
+    view = server_views(make_trace(rounds=4), {})[0]._replace(mechanisms=mechanisms, counts=counts)
     assert view.running(np.array([[0.5], [np.inf]])).ravel().tolist() == [1.0, 1.0, np.inf, np.inf]
 
 

@@ -94,6 +94,6 @@ def test_what_a_server_says_is_seen_and_not_obeyed(mirror, tmp_path, capsys):
     mirror.status, mirror.headers, mirror.reason = 404, {}, "gone\x1b[2J\x9b31m\x07"
     with pytest.raises(source.SourceError) as failed:
         fetched(mirror, tmp_path / "raw")
-    aside(app.explain(failed.value)[0])
+    aside("\n".join(app.explain(failed.value)[0]))
     told, last = [line for line in capsys.readouterr().err.split("\n") if "gone" in line]
     assert "gone\\x1b[2J\\x9b31m\\x07" in told and "gone\\x1b[2J\\x9b31m\\x07" in last

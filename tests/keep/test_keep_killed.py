@@ -20,7 +20,7 @@ KILL = partial(die, SIGKILL)
 
 MOMENTS = {
     "before anything is read": partial(at_call, "fedpriv.keep.add", "load_preset", 1, KILL),
-    "after one run was read": partial(at_call, "fedpriv.keep.add", "of_run", 2, KILL),
+    "after one run was read": partial(at_call, "fedpriv.keep.add", "finished_run", 2, KILL),
     "before it writes": partial(at_call, "fedpriv.files.stored", "write", 1, KILL),
     "before it writes the second": partial(at_call, "fedpriv.files.stored", "write", 2, KILL),
     "half of the index written": partial(at_rename, "index.csv", KILL, torn=True),

@@ -38,7 +38,6 @@ TABLES = {
             "accuracy_last",
             {"name": "epsilon", "group": "A group", "label": "An ε", "spend": "moments C"},
         ],
-        "notes": ["A note of a table."],
         "infinite": "It means this.",
     },
 }

@@ -53,6 +53,8 @@ def read(index: Path) -> Took:
             rows = [row for row in csv.DictReader(file) if row["core_seconds"]]
     rates: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in rows:
+        if not float(row["core_seconds"]):  # in less than a clock shows
+            continue
         for key in alike(*(row[column] for column in ("paper", "run", "model", "scheme"))):
             rates[key].append(float(row["examples"]) / float(row["core_seconds"]))
     seconds = {row["identity"]: float(row["core_seconds"]) for row in rows}

@@ -147,9 +147,12 @@ def self_contained(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> An
         name: {**defaults.get(str(table.get("kind")), {}), **table} if isinstance(table, Mapping) else table
         for name, table in tables.items()
     }
+    accuracies = [
+        name for name, one in whole.items() if isinstance(one, dict) and one.get("kind") == "accuracy"
+    ]
     for name, table in whole.items():
         if isinstance(table, dict) and isinstance(of := table.get("of"), str):
-            if of not in whole:
-                raise choice_error(f"{name}.of", [of], ", ".join(map(str, whole)))
+            if of not in accuracies:
+                raise choice_error(f"{name}.of", [of], ", ".join(map(str, accuracies)) or "none is there")
             whole[name] = table | {"of": whole[of]}
     return whole
