@@ -29,7 +29,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' Makefile
 
 demo: ## every table and figure, small, from bundled data: minutes, no data download
-laptop: ## the rows for 100 clients on real data: hours on a CPU
+laptop: ## the rows for 100 clients on real data: minutes from stored runs, hours with AGAIN=1
 binary: ## binary networks as published, the i.i.d. panels and the ablation: five hours on a CPU
 paper: ## sizes and rounds as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: a quarter of an hour on two cores
