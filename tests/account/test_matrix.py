@@ -14,7 +14,7 @@ from support.library import rdp_accountant
 
 from fedpriv.account import calibrate, epsilon, ledger, spends
 from fedpriv.account import sensitivity as sensitivities
-from fedpriv.account.sensitivity import of_banded, of_independent, of_tree
+from fedpriv.account.sensitivity import banded_squares, independent_squares, tree_squares
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.correlated import decoder, encoder
 
@@ -43,22 +43,22 @@ LIMITS = [(1, 1), (2, 1), (3, 2), (20, 2), (2, 3), (4, 3), (20, 4), (3, 5), (20,
 def test_the_sensitivity_is_the_largest_of_all_ways_to_come(rounds, times, apart):
     if rounds > 11 and apart < 2 and times > 3:
         pytest.skip("too many ways")
-    assert of_tree([rounds], times, apart)[0] == enumerated(encoder("tree", 1, rounds), times, apart)
+    assert tree_squares([rounds], times, apart)[0] == enumerated(encoder("tree", 1, rounds), times, apart)
     for bands in {1, 2, apart, rounds}:
         largest = enumerated(encoder("banded", bands, rounds), times, apart)
-        assert of_banded(bands, rounds, times, apart)[-1] == pytest.approx(largest, rel=1e-12)
+        assert banded_squares(bands, rounds, times, apart)[-1] == pytest.approx(largest, rel=1e-12)
 
 
 @pytest.mark.parametrize(("times", "apart"), [(20, 4), (6, 5), (20, 9)])
 def test_the_same_of_longer_trees_and_of_all_their_beginnings(times, apart):
     wanted = [enumerated(encoder("tree", 1, rounds), times, apart) for rounds in range(1, 33)]
-    assert of_tree(range(1, 33), times, apart).tolist() == wanted
+    assert tree_squares(range(1, 33), times, apart).tolist() == wanted
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=9), st.integers(1, 5), st.integers(1, 4))
 @settings(max_examples=50, deadline=None)
 def test_independent_noise_costs_the_dearest_rounds_that_one_may_come_in(costs, times, apart):
-    found = of_independent(np.array(costs), times, apart)
+    found = independent_squares(np.array(costs), times, apart)
     for rounds in range(1, len(costs) + 1):
         dearest = max(sum(costs[t] for t in one) for one in patterns(rounds, times, apart))
         assert found[rounds - 1] == pytest.approx(dearest, rel=1e-12)
@@ -66,10 +66,10 @@ def test_independent_noise_costs_the_dearest_rounds_that_one_may_come_in(costs, 
 
 def test_rounds_that_are_counted_in_blocks_cost_no_less_and_hardly_more(monkeypatch):
     cases = [([700, 1023], 6, 160), ([999], 3, 255), ([600], 20, 130)]
-    coarse = [of_tree(*case) for case in cases]
+    coarse = [tree_squares(*case) for case in cases]
     monkeypatch.setattr(sensitivities, "FINEST", 10**9)
     for one, case in zip(coarse, cases, strict=True):
-        exact = of_tree(*case)
+        exact = tree_squares(*case)
         assert (one >= exact).all() and (one <= 1.02 * exact).all()
 
 

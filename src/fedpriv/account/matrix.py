@@ -71,11 +71,11 @@ def curves(view: View, delta: float) -> list[Curve]:
     of_rounds = np.where(view.counts > 0, noise, np.inf).min(axis=1)  # [T]
     if independent:
         with np.errstate(divide="ignore", over="ignore"):
-            square, unmet = sensitivity.of_independent(of_rounds**-2.0, *limits(view)), ""
+            square, unmet = sensitivity.independent_squares(of_rounds**-2.0, *limits(view)), ""
     elif str(view.facts["matrix"][0]) not in get_args(Matrix):
         return []
     else:
-        square, unmet = of_matrix(view, of_rounds)
+        square, unmet = matrix_costs(view, of_rounds)
     relations = IN_ITS_PLACE if view.law in ("fixed", "spaced") else view.relations
     view = view._replace(relations=relations, unmet=view.unmet or unmet)
     mu = np.sqrt(square)
@@ -92,7 +92,7 @@ def limits(view: View) -> tuple[int, int]:
     return times or len(view.counts), apart
 
 
-def of_matrix(view: View, noise: np.ndarray) -> tuple[np.ndarray, str]:
+def matrix_costs(view: View, noise: np.ndarray) -> tuple[np.ndarray, str]:
     """Return the square of the sensitivity over the noise after every round `[T]`, and what it assumes.
 
     A tree's is that of a later round between those that are evaluated.

@@ -28,11 +28,11 @@ MOST = 10**5  # rounds: the tables of more do not fit
 def squares(matrix: Matrix, bands: int, rounds: tuple[int, ...], times: int, apart: int) -> np.ndarray:
     """Return the square of the sensitivity of the first rounds together, for each number of `rounds`."""
     if matrix == "tree":
-        return of_tree(rounds, times, apart)
-    return of_banded(bands, max(rounds), times, apart)[np.array(rounds) - 1]
+        return tree_squares(rounds, times, apart)
+    return banded_squares(bands, max(rounds), times, apart)[np.array(rounds) - 1]
 
 
-def of_banded(bands: int, rounds: int, times: int, apart: int) -> np.ndarray:
+def banded_squares(bands: int, rounds: int, times: int, apart: int) -> np.ndarray:
     """Return it after every round `[rounds]`, of a banded Toeplitz matrix whose numbers fall.
 
     A client moves it farthest that comes as early and as often as it may. Kalinin and Lampert 2024, "Banded
@@ -45,7 +45,7 @@ def of_banded(bands: int, rounds: int, times: int, apart: int) -> np.ndarray:
     return np.cumsum(moved**2)
 
 
-def of_independent(costs: np.ndarray, times: int, apart: int) -> np.ndarray:
+def independent_squares(costs: np.ndarray, times: int, apart: int) -> np.ndarray:
     """Return it after every round `[T]` where noise is independent and a round by itself `costs` `[T]`."""
     most = np.zeros(len(costs) + 1)  # after each round, of one time less
     for _ in range(min(times, -(-len(costs) // apart))):
@@ -54,7 +54,7 @@ def of_independent(costs: np.ndarray, times: int, apart: int) -> np.ndarray:
     return most[1:]
 
 
-def of_tree(rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
+def tree_squares(rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
     """Return it for each number of `rounds`: the sum of n² over the complete nodes, n the times in each.
 
     By dynamic programming over the nodes of each height, all of which are alike.

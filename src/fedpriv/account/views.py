@@ -40,10 +40,10 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
         found += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
     mechanism = _mechanism(trace)
     facts = {name: trace[name].to_numpy() for name in own_columns(mechanism) if name in trace}
-    return [with_statistics(one, trace)._replace(mechanism=mechanism, facts=facts) for one in found]
+    return [statistics_released(one, trace)._replace(mechanism=mechanism, facts=facts) for one in found]
 
 
-def with_statistics(view: View, trace: pd.DataFrame) -> View:
+def statistics_released(view: View, trace: pd.DataFrame) -> View:
     """Return the examples' view with the noisy statistics that were released of all of them.
 
     How far apart an example moves these was not measured: there is no estimate.

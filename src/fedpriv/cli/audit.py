@@ -70,7 +70,7 @@ def audit(
         if is_trace(directory):
             given += ["--round"] * (until is not None)
             require_known("audit TRACE.csv", given, ["--delta", "--ignore"])
-            of_trace(directory, delta, ignore or (), as_json)
+            audit_trace(directory, delta, ignore or (), as_json)
             return
         require_known("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
         finished(directory, until, delta, configs, as_json)
@@ -92,7 +92,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def of_trace(path: Path, delta: float | None, ignore: Collection[str], as_json: bool) -> None:
+def audit_trace(path: Path, delta: float | None, ignore: Collection[str], as_json: bool) -> None:
     """Audit the plain trace in a file: by what it says, and by nothing else."""
     started = time.perf_counter()
     findings = attacked(path, deltas(path, delta, None), ignore)

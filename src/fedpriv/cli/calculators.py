@@ -88,14 +88,14 @@ def epsilon(
     if phases:
         given = [name for name, value in plan.items() if value is not None] + [*told]
         require_known("epsilon --phase", given, ["--delta", "--accountant"])
-        spends = of_phases([phase(text) for text in phases], delta, planners(accountant))
+        spends = phase_costs([phase(text) for text in phases], delta, planners(accountant))
     else:
         for name, value in plan.items():
             if value is None:
                 raise BadInput(f"{name}: found nothing, allowed: a number, or --phase in place of the plan")
         assert q is not None and noise_multiplier is not None and rounds is not None
         plan = {"noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta, **told}
-        spends = of_plan(planners(accountant), sampling_rate=rate(q), **plan)
+        spends = plan_costs(planners(accountant), sampling_rate=rate(q), **plan)
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
     notes = assumed(accountant)
     if len(spends) > 1:
@@ -107,14 +107,14 @@ def epsilon(
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
 
 
-def of_plan(accountants: Sequence[str], **plan: Any) -> dict[str, Spend]:
+def plan_costs(accountants: Sequence[str], **plan: Any) -> dict[str, Spend]:
     """Return what a plan of one phase costs, by accountant."""
     from fedpriv.account import plans
 
     return {name: plans.epsilon(**plan, accountant=name) for name in accountants}
 
 
-def of_phases(phases: Sequence[Phase], delta: float, accountants: Sequence[str]) -> dict[str, Spend]:
+def phase_costs(phases: Sequence[Phase], delta: float, accountants: Sequence[str]) -> dict[str, Spend]:
     """Return what a plan of several phases costs, by accountant."""
     from fedpriv.account import plans
 

@@ -128,7 +128,7 @@ class GpuBackend:
         stacks of one.
         """
         if self.task.alone:
-            return partial(of_one_client, function, shared, has_aux)
+            return partial(client_gradients, function, shared, has_aux)
         of_one = grad_and_value(function, has_aux=has_aux)
         return vmap(of_one, in_dims=(None, 0, 0, 0) if shared else 0)
 
@@ -299,7 +299,7 @@ class GpuBackend:
         return losses
 
 
-def of_one_client(
+def client_gradients(
     function: Loss, shared: bool, has_aux: bool, params: Params, *given: torch.Tensor
 ) -> tuple[Params, Any]:
     """Return what `grad_and_value` mapped over a stack of one client would, by autograd alone."""

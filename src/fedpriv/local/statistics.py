@@ -38,7 +38,7 @@ def normalise(statistics: Statistics, train: np.ndarray, test: np.ndarray, noise
     mean, variance = released(statistics, train, noise)
     scale = (variance + EPSILON).rsqrt() * (variance > 0)
     for features in (train, test):
-        for chunk in by_path(statistics, features):
+        for chunk in path_views(statistics, features):
             chunk.copy_((chunk.float() - mean[:, None]) * scale[:, None])
 
 
@@ -47,7 +47,7 @@ def released(statistics: Statistics, features: np.ndarray, noise: Noise) -> tupl
     import torch
 
     def mean(power: int, l2: float) -> torch.Tensor:
-        parts = [chunk.float().pow(power).mean(2) for chunk in by_path(statistics, features)]
+        parts = [chunk.float().pow(power).mean(2) for chunk in path_views(statistics, features)]
         bounded, _ = clip(torch.cat(parts), l2)
         return gaussian_mean(bounded, statistics.noise_multiplier, len(features), noise)[0]
 
@@ -55,7 +55,7 @@ def released(statistics: Statistics, features: np.ndarray, noise: Noise) -> tupl
     return first, (second - first.square()).clamp(min=0)
 
 
-def by_path(statistics: Statistics, features: np.ndarray) -> list[torch.Tensor]:
+def path_views(statistics: Statistics, features: np.ndarray) -> list[torch.Tensor]:
     """Return views of the features, a few examples each, `[n, paths, places]`."""
     import torch
 

@@ -29,7 +29,7 @@ def made(images, groups=27, out="features.npz", threads=1) -> arrays.Arrays:
 
 def test_paths_of_one_modulus_come_before_those_of_two_and_keep_their_order():
     paths = torch.arange(81.0)[None, :, None, None]
-    found = scattering.by_moduli(paths)[0, :, 0, 0].tolist()
+    found = scattering.moduli_order(paths)[0, :, 0, 0].tolist()
     assert found == [0, *range(1, 9), *range(73, 81), *range(9, 73)]
 
 
@@ -46,7 +46,7 @@ def test_each_group_of_paths_of_an_image_is_moved_to_mean_0_and_scaled_to_varian
 def test_without_groups_features_are_the_coefficients(images):
     found, held = made(images, None), arrays.load(images)
     scattered = scattering.transform(torch.from_numpy(held.x_test).float() / 255)
-    expected = scattering.by_moduli(scattered).flatten(1).numpy()
+    expected = scattering.moduli_order(scattered).flatten(1).numpy()
     assert np.allclose(found.x_test, expected, rtol=1e-3, atol=1e-6)
 
 

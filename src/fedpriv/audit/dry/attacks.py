@@ -109,7 +109,7 @@ def bit_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.nd
     return seen.sum(axis=0)
 
 
-def of_turns(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def turn_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return the same of a client that `came` `[T, n]` in certain rounds, in units of the noise.
 
     Noise is independent, and what came is as far from nothing as it is in these units.
@@ -169,7 +169,7 @@ class Attack(NamedTuple):
 
 ATTACKS = {
     "sum": Attack(see_sum, along, sum_score, lambda said, plan, delta: scores(plan)),
-    "turns": Attack(see_sum, along, of_turns, turn_scores),
+    "turns": Attack(see_sum, along, turn_score, turn_scores),
     "upload": Attack(see_uploads, both, upload_score, upload_scores),
     "bit": Attack(see_bits, both, bit_score, bit_scores),
 }

@@ -41,7 +41,7 @@ def transform(images: torch.Tensor) -> torch.Tensor:
     return torch.cat(paths, dim=1)
 
 
-def by_moduli(paths: torch.Tensor) -> torch.Tensor:
+def moduli_order(paths: torch.Tensor) -> torch.Tensor:
     """Return coefficients `[n, PATHS, h, w]` with all paths of one modulus before those of two.
 
     Within each, paths keep their order: by scale, then by angle.

@@ -43,7 +43,7 @@ def extract(images: Path, dataset: str, groups: int | None, out: Path, threads: 
 def normalised(coefficients: np.ndarray, groups: int | None) -> np.ndarray:
     """Return the features of coefficients `[n, paths · places]` as `extract` has them."""
     paths = torch.from_numpy(coefficients).unflatten(1, (scattering.PATHS, -1))[..., None]
-    found = scattering.by_moduli(paths)
+    found = scattering.moduli_order(paths)
     if groups:
         found = torch.nn.functional.group_norm(found, groups)
     return found.flatten(1).half().numpy()
