@@ -114,8 +114,7 @@ def preset_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
             title = escape_markdown(titled(paper.figures[name]))
             _, _, caption, *_ = path.with_suffix(".md").read_text(encoding="utf-8").split("\n\n")
             yield f"### {title}"
-            yield f"![{title}]({link(root, path)})"
-            yield caption.strip()
+            yield f"![{title}]({link(root, path)})\n{caption.strip()}"
     if paper.claims:
         yield from table_blocks(root, results / "claims.md", ("csv",))
 
@@ -151,14 +150,13 @@ def seeds(results: Path) -> str:
 
 
 def table_blocks(root: Path, path: Path, others: Iterable[str]) -> Iterator[str]:
-    """Yield a stored table with its heading one lower, and links to its notes and its other forms."""
+    """Yield a stored table, its heading one lower, after its caption and links to its other forms."""
     heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     grid = next(block for block in blocks if block.startswith("|"))
     yield f"##{heading}"
-    yield from blocks[: blocks.index(grid)]
-    yield "\n".join(re.sub(" {2,}", " ", line) for line in grid.splitlines())
     files = " · ".join(f"[{one}]({link(root, path.with_suffix(f'.{one}'))})" for one in others)
-    yield f"[Notes]({link(root, path)}) · {files}"
+    yield " ".join([*blocks[: blocks.index(grid)], f"[Notes]({link(root, path)}) · {files}"])
+    yield "\n".join(re.sub(" {2,}", " ", line) for line in grid.splitlines())
 
 
 def link(root: Path, path: Path) -> str:
