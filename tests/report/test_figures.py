@@ -16,7 +16,7 @@ from fedpriv.frozen import parse
 from fedpriv.paper.figures import Panel, RoundsFigure
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.read import papers_in
-from fedpriv.report.figures import PAGE, STYLE, draw, write
+from fedpriv.report.figures import PAGE, STYLE, draw, published, write
 from fedpriv.report.figures.notes import notes
 from fedpriv.report.figures.rounds import MARKS, apart, look
 from fedpriv.report.reading import within
@@ -284,3 +284,17 @@ def test_a_figure_that_does_not_add_up_is_an_error(changed, said):
 def test_a_figure_survives_being_written_as_data():
     for declared in (CURVES, EPSILONS):
         assert RoundsFigure.model_validate(json.loads(declared.model_dump_json())) == declared
+
+
+def test_an_interval_that_leaves_the_axis_is_not_cut_off_but_marked():
+    cells = pd.DataFrame(
+        {
+            **{"row": ["100"] * 2, "column": ["DP", "BDP"], "published": 0.4, "value": [0.386, 0.5]},
+            **{"low": [-0.02, 0.4], "high": [0.79, 0.6], "status": "ok"},
+        }
+    )
+    (axes, *_) = published.draw({"Table IV": cells}).axes
+    labels = axes.get_legend_handles_labels()[1]
+    assert {"reproduced, 95 % interval beyond 0 to 100", "reproduced, 95 % interval"} <= {*labels}
+    (whiskers,) = axes.collections
+    assert len(whiskers.get_segments()) == 1

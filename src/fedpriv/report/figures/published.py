@@ -32,7 +32,7 @@ def draw(panels: Mapping[str, pd.DataFrame]) -> Any:
     known = {
         label: handle for handles, labels in legends for handle, label in zip(handles, labels, strict=True)
     }
-    place = {"loc": "outside upper center", "ncols": 3, "frameon": False, "fontsize": 9}
+    place = {"loc": "outside upper center", "ncols": 4, "frameon": False, "fontsize": 9}
     figure.legend(known.values(), known.keys(), **place)
     return figure
 
@@ -45,6 +45,9 @@ def draw_table(axes: Any, cells: list[dict[Any, Any]], title: str) -> None:
         value, low, high = (100 * cell[name] for name in ("value", "low", "high"))
         if is_unstable(cell["status"]):
             axes.plot(place, value, "x", color="0.4", markersize=5, label="reproduced, unstable")
+        elif low < 0 or high > 100:  # few seeds far apart: a t-interval cut off would look like another one
+            look = {"color": "black", "markersize": 5, "fillstyle": "none"}
+            axes.plot(place, value, "D", label="reproduced, 95 % interval beyond 0 to 100", **look)
         elif value == value:
             reach = [[value - low], [high - value]] if low == low else 0  # one seed has no interval
             look = {"color": "black", "markersize": 4, "capsize": 2, "linewidth": 1}
