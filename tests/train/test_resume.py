@@ -16,7 +16,10 @@ from fedpriv.local.work import Speed
 from fedpriv.models import native
 from fedpriv.train import checkpoint, inputs, loop, outputs
 
-WITH_MEMORY = BY_SCHEME | {"adam": {"server": {"optimizer": "adam", "learning_rate": 0.01}}}
+WITH_MEMORY = BY_SCHEME | {
+    "adam": {"server": {"optimizer": "adam", "learning_rate": 0.01}},
+    "average": {"server": {"averaging": 0.5}},
+}
 SMALL_NET = BINARY["model"] | {"widths": [16, 16, 4]}
 
 

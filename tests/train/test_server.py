@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from support.made_run import BY_SCHEME, RUN, go
 
 from fedpriv.config.run import Run, Server
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
 from fedpriv.frozen import parse
-from fedpriv.train.server import move
+from fedpriv.train.server import average, move
 from fedpriv.train.state import RoundState
 
 STEPS = np.random.default_rng(0).standard_normal((20, 5)) * 10.0 ** np.arange(-4, 1)
@@ -42,6 +43,35 @@ def test_momentum_is_torchs():
         optimizer.step()
     found = moves(Server(momentum=0.7)).sum(axis=0)
     np.testing.assert_allclose(found, weights.detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_the_average_of_weights_forgets_each_round_by_the_share_that_it_keeps():
+    state = RoundState(torch.zeros(5), torch.zeros(5))
+    weights = torch.from_numpy(STEPS)
+    for row in weights:
+        state.flat = row
+        state.average = average(Server(averaging=0.75), state)
+    shares = 0.25 * 0.75 ** np.arange(len(STEPS))[::-1]
+    shares[0] *= 4  # the first round's weights stand for all that was before
+    np.testing.assert_allclose(state.model, shares @ STEPS, rtol=1e-12)
+
+
+def test_a_server_without_averaging_evaluates_its_weights():
+    state = RoundState(torch.ones(5), torch.zeros(5))
+    assert average(Server(), state) is None and state.model is state.flat
+
+
+def test_an_average_is_evaluated_and_saved_and_moves_nothing_else(files, tmp_path):
+    run = RUN | {"rounds": 3, "evaluate_every": 1}
+    plain, averaged = (
+        go(run | {"server": {"averaging": share}}, files, tmp_path / str(share)) for share in (0.0, 0.5)
+    )
+    traces = [parquet.load(one / "trace.parquet") for one in (plain, averaged)]
+    assert traces[0]["train_loss"].tolist() == traces[1]["train_loss"].tolist()
+    assert traces[0]["test_loss"][0] == traces[1]["test_loss"][0] != traces[1]["test_loss"][2]
+    assert traces[0]["test_loss"][2] != traces[1]["test_loss"][2]
+    models = [load_file(one / "model.safetensors")["flat"] for one in (plain, averaged)]
+    assert not torch.equal(*models)
 
 
 @pytest.mark.parametrize("scheme", ["none", "adaptive_dp", "joint", "nbafl"])

@@ -50,7 +50,8 @@ class Server(Frozen):
     """The server's step: w += rate(t) · v, of any scheme.
 
     v = momentum · v + step or, with `optimizer: adam`, m / (√s + τ), where m and s are moving averages of the
-    step and its square (FedAdam of Reddi et al. 2021). Either is computed from what was released, at no cost.
+    step and its square (FedAdam of Reddi et al. 2021). Either is computed from what was released, at no cost,
+    and so is an average of weights.
     """
 
     optimizer: Literal["sgd", "adam"] = unless("sgd")  # of the server's steps
@@ -59,6 +60,8 @@ class Server(Frozen):
     # of adam: of the mean of steps, and of that of their squares
     adam_betas: tuple[Below1, Below1] = unless((0.9, 0.99))
     adam_tau: Positive = unless(1e-3)  # τ: where moments are smaller, the step counts as it is
+    # share of the weights' moving average that a round keeps: it is evaluated and saved; 0: the weights
+    averaging: Below1 = unless(0.0)
     schedule: Literal["constant", "linear", "cosine"] = "constant"  # of the learning rate over the rounds
     final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
 
@@ -209,8 +212,10 @@ class Run(Frozen):
         return f"evaluation.metrics: found {', '.join(unknown)} {allowed}" if unknown else ""
 
     def _remembers(self) -> str:
-        """Return which key asks for clients that remember, though they do not, or the empty string."""
+        """Return which key is not for such clients: that remember, or that do not; or the empty string."""
         if self.local.keeps_clients:
+            if self.server.averaging and self.evaluation.models == "clients":
+                return "server.averaging: found some, allowed: 0, for clients' own weights are evaluated"
             return ""
         allowed = "local.persistent: true, for only then clients have weights of their own"
         if self.evaluation.models == "clients":

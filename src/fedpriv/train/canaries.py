@@ -68,7 +68,7 @@ def record_end(run: Run, state: RoundState, task: Task, streams: Streams) -> Non
     """Append what the model alone shows when all is over: every canary's cosine with its whole change."""
     if not run.canaries:
         return
-    change = (state.flat - initial_weights(run, task, streams))[: task.layout.protected]
+    change = (state.model - initial_weights(run, task, streams))[: task.layout.protected]
     of_all = directions(streams, run.canaries.clients, len(change)).to(change)
     cosines = of_all @ (change / change.norm().clamp(min=1e-30))
     state.samples["canary_cosines"] = [cosines.float().cpu().numpy()]

@@ -22,7 +22,7 @@ from fedpriv.local.optimiser import OptimizerState
 from fedpriv.train.state import RoundState
 
 SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
-SECOND = "second"
+OPTIONAL = ("second", "average")  # tensors that not every state has
 
 
 @contextmanager
@@ -58,7 +58,8 @@ def save(path: Path, identity: str, engine: str, state: RoundState) -> None:
     if state.clients:
         parts = {"weights": state.clients.weights, **vars(state.clients.memory)}
         tensors |= {CLIENTS + name: part.cpu() for name, part in parts.items()}
-    tensors |= {SECOND: state.second.cpu()} if state.second is not None else {}
+    found = {name: getattr(state, name) for name in OPTIONAL}
+    tensors |= {name: one.cpu() for name, one in found.items() if one is not None}
     tensors |= {MEMORY + name: part for name, part in state.memory.items()}
     for name, rows in state.samples.items():
         tensors[SAMPLES + name] = torch.from_numpy(np.concatenate([row.ravel() for row in rows]))
@@ -91,7 +92,9 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
             # does not lie as torch lays it.
             flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
             names = list(file.keys())
-            second = file.get_tensor(SECOND).clone().to(device) if SECOND in names else None
+            second, average = (
+                file.get_tensor(name).clone().to(device) if name in names else None for name in OPTIONAL
+            )
             held, memory = (
                 {
                     name.removeprefix(prefix): file.get_tensor(name).clone().to(where)
@@ -114,7 +117,7 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     clients = ClientState(held.pop("weights"), OptimizerState(**held)) if held else None
-    return RoundState(flat, velocity, book["round"], book["rows"], samples, memory, second, clients)
+    return RoundState(flat, velocity, book["round"], book["rows"], samples, memory, second, average, clients)
 
 
 def remove(path: Path) -> None:

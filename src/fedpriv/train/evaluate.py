@@ -37,7 +37,7 @@ def evaluate(
     """
     inputs, labels = split
     if how.models == "server":
-        return one(engine, how, state.flat, inputs, labels)
+        return one(engine, how, state.model, inputs, labels)
     assert state.clients
     every = [one(engine, how, weights, inputs, labels) for weights in state.clients.weights]
     found = np.array([[*of_one.values()] for of_one in every])

@@ -92,6 +92,6 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
         arrays[name] = pad_rounds(rows, shape)
     npz.save(out / "distances.npz", arrays, compressed=True)
     with writing(out / WEIGHTS) as path:
-        save_file({"flat": state.flat.cpu()}, path, metadata={"seal": OPEN})
+        save_file({"flat": state.model.cpu()}, path, metadata={"seal": OPEN})
         seal(path)
     summary.save(out / "summary.json", told)

@@ -21,7 +21,7 @@ from fedpriv.trace import NO_FACTS
 from fedpriv.train import canaries, neighbours
 from fedpriv.train.clients import receive_broadcast, round_clients
 from fedpriv.train.measure import record_client_distances, record_instance_distances
-from fedpriv.train.server import learning_rate, move
+from fedpriv.train.server import average, learning_rate, move
 from fedpriv.train.state import RoundState
 
 
@@ -96,7 +96,7 @@ def run_round(
     new, told = run.scheme.broadcast(old + rate * move(run.server, state, step), context)
     new, noised = run.hooks.before_broadcast(new, context)
     state.flat = torch.cat([new, unprotected(run, state.flat, results.updates[:size], layout)])
-    state.round = round
+    state.round, state.average = round, average(run.server, state)
     receive_broadcast(run, state, layout)
     norms = rows[:size].norm(dim=1).double().cpu().numpy()
     losses = results.losses[:size][results.losses[:size].isfinite()]

@@ -1,4 +1,4 @@
-"""The server's step: at which rate, and how its optimiser turns what a round gave into a move."""
+"""The server's step: at which rate, what its optimiser makes of a round, and which weights count."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ def learning_rate(server: Server, round: int, rounds: int) -> float:
     left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
     fraction = server.final_fraction
     return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])
+
+
+def average(server: Server, state: RoundState) -> torch.Tensor | None:
+    """Return the moving average `[d]` of a round's weights and those before, the first round's at first.
+
+    It is computed from what was released, at no cost. None where the server does not average.
+    """
+    if not server.averaging:
+        return None
+    return state.flat.clone() if state.average is None else state.flat.lerp(state.average, server.averaging)
 
 
 def move(server: Server, state: RoundState, step: torch.Tensor) -> torch.Tensor:

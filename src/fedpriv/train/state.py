@@ -27,7 +27,13 @@ class RoundState:
     samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # distances, an array a round
     memory: Memory = field(default_factory=dict)  # of the scheme
     second: torch.Tensor | None = None  # moments of the server's Adam [p], after its first round
+    average: torch.Tensor | None = None  # of the weights of all rounds [d], where the server averages
     clients: ClientState | None = None  # of persistent clients, stacked: weights [clients, d] and memories
+
+    @property
+    def model(self) -> torch.Tensor:
+        """Return the weights `[d]` that are evaluated and saved."""
+        return self.flat if self.average is None else self.average
 
     @property
     def diverged(self) -> bool:
