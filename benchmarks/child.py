@@ -19,6 +19,13 @@ ALLOCATOR = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     "MALLOC_TOP_PAD_": str(1 << 26),
 }
+# What makes of a machine with AVX-512 one without: for kernels of PyTorch, oneDNN and MKL, and for our own.
+AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "CC": "cc -mno-avx512f",
+}
 # Each contender chooses its threads itself, and the native kernels are on unless a contender says otherwise.
 DROPPED = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "FEDPRIV_NATIVE", *ALLOCATOR)
 

@@ -20,7 +20,7 @@ import features
 import table
 import throughput
 import work
-from child import ALLOCATOR, Failed, ask
+from child import ALLOCATOR, AVX2, Failed, ask
 from entries import ENTRIES, EVERY, Entry, checkout
 from workload import EVALUATE_EVERY, WORKLOADS, Workload
 
@@ -37,6 +37,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--against", type=Path, help="another checkout of fedpriv, for the paper's own rounds"
     )
+    parser.add_argument("--avx2", action="store_true", help="as on a machine without AVX-512")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=", ".join((*ENTRIES, AGAINST)))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     asked = parser.parse_args()
@@ -102,8 +103,9 @@ def notes(
     records: list[dict[str, Any]],
     machine: Mapping[int, Mapping[str, float]],
     left_out: Mapping[str, str],
+    settings: Mapping[str, str],
 ) -> list[str]:
-    """Return what must be read with the table."""
+    """Return what must be read with the table; `settings` are of everybody's environment."""
     rates = {name: median(one[name] for one in machine.values()) for name in ("float32", "bfloat16")}
     torches = {f"torch {one['torch']}" for one in records}
     libraries = sorted(torches | {one["library"] for one in records if "library" in one})
@@ -116,7 +118,7 @@ def notes(
         f"a round is {workload.cohort} clients x {workload.expected} examples x "
         f"{work.flop_per_example(workload) / 1e6:.2f} MFLOP, {steps} a client; {records[0]['rounds']} rounds "
         f"after {workload.warm_up} of warm-up, evaluations timed but not counted",
-        "for everybody: " + " ".join(f"{name}={value}" for name, value in ALLOCATOR.items()),
+        "for everybody: " + " ".join(f"{name}={value}" for name, value in settings.items()),
         "memory of several processes (Flower, pfl-research in two) is the sum of their peaks, without Ray's",
         f"largest one-minute load at the end of a contender: {max(one['load'] for one in records):.1f}",
     ]
@@ -163,9 +165,13 @@ def turns(asked: argparse.Namespace, book: TextIO) -> Raced:
 def main() -> None:
     asked = arguments()
     workload: Workload = asked.workload
+    name, settings = workload.name, ALLOCATOR
+    if asked.avx2:
+        name, settings = f"{name}-avx2", settings | AVX2
+        os.environ.update(AVX2)
     asked.out.mkdir(parents=True, exist_ok=True)
     with (
-        (asked.out / f"{workload.name}.jsonl").open("w") as book,
+        (asked.out / f"{name}.jsonl").open("w") as book,
         features.data_for(workload, asked.data) as asked.data,
     ):
         records, machine, left_out = turns(asked, book)
@@ -173,10 +179,10 @@ def main() -> None:
         sys.exit("nothing could be raced")
     base = asked.entries[AGAINST].label if asked.against else ""
     rows = table.rows(workload, records, machine, base)
-    lines = [f"- {line}\n" for line in notes(workload, records, machine, left_out)]
+    lines = [f"- {line}\n" for line in notes(workload, records, machine, left_out, settings)]
     text = table.markdown(rows) + "\n\n" + "".join(lines)
-    rows.to_csv(asked.out / f"{workload.name}.csv", index=False)
-    (asked.out / f"{workload.name}.md").write_text(text)
+    rows.to_csv(asked.out / f"{name}.csv", index=False)
+    (asked.out / f"{name}.md").write_text(text)
     print(text)
 
 

@@ -1,0 +1,176 @@
+"""Measure how the cost of a run grows: with rounds, cohort, examples, parameters, and up to 100,000 clients.
+
+python benchmarks/scale.py --data resources/mnist.npz
+
+Each size is a run in fresh processes: client-level DP, one gradient of dense layers a client and round, MNIST
+repeated. Its seconds are fitted by a law that is linear in what must be done; the last columns say how far
+each size is from it, and from a law that was fitted without it. Exit code 1 if a size is too far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from child import ask
+from contenders import ours
+from laps import peak_mib
+from scipy.optimize import nnls
+from workload import SEED
+
+from fedpriv.config.run import Run
+from fedpriv.data import arrays
+from fedpriv.local.engine import LocalEngine
+from fedpriv.streams import Streams
+from fedpriv.train import inputs
+from fedpriv.train.round import run_round
+
+PROCESSES = 3
+ALLOWED = 0.15  # of the law, that a size may be off
+
+
+class Size(NamedTuple):
+    """A run; `units` are those of the hidden layer."""
+
+    clients: int = 1_000
+    cohort: int = 100
+    examples: int = 60
+    units: int = 32
+    rounds: int = 40
+
+    @property
+    def parameters(self) -> int:
+        return 784 * self.units + 10 * self.units
+
+    @property
+    def multiplications(self) -> float:
+        """Return the multiply-adds of all rounds: forward and, but for the input, twice backward."""
+        once = 2 * 784 * self.units + 3 * 10 * self.units
+        return float(self.rounds * self.cohort * self.examples * once)
+
+    @property
+    def sent(self) -> float:
+        """Return the numbers that all clients of all rounds send: clipped and summed."""
+        return float(self.rounds * self.cohort * self.parameters)
+
+    @property
+    def terms(self) -> tuple[float, ...]:
+        """Return what the law is linear in: multiply-adds, numbers sent, client rounds, numbers noised."""
+        released = float(self.rounds * self.parameters)
+        return self.multiplications, self.sent, float(self.rounds * self.cohort), released
+
+
+SIZES = [
+    *(Size(clients=clients) for clients in (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)),
+    *(Size(clients=100_000, cohort=cohort) for cohort in (300, 1_000)),
+    *(Size(clients=100_000, cohort=cohort, rounds=10) for cohort in (3_000, 10_000)),
+    *(Size(cohort=cohort) for cohort in (30, 300)),
+    *(Size(examples=examples) for examples in (20, 180, 600)),
+    *(Size(units=units) for units in (16, 128, 512)),
+    Size(rounds=120),
+]
+
+
+def declared(size: Size) -> Run:
+    return Run.model_validate(
+        {
+            "dataset": "mnist",
+            "partition": {"law": "iid", "clients": size.clients, "examples": size.examples, "repeat": True},
+            "model": {"name": "mlp", "widths": [size.units]},
+            "scheme": {"name": "client_dp", "clip_l2": 1.0, "noise_multiplier": 1.0},
+            "cohort": {"law": "fixed", "size": size.cohort},
+            "local": {"name": "fedsgd"},
+            "rounds": size.rounds,
+            "evaluate_every": size.rounds,
+            "probe": {"clients": 0, "panel": 0},
+        }
+    )
+
+
+def one(data_path: Path, partition_path: Path, size: Size) -> dict[str, float]:
+    """Train in this process; return the seconds of all rounds but the first, scaled to all, and the peak."""
+    run, data = declared(size), arrays.load(data_path)
+    clients = inputs.load_partition(run, data, SEED, partition_path)
+    task, streams = ours.task_of(run, data), Streams(SEED, "scale")
+    state = ours.initial_state(run, task, streams, clients.clients)
+    with LocalEngine(task, ours.speed("float32")) as engine:
+        run_round(run, clients, engine, streams, state, run.rounds)
+        started = time.perf_counter()
+        for _ in range(run.rounds - 1):
+            run_round(run, clients, engine, streams, state, run.rounds)
+        seconds = time.perf_counter() - started
+    return {"seconds": seconds * run.rounds / (run.rounds - 1), "peak MiB": peak_mib()}
+
+
+def measured(data_path: Path, sizes: list[Size]) -> pd.DataFrame:
+    """Return the sizes with medians over processes, which take turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = [Path(folder) / f"{number}.npz" for number in range(len(sizes))]
+        for size, place in zip(sizes, places, strict=True):
+            inputs.write_partition(declared(size), SEED, data_path, place)
+        turns = [
+            [
+                ask(sys.executable, "scale.py", "--data", data_path, "--one", place, *size)
+                for size, place in zip(sizes, places, strict=True)
+            ]
+            for _ in range(PROCESSES)
+        ]
+    found = [
+        {name: median(turn[number][name] for turn in turns) for name in turns[0][0]}
+        for number in range(len(sizes))
+    ]
+    return pd.concat([pd.DataFrame(sizes), pd.DataFrame(found)], axis=1)
+
+
+def law(terms: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return what one of each term costs, none below zero: the best relative fit of the seconds."""
+    scale = terms.max(axis=0)
+    costs, _ = nnls(terms / scale / seconds[:, None], np.ones(len(seconds)))
+    return costs / scale
+
+
+def off(terms: np.ndarray, seconds: np.ndarray, left_out: bool) -> list[float]:
+    """Return how far each size is above the law, as a share, fitted to all sizes or to all others."""
+    everybody = np.arange(len(seconds))
+    laws = [
+        law(*((terms, seconds) if not left_out else (terms[others], seconds[others])))
+        for others in (everybody != one for one in everybody)
+    ]
+    return [float(took / (row @ costs) - 1) for took, row, costs in zip(seconds, terms, laws, strict=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("resources/mnist.npz"))
+    # What a measured process is asked: PARTITION and a size
+    parser.add_argument("--one", nargs=1 + len(Size._fields), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if not asked.data.is_file():
+        parser.error(f"--data: found no file {asked.data}, allowed: mnist.npz (see benchmarks/README.md)")
+    if asked.one:
+        place, *size = asked.one
+        print(json.dumps(one(asked.data, Path(place), Size(*map(int, size)))))
+        return
+    table = measured(asked.data, SIZES)
+    terms, seconds = np.array([size.terms for size in SIZES]), table["seconds"].to_numpy()
+    table["off"], table["off, left out"] = off(terms, seconds, False), off(terms, seconds, True)
+    print(table.to_markdown(index=False, floatfmt=",.2f", intfmt=","))
+    names = ("multiply-add", "number sent", "client and round", "number released")
+    for name, cost in zip(names, law(terms, seconds), strict=True):
+        print(f"{name}: {1e9 * cost:.3g} ns")
+    farthest = table["off, left out"].abs().max()
+    verdict = "holds" if farthest < ALLOWED else "FAILS"
+    print(f"{verdict}: off the law by {farthest:.1%} at most, allowed below {ALLOWED:.0%}")
+    sys.exit(farthest >= ALLOWED)
+
+
+if __name__ == "__main__":
+    main()
