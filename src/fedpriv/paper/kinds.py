@@ -9,14 +9,12 @@ from fedpriv.paper.figures import (
     RoundsFigure,
     SweepFigure,
 )
-from fedpriv.paper.readings import PairsFigure, ReadingsTable
 from fedpriv.paper.tables import AccountsTable, AuditsTable, RunsTable, SpendsTable
 
 TABLES: dict[str, type[TableSpec]] = {
     "accuracy": AccuracyTable,
     "spends": SpendsTable,
     "runs": RunsTable,
-    "readings": ReadingsTable,
     "accounts": AccountsTable,
     "audits": AuditsTable,
 }
@@ -25,6 +23,5 @@ FIGURES: dict[str, type[FigureSpec]] = {
     "attacker": AttackerFigure,
     "divergence": DivergenceFigure,
     "sweep": SweepFigure,
-    "pairs": PairsFigure,
     "audits": AuditsFigure,
 }

@@ -15,7 +15,6 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.kinds import FIGURES, TABLES
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_files
-from fedpriv.paper.readings import runs_named, tables_resolved
 from fedpriv.paper.tables import self_contained
 from fedpriv.registry import Registry
 
@@ -63,16 +62,7 @@ class Paper(Frozen):
     @field_validator("tables", mode="before")
     @classmethod
     def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
-        whole = self_contained(tables, info.data.get("table_defaults", {}))
-        runs = info.data.get("runs", {})
-        return (
-            {name: runs_named(one, runs) for name, one in whole.items()} if isinstance(whole, dict) else whole
-        )
-
-    @field_validator("figures", mode="before")
-    @classmethod
-    def _of_tables(cls, figures: Any, info: ValidationInfo) -> Any:
-        return tables_resolved(figures, info.data.get("tables", {}))
+        return self_contained(tables, info.data.get("table_defaults", {}))
 
     @property
     def by(self) -> str:

@@ -11,7 +11,7 @@ from matplotlib.legend import Legend
 from fedpriv.files.atomic import writing
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.report import captions
-from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
+from fedpriv.report.figures import attacker, audits, divergence, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.results import Results
 from fedpriv.report.texts import escape_figure
@@ -22,7 +22,6 @@ KINDS = {
     "attacker": attacker,
     "divergence": divergence,
     "sweep": sweep,
-    "pairs": pairs,
     "audits": audits,
 }
 STYLE = "fedpriv.report.figures.style"
