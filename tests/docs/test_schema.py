@@ -12,8 +12,9 @@ from fedpriv.docs import schema
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
-from fedpriv.paper.kinds import FIGURES, TABLES
+from fedpriv.paper.figures import FIGURES
 from fedpriv.paper.read import papers_in, read_folder
+from fedpriv.paper.tables import TABLES
 from fedpriv.partition import PARTITIONS
 from fedpriv.schemes import SCHEMES
 

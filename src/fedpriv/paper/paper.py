@@ -11,11 +11,10 @@ from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
 from fedpriv.paper import caption
 from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
-from fedpriv.paper.figures import FigureSpec
-from fedpriv.paper.kinds import FIGURES, TABLES
+from fedpriv.paper.figures import FIGURES, FigureSpec
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_files
-from fedpriv.paper.tables import self_contained
+from fedpriv.paper.tables import TABLES, self_contained
 from fedpriv.registry import Registry
 
 # What a browser may be sent to: nothing that runs, and nothing of this machine.

@@ -10,7 +10,7 @@ from matplotlib.legend import Legend
 
 from fedpriv.files.atomic import writing
 from fedpriv.paper.figures import FigureSpec
-from fedpriv.report import captions
+from fedpriv.report.claims import values
 from fedpriv.report.figures import attacker, audits, divergence, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.results import Results
@@ -51,7 +51,7 @@ def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
 
 def caption(results: Results, declared: FigureSpec) -> str:
     """Return the caption of the figure, and what its marks mean."""
-    return f"{captions.caption(results, declared)} {KINDS[declared.kind].legend(declared)}".strip()
+    return f"{values.caption(results, declared)} {KINDS[declared.kind].legend(declared)}".strip()
 
 
 @style.context(STYLE)

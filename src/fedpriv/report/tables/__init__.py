@@ -7,7 +7,7 @@ from typing import Any
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
-from fedpriv.report.captions import caption
+from fedpriv.report.claims.values import caption
 from fedpriv.report.results import Results
 from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
