@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedpriv.paper.read import read_yaml
-from fedpriv.report.figures import HEIGHT, PAGE, STYLE, add_legend
+from fedpriv.report.figures import HEIGHT, PAGE, STYLE, add_legend, labelled
 
 COLORS = {"C0": "DP", "C1": "BDP"}
 SIDES = {"DP": -0.1, "BDP": 0.1}  # how far those of a σ stand from it
@@ -36,8 +36,7 @@ def drawn(declared: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> Fi
             axes.axhline(100 * declared[name][pair.lower()]["accuracy"], color=color, ls=":", lw=0.6)
         axes.set(title=declared[name]["data"], xlabel="σ", ylabel="Accuracy (%)", ylim=(0, 102))
         axes.label_outer()
-    handles, labels = row[0].get_legend_handles_labels()
-    below = add_legend(figure, dict(zip(labels, handles, strict=True))).get_window_extent().height
+    below = add_legend(figure, labelled(row)).get_window_extent().height
     figure.set_figheight(HEIGHT + below / figure.dpi)
     return figure
 

@@ -8,7 +8,7 @@ from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, f
 
 from fedpriv.errors import BadInput, Gathered, plain, require_known
 from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
-from fedpriv.paper import caption
+from fedpriv.paper.arithmetic import caption_runs
 from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
@@ -146,7 +146,7 @@ def load_paper(name: str, folder: Path, only: str = "") -> Paper:
         for item, spec in getattr(paper, kind).items():
             with wrong.aside():
                 require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
-                named = caption.runs(spec.caption)
+                named = caption_runs(spec.caption)
                 require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
     for claim in () if wrong.found else paper.claims:  # they are about tables
         with wrong.aside():

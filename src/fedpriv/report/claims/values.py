@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.audit.finding import how_counted
-from fedpriv.paper.arithmetic import Call, Operation, Term, terms
-from fedpriv.paper.caption import pieces
+from fedpriv.paper.arithmetic import Call, Operation, Term, pieces, terms
 from fedpriv.paper.cells import Cell, Rendered
 from fedpriv.paper.spends import Measure
 from fedpriv.report import numbers as words
