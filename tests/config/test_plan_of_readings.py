@@ -1,23 +1,24 @@
-"""The preset of readings: what is trained, what is counted again, and that both have the same noise."""
+"""The preset of examples/readings: what is trained and what is counted again have the same noise."""
 
 import json
+from fnmatch import filter as matching
 from pathlib import Path
 
 import pytest
 
 from fedpriv.config.plan import load_preset
-from fedpriv.paper.readings import ReadingsTable
+from fedpriv.paper.read import read_yaml
 
-PLAN = load_preset(Path(__file__).parents[2] / "config/readings.yaml")
-PAPER = PLAN.papers["bdp2019_readings"]
-RUNS = PLAN.runs["bdp2019_readings"]
-TABLES = {name: one for name, one in PAPER.tables.items() if isinstance(one, ReadingsTable)}
+ROOT = Path(__file__).parents[2]
+RUNS = load_preset(ROOT / "config/readings.yaml").runs["bdp2019_readings"]
+SETTINGS = read_yaml(ROOT / "examples/readings/settings.yaml")
+TABLES = {name: matching(RUNS, one["match"]) for name, one in SETTINGS["tables"].items()}
 
 
-def families(table: ReadingsTable) -> dict[str, set[float]]:
+def families(names: list[str]) -> dict[str, set[float]]:
     """Return the σ of the runs of each family of a table: all else, and the noise σC, are the same."""
     found: dict[str, set[float]] = {}
-    for name in table.names:
+    for name in names:
         config = RUNS[name].training()
         sigma, clip = config["scheme"].pop("noise_multiplier"), config["scheme"].pop("clip_l2")
         found.setdefault(json.dumps([config, round(sigma * clip, 9)]), set()).add(sigma)
@@ -26,51 +27,48 @@ def families(table: ReadingsTable) -> dict[str, set[float]]:
 
 def test_few_trainings_make_many_readings_of_every_table():
     assert set(TABLES) == {"table1", "table2", "table3"} and len(RUNS) == 120
-    for table in TABLES.values():
-        assert len(families(table)) * len(table.multipliers) >= 35 > len(table.names)
+    for names in TABLES.values():
+        assert len(families(names)) * len(SETTINGS["multipliers"]) >= 35 > len(names)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_run_is_counted_at_every_sigma_of_its_table_and_its_own_is_one(name):
-    for run in TABLES[name].names:
-        assert RUNS[run].account.recount == TABLES[name].multipliers
-        assert RUNS[run].scheme.model_dump()["noise_multiplier"] in TABLES[name].multipliers
+    for run in TABLES[name]:
+        assert RUNS[run].account.recount == (*SETTINGS["multipliers"],)
+        assert RUNS[run].scheme.model_dump()["noise_multiplier"] in SETTINGS["multipliers"]
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_runs_whose_names_agree_in_the_noise_agree_in_sigma_times_c(name):
-    for run in TABLES[name].names:
+    for run in TABLES[name]:
         tenths = next(int(word.removeprefix("noise")) for word in run.split("_") if word.startswith("noise"))
         scheme = RUNS[run].scheme.model_dump()
         assert scheme["noise_multiplier"] * scheme["clip_l2"] == pytest.approx(tenths / 10, rel=1e-12)
 
 
 def test_every_run_is_in_one_table_and_none_sees_the_test_split():
-    read = ["aptos_none", *(run for table in TABLES.values() for run in table.names)]
+    read = ["aptos_none", *(run for names in TABLES.values() for run in names)]
     matched = [run for run in RUNS if run.startswith(("tight_", "joint_", "levels_", "n1000"))]
     assert sorted([*read, *matched]) == sorted(RUNS) and len(matched) == 38
     assert all(run.validation for run in RUNS.values())
 
 
 def test_cohorts_denominators_and_deals_are_all_tried():
-    tried = [RUNS[run].model_dump() for table in TABLES.values() for run in table.names]
+    tried = [RUNS[run].model_dump() for names in TABLES.values() for run in names]
     assert {one["cohort"]["law"] for one in tried} == {"poisson", "full"}
     assert {one["scheme"].get("denominator", "expected") for one in tried} == {"expected", "present"}
     deals = {one["partition"].get("deal", "images") for one in tried if one["dataset"] == "aptos"}
     assert deals == {"images", "copies"}
     for name in ("table1", "table2"):
-        widths = {str(RUNS[run].model.model_dump()["widths"]) for run in TABLES[name].names}
+        widths = {str(RUNS[run].model.model_dump()["widths"]) for run in TABLES[name]}
         assert len(widths) == 2
 
 
 def test_the_criterion_and_the_published_pairs_are_those_written_down_beforehand():
-    pairs = {
-        name: (one.dp.accuracy, one.dp.epsilon, one.bdp.accuracy, one.bdp.epsilon)
-        for name, one in TABLES.items()
-    }
+    pairs = {name: (*one["dp"].values(), *one["bdp"].values()) for name, one in SETTINGS["tables"].items()}
     assert pairs == {
         "table1": (0.78, 8, 0.88, 4),
         "table2": (0.86, 8, 0.92, 2),
         "table3": (0.6, 8, 0.65, 2.1),
     }
-    assert {(one.points, one.ratio) for one in TABLES.values()} == {(1.5, 1.5)}
+    assert (SETTINGS["points"], SETTINGS["ratio"]) == (1.5, 1.5)

@@ -12,8 +12,9 @@ from fedpriv.docs import schema
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
-from fedpriv.paper.kinds import FIGURES, TABLES
-from fedpriv.paper.read import papers_in, read_folder
+from fedpriv.paper.figures import FIGURES
+from fedpriv.paper.read import papers_in, read_files
+from fedpriv.paper.tables import TABLES
 from fedpriv.partition import PARTITIONS
 from fedpriv.schemes import SCHEMES
 
@@ -21,7 +22,10 @@ CONFIG = Path(__file__).parents[2] / "config"
 SCHEMAS = schema.schemas()
 VALIDATORS = {name: Draft202012Validator(one) for name, one in SCHEMAS.items()}
 PRESETS = sorted(CONFIG.glob("*.yaml"))
-PAPERS = {name: read_folder(CONFIG / "papers" / name) for name in papers_in(CONFIG / "papers")}
+PAPERS = {
+    paper: {key: one.value for key, one in read_files(CONFIG / "papers" / paper).items()}
+    for paper in papers_in(CONFIG / "papers")
+}
 FILES = sorted(CONFIG.glob("papers/*/*.yaml"))
 
 

@@ -14,7 +14,7 @@ from support.trees import agreeing, fragments
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.paper.parts import runs_of
-from fedpriv.paper.read import merge, papers_in, read_folder
+from fedpriv.paper.read import merge, papers_in, read_files
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "config" / "papers"
@@ -181,7 +181,7 @@ def test_the_example_of_the_page_on_papers_is_nine_runs_that_can_be_planned():
 
 @pytest.mark.parametrize("paper", papers_in(PAPERS))
 def test_every_part_of_a_paper_is_used(paper):
-    content = read_folder(PAPERS / paper)
+    content = {key: one.value for key, one in read_files(PAPERS / paper).items()}
     for name in content.get("parts", {}):
         others = {key: part for key, part in content["parts"].items() if key != name}
         assert f"found {name}, allowed" in refused(content["runs"], others)

@@ -11,7 +11,7 @@ from support.trees import agreeing, trees
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.paper import read as reader
-from fedpriv.paper.read import FILES, merge, read_folder, read_yaml
+from fedpriv.paper.read import FILES, merge, read_files, read_yaml
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 
@@ -23,7 +23,7 @@ def read(tmp_path):
     def written(**files):
         for name, text in files.items():
             (tmp_path / f"{name}.yaml").write_text(text)
-        return read_folder(tmp_path)
+        return {key: one.value for key, one in read_files(tmp_path).items()}
 
     return written
 
@@ -118,7 +118,7 @@ def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
 def test_a_paper_reads_as_it_was_written(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("paper")
     (folder / "paper.yaml").write_text(yaml.safe_dump(content))
-    assert read_folder(folder) == content
+    assert {key: one.value for key, one in read_files(folder).items()} == content
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fedpriv.paper.paper import load_paper
 from fedpriv.paper.read import papers_in
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report import figures, tables
-from fedpriv.report.captions import caption
+from fedpriv.report.claims.values import caption
 from fedpriv.report.numbers import epsilon, percent
 from fedpriv.report.reading import epsilon_at, last_reading
 

@@ -9,8 +9,8 @@ import yaml
 
 from fedpriv.paper.arithmetic import FUNCTIONS, signature
 from fedpriv.paper.claims import Claim
-from fedpriv.paper.kinds import FIGURES, TABLES
-from fedpriv.paper.tables import self_contained
+from fedpriv.paper.figures import FIGURES
+from fedpriv.paper.tables import TABLES, self_contained
 from fedpriv.report.claims.values import READ
 
 PAGE = Path(__file__).parents[2] / "docs/add-a-paper.md"

@@ -7,15 +7,15 @@ the calculators start without torch.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from fedpriv.cli import audit, calculators, compare, kept, look, traces
-from fedpriv.cli.groups import Grouped, placed
 from fedpriv.cli.options import nested
 from fedpriv.cli.output import (
     CONFIGS,
@@ -28,10 +28,32 @@ from fedpriv.cli.output import (
     print_result,
     spend_as_dict,
 )
-from fedpriv.cli.spends import spend_table
-from fedpriv.cli.table import Table
+from fedpriv.cli.table import Table, spend_table
 from fedpriv.errors import BadInput, require_known, short_repr
 from fedpriv.terminal import aside
+
+Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
+
+
+class Grouped(TyperGroup):
+    """A program whose help lists its verbs by their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, verb in self.commands.items():
+            said = (verb.help or "").partition("\n\n")[0].replace("\n", " ").removesuffix(".")
+            groups.setdefault(str(getattr(verb, "rich_help_panel", "")), []).append((name, said))
+        for group, lines in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(lines)
+
+
+def placed(app: typer.Typer, groups: Mapping[str, Verbs]) -> None:
+    """Add the verbs to a program, in order; the help of each ends in its example."""
+    for group, verbs in groups.items():
+        for name, (verb, example) in verbs.items():
+            app.command(name, rich_help_panel=group, epilog=f"\b\nExample:\n    {example}")(verb)
+
 
 app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=None)
 

@@ -10,7 +10,7 @@ import typer
 
 from fedpriv.cli.options import NOISE, RATE, Delta, Rate, Rounds, nested, rate
 from fedpriv.cli.output import AsJson, print_result, spend_as_dict
-from fedpriv.cli.spends import spend_table
+from fedpriv.cli.table import spend_table
 from fedpriv.errors import BadInput, plain, require_known
 
 if TYPE_CHECKING:

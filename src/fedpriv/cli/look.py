@@ -73,16 +73,14 @@ def show(
     words = words or []
     if len(words) > 4:
         raise BadInput(f"show: found {len(words)} words, allowed: at most 4")
-    if words and words[0].endswith(".yaml"):
-        from fedpriv.keep.resolved import resolved
-
-        config, paper, run = [*words, "", ""][:3]
-        found = resolved(Path(config), paper, run, reference)
-        print_result(found, run_page(found, config), as_json)
-        return
     from fedpriv.keep import place
     from fedpriv.keep import show as results
 
+    if words and words[0].endswith(".yaml"):
+        config, paper, run = [*words, "", ""][:3]
+        found = results.resolved(Path(config), paper, run, reference)
+        print_result(found, run_page(found, config), as_json)
+        return
     if not words:
         there = {name: [str(one) for one in folders] for name, folders in place.rendered(reference).items()}
         lines = [{"paper": name, "results": folders} for name, folders in there.items()]

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.text import Text
 
+    from fedpriv.account.spend import Spend
+
 PROSE = 40  # columns: the narrowest that a cell of words is wrapped to
+ESTIMATE = "What an estimate is, and why it is no guarantee: docs/accounting.md"
 
 
 class Table:
@@ -129,6 +132,29 @@ class Page:
                 yield from wrapped(visible(part), options.max_width, below="")
             else:
                 yield part
+
+
+def spend_table(
+    spends: Sequence[Spend],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    marks: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Page:
+    """Return a line for every spend; together with what is said above it, a line says the whole spend.
+
+    `columns` stand before ε, `marks` say of a line that it is the one that a paper uses, `notes` stand below.
+    """
+    below = [*notes, *([ESTIMATE] if any(one.kind == "estimate" for one in spends) else [])]
+    if len(spends) == 1 and not columns:
+        return Page(str(spends[0]), *below)
+    lines = [
+        {name: texts[number] for name, texts in (columns or {}).items()}
+        | {"ε": f"{one.epsilon:.4g}", "δ": f"{one.delta:g}"}
+        | one.words
+        | ({"used by": marks[number]} if any(marks) else {})
+        for number, one in enumerate(spends)
+    ]
+    return Page(Table("", lines), *below)
 
 
 def words(value: Any) -> str:

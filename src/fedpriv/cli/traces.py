@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedpriv.cli.options import Delta
 from fedpriv.cli.output import AsJson, print_result
 from fedpriv.errors import BadInput, require_known
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fedpriv.account.spend import Deltas, Spend
     from fedpriv.audit.finding import Finding
 
@@ -39,34 +43,38 @@ def deltas(path: Path, delta: float | None, instance_delta: float | None) -> Del
     return Deltas(either, either if instance_delta is None else instance_delta)
 
 
-def counted(path: Path, at: Deltas, ignore: Collection[str]) -> list[Spend]:
-    """Return every spend after the last row of the trace in a file; BadInput names the file."""
-    from fedpriv.account import ledger, spends
+@contextmanager
+def rows_of(path: Path) -> Generator[pd.DataFrame]:
+    """Yield the trace in a file, which BadInput in the block names."""
     from fedpriv.account.plain import read
 
     trace = read(path)
     try:
-        return spends(ledger(trace, at, ignore=ignore))
+        yield trace
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def counted(path: Path, at: Deltas, ignore: Collection[str]) -> list[Spend]:
+    """Return every spend after the last row of the trace in a file; BadInput names the file."""
+    from fedpriv.account import ledger, spends
+
+    with rows_of(path) as trace:
+        return spends(ledger(trace, at, ignore=ignore))
 
 
 def attacked(path: Path, at: Deltas, ignore: Collection[str]) -> list[Finding]:
     """Return what the trace in a file says of its ε; BadInput names the file."""
-    from fedpriv.account.plain import read
     from fedpriv.audit.traces import audited
 
-    trace = read(path)
-    try:
+    with rows_of(path) as trace:
         return audited(trace, at, ignore)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
 
 
 def plot(
     trace: Annotated[Path, typer.Argument(metavar="TRACE.csv", help="A plain trace.")],
     out: Annotated[Path, typer.Option(help="The picture: .pdf, .png or .svg.")],
-    delta: Annotated[float, typer.Option(help="δ, above 0 and below 1.")],
+    delta: Delta,
     ignore: Ignored = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,17 +82,12 @@ def plot(
 
     Where the sampling rate or the noise changes, a dashed line says from which round on.
     """
-    from fedpriv.account.plain import read
-
     if not is_trace(trace):
         raise BadInput(f"plot: found {trace}, allowed: a CSV file with a plain trace")
     require_known("--out", [out.suffix.lower()], SUFFIXES)
-    rows = read(trace)
-    from fedpriv.report.figures import of_trace  # takes longest to import
+    with rows_of(trace) as rows:
+        from fedpriv.report.figures import of_trace  # takes longest to import
 
-    try:
         drawn = of_trace.write(rows, deltas(trace, delta, None), out, ignore or ())
-    except BadInput as error:
-        raise BadInput(f"{trace}: {error}") from None
     facts = {"file": str(out), "phases": [one._asdict() for one in drawn]}
     print_result(facts, [f"{out}: {of_trace.told(drawn)}"], as_json)

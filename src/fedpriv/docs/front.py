@@ -7,23 +7,14 @@ comment.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from fedpriv.docs import counts, grid, published, quotes, statuses
+from fedpriv.docs import quotes
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.frozen import Frozen
+from fedpriv.docs.tables import TABLES
 
-# What a comment begins with: what it asks for, and the lines of that.
-TABLES: dict[str, tuple[type[Frozen], Callable[[Any, Path], Iterator[str]]]] = {
-    "table": (published.Published, published.lines),
-    "grid": (grid.Grid, grid.lines),
-    "counts": (counts.Counts, counts.lines),
-    "status": (statuses.Statuses, statuses.lines),
-}
 BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")
 # Pages by their sources.
 SOURCES = {
@@ -43,7 +34,7 @@ def written(root: Path, source: Path) -> str:
     reference = root / REFERENCE
 
     def table(block: re.Match[str]) -> str:
-        kind, lines = TABLES[block[1]]
-        return "".join(lines(kind.model_validate(yaml.safe_load(block[2])), reference))
+        asked = TABLES[block[1]].model_validate(yaml.safe_load(block[2]))
+        return "".join(asked.lines(reference))
 
     return quotes.filled(BLOCK.sub(table, source.read_text(encoding="utf-8")), reference)

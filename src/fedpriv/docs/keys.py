@@ -14,9 +14,10 @@ from fedpriv.frozen import Frozen
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
-from fedpriv.paper.kinds import FIGURES, TABLES
+from fedpriv.paper.figures import FIGURES
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun
+from fedpriv.paper.tables import TABLES
 from fedpriv.partition import PARTITIONS
 from fedpriv.schemes import SCHEMES
 

@@ -15,9 +15,9 @@ from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.docs.keys import remarks
 from fedpriv.files.atomic import writing
-from fedpriv.paper.kinds import TABLES
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.parts import DeclaredRun, Part
+from fedpriv.paper.tables import TABLES
 
 Schema = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""What there is of a paper, a table, a row or a cell: numbers, what they mean, the runs behind them."""
+"""What there is of a paper, a table, a row, a cell or a run: numbers, what they mean, what is behind them."""
 
 import math
 import re
@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.account.spend import Spend
-from fedpriv.config.plan import load_preset
+from fedpriv.config.finished import identity_in
+from fedpriv.config.origins import origins, said_at
+from fedpriv.config.plan import laid, load_preset
 from fedpriv.errors import unknown
 from fedpriv.files import left, stored, summary
 from fedpriv.keep import index, place
@@ -31,6 +33,7 @@ BAR = re.compile(r"(?<!\\)\|")  # of a Markdown table
 SEEDS = {"seed": "int64", "round": "float64", "accuracy": "float64", "epsilon": "float64"}
 BESIDE = ("delta", "attacker_accuracy")  # quantities that the meaning of an ε says
 MACHINE = ("hardware", "engine", "code")
+SCHEMA = "default of the schema"
 
 
 def paper(folder: Path) -> dict[str, Any]:
@@ -204,3 +207,41 @@ def meaning(one: Mapping[str, Any]) -> str:
     told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
     told |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
     return str(Spend(**told)).partition(" = ")[2].partition(" ")[2]
+
+
+def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:
+    """Return every key of a run, what it is and who says it, and of every seed the identity and the trace.
+
+    `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
+    what is. A trace that is found neither in the preset's results nor below `reference` is null.
+    """
+    plan = load_preset(config)
+    paper = named("paper", paper, plan.runs)
+    run = named("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
+    one = plan.runs[paper][run]
+    above = (plan.preset.stand_ins, plan.preset.patches, str(config))
+    tree = laid(origins(plan.folders[paper], *above), paper, run)
+    there = Path("results") / plan.preset.preset / paper / "runs" / run
+    return {
+        "paper": paper,
+        "run": run,
+        "keys": {
+            path: {"value": value, "said by": said_at(tree, path.split(".")) or SCHEMA}
+            for path, value in flattened(one.model_dump(mode="json")).items()
+        },
+        "seeds": {
+            seed: {
+                "identity": identity,
+                "trace": trace(there / f"seed{seed}", index.place(reference, paper, run, seed, identity)),
+            }
+            for seed, identity in plan.identities(paper, run).items()
+        },
+    }
+
+
+def trace(folder: Path, path: Path) -> str | None:
+    """Return where the trace of a run and seed is: in its folder, in the file of a stored run, or nowhere."""
+    own = folder / "trace.parquet"
+    if own.exists() and identity_in(folder / "summary.json") == index.identity_of(path):
+        return str(own)
+    return str(path) if path.exists() else None

@@ -2,17 +2,23 @@
 
     accuracy(bdp) - accuracy(dp) >= 0.095
 
+A caption has places for what a side of one may hold, with names of runs:
+
+    DP stops at {accuracy(iid_n100_dp)}, {accuracy(iid_n100_dp) - accuracy(iid_n100_tight)} points above.
+
 It is read by Python's own parser and never run: what is not listed here is refused with its place in the
 line. How a call is read off the runs is for `fedpriv.report.claims.values` to say.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.paper.spends import MEASURES, SpendInWords, SpendSelector
@@ -25,6 +31,7 @@ COUNTED = "column read within one ε"
 # What a call is given beside names: each as a line has it.
 SPEND, MEASURE, AUDIT, NUMBER, VALUE = '"moments C"', '"best_drawn"', '"outlier"', "1.0", "VALUE"
 LONGEST, LARGEST = 400, 1e38  # characters of a line, and its numbers
+PLACE = re.compile(r"\{([^{}]*)\}")  # in a caption
 
 
 class Function(NamedTuple):
@@ -257,3 +264,37 @@ def refused(line: str, node: ast.expr, allowed: str) -> BadInput:
 def wrong(line: str, at: int, found: str, allowed: str) -> BadInput:
     """Return the error that says what was found, and where in a line."""
     return BadInput(f"{plain(line)}: found {plain(found)} at character {at + 1}, allowed: {allowed}")
+
+
+def pieces(text: str) -> Iterator[str | Term]:
+    """Yield the words of a caption and what its places hold, in order; BadInput names a wrong place."""
+    for number, piece in enumerate(PLACE.split(text)):
+        yield read_term(piece.strip()) if number % 2 else piece
+
+
+def caption_runs(text: str) -> list[str]:
+    """Return the runs that the places of a caption name."""
+    held = [piece for number, piece in enumerate(pieces(text)) if number % 2]
+    return [name for term in held for call in terms(term, Call) for name in call.names]
+
+
+def _checked(text: str) -> str:
+    """Return a caption whose places can be read, each a number that is measured of runs."""
+    try:
+        for number, term in enumerate(pieces(text)):
+            if number % 2 and (not [*terms(term, Call)] or not _of_runs(term)):
+                found = PLACE.findall(text)[number // 2]
+                raise BadInput(f"{found}: found no number of a run, allowed: such as accuracy(RUN)")
+    except BadInput as error:
+        raise PydanticCustomError("choice", "{said}", {"said": str(error)}) from None
+    return text
+
+
+def _of_runs(term: Term) -> bool:
+    """Return whether all that a term names is a run, and no column of a table."""
+    return not [*terms(term, str)] and all(
+        len(call.of(COLUMN, PRIVATE)) == len(call.names) for call in terms(term, Call)
+    )
+
+
+Caption = Annotated[str, AfterValidator(_checked)]

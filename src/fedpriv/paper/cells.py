@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, alone, choice_error
-from fedpriv.paper.arithmetic import RUN
-from fedpriv.paper.caption import Caption
+from fedpriv.paper.arithmetic import RUN, Caption
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run

@@ -221,3 +221,12 @@ class SweepFigure(FigureSpec):
 
     def parts(self) -> list[Part]:
         return [Part("", [Curve(run, label) for label, runs in self.series.items() for run in runs])]
+
+
+FIGURES: dict[str, type[FigureSpec]] = {
+    "rounds": RoundsFigure,
+    "attacker": AttackerFigure,
+    "divergence": DivergenceFigure,
+    "sweep": SweepFigure,
+    "audits": AuditsFigure,
+}

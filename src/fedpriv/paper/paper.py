@@ -8,15 +8,13 @@ from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, f
 
 from fedpriv.errors import BadInput, Gathered, plain, require_known
 from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
-from fedpriv.paper import caption
+from fedpriv.paper.arithmetic import caption_runs
 from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
-from fedpriv.paper.figures import FigureSpec
-from fedpriv.paper.kinds import FIGURES, TABLES
+from fedpriv.paper.figures import FIGURES, FigureSpec
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_files
-from fedpriv.paper.readings import runs_named, tables_resolved
-from fedpriv.paper.tables import self_contained
+from fedpriv.paper.tables import TABLES, self_contained
 from fedpriv.registry import Registry
 
 # What a browser may be sent to: nothing that runs, and nothing of this machine.
@@ -63,16 +61,7 @@ class Paper(Frozen):
     @field_validator("tables", mode="before")
     @classmethod
     def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
-        whole = self_contained(tables, info.data.get("table_defaults", {}))
-        runs = info.data.get("runs", {})
-        return (
-            {name: runs_named(one, runs) for name, one in whole.items()} if isinstance(whole, dict) else whole
-        )
-
-    @field_validator("figures", mode="before")
-    @classmethod
-    def _of_tables(cls, figures: Any, info: ValidationInfo) -> Any:
-        return tables_resolved(figures, info.data.get("tables", {}))
+        return self_contained(tables, info.data.get("table_defaults", {}))
 
     @property
     def by(self) -> str:
@@ -157,7 +146,7 @@ def load_paper(name: str, folder: Path, only: str = "") -> Paper:
         for item, spec in getattr(paper, kind).items():
             with wrong.aside():
                 require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
-                named = caption.runs(spec.caption)
+                named = caption_runs(spec.caption)
                 require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
     for claim in () if wrong.found else paper.claims:  # they are about tables
         with wrong.aside():

@@ -114,11 +114,6 @@ def read_files(folder: Path) -> dict[str, Key]:
     return found
 
 
-def read_folder(folder: Path) -> dict[str, Any]:
-    """Return the same without the names of the files."""
-    return {key: one.value for key, one in read_files(folder).items()}
-
-
 def papers_in(folder: Path) -> list[str]:
     """Return the names of the papers in `folder`, each a folder of its own."""
     return sorted(path.parent.name for path in folder.glob("*/paper.yaml"))

@@ -1,4 +1,4 @@
-"""What a paper's YAML may declare about tables, beside those of accuracies; torch-free and free of pandas."""
+"""The kinds of tables that a paper's YAML may declare; torch-free and free of pandas."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -134,6 +134,15 @@ class AuditsTable(TableSpec):
 
     def runs(self) -> Iterator[str]:
         return (line.run for line in self.lines)
+
+
+TABLES: dict[str, type[TableSpec]] = {
+    "accuracy": AccuracyTable,
+    "spends": SpendsTable,
+    "runs": RunsTable,
+    "accounts": AccountsTable,
+    "audits": AuditsTable,
+}
 
 
 def self_contained(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:

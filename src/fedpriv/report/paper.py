@@ -9,7 +9,7 @@ from fedpriv.report.results import load
 
 def write_tables(folder: Path, declared: Mapping[str, Any]) -> None:
     """Write every table among `declared` below its `folder`, what its runs were set to, and its verdicts."""
-    from fedpriv.paper.kinds import TABLES
+    from fedpriv.paper.tables import TABLES
     from fedpriv.report import render, tables
     from fedpriv.report.claims import write as claims
     from fedpriv.report.runs import runs_table
@@ -24,7 +24,7 @@ def write_tables(folder: Path, declared: Mapping[str, Any]) -> None:
 
 def write_figures(folder: Path, declared: Mapping[str, Any]) -> None:
     """Draw every figure among `declared` (key figures) of a paper below its `folder`."""
-    from fedpriv.paper.kinds import FIGURES
+    from fedpriv.paper.figures import FIGURES
     from fedpriv.report import figures
 
     results = load(folder)

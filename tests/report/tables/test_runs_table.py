@@ -18,7 +18,8 @@ from fedpriv.report.collect import collect
 from fedpriv.report.figures.rounds import read
 from fedpriv.report.results import load
 from fedpriv.report.tables import write
-from fedpriv.report.tables.runs import READINGS, runs_table
+from fedpriv.report.tables.columns import QUANTITIES
+from fedpriv.report.tables.runs import runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
 TENSOR = {"flips": "tensor", "clear_values": 500, "upload_bytes": 125 + 2000}
@@ -256,7 +257,7 @@ def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(results):
 
 
 def test_every_quantity_that_may_be_declared_can_be_read():
-    assert set(READINGS) == set(get_args(Quantity))
+    assert set(QUANTITIES) == set(get_args(Quantity))
 
 
 def test_what_else_was_measured_is_read_at_the_last_evaluated_round(tmp_path):

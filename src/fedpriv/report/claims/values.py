@@ -1,4 +1,4 @@
-"""How what a claim compares is read off the collected runs, by seed: a function and a line each."""
+"""How what claims and captions say is read off the collected runs, by seed: a function and a line each."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.audit.finding import how_counted
-from fedpriv.paper.arithmetic import Call, Operation, Term
-from fedpriv.paper.cells import Cell
+from fedpriv.paper.arithmetic import Call, Operation, Term, pieces, terms
+from fedpriv.paper.cells import Cell, Rendered
 from fedpriv.paper.spends import Measure
 from fedpriv.report import numbers as words
+from fedpriv.report.claims.yardstick import NOT_RUN
 from fedpriv.report.collect import WIDTH
 from fedpriv.report.reading import (
     MEASURES,
@@ -255,3 +256,22 @@ READ: dict[str, Callable[[Known, Call], Value]] = {
     "float32_bytes": float32_bytes,
     "abs": either_way,
 }
+
+
+def caption(results: Results, declared: Rendered) -> str:
+    """Return the caption of a table or figure, with what was measured in its places.
+
+    A number of runs that are not in `results` is "not run".
+    """
+    return "".join(
+        piece if number % 2 == 0 and isinstance(piece, str) else measured(results, piece)
+        for number, piece in enumerate(pieces(declared.caption))
+    )
+
+
+def measured(results: Results, term: Term) -> str:
+    """Return the number that a place holds, as claims print it: over seeds, with its unit."""
+    names = [name for call in terms(term, Call) for name in call.names]
+    if not all(map(results.has, names)):
+        return NOT_RUN
+    return value(term, Known(results, {name: Cell(name) for name in names}, {})).text

@@ -9,7 +9,7 @@ import pandas as pd
 from fedpriv.frozen import parse
 from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
-from fedpriv.paper.kinds import TABLES
+from fedpriv.paper.tables import TABLES
 from fedpriv.report import render
 from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge
 from fedpriv.report.claims.outcomes import outcomes

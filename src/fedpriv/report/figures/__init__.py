@@ -1,17 +1,19 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from matplotlib import style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from fedpriv.files.atomic import writing
 from fedpriv.paper.figures import FigureSpec
-from fedpriv.report import captions
-from fedpriv.report.figures import attacker, audits, divergence, pairs, rounds, sweep
+from fedpriv.report.claims import values
+from fedpriv.report.figures import attacker, audits, divergence, rounds, sweep
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.results import Results
 from fedpriv.report.texts import escape_figure
@@ -22,12 +24,12 @@ KINDS = {
     "attacker": attacker,
     "divergence": divergence,
     "sweep": sweep,
-    "pairs": pairs,
     "audits": audits,
 }
 STYLE = "fedpriv.report.figures.style"
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT = 1.9  # of a panel, without the legend
+DATED = {"pdf": "CreationDate", "svg": "Date"}  # formats that say when they were made, unless told not to
 
 
 @style.context(STYLE)
@@ -37,22 +39,27 @@ def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
     Each is written whole or not at all.
     """
     figure = draw(results, declared)
-    files = {}
-    # Without a date in it, the same runs give the same bytes.
-    for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {})):
-        drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
-        figure.savefig(drawn, format=suffix.removeprefix("."), metadata=metadata)
-        files[suffix] = drawn.getvalue()
-    files[".md"] = markdown(results, declared, caption(results, declared), stem.name).encode()
-    for suffix, content in files.items():
-        with writing(stem.with_suffix(suffix)) as path:
-            path.write_bytes(content)
-    return [stem.with_suffix(suffix) for suffix in files]
+    files = [stem.with_suffix(suffix) for suffix in (".pdf", ".png", ".md")]
+    for file in files[:2]:
+        save(figure, file)
+    with writing(files[2]) as path:
+        text = markdown(results, declared, caption(results, declared), stem.name)
+        path.write_text(text, encoding="utf-8")
+    return files
+
+
+def save(figure: Figure, out: Path) -> None:
+    """Write a figure in the format of its suffix, whole or not at all; the same one gives the same bytes."""
+    kind = out.suffix.lower().removeprefix(".")
+    drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
+    figure.savefig(drawn, format=kind, metadata={DATED[kind]: None} if kind in DATED else {})
+    with writing(out) as path:
+        path.write_bytes(drawn.getvalue())
 
 
 def caption(results: Results, declared: FigureSpec) -> str:
     """Return the caption of the figure, and what its marks mean."""
-    return f"{captions.caption(results, declared)} {KINDS[declared.kind].legend(declared)}".strip()
+    return f"{values.caption(results, declared)} {KINDS[declared.kind].legend(declared)}".strip()
 
 
 @style.context(STYLE)
@@ -84,10 +91,7 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
             axes.set_xticks([])
     if not any(axes.has_data() for axes in row):
         row[0].set_yticks([])  # of no quantity
-    entries: dict[str, Any] = {}
-    for axes in row:
-        handles, labels = axes.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles, strict=True))
+    entries = labelled(row)
     height = audits.height(results, parts[0]) if declared.kind == "audits" else HEIGHT
     alone = set(row[-1].get_legend_handles_labels()[1]) >= {*entries} and declared.kind == "rounds"
     figure.set_size_inches(PAGE if alone or len(parts) > 1 or declared.kind == "audits" else COLUMN, height)
@@ -97,6 +101,13 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
     figure.set_figheight(height + below / figure.dpi)
     return figure
+
+
+def labelled(row: Iterable[Axes]) -> dict[str, Any]:
+    """Return what panels have in their legends, each label once."""
+    return {
+        label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
 
 
 def add_legend(figure: Figure, entries: dict[str, Any]) -> Legend:

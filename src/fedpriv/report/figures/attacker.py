@@ -13,6 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.figures import AttackerFigure, Part
 from fedpriv.report import numbers
+from fedpriv.report.figures.rounds import GREY
 from fedpriv.report.reading import epsilon_at
 from fedpriv.report.results import Results
 from fedpriv.report.texts import escape_figure
@@ -20,7 +21,6 @@ from fedpriv.report.texts import escape_figure
 FURTHEST = 10.0  # the axis ends there, or after the largest ε drawn
 TICKS = (0.5, *(1 - 10.0**-nines for nines in range(1, 16)))
 MOST = 8  # of them that are named
-GREY = "#606060"
 
 
 def draw(axes: Axes, results: Results, declared: AttackerFigure, part: Part) -> None:

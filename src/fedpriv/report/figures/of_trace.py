@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,7 @@ from fedpriv.account.plain import Phase, phases, spread
 from fedpriv.account.spend import Deltas
 from fedpriv.account.trace_check import check_trace
 from fedpriv.errors import BadInput
-from fedpriv.files.atomic import writing
-from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, add_legend
+from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, add_legend, labelled, save
 from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
 from fedpriv.report.numbers import delta as in_powers
 from fedpriv.report.texts import escape_figure
@@ -31,7 +29,6 @@ FEW = 6  # phases whose settings are written into the picture
 NARROW = 0.15  # of all releases: what a phase has less than that is written upright
 RELATIONS = {"add_remove": "added or removed", "replace_one": "replaced", "zero_out": "replaced by nothing"}
 WHO = {"client": "A client", "instance": "An example"}
-DATED = {"pdf": "CreationDate", "svg": "Date"}  # without a date the same trace gives the same bytes
 ONE_LINE = ["accountant", "accounting", "composition", "distance", "sensitivity", "kind", "unmet"]
 
 
@@ -46,13 +43,8 @@ def write(trace: pd.DataFrame, deltas: Deltas, out: Path, ignore: Collection[str
     costs = ledger(laid, deltas)
     if not np.isfinite(costs["epsilon"]).any():
         raise BadInput("trace: found no finite ε, allowed: noise in every row, on what is bounded")
-    drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
-    kind = out.suffix.lower().removeprefix(".")
     with style.context(STYLE):
-        figure = draw(costs, laid["releases"].cumsum().to_numpy(), found)
-        figure.savefig(drawn, format=kind, metadata={DATED[kind]: None} if kind in DATED else {})
-    with writing(out) as path:
-        path.write_bytes(drawn.getvalue())
+        save(draw(costs, laid["releases"].cumsum().to_numpy(), found), out)
     return found
 
 
@@ -61,8 +53,8 @@ def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[Phase]) -> F
     shown = costs[np.isfinite(costs["epsilon"]) & (costs["epsilon"] > 0)]
     panels = list(shown.groupby(["unit", "relation"], sort=False))
     figure = Figure(figsize=(PAGE if len(panels) > 1 else COLUMN, HEIGHT))
-    entries: dict[str, Any] = {}
-    for axes, (_, rows) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+    row = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, (_, rows) in zip(row, panels, strict=True):
         first = rows.iloc[0]
         who = WHO.get(first["unit"], first["unit"])
         relation = RELATIONS.get(first["relation"], first["relation"])
@@ -78,9 +70,7 @@ def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[Phase]) -> F
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
         logarithmic(axes)
         mark(axes, parts)
-        handles, labels = axes.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles, strict=True))
-    below = add_legend(figure, entries).get_window_extent().height
+    below = add_legend(figure, labelled(row)).get_window_extent().height
     figure.set_figheight(HEIGHT + below / figure.dpi)
     return figure
 

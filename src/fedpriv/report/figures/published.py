@@ -8,7 +8,9 @@ from textwrap import fill
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
+from fedpriv.report.figures import labelled
 from fedpriv.report.stability import is_unstable
 
 SHORT = {"baseline": "none", "Baseline": "none", "no noise": "none"}  # what fits below a mark
@@ -20,18 +22,13 @@ def draw(panels: Mapping[str, pd.DataFrame]) -> Any:
     A panel has a line a cell: `row` and `column` as they are called, `published`, `value`, `low`, `high` and
     `status`. What was not run has its published number alone.
     """
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(11, 3.3), layout="constrained")
     widths = [max(len(cells) + 2, 7) for cells in panels.values()]
     every = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=widths)[0]
     for axes, (title, cells) in zip(every, panels.items(), strict=True):
         draw_table(axes, cells.to_dict("records"), title)
     every[0].set_ylabel("Accuracy (%)")
-    legends = [axes.get_legend_handles_labels() for axes in every]
-    known = {
-        label: handle for handles, labels in legends for handle, label in zip(handles, labels, strict=True)
-    }
+    known = labelled(every)
     place = {"loc": "outside upper center", "ncols": 4, "frameon": False, "fontsize": 9}
     figure.legend(known.values(), known.keys(), **place)
     return figure

@@ -7,12 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.paper.figures import Part, SweepFigure
+from fedpriv.report.figures.rounds import GREY
 from fedpriv.report.reading import last_reading
 from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of
 from fedpriv.report.texts import escape_figure
 
-GREY = "#606060"
 APART = 1.03  # between the points of two series at the same place, as a ratio
 
 

@@ -15,7 +15,8 @@ import yaml
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import AccuracyTable, titled
-from fedpriv.paper.kinds import FIGURES, TABLES
+from fedpriv.paper.figures import FIGURES
+from fedpriv.paper.tables import TABLES
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, STANDING, outcome

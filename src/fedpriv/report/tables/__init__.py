@@ -7,12 +7,11 @@ from typing import Any
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
-from fedpriv.report.captions import caption
+from fedpriv.report.claims.values import caption
 from fedpriv.report.results import Results
 from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.audits import audits_table
-from fedpriv.report.tables.readings import readings_table
 from fedpriv.report.tables.runs import runs_table
 from fedpriv.report.tables.spends import spends_table
 
@@ -20,7 +19,6 @@ KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
     "accuracy": accuracy_table,
     "spends": spends_table,
     "runs": runs_table,
-    "readings": readings_table,
     "accounts": accounts_table,
     "audits": audits_table,
 }

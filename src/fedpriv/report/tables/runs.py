@@ -12,11 +12,9 @@ from fedpriv.report.reading import spent
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of, differing, flattened
-from fedpriv.report.tables import columns, labels
-from fedpriv.report.tables.columns import Column
+from fedpriv.report.tables.columns import QUANTITIES, Column
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
 
-READINGS = columns.COLUMNS | labels.COLUMNS
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
 HOW_READ = (
     "Accuracy, last round: of all clients. Best round of sampled clients: as the authors' code prints it; "
@@ -81,7 +79,7 @@ def columns_of(results: Results, declared: RunsTable) -> list[Column]:
     """Return the columns; there are no gains over a reference that was not run."""
     gains = results.has(declared.reference)
     wanted = [one for one in declared.columns if gains or not one.name.startswith("gain")]
-    return [column for one in wanted for column in READINGS[one.name](one, declared)]
+    return [column for one in wanted for column in QUANTITIES[one.name](one, declared)]
 
 
 def number_of(results: Results, line: Line, column: Column) -> Number:

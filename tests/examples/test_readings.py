@@ -1,27 +1,33 @@
-"""Tables of readings: what is counted again, which is nearest, and what is said of one that is clipped."""
+"""The study of unstated settings: what is counted again, what is nearest, what is said of the clipped."""
 
+import runpy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.account.recount import ESTIMATORS, counted_at
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet
-from fedpriv.frozen import parse
-from fedpriv.paper.readings import ReadingsTable
 from fedpriv.report import render
 from fedpriv.report.collect import collect
-from fedpriv.report.readings import outcome, readings, targets
 from fedpriv.report.results import Results, load
-from fedpriv.report.tables.readings import readings_table
 
+FOLDER = Path(__file__).parents[2] / "examples/readings"
+study = SimpleNamespace(**runpy.run_path(str(FOLDER / "readings.py")))
 DECLARED = {
-    "title": "Readings",
+    "caption": "",
+    "place": "Table I",
+    "data": "MNIST",
     "match": "run_*",
+    "points": 1.5,
+    "ratio": 1.5,
     "multipliers": [1.0, 2.0, 3.0],
     "dp": {"accuracy": 0.4, "epsilon": 8},
     "bdp": {"accuracy": 0.5, "epsilon": 2},
@@ -59,11 +65,12 @@ def results_of(folder: Path, *runs: Path) -> pd.DataFrame:
     return load(collect(runs, folder))
 
 
+def wanted(**changed: object) -> Any:
+    return study.Wanted(**DECLARED | changed)
+
+
 def table_of(results: Results, **changed: object) -> render.Table:
-    names = [run for run in results.runs["run"].unique() if run.startswith("run_")]
-    return readings_table(
-        results, ReadingsTable.model_validate(DECLARED | {"names": names} | changed), "table"
-    )
+    return study.readings_table(results, wanted(**changed), "table")
 
 
 def value(table: render.Table, sigma: float, column: str, quantity: str) -> float:
@@ -100,12 +107,14 @@ def test_the_distance_is_computed_from_the_columns_of_the_table(loose):
     for sigma in (2.0, 3.0):
         dp, bdp = (100 * value(table, sigma, name, "accuracy") for name in ("DP", "BDP"))
         compared = value(table, sigma, "BDP", "epsilon_compared")
-        wanted = ((dp - 40) / 1.5) ** 2 + ((bdp - 50) / 1.5) ** 2 + (np.log(compared / 2) / np.log(1.5)) ** 2
-        assert value(table, sigma, "BDP", "distance") == pytest.approx(np.sqrt(wanted))
+        expected = (
+            ((dp - 40) / 1.5) ** 2 + ((bdp - 50) / 1.5) ** 2 + (np.log(compared / 2) / np.log(1.5)) ** 2
+        )
+        assert value(table, sigma, "BDP", "distance") == pytest.approx(np.sqrt(expected))
 
 
 @pytest.mark.parametrize(
-    "final, bdp, round",
+    ("final", "bdp", "round"),
     [
         (0.8, 4.0, 14),  # 16 % within the budget, at round 4; 50 % are reached at 12.5, first evaluated at 14
         (0.8, 2.0, 20),  # the budget is never exceeded: reached at the last round
@@ -128,7 +137,7 @@ def test_what_is_published_to_the_digit_is_at_no_distance(tmp_path):
     assert value(table, 3.0, "BDP", "distance") == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("changed, distance", [({"points": 3.0}, 8 / 3), ({"points": 1.0}, 8)])
+@pytest.mark.parametrize(("changed", "distance"), [({"points": 3.0}, 8 / 3), ({"points": 1.0}, 8)])
 def test_a_point_of_accuracy_counts_as_much_as_is_declared(tmp_path, changed, distance):
     results = results_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
     found = table_of(results, multipliers=[3.0], bdp={"accuracy": 0.72, "epsilon": 2}, **changed)
@@ -139,8 +148,7 @@ def test_with_a_baseline_accuracies_are_as_far_below_it_as_the_published_ones(tm
     baseline = write_run(tmp_path, "none", 0, scheme="none", final=0.9)
     results = results_of(tmp_path, baseline, write(tmp_path, "run_a", 3.0, {3.0: (8, 2)}))
     changed = {"baseline": {"run": "none", "accuracy": 0.7}}
-    declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a"]} | changed)
-    assert targets(results, declared) == pytest.approx((0.6, 0.7))
+    assert study.targets(results, wanted(**changed)) == pytest.approx((0.6, 0.7))
     (line,) = [note for note in table_of(results, **changed).notes if note.startswith("d =")]
     assert "less 60.0 and 70.0 %" in line and "below our baseline" in line
 
@@ -171,8 +179,7 @@ def test_runs_of_another_noise_or_setting_stand_for_nobody_else(tmp_path):
     other = write(
         tmp_path, "run_b", 3.0, {3.0: (5, 4)}, final=0.7, norm_max=1.2
     )  # a config's rate is its final accuracy
-    declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a", "run_b"]})
-    found = readings(results_of(tmp_path, first, other), declared)
+    found = study.configurations(results_of(tmp_path, first, other), wanted())
     assert [(one.run, one.noise_multiplier, bool(one.refused)) for one in found] == [
         ("run_a", 1.0, False),
         ("run_a", 2.0, True),
@@ -196,30 +203,16 @@ def test_a_run_that_diverged_is_never_the_nearest(tmp_path):
     run = write(tmp_path, "run_a", 3.0, {3.0: (8, 2)})
     results = results_of(tmp_path, run)
     results = replace(results, runs=results.runs.assign(diverged=3))
-    declared = ReadingsTable.model_validate(DECLARED | {"names": ["run_a"], "multipliers": [3.0]})
-    (one,) = readings(results, declared)
-    assert outcome(results, declared, one, targets(results, declared)).distance.isna().all()
+    declared = wanted(multipliers=[3.0])
+    (one,) = study.configurations(results, declared)
+    assert study.outcome(results, declared, one, (0.4, 0.5)).distance.isna().all()
     assert "nearest" not in set(table_of(results, multipliers=[3.0]).tidy["status"])
 
 
-def test_a_table_of_readings_of_nothing_that_was_run_says_so(loose):
-    table = table_of(loose, names=["run_z"])
+def test_runs_that_nobody_made_leave_the_published_pair_alone(loose):
+    table = table_of(loose, match="other_*", baseline={"run": "none", "accuracy": 0.7})
     assert render.flat(table.display)["Run"].tolist() == ["published"]
-    assert "Not run in this preset: run_z." in table.notes
-
-
-@pytest.mark.parametrize(
-    "changed, words",
-    [
-        ({"multipliers": []}, "multipliers"),
-        ({"ratio": 1.0}, "ratio: found 1.0, allowed: above 1"),
-        ({"points": 0}, "points: found 0, allowed: at least"),
-        ({"dp": {"accuracy": 0.5}}, "dp.epsilon: is required"),
-    ],
-)
-def test_a_table_of_readings_that_makes_no_sense_is_refused(changed, words):
-    with pytest.raises(BadInput, match=words):
-        parse(ReadingsTable.model_validate, DECLARED | changed, "paper.yaml")
+    assert "Not run in this preset: none." in table.notes
 
 
 def test_a_run_whose_scheme_has_no_sigma_is_bad_input(tmp_path):
@@ -232,3 +225,21 @@ def test_a_sigma_that_the_run_was_not_counted_at_has_no_numbers_and_the_key_that
     results = results_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}))
     lines = table_of(results).tidy.set_index("noise_multiplier")
     assert lines.loc[3.0, "status"] == "not counted: account.recount of the run has no 3"
+
+
+def test_the_stored_tables_are_of_what_is_looked_for_and_have_one_nearest_each():
+    for name, declared in study.declared_in(FOLDER / "settings.yaml").items():
+        table = pd.read_csv(FOLDER / f"{name}.csv")
+        assert table["run"].str.match(declared.match.replace("*", ".*")).all()
+        assert set(table["noise_multiplier"]) == set(declared.multipliers)
+        assert len(table.loc[table["status"] == "nearest", "row"].unique()) == 1
+
+
+def test_the_figure_has_every_accuracy_of_the_tables_within_its_axes():
+    figure = SimpleNamespace(**runpy.run_path(str(FOLDER / "figure.py")))
+    declared = yaml.safe_load((FOLDER / "settings.yaml").read_text())["tables"]
+    tables = {name: pd.read_csv(FOLDER / f"{name}.csv") for name in declared}
+    for axes, table in zip(figure.drawn(declared, tables).axes, tables.values(), strict=True):
+        points = [line.get_ydata() for line in axes.lines if line.get_linestyle() == "None"]
+        read = table.query("quantity == 'accuracy' and column in ['DP', 'BDP']")["value"]
+        np.testing.assert_allclose(np.sort(np.concatenate(points)), np.sort(100 * read))

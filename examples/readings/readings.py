@@ -1,0 +1,393 @@
+"""With which settings, if a paper says none, its pairs of accuracy and ε come out: a study of finished runs.
+
+    fedpriv rerender readings/bdp2019_readings --out /tmp/readings
+    python examples/readings/readings.py /tmp/readings/readings/bdp2019_readings
+
+takes some minutes, nearly all for the first line, which `make readings` does too. The second writes
+results/readings_study: the tables beside this file, with the published pair and a line for every
+configuration. settings.yaml says what is looked for, docs/hyper-parameters.md what came out.
+
+Runs that differ in σ and C alone, at equal noise σC, are one family. At a σ of which it has no run of its
+own, the one with the loosest C is counted at that σ, if it would have clipped no update.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account.recount import clipped, counted_at
+from fedpriv.errors import BadInput
+from fedpriv.paper.read import read_yaml
+from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.report import numbers, render
+from fedpriv.report.notes import footnotes
+from fedpriv.report.numbers import interval
+from fedpriv.report.reading import accuracies, epsilon_at, fact, last_reading, spent, within
+from fedpriv.report.results import Results, load, rows_of
+from fedpriv.report.settings import config_of, flattened
+from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
+
+MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
+KEY = ["table", "row", "run", "trained", "noise_multiplier", "clip_l2", "column", "quantity"]
+COLUMNS = [*KEY, *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
+BDP = {"product": "BDP", "product, plain mean": "BDP by the plain mean"}
+END = "After the last round"
+ENDS = {
+    "product": "ε, bound",
+    "product, 30 clients": "ε, bound, 30 clients",
+    "product, plain mean": "ε, plain mean",
+    "product, plain mean, 30 clients": "ε, plain mean, 30 clients",
+}
+ACCURACY = "accuracy (%)"
+REFUSED = {"clipped": "clipped: train it", "not counted": "not counted"}
+
+
+class Counting(NamedTuple):
+    """An ε of a run that was counted at another σ, by the columns of the ledger."""
+
+    accountant: str
+    composition: str = ""
+    distance: str = ""
+    right_term: str = ""
+    sensitivity: str = ""
+    accounting: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return tuple(self)
+
+
+class Configuration(NamedTuple):
+    """A run and the σ that it is counted at, or why it is not."""
+
+    run: str
+    noise_multiplier: float
+    clip_l2: float
+    denominator: str
+    everybody: bool  # whether all clients take part in every round
+    own: bool  # whether the run was trained with this σ
+    refused: str  # clipped, or not counted, and why; empty: it is counted
+
+    @property
+    def moments(self) -> Counting:
+        """Return the ε of DP."""
+        return Counting("moments", sensitivity=counted_at(self.clip_l2))
+
+    def estimate(self, estimator: str = "product") -> Counting:
+        """Return the Bayesian ε by one of `fedpriv.account.recount.ESTIMATORS`."""
+        return Counting(
+            "bayesian", estimator, MATCHING[self.denominator], "both_left", counted_at(self.clip_l2)
+        )
+
+
+class Outcome(NamedTuple):
+    """What comes of a configuration, by seed: read within the published ε, and how far off that is."""
+
+    dp: pd.DataFrame  # round and accuracy, as every reading of `fedpriv.report.reading`
+    bdp: pd.DataFrame
+    epsilon: pd.Series  # the Bayesian ε that is compared with the published one
+    distance: pd.Series
+
+
+class Wanted(NamedTuple):
+    """A published pair, and the runs that are held against it, by the keys of settings.yaml."""
+
+    points: float
+    ratio: float
+    multipliers: Sequence[float]
+    caption: str
+    place: str
+    data: str
+    match: str
+    dp: dict[str, float]
+    bdp: dict[str, float]
+    keys: dict[str, str]
+    baseline: dict[str, Any] | None = None
+
+    def runs(self, results: Results) -> list[str]:
+        """Return the runs that match, in their order."""
+        return [run for run in dict.fromkeys(results.runs["run"]) if fnmatchcase(run, self.match)]
+
+
+def declared_in(path: Path) -> dict[str, Wanted]:
+    """Return what is looked for by the names of tables, as settings.yaml says it."""
+    settings = read_yaml(path)
+    tables = settings.pop("tables")
+    return {name: Wanted(**settings, **own) for name, own in tables.items()}
+
+
+def configurations(results: Results, declared: Wanted) -> list[Configuration]:
+    """Return a configuration for every family of runs and every σ, in the order of the runs."""
+    families: dict[str, dict[float, str]] = {}
+    for run in declared.runs(results):
+        config = config_of(results, run)
+        if not {"noise_multiplier", "clip_l2"} <= set(config["scheme"]):
+            found = config["scheme"].get("name", "another")
+            raise BadInput(f"readings: {run}: found scheme {found}, allowed: client_dp, with its σ and C")
+        sigma, clip = (config["scheme"].pop(key) for key in ("noise_multiplier", "clip_l2"))
+        family = json.dumps([config, f"{sigma * clip:.6g}"], sort_keys=True)
+        families.setdefault(family, {})[sigma] = run
+    return [one for runs in families.values() for one in of_family(results, runs, declared.multipliers)]
+
+
+def of_family(
+    results: Results, runs: Mapping[float, str], multipliers: Sequence[float]
+) -> Iterator[Configuration]:
+    """Yield the configurations of the runs of one noise, by their σ."""
+    loosest = runs[min(runs)]  # in C
+    for sigma in sorted({*multipliers, *runs}):
+        run = runs.get(sigma, loosest)
+        trace = rows_of(results.rounds, run)
+        bound = float(trace["noise_std"].iloc[0]) / sigma
+        reasons = [f"clipped: {why}" for _, one in trace.groupby("seed") if (why := clipped(one, sigma))]
+        if counted_at(bound) not in set(rows_of(results.epsilons, run)["sensitivity"]):
+            reasons.append(f"not counted: account.recount of the run has no {sigma:g}")
+        yield Configuration(
+            run,
+            sigma,
+            bound,
+            str(trace["denominator"].iloc[0]),
+            bool((trace["sampling_rate"] == 1).all()),
+            sigma in runs,
+            next(iter(reasons), ""),
+        )
+
+
+def targets(results: Results, declared: Wanted) -> tuple[float, float]:
+    """Return the accuracies that DP and BDP are compared with.
+
+    They are the published ones or, with a baseline, as far below ours as these are below the published one.
+    """
+    moved = 0.0
+    if declared.baseline:
+        ours = interval(last_reading(results, declared.baseline["run"])["accuracy"])
+        moved = ours.mean - declared.baseline["accuracy"]  # NaN: it was not run
+    return declared.dp["accuracy"] + moved, declared.bdp["accuracy"] + moved
+
+
+def outcome(
+    results: Results,
+    declared: Wanted,
+    one: Configuration,
+    wanted: tuple[float, float],
+    estimator: str = "product",
+) -> Outcome:
+    """Return what comes of a configuration that was not clipped.
+
+    Its distance to what is published is √(x² + y² + z²): x and y are how far the accuracies of DP and BDP,
+    each at the last evaluated round within its published ε, are from those `wanted`, over `points`; z is the
+    log of the Bayesian ε over the published one, over the log of `ratio`. That ε is the one at the last round
+    within the budget, if the accuracy reaches the target there; else the one at the first later round that
+    does; or, where none does, at the last. Without a round within one of the budgets there is no distance.
+    """
+    spend = one.estimate(estimator)
+    dp = within(results, one.run, (one.moments, declared.dp["epsilon"]))
+    bdp = within(results, one.run, (spend, declared.bdp["epsilon"]))
+    epsilon = epsilon_at(results, one.run, spend, compared_at(results, one.run, bdp, wanted[1]))
+    x = 100 * (dp["accuracy"] - wanted[0]) / declared.points
+    y = 100 * (bdp["accuracy"] - wanted[1]) / declared.points
+    z = (epsilon / declared.bdp["epsilon"]).map(math.log) / math.log(declared.ratio)
+    return Outcome(dp, bdp, epsilon, np.sqrt(x**2 + y**2 + z**2).replace(np.inf, np.nan))
+
+
+def compared_at(results: Results, run: str, read: pd.DataFrame, wanted: float) -> pd.Series:
+    """Return by seed the round at which the ε that is compared is read."""
+    evaluated = accuracies(results, run)
+    until = evaluated["seed"].map(read["round"])
+    # Where no round is within the budget all are later.
+    enough = (evaluated["test_accuracy"] >= wanted) & ~(evaluated["round"] <= until)
+    seeds = evaluated["seed"]
+    later = evaluated["round"].where(enough).groupby(seeds).min()
+    last = evaluated["round"].groupby(seeds).max()
+    return read["round"].where(read["accuracy"] >= wanted, later.fillna(last))
+
+
+def readings_table(results: Results, declared: Wanted, name: str) -> render.Table:
+    """Return the published pair, and a line for every configuration: nearest first, clipped last."""
+    wanted = targets(results, declared)
+    found = {one: numbers_of(results, declared, one, wanted) for one in configurations(results, declared)}
+    order = sorted(found, key=lambda one: (bool(one.refused), distance_of(found[one])))
+    nearest = [one for one in order[:1] if distance_of(found[one]) < math.inf]
+    settings = {}
+    for one in order:
+        config = flattened(config_of(results, one.run))
+        settings[one] = {key: config.get(key, otherwise) for key, otherwise in declared.keys.items()}
+    lines = [
+        number | settings[one] | ({"status": "nearest"} if one in nearest else {})
+        for one in order
+        for number in found[one]
+    ]
+    shown = [published(declared)]
+    for one in order:
+        cells = {cell["heading"]: cell["show"](cell["sample"]) for cell in found[one] if "show" in cell}
+        said = {("", key): text for key, text in settings[one].items()}
+        shown.append({("", "Run"): called(one, one in nearest)} | sigma_and_clip(one) | said | cells)
+    headings = dict.fromkeys(heading for line in [*shown[1:2], *shown] for heading in line)
+    display = display_frame([{heading: line.get(heading, "") for heading in headings} for line in shown])
+    baseline = [declared.baseline["run"]] if declared.baseline else []
+    used = results.of(*declared.runs(results), *baseline)
+    missing = [run for run in baseline if not results.has(run)]
+    notes = [*how_read(declared, wanted), *how_many(order), *footnotes(used, missing)]
+    long = tidy(name, [*COLUMNS, *declared.keys, "status"], lines)
+    title = f"Configurations of {declared.place}, {declared.data}, 100 clients"
+    caption = declared.caption.format(place=declared.place)
+    return render.Table(name, title, long, display, notes, printed=False, caption=caption)
+
+
+def numbers_of(
+    results: Results, declared: Wanted, one: Configuration, wanted: tuple[float, float]
+) -> list[Number]:
+    """Return every number of a configuration; of one that was clipped there is none but its status."""
+    key: Number = {
+        "row": f"{one.run}, σ = {one.noise_multiplier:g}",
+        "run": one.run,
+        "trained": "by itself" if one.own else "counted again",
+        "noise_multiplier": one.noise_multiplier,
+        "clip_l2": one.clip_l2,
+    }
+    if one.refused:
+        return [key | {"status": one.refused}]
+    own = results.of(one.run)
+    over_median = one.clip_l2 / fact(own, one.run, "norm_median")
+    found = [number(("", "C / median"), "over_median", over_median, numbers.rounded)]
+    for estimator, column in BDP.items():
+        read = outcome(own, declared, one, wanted, estimator)
+        found += outcome_numbers(own, declared, one, read, estimator, column)
+    found.append(number((END, ACCURACY), "accuracy", last_reading(own, one.run)["accuracy"], numbers.percent))
+    found.append(epsilon(own, one, (END, "ε, moments"), one.moments))
+    found += [epsilon(own, one, (END, label), one.estimate(name)) for name, label in ENDS.items()]
+    return [key | one for one in found]
+
+
+def outcome_numbers(
+    own: Results, declared: Wanted, one: Configuration, read: Outcome, estimator: str, column: str
+) -> Iterator[Number]:
+    """Yield the numbers of what comes of a configuration under one estimator; those of DP with the first."""
+    spend = one.estimate(estimator)
+    cells = {column: (declared.bdp, read.bdp, spend)}
+    if estimator == "product":
+        cells = {"DP": (declared.dp, read.dp, one.moments)} | cells
+    for label, (pair, at, counted) in cells.items():
+        group = budget(label, pair)
+        yield number((group, ACCURACY), "accuracy", at["accuracy"], numbers.percent, label)
+        yield number((group, "round"), "round", at["round"], numbers.rounds, label)
+        yield epsilon(own, one, (group, "ε"), counted, at["round"], label)
+    group = budget(column, declared.bdp)
+    compared = epsilon(own, one, (group, "ε compared"), spend, column=column)
+    yield compared | {"quantity": "epsilon_compared", "sample": read.epsilon}
+    yield number((group, "d"), "distance", read.distance, hundredths, column)
+
+
+def number(heading: tuple[str, str], quantity: str, sample: pd.Series, show: Any, column: str = "") -> Number:
+    """Return a number under its heading; in the CSV its column is `column`, or the heading."""
+    column = column or " ".join(filter(None, heading))
+    return {"heading": heading, "column": column, "quantity": quantity, "sample": sample, "show": show}
+
+
+def epsilon(
+    own: Results,
+    one: Configuration,
+    heading: tuple[str, str],
+    spend: Counting,
+    rounds: pd.Series | None = None,
+    column: str = "",
+) -> Number:
+    """Return an ε at the rounds given by seed, or at the last evaluated one, with what gives it meaning."""
+    sample = epsilon_at(own, one.run, spend, rounds)
+    found = number(heading, "epsilon", sample, numbers.epsilon, column)
+    return found | spend_words(spend) | meaning(spent(own, one.run, spend), "delta")
+
+
+def hundredths(values: pd.Series) -> str:
+    """Return the mean over seeds with two digits."""
+    mean = interval(values).mean
+    return numbers.NONE if math.isnan(mean) else f"{mean:.2f}"
+
+
+def budget(label: str, pair: Mapping[str, float]) -> str:
+    """Return what stands above the columns of DP or BDP."""
+    return f"{label}, ε ≤ {pair['epsilon']:g}"
+
+
+def distance_of(found: Sequence[Number]) -> float:
+    """Return the mean distance of a configuration to what was published, infinite where there is none."""
+    meant = [one for one in found if one.get("quantity") == "distance" and one["column"] == "BDP"]
+    mean = interval(meant[0]["sample"]).mean if meant else math.nan
+    return math.inf if math.isnan(mean) else mean
+
+
+def called(one: Configuration, nearest: bool) -> str:
+    """Return what a line is called."""
+    said = REFUSED[one.refused.partition(":")[0]] if one.refused else "nearest" if nearest else ""
+    return f"{one.run} ({said})" if said else one.run
+
+
+def sigma_and_clip(one: Configuration) -> dict[tuple[str, str], str]:
+    """Return what the run is counted at; in brackets where it was trained with others."""
+    sigma, clip = f"{one.noise_multiplier:g}", f"{one.clip_l2:.3g}"
+    return {("", "σ"): sigma if one.own else f"({sigma})", ("", "C"): clip if one.own else f"({clip})"}
+
+
+def published(declared: Wanted) -> dict[tuple[str, str], str]:
+    """Return the line of what the paper prints."""
+    line = {("", "Run"): "published"}
+    for label, pair in (("DP", declared.dp), ("BDP", declared.bdp)):
+        group = budget(label, pair)
+        line |= {(group, ACCURACY): f"{100 * pair['accuracy']:g}", (group, "ε"): f"{pair['epsilon']:g}"}
+    return line
+
+
+def how_read(declared: Wanted, wanted: tuple[float, float]) -> Iterator[str]:
+    """Yield the notes that say what the columns are, and what is near."""
+    dp, bdp = declared.dp["epsilon"], declared.bdp["epsilon"]
+    yield (
+        f"DP: at the last evaluated round before ε (moments, sensitivity C) exceeds {dp:g}. BDP: the same of "
+        f"{bdp:g} and the Bayesian estimate (product) from all clients who came, by distance remove_sum, or "
+        "remove_mean where the denominator is the clients present."
+    )
+    there = " and ".join(f"{100 * one:.1f}" for one in wanted)
+    ours = "as far below our baseline as the published ones are below theirs"
+    yield (
+        f"d = √(x² + y² + z²): x and y are the accuracies of DP and BDP less {there} %, "
+        f"{ours if declared.baseline else 'those published'}, over {declared.points:g} points; z is the log "
+        f"of the compared ε over {bdp:g}, over log {declared.ratio:g}. Compared is the ε of the BDP column "
+        "if its accuracy is reached there; else that of the first later round that reaches it, or of the "
+        "last round. Without a round within one of the budgets there is no d. The least is the nearest."
+    )
+    yield (
+        "Bound: on the mean of exp(λD), as BDP counts; plain mean: without what makes a bound of it. "
+        "30 clients: at most 30 of those who came."
+    )
+
+
+def how_many(order: Sequence[Configuration]) -> Iterator[str]:
+    """Yield the note that says which configurations were trained."""
+    valid = [one for one in order if not one.refused]
+    again = sum(not one.own for one in valid)
+    yield (
+        f"{len(valid)} configurations of {len({one.run for one in valid})} runs. In brackets, {again}: the σ "
+        "and C of a run that was trained with another σ at the same noise σC, and that would have clipped no "
+        "update at this C either: it would have been the same run."
+    )
+    if gone := sum(one.refused.startswith("clipped") for one in order):
+        yield (
+            f"Clipped, {gone}: at this C some update of the run with the loosest C would have been cut. That "
+            "is another run, which was not trained; there is nothing to count."
+        )
+
+
+if __name__ == "__main__":
+    results = load(Path(*sys.argv[1:]) if sys.argv[1:] else Path("results/readings/bdp2019_readings"))
+    out = Path("results/readings_study")
+    out.mkdir(parents=True, exist_ok=True)
+    for name, declared in declared_in(Path(__file__).with_name("settings.yaml")).items():
+        render.write(readings_table(results, declared, name), out / name)
