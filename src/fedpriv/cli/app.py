@@ -30,7 +30,7 @@ from fedpriv.cli.output import (
 )
 from fedpriv.cli.spends import spend_table
 from fedpriv.cli.table import Table
-from fedpriv.errors import BadInput, require_known, short_repr
+from fedpriv.errors import BadInput, Stopped, require_known, short_repr
 from fedpriv.terminal import aside
 
 app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -55,7 +55,7 @@ def options(
     """Experiments on private federated learning.
 
     Snakemake builds whole papers; this program serves single steps. Exit codes: 0 done, 1 failed, 2 bad
-    input. With --debug an error shows its traceback.
+    input, 128 + n stopped by signal n. With --debug an error shows its traceback.
     """
 
 
@@ -71,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_words(words)
         code = app(words, prog_name="fedpriv", standalone_mode=False)
+    except Stopped as stopped:
+        code = stopped.code
+        aside(f"fedpriv: {stopped}")
     except Exception as error:
         if given != words:
             raise
