@@ -18,6 +18,14 @@ class LSTM(nn.Module):
         return self.head(self.lstm(self.embed(x))[0])
 
 
+class Last(LSTM):
+    """The same, of what follows the last character alone: logits `[n, characters]`."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return what may follow all of them."""
+        return super().forward(x)[:, -1]
+
+
 class Transformer(nn.Module):
     """Embeddings of characters and positions, `layers` of causal attention, a linear map: the same logits."""
 

@@ -5,7 +5,7 @@ from hypothesis import settings
 from support.made_run import write_noise
 from support.photos import TINY, lay
 
-from fedpriv import data
+from fedpriv import data, progress
 from fedpriv.data import manifest
 
 # The same tree has the same verdict: `make explore` alone draws examples anew.
@@ -34,3 +34,9 @@ def files(tmp_path):
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget how wide the terminal is that the tests were started in: pytest-xdist tells its workers."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing last so long that it says how far it is, however slow the machine is."""
+    monkeypatch.setattr(progress, "FIRST", 1e6)

@@ -88,10 +88,10 @@ def test_a_stream_that_was_never_open_is_no_error(monkeypatch):
 
 def test_the_title_of_a_bar_and_of_a_plain_line_are_seen(capsys, monkeypatch):
     with progress("a\x1b[2Jb [red]c", 0, 1) as report:
-        report({"round": 1})
+        report({"round": 1, "test_accuracy": 0.5})
     announce("a\x1b[2Jb [red]c")
     said = capsys.readouterr()
-    assert said.err == "a\\x1b[2Jb [red]c: round 1 of 1\n"
+    assert said.err == "a\\x1b[2Jb [red]c: round 1 of 1, accuracy 0.500\n"
     assert said.out == "» a\\x1b[2Jb [red]c\n"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")

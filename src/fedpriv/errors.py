@@ -1,5 +1,6 @@
-"""The one exception that means: the user's input is wrong, not the program."""
+"""What ends a program and is no failure of it: wrong input of the user's, or a signal."""
 
+import signal
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -20,6 +21,18 @@ class BadInput(ValueError):
     def each(self) -> list["BadInput"]:
         """Return the mistakes that it is about: itself."""
         return [self]
+
+
+class Stopped(BaseException):
+    """A signal has stopped work that can go on (exit code 128 and its number).
+
+    Like an interrupt it is no Exception: what goes on after one of many has failed does not go on after it.
+    """
+
+    def __init__(self, number: int, done: str) -> None:
+        name = signal.Signals(number).name
+        super().__init__(visible(f"{done}; stopped by {name}, the same command goes on"))
+        self.code = 128 + number
 
 
 class Several(BadInput):

@@ -1,23 +1,44 @@
-"""Say how far a run is: a bar on a terminal, a plain line now and then otherwise."""
+"""Say what is done, how far it is and how long still: by a bar on a terminal, by plain lines otherwise.
+
+All of it is on stderr. A process that another one has started for a part of its work leaves it to that.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from multiprocessing import parent_process
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fedpriv.terminal import aside, put, visible
 
-PLAIN_SECONDS = 30.0  # between two lines where there is no terminal
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+T = TypeVar("T")
+Far = Callable[[int, int | None], str]  # how much of it is done, in words
+Update = Callable[[int, str], None]
+
+FIRST, PLAIN_SECONDS = 5.0, 30.0  # until the first line where there is no terminal; between two of them
 MARK = "»"  # before what `fedpriv.cli.follow` passes on
+BARS: list[Progress] = []  # shown in this process, each within the one before
+UNITS = (("s", 1), ("min", 60), ("h", 3600), ("days", 86400))  # each from two of it on
 
 
 def announce(text: str) -> None:
     """Say on stdout what a job of the workflow begins; all else goes to stderr, which is its log."""
     put(visible(f"{MARK} {text}"), sys.stdout)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in two digits and the largest unit of which there are two or more."""
+    unit, size = next((pair for pair in reversed(UNITS) if seconds >= 2 * pair[1]), UNITS[0])
+    count = seconds / size
+    return f"{count:.1f} {unit}" if unit != "s" and count < 10 else f"{count:,.0f} {unit}"
 
 
 class Report(Protocol):
@@ -26,51 +47,114 @@ class Report(Protocol):
     def __call__(self, row: dict[str, Any]) -> None: ...
 
 
+def counted(title: str, items: Collection[T], unit: str) -> Iterator[T]:
+    """Yield the items, and show how many of them are done."""
+    with progress(title, 0, len(items), unit) as report:
+        for done, item in enumerate(items, start=1):
+            yield item
+            report({unit: done})
+
+
 @contextmanager
 def progress(title: str, done: int, total: int, unit: str = "round") -> Generator[Report]:
     """Yield the function to call after each round, or each image or whatever `unit` is counted."""
-    if sys.stderr.isatty():
-        with _bar(title, done, total, unit) as report:
-            yield report
-    else:
-        yield _lines(title, total, unit)
+    with _shown(title, done, total, lambda done, total: f"{unit} {done} of {total}") as update:
+        yield lambda row: update(row[unit], _accuracy(row))
 
 
 @contextmanager
-def _bar(title: str, done: int, total: int, unit: str) -> Generator[Report]:
+def transfer(title: str, there: int, total: int | None) -> Generator[Callable[[int], None]]:
+    """Yield what has to be told how many more bytes have come; nobody may know how many there are."""
+    done = there
+    with _shown(title, there, total, _megabytes) as update:
+
+        def advance(size: int) -> None:
+            nonlocal done
+            done += size
+            update(done, "")
+
+        yield advance
+
+
+def _accuracy(row: dict[str, Any]) -> str:
+    """Return what a row says of the accuracy, nothing of a round that was not evaluated."""
+    accuracy = row.get("test_accuracy", math.nan)
+    return f"accuracy {accuracy:.3f}" if accuracy == accuracy else ""
+
+
+def _megabytes(done: int, total: int | None) -> str:
+    return f"{done / 1e6:,.1f} MB" + (f" of {total / 1e6:,.1f}" if total else "")
+
+
+@contextmanager
+def _shown(title: str, done: int, total: int | None, far: Far) -> Generator[Update]:
+    """Yield what is told how much is done, and a result of it in words or nothing."""
+    if parent_process():
+        yield lambda done, result: None
+    else:
+        with (_bar if sys.stderr.isatty() else _lines)(title, done, total, far) as update:
+            yield update
+
+
+@contextmanager
+def _bar(title: str, done: int, total: int | None, far: Far) -> Generator[Update]:
+    """Show a bar; one within another is a line below it, as long as it lasts."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[accuracy]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(visible(title), completed=done, total=total, accuracy="")
+    words = (TextColumn("{task.description}", markup=False), BarColumn())
+    told = (TextColumn("{task.fields[far]}"), TextColumn("{task.fields[result]}"), TimeRemainingColumn())
+    with nullcontext(BARS[-1]) if BARS else Progress(*words, *told, console=Console(stderr=True)) as bar:
+        task = bar.add_task(visible(title), completed=done, total=total, far=far(done, total), result="")
+        BARS.append(bar)
 
-        def report(row: dict[str, Any]) -> None:
-            bar.update(task, completed=row[unit])
-            accuracy = row.get("test_accuracy", math.nan)
-            if accuracy == accuracy:  # not NaN: evaluated this round
-                bar.update(task, accuracy=f"accuracy {accuracy:.3f}")
+        def update(done: int, result: str) -> None:
+            bar.update(task, completed=done, far=far(done, total))
+            if result:  # the last one stays
+                bar.update(task, result=result)
 
-        yield report
+        try:
+            yield update
+        finally:
+            BARS.pop()
+            if BARS:
+                bar.remove_task(task)
 
 
-def _lines(title: str, total: int, unit: str) -> Report:
-    last = time.monotonic()
+@contextmanager
+def _lines(title: str, begun: int, total: int | None, far: Far) -> Generator[Update]:
+    """Print how far it is after 5 seconds and then twice a minute, even if nothing was done meanwhile.
 
-    def report(row: dict[str, Any]) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < PLAIN_SECONDS and row[unit] != total:
-            return
-        last = now
-        accuracy = row.get("test_accuracy", math.nan)
-        said = f", accuracy {accuracy:.3f}" if accuracy == accuracy else ""
-        aside(f"{title}: {unit} {row[unit]} of {total}{said}")
+    The end has a line where it has a result to say, or took as long.
+    """
+    started, ended = time.monotonic(), Event()
+    done, said = begun, ""
 
-    return report
+    def tell() -> None:
+        left = remaining(time.monotonic() - started, done - begun, total and total - done)
+        aside(f"{title}: {', '.join(filter(None, (far(done, total), said, left)))}")
+
+    def tick() -> None:
+        pause = FIRST
+        while not ended.wait(pause):
+            tell()
+            pause = PLAIN_SECONDS
+
+    def update(new: int, result: str) -> None:
+        nonlocal done, said
+        done, said = new, result
+
+    ticker = Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield update
+    finally:
+        ended.set()
+        ticker.join()
+    if done == total and (said or time.monotonic() - started >= FIRST):
+        tell()
+
+
+def remaining(seconds: float, done: int, left: int | None) -> str:
+    """Return how long what is left takes if it goes on as it went; empty where nobody knows that."""
+    return f"{duration(seconds / done * left)} left" if done and left else ""

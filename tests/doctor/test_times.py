@@ -13,6 +13,7 @@ from fedpriv.config.work import work
 from fedpriv.doctor import times
 from fedpriv.errors import BadInput
 from fedpriv.machine.environment import cores
+from fedpriv.progress import duration
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +28,7 @@ def test_the_time_of_a_preset_is_that_of_its_runs_at_all_seeds(here):
     tiny.write(here / "config/tiny.yaml", tiny.PRESET | {"seeds": 3})
     plan = load_preset(here / "config/tiny.yaml")
     (run,) = plan.all_runs()
-    one, few = 3 * work(run).passes / RATE, times.duration
+    one, few = 3 * work(run).passes / RATE, duration
     finding = times.finding(Sizes(plan, Took({}, {})), ())
     assert finding.name == "time tiny" and finding.state == "ok"
     assert finding.text == f"{few(one)} of one core, {few(one / cores())} on these {cores()}: 3 trainings"
@@ -69,7 +70,7 @@ def test_every_preset_of_a_folder_has_a_line_with_the_hours_of_its_papers():
     ],
 )
 def test_a_time_is_said_in_the_largest_unit_of_which_there_are_two(seconds, words):
-    assert times.duration(seconds) == words
+    assert duration(seconds) == words
 
 
 def test_the_doctor_says_it_when_asked(here, capsys):

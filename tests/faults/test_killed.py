@@ -1,14 +1,15 @@
-"""Processes that are ended in the midst of their work, by a signal that leaves them no time to tidy up."""
+"""Processes that are ended in the midst of their work, by a signal that leaves them no time, or some."""
 
 import signal
 from collections.abc import Callable
 from functools import partial
-from signal import SIGKILL, SIGTERM
+from pathlib import Path
+from signal import SIGKILL, SIGTERM, SIGUSR1, SIGUSR2
 
 import pytest
 from support.child import live
-from support.fault import Fault, at_call, at_removal, at_rename, die, die_writing
-from support.small import ACCOUNT, TRAIN, contents, render, trained_in
+from support.fault import Fault, at_call, at_removal, at_rename, die, die_twice, die_writing
+from support.small import ACCOUNT, TRAIN, contents, render, state_in, trained_in
 
 from fedpriv.cli import app
 from fedpriv.models import native
@@ -40,9 +41,26 @@ TRAINING = [
     by(SIGKILL, "train: half of the model written", at_rename, "model.safetensors", torn=True),
     by(SIGKILL, "train: everything written but the summary", at_rename, "summary.json"),
     by(SIGKILL, "train: finished, its state not yet removed", at_removal, "state.safetensors"),
-    by(SIGTERM, "train: one round after the state was saved", a_round, 4),
     by(SIGTERM, "train: half of the trace written", at_rename, "trace.parquet", torn=True),
 ]
+SAVED = "the round is finished and saved, one line says which; the next start ends with the same bits"
+TRAIN_TWO = ("step", "train", "config/small.yaml", "small", "private/0", "private/1")
+
+
+def warning(number: signal.Signals, when: str, moment: Callable, *place: object) -> Fault:
+    return Fault(number.name, when, SAVED, partial(moment, *place, blow=partial(die, number)))
+
+
+WARNED = [  # and the round that is saved
+    (warning(SIGTERM, "train: one round after the state was saved", a_round, 3), 3),
+    (warning(SIGTERM, "train: in the midst of a round, at its measurements", measuring, 4), 4),
+    (warning(SIGUSR1, "train: in the midst of the first round, while clients work", working, 1), 1),
+    (warning(SIGUSR2, "train: in the last round", a_round, 5), 5),
+]
+TWICE = Fault("SIGTERM", "train: twice within a second", SAVED, partial(a_round, 3, die_twice))
+IMPATIENT = Fault(
+    "SIGTERM", "train: twice, a second apart", AGAIN, partial(a_round, 4, partial(die_twice, 1.01))
+)
 ACCOUNTING = [
     by(SIGKILL, "account: half of the ledger written", at_rename, "ledger.parquet", torn=True),
     in_writing("account: by the kernel, in the midst of writing the ledger", 999),
@@ -54,14 +72,14 @@ RENDERING = [
     by(SIGTERM, "render: half of a figure written", at_rename, "epsilons.png", torn=True),
     by(SIGKILL, "render: verdicts written as LaTeX and not yet named", at_rename, "claims.tex"),
 ]
-FAULTS = [*TRAINING, *ACCOUNTING, *RENDERING]
+FAULTS = [*TRAINING, *(fault for fault, _ in WARNED), TWICE, IMPATIENT, *ACCOUNTING, *RENDERING]
 
 
 def number(fault):
     return getattr(signal, fault.broken)
 
 
-@pytest.mark.parametrize("fault", TRAINING, ids=str)
+@pytest.mark.parametrize("fault", [*TRAINING, IMPATIENT], ids=str)
 def test_a_killed_training_goes_on_to_the_same_bits(fault, folder, undisturbed):
     assert live(folder, partial(app.main, TRAIN), fault.how).code == -number(fault)
     known = trained_in(undisturbed)
@@ -69,6 +87,30 @@ def test_a_killed_training_goes_on_to_the_same_bits(fault, folder, undisturbed):
     assert app.main(TRAIN) == 0
     assert trained_in(folder) == known
     assert not list(folder.glob("out/.*")) + list(folder.glob("out/resume/state*"))
+
+
+@pytest.mark.parametrize(("fault", "round"), [*WARNED, (TWICE, 3)], ids=str)
+def test_a_warned_training_saves_its_round_and_goes_on_to_the_same_bits(fault, round, folder, undisturbed):
+    ended = live(folder, partial(app.main, TRAIN), fault.how)
+    assert ended.code == 128 + number(fault)
+    told = f"{round} of 5 rounds are saved; stopped by {fault.broken}, the same command goes on"
+    assert ended.line == f"fedpriv: private seed 0: {told}"
+    state = state_in(folder / "out/resume/state.safetensors")
+    assert state and state.round == round
+    assert app.main(TRAIN) == 0
+    assert trained_in(folder) == trained_in(undisturbed)
+
+
+def test_of_a_job_of_several_trainings_none_begins_after_a_warning(folder, undisturbed):
+    run, files = Path("results/small/small/runs/private"), Path("results/small/partitions")
+    for seed in ("0", "1"):
+        (dealt,) = (undisturbed / "resources/partitions").glob("*")
+        assert app.main(("step", "partition", "config/small.yaml", seed, dealt.name)) == 0
+    assert files.exists()
+    assert live(folder, partial(app.main, TRAIN_TWO), WARNED[0][0].how).code == 143
+    assert [path.name for path in run.iterdir()] == ["seed0"]
+    assert app.main(TRAIN_TWO) == 0
+    assert trained_in(folder, run / "seed0") == trained_in(undisturbed)
 
 
 @pytest.mark.parametrize("fault", ACCOUNTING, ids=str)

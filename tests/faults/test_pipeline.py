@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.fault import Fault
-from support.small import READERS
+from support.small import READERS, state_in
 
 ROOT = Path(__file__).parents[2]
 SRC = Path(__import__("fedpriv").__file__).parents[1]
@@ -22,6 +22,11 @@ TRACE = "results/small/small/runs/private/seed0/trace.parquet"
 RUN = Path(TRACE).parent
 FAULTS = [
     Fault("SIGTERM", "workflow: while a step runs", "the step ends, no other starts, the lock is given back"),
+    Fault(
+        "SIGTERM",
+        "workflow and training, as a batch system sends it",
+        "the round is finished and saved; the next workflow ends with the same bits",
+    ),
     Fault("two workflows", "on one folder", "the second is refused and says why"),
     Fault("SIGKILL", "workflow: its lock is left behind", "the next one is refused and names --unlock"),
     Fault(
@@ -35,6 +40,7 @@ HOLD = """
 import os, sys
 def hear(event, arguments):
     if event == "os.rename" and os.path.basename(arguments[1]) == os.environ.get("HELD"):
+        del os.environ["HELD"]  # held once
         with open("arrived", "w") as said:
             said.write(str(os.getpid()))
         open("go").close()
@@ -109,6 +115,25 @@ def test_a_workflow_that_is_stopped_doubled_and_killed_ends_with_the_same_bits(f
     assert code != 0 and "found another process that trains in it" in said, said
 
     os.kill(training, signal.SIGKILL)
+    code, said = finish(start(TRACE))
+    assert code == 0, said
+    for name in ("trace.parquet", "distances.npz", "model.safetensors"):
+        read = READERS.get(name, Path.read_bytes)
+        assert read(RUN / name) == read(undisturbed / "out" / name)
+
+
+def test_a_warning_to_all_processes_of_a_workflow_saves_the_round_of_its_training(folder, start, undisturbed):
+    warned = start(TRACE, held="state.safetensors")  # in round 2
+    training = arrival(warned)
+    os.killpg(warned.pid, signal.SIGTERM)
+    parent = Path(f"/proc/{training}/stat").read_text().split()[3]
+    assert int(parent) == warned.pid  # no shell between them, which would die of it
+    (folder / "go").write_text("")
+    code, said = finish(warned)
+    log = Path("logs/small/small/train/private/seed0.log").read_text()
+    assert code != 0 and "3 of 5 rounds are saved; stopped by SIGTERM" in log, said + log
+    state = state_in(RUN / "resume/state.safetensors")
+    assert state and state.round == 3
     code, said = finish(start(TRACE))
     assert code == 0, said
     for name in ("trace.parquet", "distances.npz", "model.safetensors"):

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,13 @@ class Fault(NamedTuple):
 def die(number: signal.Signals) -> None:
     """End this process by a signal."""
     os.kill(os.getpid(), number)
+
+
+def die_twice(pause: float = 0.0) -> None:
+    """Be told to end, and again `pause` seconds later."""
+    die(signal.SIGTERM)
+    time.sleep(pause)
+    die(signal.SIGTERM)
 
 
 def fill(size: int = 200) -> None:

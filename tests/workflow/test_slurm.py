@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import yaml
 from safetensors import safe_open
+from support import small
 from support.slurm_node import TOGETHER, Job, asked, jobs, missing, one_node, wait
 
 ROOT = Path(__file__).parents[2]
@@ -54,10 +55,10 @@ def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slurm")
     with ExitStack() as stack:
         environment = stack.enter_context(one_node(made(folder / "node")))
-        alone = stack.enter_context(snakemake(folder / "alone", os.environ, "--cores", "1"))
+        alone = stack.enter_context(demo(folder / "alone", os.environ, "--cores", "1"))
         # None of these runs is so long that it would ask for a GPU by itself.
         slurm = ("--workflow-profile", "slurm", "--set-resources", "train:gpu=1", *HERE)
-        through = stack.enter_context(snakemake(folder / "through", environment, *slurm))
+        through = stack.enter_context(demo(folder / "through", environment, *slurm))
         states = partial(results(folder / "through").glob, "runs/*/seed0/resume/state.safetensors")
         wait(lambda: [*states()] or through.poll() is not None, f"{folder}/through.log", LIMIT)
         (state,) = states()
@@ -87,8 +88,7 @@ def seconds(run):
     return pd.read_parquet(run / "trace.parquet")["seconds"].tolist()
 
 
-@contextmanager
-def snakemake(folder, environment, *arguments):
+def demo(folder, environment, *arguments):
     """Build the demo's part of the paper in `folder`, in a process that does not outlive the block."""
     demo = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
     patches = {glob: patch for glob, patch in demo["patches"].items() if glob.startswith(f"{PAPER}/")}
@@ -97,12 +97,18 @@ def snakemake(folder, environment, *arguments):
     preset = folder / "config/demo.yaml"
     own = {"papers": [PAPER], "only": RUNS, "patches": patches}
     preset.write_text(yaml.safe_dump(demo | own))
+    files = [f"results/demo/{PAPER}/{file}.md" for file in (*TABLES, "claims")]
+    return snakemake(folder, preset, files, environment, *arguments)
+
+
+@contextmanager
+def snakemake(folder, preset, files, environment, *arguments):
+    """Build files in `folder`, in a process that does not outlive the block."""
     with folder.with_suffix(".log").open("w") as log:
         process = subprocess.Popen(
             [
                 *(*TOGETHER, sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile"),
-                *("--directory", folder, "--configfile", preset, *arguments, "--"),
-                *(f"results/demo/{PAPER}/{file}.md" for file in (*TABLES, "claims")),
+                *("--directory", folder, "--configfile", preset, *arguments, "--", *files),
             ],
             cwd=ROOT,
             env=environment | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
@@ -156,6 +162,35 @@ def test_a_retry_asks_for_more_memory(built):
     first, again = packed(built, "train")
     assert (first.id, first.state, again.state) == (built.killed, "CANCELLED", "COMPLETED")
     assert mebibytes(again) == 2 * mebibytes(first)
+
+
+def test_a_training_that_slurm_warns_saves_its_round_and_goes_on_from_it(tmp_path):
+    """By the signal that the profile asks for, sent by hand: a limit would have to be minutes long."""
+    folder = small.lay(tmp_path / "small")
+    many = {"private": small.PAPER["runs"]["private"] | {"rounds": 5_000, "evaluate_every": 1_000}}
+    (folder / "config/papers/small/paper.yaml").write_text(yaml.safe_dump(small.PAPER | {"runs": many}))
+    preset = folder / "config/small.yaml"
+    preset.write_text(yaml.safe_dump(small.PRESET | {"speed": {"device": "cpu", "checkpoint_every": 10_000}}))
+    run = "results/small/small/runs/private/seed0"
+    told = folder / "logs/small/small/train/private/seed0.log"
+    state, log = folder / run / "resume/state.safetensors", folder.with_suffix(".log")
+    arguments = ("--workflow-profile", "slurm", "--verbose", *HERE)
+    with one_node(made(tmp_path / "node")) as environment:
+        with snakemake(folder, preset, [f"{run}/trace.parquet"], environment, *arguments) as through:
+            wait(lambda: told.exists() and ": round " in told.read_text(), log, LIMIT)
+            (running,) = jobs(environment, "--states=RUNNING")
+            asked("scancel", "--signal=TERM", running.id, env=environment)
+            wait(state.exists, log)
+            with safe_open(state, framework="pt") as file:
+                saved = [row["seconds"] for row in json.loads(file.metadata()["book"])["rows"]]
+            wait(lambda: through.poll() is not None, log, LIMIT)
+        states = [job.state for job in jobs(environment, "--states=all") if "rule_train" in job.comment]
+    assert through.returncode == 0, log.read_text()
+    assert states == ["FAILED", "COMPLETED"]
+    assert 0 < len(saved) < 5_000 and seconds(folder / run)[: len(saved)] == saved
+    assert "non-zero exit status 143" in log.read_text()
+    submitted = [line for line in log.read_text().splitlines() if "sbatch call" in line]
+    assert ["--signal=TERM@60" in line for line in submitted] == ["rule_train" in line for line in submitted]
 
 
 def mebibytes(job):

@@ -15,6 +15,7 @@ from fedpriv.audit import clients, response, uploads
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.known import Known, known
 from fedpriv.files import parquet, summary
+from fedpriv.progress import counted
 
 OF_RUN = ["run", "seed"]
 COLUMNS = [*OF_RUN, *Finding._fields]
@@ -45,14 +46,14 @@ def audited(directory: Path, until: int | None = None) -> list[Finding]:
     Raises BadInput naming what is missing or corrupt.
     """
     run = known(directory, until)
-    return [found for audit in AUDITS.values() for found in audit(run)]
+    return [found for audit in counted("attacking", AUDITS.values(), "audit") for found in audit(run)]
 
 
 def audit_runs(directories: Sequence[Path], out: Path) -> Path:
     """Write the findings about accounted run directories to one parquet file, a row each; return it."""
     rows = [
         {name: told[name] for name in OF_RUN} | found._asdict()
-        for directory in directories
+        for directory in counted("auditing", directories, "run")
         for told in [summary.load(directory / "summary.json")]
         for found in audited(directory)
     ]

@@ -17,6 +17,7 @@ from fedpriv.frozen import parse
 from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.progress import progress
 
 UNITS = {"delta": "clients", "instance_delta": "instances"}  # whose δ it is
 
@@ -54,7 +55,8 @@ def account_run(
     either = next(known[name] for name in UNITS if name in known)
     filled: dict[str, Any] = dict.fromkeys(UNITS, either) | known
     deltas = Deltas(**filled)
-    frame = counted(directory, deltas)
+    with progress("accounting", 0, 1, "run"):
+        frame = counted(directory, deltas)
     for name in unsaid:
         if ((frame["unit"] == "instance") == (name == "instance_delta")).any():
             raise nobody_says(name, directory, configs)

@@ -29,7 +29,7 @@ from fedpriv.cli.output import (
     spend_as_dict,
 )
 from fedpriv.cli.table import Table, spend_table
-from fedpriv.errors import BadInput, require_known, short_repr
+from fedpriv.errors import BadInput, Stopped, require_known, short_repr
 from fedpriv.terminal import aside
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
@@ -77,7 +77,7 @@ def options(
     """Experiments on private federated learning.
 
     Snakemake builds whole papers; this program serves single steps. Exit codes: 0 done, 1 failed, 2 bad
-    input. With --debug an error shows its traceback.
+    input, 128 + n stopped by signal n. With --debug an error shows its traceback.
     """
 
 
@@ -93,6 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_words(words)
         code = app(words, prog_name="fedpriv", standalone_mode=False)
+    except Stopped as stopped:
+        code = stopped.code
+        aside(f"fedpriv: {stopped}")
     except Exception as error:
         if given != words:
             raise

@@ -11,6 +11,7 @@ from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import require_known
+from fedpriv.progress import progress
 
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
@@ -72,9 +73,11 @@ def train_run(
             take.take(stored, out, labels)
             return f"is stored in {stored}"
     if fresh:
-        inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)
-        if not partition_path.exists():
-            inputs.write_partition(run, seed, arrays_path, partition_path)
+        with progress(f"data of {name}", 0, 2, "file") as report:
+            inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)
+            report({"file": 1})
+            if not partition_path.exists():
+                inputs.write_partition(run, seed, arrays_path, partition_path)
     # The first thing `train` does is to look at `out`: a finished run is left as it is, or refused.
     train(run, name, seed, arrays_path, partition_path, out, speed, labels)
     return "trained" if fresh else "was there already"

@@ -15,11 +15,12 @@ from fedpriv.data.femnist import FEMNIST
 from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
 from fedpriv.data.mnist import FASHION_MNIST, MNIST
 from fedpriv.data.photographs import Photographs
+from fedpriv.data.shakespeare import SHAKESPEARE
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.registry import Registry
 
-OWN = (MNIST, FASHION_MNIST, FEMNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
+OWN = (MNIST, FASHION_MNIST, FEMNIST, SHAKESPEARE, DIGITS, APTOS, FUNDUS_SYNTHETIC)
 DATASETS: Registry[Dataset | Photographs] = Registry(
     "datasets", (Dataset, Photographs), {dataset.name: dataset for dataset in OWN}
 )

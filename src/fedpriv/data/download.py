@@ -2,20 +2,18 @@
 
 import re
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from threading import Thread
 from typing import IO, TypeVar
 
 import requests
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from urllib3 import HTTPResponse
 
 from fedpriv.errors import plain
+from fedpriv.progress import transfer
 
 T = TypeVar("T")
 CHUNK = 2**16  # bytes
@@ -136,7 +134,7 @@ class Download:
         """
         came, blocks = 0, iter(answer.iter_content(CHUNK))
         self.limit(total or 0)
-        with bar(self.part.name.split(".")[0], total, size) as advance:
+        with transfer(self.part.name.split(".")[0], size, total) as advance:
             while block := within(began + SECONDS - time.monotonic(), lambda: following(blocks)):
                 size, came = size + len(block), came + len(block)
                 self.limit(size)
@@ -169,16 +167,6 @@ def without_body(answer: requests.Response, **_: object) -> None:
 def following(blocks: Iterator[bytes]) -> bytes:
     """Return the next block that is not empty; empty after the last one."""
     return next(filter(None, blocks), b"")
-
-
-@contextmanager
-def bar(title: str, total: int | None, there: int) -> Generator[Callable[[int], None]]:
-    """Show on a terminal how far a download is; yield what has to be told of every block."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task(title, total=total, completed=there)
-        yield lambda size: progress.advance(task, size)
 
 
 def download(

@@ -10,9 +10,9 @@ import numpy as np
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.work import work
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.doctor.times import duration
 from fedpriv.files import stored
 from fedpriv.keep.index import everywhere
+from fedpriv.progress import duration
 
 OPENING, CLOSING = "<!-- hours: written by `make docs` -->\n", "<!-- end of hours -->\n"
 HEAD = """\

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from fedpriv.doctor import datasets, disk, hardware, kaggle, mirrors, slurm, software, times
 from fedpriv.doctor.finding import Finding
 from fedpriv.models import native
+from fedpriv.progress import counted
 
 
 def diagnose(
@@ -21,19 +24,23 @@ def diagnose(
     and without the runs that `kept` says. Nothing is written and nothing is downloaded: mirrors are asked for
     the names of files, and nobody else for anything.
     """
-    return [
-        software.python(),
-        software.libraries(),
-        software.photographs(),
-        software.snakemake(),
-        hardware.torch(),
-        hardware.cores(),
-        *map(hardware.engine, native.UNITS),
-        hardware.memory(),
-        slurm.slurm(),
-        disk.disk(resources, results),
-        *mirrors.findings(),
-        kaggle.kaggle(resources),
-        *datasets.findings(resources),
-        *(() if timed is None else times.findings(times.presets(timed), kept)),
+    checks: list[Callable[[], Finding | Iterable[Finding]]] = [
+        software.python,
+        software.libraries,
+        software.photographs,
+        software.snakemake,
+        hardware.torch,
+        hardware.cores,
+        *(partial(hardware.engine, unit) for unit in native.UNITS),
+        hardware.memory,
+        slurm.slurm,
+        partial(disk.disk, resources, results),
+        mirrors.findings,
+        partial(kaggle.kaggle, resources),
+        partial(datasets.findings, resources),
     ]
+    found: list[Finding] = []
+    for check in counted("looking at this machine", checks, "check"):
+        one = check()
+        found += [one] if isinstance(one, Finding) else one
+    return found + (times.findings(times.presets(timed), kept) if timed else [])

@@ -11,18 +11,9 @@ from fedpriv.doctor.finding import Finding
 from fedpriv.errors import BadInput
 from fedpriv.machine.environment import cores
 from fedpriv.paper.read import read_yaml
-from fedpriv.progress import progress
-
-UNITS = (("s", 1), ("min", 60), ("h", 3600), ("days", 86400))  # each from two of it on
+from fedpriv.progress import counted, duration
 
 KeptOf = Callable[[Plan], Collection[str]]  # the identities of what is kept of a preset
-
-
-def duration(seconds: float) -> str:
-    """Return a time in two digits and the largest unit of which there are two or more."""
-    unit, size = next((pair for pair in reversed(UNITS) if seconds >= 2 * pair[1]), UNITS[0])
-    count = seconds / size
-    return f"{count:.1f} {unit}" if unit != "s" and count < 10 else f"{count:,.0f} {unit}"
 
 
 def presets(path: Path) -> list[Path]:
@@ -38,11 +29,9 @@ def presets(path: Path) -> list[Path]:
 def findings(paths: Sequence[Path], kept: KeptOf, index: Path = INDEX) -> list[Finding]:
     """Return a line for every preset, by the `index` of the stored runs."""
     took, found = read(index), list[Finding]()
-    with progress("presets", 0, len(paths), unit="preset") as report:
-        for path in paths:
-            plan = load_preset(path)
-            found.append(finding(Sizes(plan, took), kept(plan)))
-            report({"preset": len(found)})
+    for path in counted("how long presets train", paths, "preset"):
+        plan = load_preset(path)
+        found.append(finding(Sizes(plan, took), kept(plan)))
     return found
 
 

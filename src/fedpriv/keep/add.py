@@ -18,6 +18,7 @@ from fedpriv.files import left, stored, summary
 from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.stored import Stored, same
 from fedpriv.keep.index import RUNS, everywhere, place
+from fedpriv.progress import counted
 
 WHICH = ("paper", "run", "seed", "identity", "preset")  # of a summary, as it says them
 INDEX = (*WHICH, "data", "scheme", "clients", "accuracy", "hardware", "model", "examples", "core_seconds")
@@ -41,7 +42,7 @@ def add(results: Path, config: Path, reference: Path) -> Added:
     if not results.is_dir():
         raise BadInput(f"{results}: found no such folder, allowed: the results of a preset")
     outcome = Added([], [], [])
-    for told in sorted(results.glob("*/runs/*/seed*/summary.json")):
+    for told in counted("storing runs", sorted(results.glob("*/runs/*/seed*/summary.json")), "run"):
         directory = told.parent
         try:
             is_new = add_one(directory, planned(plan, directory, config), reference)
@@ -110,7 +111,7 @@ def write_index(reference: Path) -> None:
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(INDEX)
-        lines.writerows(map(line, everywhere(reference)))
+        lines.writerows(map(line, counted("index of stored runs", everywhere(reference), "run")))
 
 
 def line(path: Path) -> Iterator[object]:

@@ -12,6 +12,7 @@ from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import LEDGER
 from fedpriv.errors import BadInput
 from fedpriv.files import left, parquet, summary
+from fedpriv.progress import counted
 from fedpriv.trace import COLUMNS, MISSING, TRACE, Column
 
 OF_RUN = {"run": Column("str", "name in its paper"), "seed": Column("int64", "of all that is random in it")}
@@ -57,7 +58,7 @@ def collect(directories: Sequence[Path], folder: Path) -> Path:
     Each file is written whole or not at all; a missing or bad run is BadInput.
     """
     runs, rounds, epsilons = [], [], []
-    for directory in directories:
+    for directory in counted("collecting", directories, "run"):
         trace, ledger = accounted(directory)
         told = facts(directory / "summary.json")
         # Before anything else was sent, every upload was of numbers of four bytes.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fedpriv.progress import counted
 from fedpriv.report.results import load
 
 
@@ -16,7 +17,7 @@ def write_tables(folder: Path, declared: Mapping[str, Any]) -> None:
 
     results = load(folder)
     render.write(runs_table(results), folder / "runs")
-    for name, table in declared["tables"].items():
+    for name, table in counted("tables", declared["tables"].items(), "table"):
         tables.write(results, TABLES[table["kind"]].model_validate(table), folder / "tables" / name)
     if "claims" in declared:
         claims.write(results, declared, folder / "claims")
@@ -28,5 +29,5 @@ def write_figures(folder: Path, declared: Mapping[str, Any]) -> None:
     from fedpriv.report import figures
 
     results = load(folder)
-    for name, figure in declared["figures"].items():
+    for name, figure in counted("figures", declared["figures"].items(), "figure"):
         figures.write(results, FIGURES[figure["kind"]].model_validate(figure), folder / "figures" / name)

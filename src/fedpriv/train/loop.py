@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.config.run import Run
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, Stopped
 from fedpriv.local.engine import LocalEngine
 from fedpriv.local.work import Speed
 from fedpriv.machine.environment import cores, environment, peak_mib
@@ -24,6 +24,7 @@ from fedpriv.train.inputs import arrays_for, load_partition, normalised
 from fedpriv.train.round import run_round
 from fedpriv.train.state import initial_state
 from fedpriv.train.task import task_for
+from fedpriv.train.warned import warned
 
 
 def train(
@@ -44,6 +45,8 @@ def train(
 
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
     the number of threads and however often the run was killed and resumed by the same engine.
+
+    A signal that warns of the end (`warned`) ends it after the round that it is in, which is saved: Stopped.
 
     A run has diverged when its weights are no longer finite or nobody in a cohort has a finite loss: it ends
     there, and its summary says so.
@@ -74,7 +77,7 @@ def train(
         test = looked_at(run.evaluation, device, data.x_test, data.y_test)
         state = checkpoint.load(saved, identity, engine.name, device)
         state = state or initial_state(run, task, streams, clients.clients)
-        with progress(f"{name} seed {seed}", state.round, rounds) as report:
+        with progress(f"{name} seed {seed}", state.round, rounds) as report, warned() as warning:
             while state.round < rounds and not state.diverged:
                 started = time.perf_counter()
                 row = run_round(run, clients, engine, streams, state, rounds)
@@ -88,9 +91,12 @@ def train(
                     "seconds": time.perf_counter() - started,
                     "peak_mib": peak_mib(device),
                 }
-                if state.round % speed.checkpoint_every == 0:
+                signal = warning()  # looked at once: what is stopped has been saved
+                if signal or state.round % speed.checkpoint_every == 0:
                     checkpoint.save(saved, identity, engine.name, state)
                 report(row)
+                if signal:
+                    raise Stopped(signal, f"{name} seed {seed}: {state.round} of {rounds} rounds are saved")
         canaries.record_end(run, state, task, streams)
         summary = record.summarise(run, name, seed, state, data, clients, labels) | {
             "identity": identity,

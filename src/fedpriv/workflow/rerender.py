@@ -2,12 +2,11 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fedpriv.account.runs import account
 from fedpriv.account.spend import Deltas
@@ -18,7 +17,10 @@ from fedpriv.files.atomic import writing
 from fedpriv.keep.index import RUNS, stored
 from fedpriv.keep.take import take
 from fedpriv.machine.environment import cores
+from fedpriv.progress import counted, progress
 from fedpriv.workflow import steps
+
+T = TypeVar("T")
 
 # One thread, as of the workflow's jobs: with more they stand in line. And AVX2 where there is AVX-512, whose
 # logarithms and sums differ in their last digits, and so would the bytes: of NumPy's loops, and of its BLAS.
@@ -59,23 +61,35 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
     if not presets:
         raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
-    plans = [load_preset(configs / f"{preset}.yaml") for preset in presets]
+    plans = [load_preset(configs / f"{preset}.yaml") for preset in counted("reading", presets, "preset")]
     wanted = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
     require_known("PRESET/PAPER", only, wanted)
     wanted = [one for name, one in wanted.items() if not only or name in only]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     os.environ.update(ARITHMETIC)
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        papers = list(pool.map(taken, *zip(*wanted, strict=True), repeat(reference), repeat(out)))
+        papers = shared(pool, "stored runs", "paper", taken, [(*one, reference, out) for one in wanted])
         there = [paper for paper in papers if paper.runs]
-        list(pool.map(account_together, *zip(*together(there), strict=True)))
+        shared(pool, "accounting", "run", account_together, together(there))
         there.sort(key=lambda paper: -len(paper.runs))  # what takes longest comes first
         for names in (("audit", "collect"), ("tables",), ("figures",)):
-            list(pool.map(render, repeat(names), there, repeat(out)))
-    for plan in [] if only else plans:
+            shared(pool, " and ".join(names), "paper", render, [(names, paper, out) for paper in there])
+    for plan in counted("pages", [] if only else plans, "page"):
         if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
             steps.report(plan, out, None)
     return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
+
+
+def shared(
+    pool: Executor, title: str, unit: str, function: Callable[..., T], each: Sequence[tuple[Any, ...]]
+) -> list[T]:
+    """Return what the function gives of `each`, in their order; how many are done is shown."""
+    futures = [pool.submit(function, *one) for one in each]
+    with progress(title, 0, len(each), unit) as report:
+        for done, future in enumerate(as_completed(futures), start=1):
+            future.result()  # one that failed ends it
+            report({unit: done})
+    return [future.result() for future in futures]
 
 
 def check_place(out: Path, reference: Path) -> None:

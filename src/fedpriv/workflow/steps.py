@@ -20,7 +20,7 @@ from fedpriv.config.targets import Batch, contents, dealt, declared, drawn, ever
 from fedpriv.errors import BadInput, require_known
 from fedpriv.files.atomic import writing
 from fedpriv.paper.read import merge, read_yaml
-from fedpriv.progress import announce
+from fedpriv.progress import announce, counted
 
 PAPERS = Path("config/papers")
 RESOURCES, RESULTS = Path("resources"), Path("results")
@@ -65,7 +65,9 @@ def partition(plan: Plan, seed: str, *ids: str) -> None:
     from fedpriv.train.inputs import write_partition
 
     require_known("partition", ids, plan.partitions())
-    for one, out in zip(ids, dealt(plan, int(seed), *ids), strict=True):
+    for one, out in counted(
+        "dealing", list(zip(ids, dealt(plan, int(seed), *ids), strict=True)), "partition"
+    ):
         run = plan.partitions()[one]
         write_partition(run, int(seed), RESOURCES / f"{arrays_id(run)}.npz", Path(out))
 
@@ -101,7 +103,7 @@ def take(plan: Plan, paper: str, *runs: str) -> None:
     from fedpriv.keep import index, take
 
     stored = index.stored(plan, REFERENCE, paper)
-    for name, _, out in directories(plan, paper, runs):
+    for name, _, out in counted(f"{paper}: taking", list(directories(plan, paper, runs)), "run"):
         if (path := stored.get(f"{out}/")) is None:
             raise BadInput(f"{out}: found nothing stored in {REFERENCE}, allowed: a stored run")
         take.take(path, out, plan.labels(paper, name))
@@ -210,7 +212,7 @@ def each_run(
 ) -> None:
     """Do the job of every run, told its name, seed and directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
-    for name, seed, out in directories(plan, paper, runs):
+    for name, seed, out in counted(f"{paper}: {doing}", list(directories(plan, paper, runs)), "run"):
         what = f"{paper} {name} seed {seed}"
         announce(f"{doing} {what}")
         try:

@@ -92,10 +92,10 @@ def transcripts(mechanism: Mechanism, said: Statement, wanted: int, seed: int = 
     gram, shared = np.zeros((site.dimension, site.dimension)), np.zeros((rounds, rounds))
     together, apart, before = np.zeros((rounds, rounds)), np.zeros(rounds), np.zeros((rounds, site.dimension))
     ran: list[Dry] = []
-    first = heard(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
-    known = decoded(said, first, rounds)
-    whiten = independent(first.noise, known) if said.attack == "turns" else None
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
+        first = heard(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
+        known = decoded(said, first, rounds)
+        whiten = independent(first.noise, known) if said.attack == "turns" else None
         for time in range(times):
             streams = Streams(seed, f"dry run {time}")
             shown = heard(site, said, streams, turned=time % 2 == 1, probing=time == 0)
