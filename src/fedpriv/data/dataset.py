@@ -28,6 +28,7 @@ class Dataset:
     decode: Callable[[Path], Arrays]  # the folder of the raw files -> arrays
     licence: str
     citation: str
+    contents: str = "images"  # what its examples are, as a list of datasets says it
     writers: int = 0  # so many own the training examples; 0: nobody knows who owns what
     gives: ClassVar[Literal["images", "features"]] = "images"
 

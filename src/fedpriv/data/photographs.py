@@ -39,6 +39,7 @@ class Photographs:
     citation: str
     writers: ClassVar[int] = 0
     gives: ClassVar[Literal["images", "features"]] = "features"
+    contents: ClassVar[str] = "features"
 
 
 class Photos(Frozen):

@@ -144,5 +144,6 @@ SHAKESPEARE = Dataset(
     decode=decode,
     licence="World Library, 1990-1993: copies for personal, not for commercial use",
     citation="Caldas et al.: LEAF: A benchmark for federated settings, 2018 (arXiv:1812.01097)",
+    contents="text",
     writers=1129,  # as LEAF counts them
 )

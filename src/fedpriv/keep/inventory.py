@@ -83,7 +83,7 @@ def dataset_line(name: str, resources: Path) -> dict[str, Any]:
     one = DATASETS[name]
     return {
         "dataset": name,
-        "gives": one.gives,
+        "gives": one.contents,
         "source": "a download" if one.network else "bundled",
         "licence": one.licence,
         "here": any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir(),
