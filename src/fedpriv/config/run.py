@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.config.budget import budgeted, multiplier, within
 from fedpriv.config.owners import counted
-from fedpriv.data.own import Named
+from fedpriv.data.own import Named, Npz
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
 from fedpriv.frozen import (
@@ -171,6 +171,7 @@ class Run(Frozen):
             or self._learns()
             or self._remembers()
             or self._measures()
+            or self._sees()
             or self._plants()
             or self._repeats()
             or self._says()
@@ -218,6 +219,12 @@ class Run(Frozen):
         if self.model.keeps_statistics:
             return f"model.bn: found local, allowed: {allowed}"
         return ""
+
+    def _sees(self) -> str:
+        """Return why there are no public images to see features from, or the empty string."""
+        if (self.model.seen_in or ("", 0))[0] != "own" or isinstance(self.dataset, Npz):
+            return ""
+        return "model.basis: found own, allowed: digits, or dataset {npz: FILE} of a file with x_public"
 
     @property
     def data(self) -> str:

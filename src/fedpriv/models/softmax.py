@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.frozen import Count, Positive
+from pydantic import model_validator
+
+from fedpriv.frozen import Count, Positive, choice_error
 from fedpriv.models.base import Example, Params
 from fedpriv.models.linear import LinearHead
 
@@ -45,15 +47,29 @@ class OnPublicFeatures(LinearHead):
 
 
 class Softmax(OnPublicFeatures):
-    """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once."""
+    """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once.
+
+    With `transform: none` it reads numbers that are features already.
+    """
 
     name: Literal["softmax"] = "softmax"
-    transform: Literal["scattering"] = "scattering"  # of the pixels, made of no data
-    basis: Literal["digits"] = "digits"  # the public images whose principal directions are kept
+    transform: Literal["scattering", "none"] = "scattering"  # of the pixels, made of no data
+    # the public images whose principal directions are kept; own: `x_public` of an npz file of one's own
+    basis: Literal["digits", "own"] = "digits"
+
+    @model_validator(mode="after")
+    def _alike(self) -> Softmax:
+        if self.transform == "none" and self.basis != "own":
+            raise choice_error("basis", [self.basis], "own, with transform none")
+        return self
 
     @property
     def features(self) -> str:
         return f"{self.transform}-{self.basis}-k{self.directions}"
+
+    @property
+    def transform_name(self) -> str:
+        return self.transform
 
     @property
     def seen_in(self) -> tuple[str, int]:

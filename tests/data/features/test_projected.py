@@ -32,7 +32,9 @@ def images(monkeypatch, tmp_path):
 
 def made(images, out="features.npz", dataset="mnist", count=20, threads=1) -> arrays.Arrays:
     return arrays.load(
-        projected.extract(images, dataset, "digits", count, images.with_name(out), threads=threads)
+        projected.extract(
+            images, dataset, "scattering", basis.BASES["digits"](), count, images.with_name(out), threads
+        )
     )
 
 
@@ -94,4 +96,4 @@ def test_images_of_another_size_are_bad_input(images):
 
 def test_every_basis_that_a_model_may_ask_for_is_there():
     asked = [get_args(model.model_fields["basis"].annotation) for model in (Softmax, PhotoSoftmax)]
-    assert sorted(name for names in asked for name in names) == sorted(basis.BASES)
+    assert sorted(name for names in asked for name in names) == sorted([*basis.BASES, "own"])
