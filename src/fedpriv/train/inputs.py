@@ -38,7 +38,8 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
 
         basis, count = model.seen_in
         public = run.dataset.public() if isinstance(run.dataset, Npz) and basis == "own" else BASES[basis]()
-        return projected.extract(listed, run.data, model.transform_name, public, count, out, speed.threads)
+        how = model.transform_name, public, count
+        return projected.extract(listed, run.data, *how, out, speed.threads, run.learn_from == "public")
     if model.reads == "images":
         from fedpriv.data.features import whole
 
@@ -46,7 +47,8 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
     from fedpriv.data.features.extract import extract
 
     how = out, speed.device, speed.threads
-    return extract(listed, run.photos, model.network, *how, seen_in=model.seen_in)
+    alone = run.learn_from == "public"
+    return extract(listed, run.photos, model.network, *how, seen_in=model.seen_in, alone=alone)
 
 
 def arrays_for(run: Run, path: Path) -> arrays.Arrays:

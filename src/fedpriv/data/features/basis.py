@@ -85,6 +85,16 @@ def inside(basis: Basis, found: np.ndarray) -> np.ndarray:
     return made
 
 
+def known_labels(public: Public, dataset: str) -> np.ndarray:
+    """Return the labels of public images; BadInput where they are not those of the dataset, or not known."""
+    if public.labels is None or dataset not in public.same:
+        raise BadInput(
+            f"learn_from: found public with dataset {dataset}, allowed: private, for nobody knows what "
+            f"{public.words} are among its classes"
+        )
+    return public.labels.astype(np.int64)
+
+
 def noted(
     public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, wanted: np.ndarray
 ) -> str:

@@ -17,7 +17,7 @@ import torch
 
 from fedpriv.data import arrays
 from fedpriv.data.features import scattering
-from fedpriv.data.features.basis import Public, inside, noted, seen_from
+from fedpriv.data.features.basis import Public, inside, known_labels, noted, seen_from
 from fedpriv.errors import BadInput
 from fedpriv.machine.environment import cores
 from fedpriv.progress import progress
@@ -27,14 +27,25 @@ BATCH = 10  # images in one pass: a core's cache holds their waves
 
 
 def extract(
-    images: Path, dataset: str, transform: str, public: Public, count: int, out: Path, threads: int = 0
+    images: Path,
+    dataset: str,
+    transform: str,
+    public: Public,
+    count: int,
+    out: Path,
+    threads: int = 0,
+    alone: bool = False,
 ) -> Path:
     """Write the features of the arrays in `images` to `out`: so many directions of the `public` ones.
 
     Both are transformed by `transform`, a name of TRANSFORMS. Features have norms of at most LARGEST. They
     are the same whatever the number of `threads`, 0: one a core. Images unlike the public ones are BadInput.
+    With `alone` the public images are the training split.
     """
     found = arrays.load(images)
+    if alone:
+        labels = known_labels(public, dataset)
+        found = arrays.Arrays(public.images, labels, found.x_test, found.y_test, found.classes)
     alike(images, found.x_train, public, transform)
     with workers(threads) as pool:
         known = TRANSFORMS[transform].of(public.images, pool)
