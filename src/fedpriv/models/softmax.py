@@ -46,19 +46,18 @@ class OnPublicFeatures(LinearHead):
         return x.to(weight.dtype) @ weight.T + self.constant * params["head.bias"]
 
 
-class Softmax(OnPublicFeatures):
+class OnSeenImages(OnPublicFeatures):
     """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once.
 
     With `transform: none` it reads numbers that are features already.
     """
 
-    name: Literal["softmax"] = "softmax"
     transform: Literal["scattering", "none"] = "scattering"  # of the pixels, made of no data
     # the public images whose principal directions are kept; own: `x_public` of an npz file of one's own
     basis: Literal["digits", "own"] = "digits"
 
     @model_validator(mode="after")
-    def _alike(self) -> Softmax:
+    def _alike(self) -> OnSeenImages:
         if self.transform == "none" and self.basis != "own":
             raise choice_error("basis", [self.basis], "own, with transform none")
         return self
@@ -74,6 +73,25 @@ class Softmax(OnPublicFeatures):
     @property
     def seen_in(self) -> tuple[str, int]:
         return self.basis, self.directions
+
+
+class Softmax(OnSeenImages):
+    """One linear map, of real weights."""
+
+    name: Literal["softmax"] = "softmax"
+
+
+class BinarySoftmax(OnSeenImages):
+    """One linear map whose weights are plus and minus one: what a client sends is a bit a weight.
+
+    Clients train real weights in [-1, 1] and use their signs (`fedpriv.models.bnn`); zeros are plus one.
+    """
+
+    binary: ClassVar[bool] = True
+    name: Literal["binary_softmax"] = "binary_softmax"
+
+    def gradient_engine(self, classes: int) -> None:
+        return None
 
 
 class PhotoSoftmax(OnPublicFeatures):
