@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fedpriv.account.spend import Spend
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Accounting, Run
 from fedpriv.errors import require_known
+
+if TYPE_CHECKING:
+    from fedpriv.account.spend import Spend
 
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
