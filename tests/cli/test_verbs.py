@@ -13,7 +13,7 @@ from fedpriv.cli import app
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
     code, out, _ = fedpriv(*RUN)
-    assert (code, len(out)) == (0, 1)
+    assert (code, len(out)) == (0, 2) and out[1].startswith("ε = ")
     trained = contents(here / "out")
     assert {path.name for path in trained} == {
         "trace.parquet",

@@ -46,11 +46,11 @@ def untrained(monkeypatch):
 
 
 def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept, untrained):
-    code, (said,), err = fedpriv(*RUN)
+    code, (said, spent), err = fedpriv(*RUN)
     assert (code, err) == (0, []) and said.startswith(
         "out: is stored in results/reference/runs/tiny/dp/seed0-"
     )
-    assert not Path("resources").exists()
+    assert spent.startswith("ε = ") and not Path("resources").exists()
     assert [path.name for path in Path("out").iterdir()] == ["summary.json"]
     assert outputs.finished(Path("out")) in stored_identities()
     assert "was there already" in fedpriv(*RUN)[1][0]
@@ -59,7 +59,7 @@ def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept,
 def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untrained):
     other = Path("config/other.yaml")
     other.write_text(Path("config/tiny.yaml").read_text().replace("preset: tiny", "preset: other"))
-    code, (said,), err = fedpriv(RUN[0], other, *RUN[2:])
+    code, (said, _), err = fedpriv(RUN[0], other, *RUN[2:])
     assert (code, err) == (0, []) and said.startswith("out: is stored in ")
     assert summary.load(Path("out/summary.json"))["preset"] == "other"
     assert fedpriv(RUN[0], other, *RUN[2:-1], "results/other/tiny/runs/dp/seed0")[0] == 0
@@ -70,7 +70,7 @@ def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untraine
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
     taken = left.trace(Path("out")).drop(columns=["seconds", "peak_mib"])
-    code, (said,), _ = fedpriv(*RUN, "--again")
+    code, (said, _), _ = fedpriv(*RUN, "--again")
     assert code == 0 and said.startswith("out: trained")
     assert Path("out/model.safetensors").exists() and "stored" not in summary.load(Path("out/summary.json"))
     assert parquet.load(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"]).equals(taken)
@@ -79,7 +79,7 @@ def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept
 
 def test_a_run_of_another_config_is_not_the_stored_one(fedpriv, kept):
     patch(kept, rounds=3)
-    code, (said,), _ = fedpriv(*RUN)
+    code, (said, _), _ = fedpriv(*RUN)
     assert code == 0 and said.startswith("out: trained") and "after 3 rounds" in said
 
 

@@ -187,7 +187,7 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.cli.run import place, train_run
+    from fedpriv.cli.run import place, planned, train_run
     from fedpriv.files import summary
 
     settings = settings or []
@@ -198,7 +198,8 @@ def run(
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
-    print_result(summary, [f"{out}: {done}, {end} after {rounds}"], as_json)
+    spent = planned(summary)
+    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *([f"{spent}"] if spent else [])], as_json)
     if end == "diverged":
         aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 

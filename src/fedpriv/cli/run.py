@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.run import Run
+from fedpriv.config.run import Accounting, Run
 from fedpriv.errors import require_known
 from fedpriv.progress import progress
+
+if TYPE_CHECKING:
+    from fedpriv.account.spend import Spend
 
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
@@ -25,6 +28,22 @@ def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
     name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
     return Path("results/runs", paper, name, f"seed{seed}")
+
+
+def planned(summary: Mapping[str, Any]) -> Spend | None:
+    """Return what clients have spent in a finished run whose ε public numbers alone say; None: others say it.
+
+    It is counted by the accountant that certifies a budget of its scheme, at sensitivity C.
+    """
+    from fedpriv.account.plans import epsilon
+
+    run = Run.model_validate(summary["config"])
+    plan = run.scheme.plan(run.cohort, run.partition.clients, run.rounds)
+    if plan is None or "account" not in summary:
+        return None
+    noise, delta = getattr(run.scheme, "noise_multiplier", 0.0), Accounting(**summary["account"]).delta
+    told = {"accountant": run.scheme.accountant, "rounds": summary["rounds"], **plan}
+    return epsilon(noise_multiplier=noise, delta=delta, **told)
 
 
 def train_run(

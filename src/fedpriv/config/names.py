@@ -8,11 +8,14 @@ from fedpriv.config.run import Run
 
 def arrays_id(run: Run) -> str:
     """Return the name of the file of arrays that a run trains on: its dataset's, or that of its features."""
+    photos, words = run.photos, [run.data, run.model.features]
+    if run.learn_from == "public":
+        words.append("public")
+    if run.model.features and run.model.reads == "images":
+        return "-".join(words)
+    # Features of one's own are read as they are.
     if not run.model.features or not isinstance(run.dataset, str):
         return run.data
-    photos, words = run.photos, [run.data, run.model.features]
-    if run.model.reads == "images":
-        return "-".join(words)
     words += [f"c{photos.copies}", f"s{photos.seed}", photos.dedup]
     return "-".join(words if photos.unreadable == "refuse" else [*words, photos.unreadable])
 

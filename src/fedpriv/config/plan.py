@@ -70,7 +70,7 @@ class Plan(NamedTuple):
     def features(self) -> dict[str, Run]:
         """Return one run of each file of features, by `arrays_id`."""
         wanted = {arrays_id(run): run for run in self.all_runs() if run.model.features}
-        return {name: run for name, run in wanted.items() if isinstance(run.dataset, str)}
+        return {name: run for name, run in wanted.items() if name != run.data}
 
     def labels(self, paper: str, name: str) -> dict[str, Any]:
         """Return what a run's summary says beside its results, among it how it is counted."""

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.config.budget import budgeted, multiplier, within
 from fedpriv.config.owners import counted
-from fedpriv.data.own import Named
+from fedpriv.data.own import Named, Npz
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
 from fedpriv.frozen import (
@@ -138,6 +138,8 @@ class Run(Frozen):
     secure_noise: bool = False  # noise, flips and samples from the operating system: never the same twice
     validation: CountOrZero = 0  # training examples set aside and used instead of the test split
     photos: Photos = Photos()  # how photographs become features
+    # public: clients hold the public examples from which features are seen, and nobody's private ones
+    learn_from: Literal["private", "public"] = unless("private")
     probe: Probe = Probe()  # which distances are sampled
     canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
     account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
@@ -174,6 +176,7 @@ class Run(Frozen):
             or self._learns()
             or self._remembers()
             or self._measures()
+            or self._sees()
             or self._plants()
             or self._repeats()
             or self._says()
@@ -223,6 +226,14 @@ class Run(Frozen):
         if self.model.keeps_statistics:
             return f"model.bn: found local, allowed: {allowed}"
         return ""
+
+    def _sees(self) -> str:
+        """Return why there are no public images to see features from, or the empty string."""
+        if self.learn_from == "public" and not self.model.seen_in:
+            return f"learn_from: found public, allowed: private, with model {self.model.name}"
+        if (self.model.seen_in or ("", 0))[0] != "own" or isinstance(self.dataset, Npz):
+            return ""
+        return "model.basis: found own, allowed: digits, or dataset {npz: FILE} of a file with x_public"
 
     @property
     def data(self) -> str:

@@ -13,13 +13,15 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedpriv.data import arrays
 from fedpriv.data.arrays import IGNORED, NOBODY, Arrays
+from fedpriv.data.features.basis import Public
 from fedpriv.errors import BadInput, plain
 from fedpriv.files import npz
 from fedpriv.frozen import Frozen, choice_error
 from fedpriv.terminal import aside
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
-MORE = ("owner", "classes")
+MORE = ("owner", "classes", "x_public", "y_public")
+MOST_PUBLIC = 5_000  # examples: as many square are the products among which directions are found
 MOST_CLASSES = 10**6
 NAMED = 10  # labels, in a line
 ALLOWED = f"an npz file with {', '.join(SPLITS)} and perhaps {', '.join(MORE)}"
@@ -65,6 +67,27 @@ class Npz(Frozen):
         if missing or set(found) - {*SPLITS, *MORE}:
             raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {ALLOWED}")
         return own_arrays(str(path), found)
+
+    def public(self) -> Public:
+        """Return the public examples of the file, `x_public`, and their labels where it has `y_public`.
+
+        They have the layout of x_train, and labels mean what those of y_train do. What is not so is BadInput.
+        """
+        path = Path(self.npz)
+        found = npz.everything(path, ALLOWED, ours=False)
+        if "x_public" not in found:
+            raise BadInput(f"{path}: found no x_public, allowed: public examples, with model.basis own")
+        x, y = channels_first(found["x_public"]), found.get("y_public")
+        if not 1 < len(x) <= MOST_PUBLIC:
+            raise BadInput(f"{path}: x_public: found {len(x):,} examples, allowed: 2 to {MOST_PUBLIC:,}")
+        if x.dtype.kind == "f" and not np.isfinite(x).all():
+            raise BadInput(f"{path}: x_public: found numbers that are not finite, allowed: finite ones")
+        if y is not None and (y.dtype.kind not in "iu" or y.shape != (len(x),)):
+            raise BadInput(
+                f"{path}: y_public: found {y.dtype} {list(y.shape)}, allowed: whole numbers [{len(x)}]"
+            )
+        labels = y if y is not None and len(np.unique(y)) > 1 else None
+        return Public(x, labels, (self.name,), f"the {len(x):,} public examples of {path.name}")
 
 
 class Torchvision(Frozen):

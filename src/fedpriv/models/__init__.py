@@ -8,13 +8,14 @@ from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
 from fedpriv.models.resnet50_head import Resnet50Head
 from fedpriv.models.scattered import ScatterCnn, ScatterLinear
-from fedpriv.models.softmax import PhotoSoftmax, Softmax
+from fedpriv.models.softmax import BinarySoftmax, PhotoSoftmax, Softmax
 from fedpriv.registry import Registry
 
 MODELS: Registry[type[Model]] = Registry(
     "models",
     Model,
     {
+        "binary_softmax": BinarySoftmax,
         "bnn": Bnn,
         "cnn": Cnn,
         "convnet2": ConvNet2,

@@ -96,6 +96,11 @@ class Model(Frozen):
         return None
 
     @property
+    def transform_name(self) -> str:
+        """Return what images go through before they are seen from public ones."""
+        return "scattering"
+
+    @property
     def path_groups(self) -> int | None:
         """Return in how many groups of paths all of a scattering is normalised; None: it is not."""
         return None

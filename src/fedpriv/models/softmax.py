@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.frozen import Count, Positive
+from pydantic import model_validator
+
+from fedpriv.frozen import Count, Positive, choice_error
 from fedpriv.models.base import Example, Params
 from fedpriv.models.linear import LinearHead
 
@@ -44,20 +46,52 @@ class OnPublicFeatures(LinearHead):
         return x.to(weight.dtype) @ weight.T + self.constant * params["head.bias"]
 
 
-class Softmax(OnPublicFeatures):
-    """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once."""
+class OnSeenImages(OnPublicFeatures):
+    """One linear map of the features of an image; `fedpriv.data.features.projected` computes them once.
 
-    name: Literal["softmax"] = "softmax"
-    transform: Literal["scattering"] = "scattering"  # of the pixels, made of no data
-    basis: Literal["digits"] = "digits"  # the public images whose principal directions are kept
+    With `transform: none` it reads numbers that are features already.
+    """
+
+    transform: Literal["scattering", "none"] = "scattering"  # of the pixels, made of no data
+    # the public images whose principal directions are kept; own: `x_public` of an npz file of one's own
+    basis: Literal["digits", "own"] = "digits"
+
+    @model_validator(mode="after")
+    def _alike(self) -> OnSeenImages:
+        if self.transform == "none" and self.basis != "own":
+            raise choice_error("basis", [self.basis], "own, with transform none")
+        return self
 
     @property
     def features(self) -> str:
         return f"{self.transform}-{self.basis}-k{self.directions}"
 
     @property
+    def transform_name(self) -> str:
+        return self.transform
+
+    @property
     def seen_in(self) -> tuple[str, int]:
         return self.basis, self.directions
+
+
+class Softmax(OnSeenImages):
+    """One linear map, of real weights."""
+
+    name: Literal["softmax"] = "softmax"
+
+
+class BinarySoftmax(OnSeenImages):
+    """One linear map whose weights are plus and minus one: what a client sends is a bit a weight.
+
+    Clients train real weights in [-1, 1] and use their signs (`fedpriv.models.bnn`); zeros are plus one.
+    """
+
+    binary: ClassVar[bool] = True
+    name: Literal["binary_softmax"] = "binary_softmax"
+
+    def gradient_engine(self, classes: int) -> None:
+        return None
 
 
 class PhotoSoftmax(OnPublicFeatures):

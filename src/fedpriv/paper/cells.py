@@ -135,6 +135,8 @@ class Row(Frozen):
     baseline: Baseline | None = None  # the row's run without privacy
     # whether another network than the paper's ran: accuracies are then held against its own baseline
     own_baseline: bool = False
+    # whether its runs saw no private data: they are read at their last round, and their ε is 0
+    free: bool = False
     run: str = ""  # of all columns that are not in `runs`
     runs: dict[str, str] = {}  # by column
     published: dict[str, PublishedCell] = {}  # by column; those without a published accuracy are ours
@@ -185,7 +187,7 @@ class AccuracyTable(TableSpec):
             for name, column in self.columns.items():
                 printed = row.published.get(name)
                 found = printed.model_dump(exclude={"round"}, exclude_none=True) if printed else {}
-                own = column.spend and not column.within
+                own = column.spend and not column.within and not row.free
                 wanted = ["accuracy", "epsilon", "delta"] if own else ["accuracy"]
                 if list(found) != wanted and (found or own):
                     raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
@@ -213,7 +215,7 @@ class AccuracyTable(TableSpec):
         budgets: dict[str, Any] = {**row.budgets, "": row.published.get(column.within or name)}
         within = tuple(
             EpsilonBudget(unit, spend, budgets[unit].epsilon, budgets[unit].delta)
-            for unit, spend in column.by_unit().items()
+            for unit, spend in (column.by_unit() if not row.free else {}).items()
         )
         run = row.runs.get(name, row.run)
         return Cell(run, within, printed and printed.accuracy, printed and printed.round)

@@ -113,8 +113,8 @@ class Claim(Frozen):
                 yield Case(cited(*there), cells_of(*here), cells_of(*there), {})
 
     def rows(self, tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
-        """Return the rows that are chosen, in the order of the tables."""
-        found = every_row(self.tables, tables)
+        """Return the rows that are chosen, in the order of the tables; of public data alone none."""
+        found = [one for one in every_row(self.tables, tables) if not one[1].free]
         found = [one for one in found if not self.clients or one[1].clients in self.clients]
         return [one for one in found if not self.labels or one[1].key in self.labels]
 

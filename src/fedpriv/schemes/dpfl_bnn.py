@@ -55,7 +55,8 @@ class DpflBnn(Scheme):
         return self
 
     def fits(self, local: LocalWork, model: Model) -> str:
-        return "" if model.binary else f"model: found {model.name}, allowed: bnn, whose weights are bits"
+        allowed = "bnn, binary_softmax, whose weights are bits"
+        return "" if model.binary else f"model: found {model.name}, allowed: {allowed}"
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         """Return the rows, all plus or minus one, with their norm."""

@@ -12,6 +12,7 @@ from fedpriv import data, partition
 from fedpriv.config.names import arrays_id
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
+from fedpriv.data.own import Npz
 from fedpriv.errors import BadInput
 from fedpriv.local.statistics import normalise
 from fedpriv.local.work import Speed
@@ -33,8 +34,12 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
     model = run.model
     if model.reads == "images" and model.seen_in:
         from fedpriv.data.features import projected
+        from fedpriv.data.features.basis import BASES
 
-        return projected.extract(listed, run.data, *model.seen_in, out, speed.threads)
+        basis, count = model.seen_in
+        public = run.dataset.public() if isinstance(run.dataset, Npz) and basis == "own" else BASES[basis]()
+        how = model.transform_name, public, count
+        return projected.extract(listed, run.data, *how, out, speed.threads, run.learn_from == "public")
     if model.reads == "images":
         from fedpriv.data.features import whole
 
@@ -42,7 +47,8 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
     from fedpriv.data.features.extract import extract
 
     how = out, speed.device, speed.threads
-    return extract(listed, run.photos, model.network, *how, seen_in=model.seen_in)
+    alone = run.learn_from == "public"
+    return extract(listed, run.photos, model.network, *how, seen_in=model.seen_in, alone=alone)
 
 
 def arrays_for(run: Run, path: Path) -> arrays.Arrays:

@@ -57,7 +57,7 @@ def prepare(plan: Plan, name: str) -> None:
     if name in runs:
         inputs.prepare(runs[name], RESOURCES, mirrors, plan.preset.speed)
     else:
-        data.prepare(name, RESOURCES, mirrors)
+        data.prepare(plan.own_data().get(name, name), RESOURCES, mirrors)
 
 
 def partition(plan: Plan, seed: str, *ids: str) -> None:

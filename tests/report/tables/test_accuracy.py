@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 from support.made_runs import write_run
 
+from fedpriv.paper.claims import Claim
 from fedpriv.report import numbers, render
 from fedpriv.report.collect import collect
 from fedpriv.report.results import load
@@ -175,3 +176,28 @@ def test_a_run_of_a_row_is_that_of_the_columns_without_runs_of_their_own(declare
     data["rows"][0]["runs"] = {"dp": "a", "bdp": "b"}
     with pytest.raises(ValidationError, match="some of the columns dp, bdp, beside run"):
         type(declared).model_validate(data)
+
+
+def test_a_row_of_public_data_alone_is_read_at_its_end_at_an_epsilon_of_0_and_no_claim_is_about_it(
+    results, declared
+):
+    data = declared.model_dump()
+    data["rows"] = (
+        *data["rows"],
+        {
+            "clients": 1,
+            "label": "public",
+            "free": True,
+            "run": "n100_none",
+            "baseline": data["rows"][0]["baseline"],
+        },
+    )
+    made = type(declared).model_validate(data)
+    line = lines(table_of(results, made))[-2]  # a published line of the baseline follows
+    assert (line["Clients"], line["Source"]) == ("public (here N = 100)", "reproduced")
+    assert line["Accuracy (%) DP"] == line["Accuracy (%) Baseline"] and line["Read at round DP"] == "20"
+    assert line["Privacy (ε, δ) DP"] == line["Privacy (ε, δ) BDP"] == "0"
+    claim = Claim.model_validate(
+        {"check": "accuracy(dp) >= 0", "place": "", "text": "", "tables": ["table1"], "id": "one"}
+    )
+    assert [row.key for _, row in claim.rows({"table1": made})] == [100, 1000]

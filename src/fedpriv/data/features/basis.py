@@ -15,13 +15,14 @@ from fedpriv.errors import BadInput
 
 LARGEST = 1.5  # norm of any features
 ROUNDED = 1 - 2.0**-10  # half precision does not take a norm above LARGEST again
+FLAT = 1e-12  # share of the largest variance below which public images do not spread
 
 
 class Public(NamedTuple):
-    """Public images, levels 0..255 `[n, h, w]` or `[n, h, w, 3]`."""
+    """Public images, levels 0..255 `[n, h, w]` or `[n, h, w, 3]`, or one's own as `Arrays` has them."""
 
     images: np.ndarray
-    labels: np.ndarray
+    labels: np.ndarray | None  # None: nobody knows them
     same: tuple[str, ...]  # datasets whose labels mean the same
     words: str
 
@@ -56,14 +57,15 @@ def seen_from(known: np.ndarray, count: int) -> Basis:
 
     Each is divided by the root of the standard deviation along it, and all by the mean norm that public
     features then have. Which way a direction points is fixed by its largest coefficient. More directions
-    than there are images are BadInput.
+    than the images spread along are BadInput.
     """
-    if not 0 < count < len(known):
-        raise BadInput(f"model.directions: found {count}, allowed: 1 to {len(known) - 1}")
     middle = known.mean(axis=0, dtype=np.float64)
     centred = known - middle
     # Of n images there are fewer products than coefficients.
     squares, sides = np.linalg.eigh(centred @ centred.T)
+    most = min(len(known) - 1, int((squares > FLAT * squares[-1]).sum()))
+    if not 0 < count <= most:
+        raise BadInput(f"model.directions: found {count}, allowed: 1 to {most}")
     squares, sides = squares[::-1][:count], sides[:, ::-1][:, :count]
     directions = centred.T @ sides / np.sqrt(squares)
     largest = np.abs(directions).argmax(axis=0)
@@ -83,6 +85,16 @@ def inside(basis: Basis, found: np.ndarray) -> np.ndarray:
     return made
 
 
+def known_labels(public: Public, dataset: str) -> np.ndarray:
+    """Return the labels of public images; BadInput where they are not those of the dataset, or not known."""
+    if public.labels is None or dataset not in public.same:
+        raise BadInput(
+            f"learn_from: found public with dataset {dataset}, allowed: private, for nobody knows what "
+            f"{public.words} are among its classes"
+        )
+    return public.labels.astype(np.int64)
+
+
 def noted(
     public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, wanted: np.ndarray
 ) -> str:
@@ -94,7 +106,7 @@ def noted(
         f", seen in the first {seen.directions.shape[1]} principal directions of {public.words}, "
         f"norms at most {LARGEST}; no private data were used"
     )
-    if dataset in public.same:
+    if dataset in public.same and public.labels is not None:
         alone = alone_accuracy(inside(seen, known), public.labels, test, wanted)
         words += f"; on public data alone, ε = 0, a logistic regression reaches {100 * alone:.1f} % in test"
     return words

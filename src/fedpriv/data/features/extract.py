@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 
 from fedpriv.data import arrays, manifest, photograph_datasets
 from fedpriv.data.features import FEATURES_VERSION, augment, backbone, parts
-from fedpriv.data.features.basis import BASES, Public, inside, noted, seen_from
+from fedpriv.data.features.basis import BASES, Public, inside, known_labels, noted, seen_from
 from fedpriv.data.features.copies import Copy, batches, chosen, pixels
 from fedpriv.data.features.standard import standardised
 from fedpriv.data.manifest import Manifest, Photograph
@@ -46,11 +46,13 @@ def extract(
     threads: int = 0,
     size: int = BATCH,
     seen_in: tuple[str, int] | None = None,
+    alone: bool = False,
 ) -> Path:
     """Write the features of the images in manifest `listed` by backbone `name` to `out`.
 
     They are standardised by those of the plain training images, or `seen_in` so many directions of a public
-    basis: then nothing of one image depends on another, and norms are bounded.
+    basis: then nothing of one image depends on another, and norms are bounded. With `alone` the public images
+    are the training split, and no private one is read but those of the test split.
 
     Images keep their order, and the copies of one stand side by side; test images are never augmented.
     Finished batches are kept beside `out`, in `.parts`: a kill loses one batch a worker. On a CPU the result
@@ -61,6 +63,7 @@ def extract(
     """
     seen = manifest.load(listed)
     train, test = chosen(seen, photos, listed)
+    train = [] if alone else train
     side, kind = photograph_datasets()[seen.dataset].side, backbone.BACKBONES[name]
     where = gpus.select_device(device)
     dtype = backbone.fast_dtype(where)
@@ -97,6 +100,7 @@ def extract(
             pool.shutdown(cancel_futures=True)
 
     labels, wanted = (np.array([image.label for image in images]) for images in (train, test))
+    directions = None
     if seen_in and public is not None and known is not None:
         directions = seen_from(known, seen_in[1])
         x = inside(directions, x)
@@ -105,13 +109,15 @@ def extract(
         x = standardised(x, x[: len(copies) : photos.copies], kind.length, kind.reach)
         cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
         how_seen = f", standardised{cut}"
+    held = x[: len(copies)], np.repeat(labels, photos.copies)
+    if alone and directions is not None and public is not None and known is not None:
+        held = inside(directions, known), known_labels(public, seen.dataset)
     made = arrays.Arrays(
-        x[: len(copies)],
-        np.repeat(labels, photos.copies),
+        *held,
         x[len(copies) :],
         wanted,
         classes=seen.classes,
-        group=np.repeat(np.arange(len(train)), photos.copies),
+        group=np.arange(len(held[0])) if alone else np.repeat(np.arange(len(train)), photos.copies),
         note=note(seen, len(train), len(train) + len(test), photos, name, dtype, how_seen),
     )
     aside(f"{out}: {made.note}")

@@ -10,7 +10,6 @@ around the first.
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ import torch
 
 from fedpriv.data import arrays
 from fedpriv.data.features import scattering
-from fedpriv.data.features.projected import features, grey, workers
+from fedpriv.data.features.projected import coefficients, features, grey, workers
 from fedpriv.terminal import aside
 
 
@@ -31,8 +30,11 @@ def extract(images: Path, dataset: str, groups: int | None, out: Path, threads: 
     """
     found = grey(images)
     with workers(threads) as pool:
-        made = partial(normalised, groups=groups)
-        train, test = (features(made, x, pool, dataset) for x in (found.x_train, found.x_test))
+
+        def made(some: np.ndarray) -> np.ndarray:
+            return normalised(coefficients(some, pool), groups)
+
+        train, test = (features(made, x, dataset) for x in (found.x_train, found.x_test))
     how = f", normalised in {groups} groups of paths, image by image" if groups else ""
     numbers = f"2 scales, 8 angles, {train.shape[1]:,} numbers"
     note = f"Scattering ({numbers}) of {dataset}{how}; no private data were used"

@@ -104,9 +104,14 @@ def shown_lines(declared: AccuracyTable, found: Sequence[Number]) -> list[dict[t
             of_line = [one for one in found if (one["row"], one["source"]) == (row.key, source)]
             there = {place(one): one for one in of_line if "sample" in one or "value" in one}
             clients = next((one["clients"] for one in there.values()), row.clients)
+            if source == "published" and row.free and not there:
+                continue
             said = source if there or source == "published" else "not run"
             line = {("", declared.heading): row_heading(row, clients), ("", "Source"): said}
-            cells = {layout[key]: text(declared, there[key]) if key in there else nothing for key in layout}
+            empty = {key: "0" if row.free and there and key[0] == "epsilon" else nothing for key in layout}
+            cells = {
+                layout[key]: text(declared, there[key]) if key in there else empty[key] for key in layout
+            }
             lines.append(line | cells)
     return lines
 
