@@ -162,7 +162,8 @@ def main() -> None:
     table = measured(asked.data, SIZES)
     terms, seconds = np.array([size.terms for size in SIZES]), table["seconds"].to_numpy()
     table["off"], table["off, left out"] = off(terms, seconds, False), off(terms, seconds, True)
-    print(table.to_markdown(index=False, floatfmt=",.2f", intfmt=","))
+    formats = (*len(Size._fields) * (",.0f",), ".2f", ",.0f", ".2f", ".2f")
+    print(table.to_markdown(index=False, floatfmt=formats))
     names = ("multiply-add", "number sent", "client and round", "number released")
     for name, cost in zip(names, law(terms, seconds), strict=True):
         print(f"{name}: {1e9 * cost:.3g} ns")

@@ -59,7 +59,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
             if laps.warming:
                 for norm in clipped(row, state):
                     laps.norm(norm)
-            laps.after_round(lambda: evaluate(engine, state.flat, *test)[0])
+            laps.after_round(lambda: evaluate(engine, run.evaluation, state.flat, *test)["test_accuracy"])
     return {"moved": float((state.flat - start).norm()), "engine": name}
 
 
