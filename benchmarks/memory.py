@@ -24,11 +24,7 @@ from laps import peak_mib
 from workload import BNN, SEED, W1, W4, Workload
 
 from fedpriv.config.run import Run
-from fedpriv.data import arrays
-from fedpriv.local.engine import LocalEngine
-from fedpriv.streams import Streams
 from fedpriv.train import inputs
-from fedpriv.train.round import run_round
 
 COHORT_LIMIT_MIB = 3 * 1024  # of the large cohort
 BINARY_LIMIT_MIB = 1.5 * 1024  # of the binary network
@@ -70,17 +66,13 @@ def declared(size: Size) -> Run:
 
 def one(data_path: Path, partition_path: Path, name: str) -> dict[str, Any]:
     """Run a size in this process and return what it took."""
-    run, data = declared(SIZES[name]), arrays.load(data_path)
-    clients = inputs.load_partition(run, data, SEED, partition_path)
-    task, streams = ours.task_of(run, data), Streams(SEED, "memory")
-    state = ours.initial_state(run, task, streams, clients.clients)
-    with LocalEngine(task, ours.speed("float32")) as engine:
-        rows = [run_round(run, clients, engine, streams, state, run.rounds) for _ in range(run.rounds)]
+    size = SIZES[name]
+    rows = list(ours.rounds(declared(size), data_path, partition_path, "memory"))
     return {
         "run": name,
-        "clients": clients.clients,
+        "clients": rows[-1]["population"],
         "cohort": rows[-1]["cohort_size"],
-        "examples": len(clients.client(0)),
+        "examples": size.workload.each,
         "rounds": len(rows),
         "peak_mib": peak_mib(),
     }

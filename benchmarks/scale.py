@@ -27,11 +27,7 @@ from scipy.optimize import nnls
 from workload import SEED
 
 from fedpriv.config.run import Run
-from fedpriv.data import arrays
-from fedpriv.local.engine import LocalEngine
-from fedpriv.streams import Streams
 from fedpriv.train import inputs
-from fedpriv.train.round import run_round
 
 PROCESSES = 3
 ALLOWED = 0.15  # of the law, that a size may be off
@@ -97,17 +93,12 @@ def declared(size: Size) -> Run:
 
 def one(data_path: Path, partition_path: Path, size: Size) -> dict[str, float]:
     """Train in this process; return the seconds of all rounds but the first, scaled to all, and the peak."""
-    run, data = declared(size), arrays.load(data_path)
-    clients = inputs.load_partition(run, data, SEED, partition_path)
-    task, streams = ours.task_of(run, data), Streams(SEED, "scale")
-    state = ours.initial_state(run, task, streams, clients.clients)
-    with LocalEngine(task, ours.speed("float32")) as engine:
-        run_round(run, clients, engine, streams, state, run.rounds)
-        started = time.perf_counter()
-        for _ in range(run.rounds - 1):
-            run_round(run, clients, engine, streams, state, run.rounds)
-        seconds = time.perf_counter() - started
-    return {"seconds": seconds * run.rounds / (run.rounds - 1), "peak MiB": peak_mib()}
+    rows = ours.rounds(declared(size), data_path, partition_path, "scale")
+    next(rows)
+    started = time.perf_counter()
+    others = sum(1 for _ in rows)
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds * size.rounds / others, "peak MiB": peak_mib()}
 
 
 def measured(data_path: Path, sizes: list[Size]) -> pd.DataFrame:
@@ -137,14 +128,10 @@ def law(terms: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     return costs / scale
 
 
-def off(terms: np.ndarray, seconds: np.ndarray, left_out: bool) -> list[float]:
-    """Return how far each size is above the law, as a share, fitted to all sizes or to all others."""
-    everybody = np.arange(len(seconds))
-    laws = [
-        law(*((terms, seconds) if not left_out else (terms[others], seconds[others])))
-        for others in (everybody != one for one in everybody)
-    ]
-    return [float(took / (row @ costs) - 1) for took, row, costs in zip(seconds, terms, laws, strict=True)]
+def left_out(terms: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return the seconds of each size by the law of all others."""
+    others = ~np.eye(len(seconds), dtype=bool)
+    return np.array([row @ law(terms[some], seconds[some]) for row, some in zip(terms, others, strict=True)])
 
 
 def main() -> None:
@@ -161,11 +148,15 @@ def main() -> None:
         return
     table = measured(asked.data, SIZES)
     terms, seconds = np.array([size.terms for size in SIZES]), table["seconds"].to_numpy()
-    table["off"], table["off, left out"] = off(terms, seconds, False), off(terms, seconds, True)
+    costs = law(terms, seconds)
+    table["off"], table["off, left out"] = (
+        seconds / (terms @ costs) - 1,
+        seconds / left_out(terms, seconds) - 1,
+    )
     formats = (*len(Size._fields) * (",.0f",), ".2f", ",.0f", ".2f", ".2f")
     print(table.to_markdown(index=False, floatfmt=formats))
     names = ("multiply-add", "number sent", "client and round", "number released")
-    for name, cost in zip(names, law(terms, seconds), strict=True):
+    for name, cost in zip(names, costs, strict=True):
         print(f"{name}: {1e9 * cost:.3g} ns")
     farthest = table["off, left out"].abs().max()
     verdict = "holds" if farthest < ALLOWED else "FAILS"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,17 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
                     laps.norm(norm)
             laps.after_round(lambda: evaluate(engine, run.evaluation, state.flat, *test)["test_accuracy"])
     return {"moved": float((state.flat - start).norm()), "engine": name}
+
+
+def rounds(run: Run, data_path: Path, partition_path: Path, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the row of each round of a run, on a partition that an earlier job made, as in the workflow."""
+    data = arrays.load(data_path)
+    clients = inputs.load_partition(run, data, SEED, partition_path)
+    task, streams = task_of(run, data), Streams(SEED, name)
+    state = initial_state(run, task, streams, clients.clients)
+    with LocalEngine(task, speed("float32")) as engine:
+        for _ in range(run.rounds):
+            yield run_round(run, clients, engine, streams, state, run.rounds)
 
 
 def worked_through(run: Run, clients: Partition, streams: Streams, round: int) -> list[int]:
