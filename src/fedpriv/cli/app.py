@@ -199,7 +199,7 @@ def run(
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
     spent = planned(summary)
-    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *([f"{spent}"] if spent else [])], as_json)
+    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *([str(spent)] if spent else [])], as_json)
     if end == "diverged":
         aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 

@@ -74,7 +74,7 @@ class Npz(Frozen):
         They have the layout of x_train, and labels mean what those of y_train do. What is not so is BadInput.
         """
         path = Path(self.npz)
-        found = npz.everything(path, ALLOWED, ours=False)
+        found = npz.everything(path, ALLOWED, ours=False, only=("x_public", "y_public"))
         if "x_public" not in found:
             raise BadInput(f"{path}: found no x_public, allowed: public examples, with model.basis own")
         x, y = channels_first(found["x_public"]), found.get("y_public")
@@ -146,7 +146,7 @@ def digest(path: Path) -> str:
 
 def owners(path: Path) -> np.ndarray:
     """Return who each training example of a file is of, int64 `[n]` from 0; else BadInput says why not."""
-    found = npz.everything(path, ALLOWED, ours=False, only="owner")
+    found = npz.everything(path, ALLOWED, ours=False, only=("owner",))
     if "owner" not in found:
         raise BadInput(f"{path}: found no owner, allowed: that of each training example")
     return numbered(str(path), found["owner"])

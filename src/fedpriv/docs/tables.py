@@ -17,9 +17,9 @@ from fedpriv.docs.quotes import printed, read
 from fedpriv.frozen import Frozen
 from fedpriv.report.claims.compare import published_and_reproduced
 from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN, REACHED, outcome
-from fedpriv.report.numbers import delta, epsilon_text, fraction_text
+from fedpriv.report.numbers import delta
 from fedpriv.report.stability import UNSTABLE
-from fedpriv.report.tables.long import STATISTIC, statistic
+from fedpriv.report.tables.long import STATISTIC
 
 READ = ["row", "column", "source", "quantity", *STATISTIC, "status"]
 UNLIKE = "not comparable (substitute data)"
@@ -89,12 +89,8 @@ def said(cell: pd.DataFrame, quantity: str) -> list[dict[Hashable, Any]]:
 
 def number(one: dict[Hashable, Any]) -> str:
     """Return an accuracy in percent, or why there is none, or an ε; what is published as it is printed."""
-    if one.get("source") == "published":
-        return f"{(100 if one['quantity'] == 'accuracy' else 1) * one['value']:g}"
-    if one["quantity"] == "epsilon":
-        return epsilon_text(statistic(one))
     status = one.get("status", "ok")  # there is no such column where every number is
-    return fraction_text(statistic(one)) if status in ("ok", "") or pd.isna(status) else str(status)
+    return printed(one, mean=False) if status in ("ok", "") or pd.isna(status) else str(status)
 
 
 class Grid(Asked):

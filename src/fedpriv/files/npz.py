@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -67,10 +67,12 @@ def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
         ) from None
 
 
-def everything(path: Path, allowed: str, ours: bool = True, only: str = "") -> dict[str, np.ndarray]:
+def everything(
+    path: Path, allowed: str, ours: bool = True, only: Collection[str] = ()
+) -> dict[str, np.ndarray]:
     """Return all arrays of a file, by name; a missing or corrupt one is BadInput naming it.
 
-    So is one that `save` has not written, unless it need not be `ours`. With `only` that array alone is read.
+    So is one that `save` has not written, unless it need not be `ours`. With `only` no other array is read.
     """
     try:
         if ours:
@@ -79,7 +81,7 @@ def everything(path: Path, allowed: str, ours: bool = True, only: str = "") -> d
         if isinstance(file, np.ndarray):
             raise ValueError("a single array, as np.save writes it and not np.savez")
         with file:
-            return {key: part(file, key) for key in file.files if only in ("", key)}
+            return {key: part(file, key) for key in file.files if not only or key in only}
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     except DAMAGED as error:

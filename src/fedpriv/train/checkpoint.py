@@ -92,9 +92,7 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
             # does not lie as torch lays it.
             flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
             names = list(file.keys())
-            second, average = (
-                file.get_tensor(name).clone().to(device) if name in names else None for name in OPTIONAL
-            )
+            optional = {name: file.get_tensor(name).clone().to(device) for name in OPTIONAL if name in names}
             held, memory = (
                 {
                     name.removeprefix(prefix): file.get_tensor(name).clone().to(where)
@@ -117,7 +115,8 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     clients = ClientState(held.pop("weights"), OptimizerState(**held)) if held else None
-    return RoundState(flat, velocity, book["round"], book["rows"], samples, memory, second, average, clients)
+    state = flat, velocity, book["round"], book["rows"], samples, memory
+    return RoundState(*state, clients=clients, **optional)
 
 
 def remove(path: Path) -> None:

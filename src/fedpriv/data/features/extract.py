@@ -100,24 +100,25 @@ def extract(
             pool.shutdown(cancel_futures=True)
 
     labels, wanted = (np.array([image.label for image in images]) for images in (train, test))
-    directions = None
+    y, group = (np.repeat(part, photos.copies) for part in (labels, np.arange(len(train))))
     if seen_in and public is not None and known is not None:
         directions = seen_from(known, seen_in[1])
         x = inside(directions, x)
         how_seen = noted(public, directions, known, seen.dataset, x[len(copies) :], wanted)
+        if alone:
+            x, y = np.concatenate([inside(directions, known), x]), known_labels(public, seen.dataset)
+            group = np.arange(len(y))
     else:
         x = standardised(x, x[: len(copies) : photos.copies], kind.length, kind.reach)
         cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
         how_seen = f", standardised{cut}"
-    held = x[: len(copies)], np.repeat(labels, photos.copies)
-    if alone and directions is not None and public is not None and known is not None:
-        held = inside(directions, known), known_labels(public, seen.dataset)
     made = arrays.Arrays(
-        *held,
-        x[len(copies) :],
+        x[: len(y)],
+        y,
+        x[len(y) :],
         wanted,
         classes=seen.classes,
-        group=np.arange(len(held[0])) if alone else np.repeat(np.arange(len(train)), photos.copies),
+        group=group,
         note=note(seen, len(train), len(train) + len(test), photos, name, dtype, how_seen),
     )
     aside(f"{out}: {made.note}")
