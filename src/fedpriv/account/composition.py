@@ -122,7 +122,7 @@ def _attempts(run: Run, delta: float, found: Callable[[Run], tuple[float, float]
 
 
 def _moments(run: Run) -> np.ndarray:
-    return np.sum([count * one.log_moments for one, count in run], axis=0)
+    return sum((count * one.log_moments for one, count in run[1:]), run[0][1] * run[0][0].log_moments)
 
 
 def _transformed(run: Run) -> Composed | None:
@@ -137,8 +137,10 @@ def _transformed(run: Run) -> Composed | None:
     size = cast(int, next_fast_len(last - first + 1, real=True))
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
     for one, count in run:
-        folded = np.pad(one.mass, (0, -len(one.mass) % size)).reshape(-1, size).sum(axis=0)
-        spectrum *= _power(np.fft.rfft(folded), count)
+        mass = one.mass
+        if len(mass) > size:  # folded, for a transform is circular
+            mass = np.pad(mass, (0, -len(mass) % size)).reshape(-1, size).sum(axis=0)
+        spectrum *= _power(np.fft.rfft(mass, size), count)
     mass = np.roll(np.fft.irfft(spectrum, size), (start - first) % size)
     # Each number f of a transform, at most 1, is off by so much for each of its steps. A power f^n is off by
     # n·f^(n−1) times that, which is at most 2n·f^n + 1; a product of powers by no more.
@@ -175,7 +177,8 @@ def _power(base: np.ndarray, exponent: int) -> np.ndarray:
     if exponent == 1:
         return base
     half = _power(base, exponent // 2)
-    return half * half * base if exponent % 2 else half * half
+    found = half * half
+    return np.multiply(found, base, out=found) if exponent % 2 else found
 
 
 def _crossing(found: Composed, escaped: float, allowed: Callable[[np.ndarray], np.ndarray]) -> float:

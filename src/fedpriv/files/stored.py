@@ -84,10 +84,16 @@ def trace(path: Path) -> pd.DataFrame:
     """Return the trace of a stored run."""
     said = json.loads(parquet.said(path, "trace", ALLOWED))
     frame = parquet.load(path, allowed=ALLOWED, only=[name for name, value in said.items() if value is None])
-    columns = {name: frame[name] if value is None else value for name, value in said.items()}
-    own = pd.DataFrame(columns, index=frame.index)
     known = COLUMNS | own_columns(said.get("mechanism", ""))
-    return own.astype({name: column.dtype for name, column in known.items() if name in said})
+
+    def column(name: str, value: Any) -> Any:
+        """Return a column of its type; of all at once `astype` takes three times as long."""
+        type: Any = known[name].dtype if name in known else None
+        if value is None:
+            return frame[name].astype(type) if type else frame[name]
+        return value if type in (None, "str") else np.full(len(frame), value, type)
+
+    return pd.DataFrame({name: column(name, value) for name, value in said.items()}, index=frame.index)
 
 
 def distances(path: Path) -> dict[str, np.ndarray]:
