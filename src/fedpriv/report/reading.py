@@ -106,7 +106,8 @@ def judged(results: Results, run: str, read: pd.DataFrame, until: pd.Series | No
 
 def diverged(results: Results, run: str) -> pd.Series:
     """Return by seed the round after which the weights were no longer finite, for those where it came."""
-    ends = rows_of(results.runs, run).set_index("seed").loc[:, "diverged"].sort_index()
+    runs = rows_of(results.runs, run)
+    ends = runs["diverged"].set_axis(runs["seed"]).sort_index()
     return ends.loc[ends > 0]
 
 
