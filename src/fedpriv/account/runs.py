@@ -28,7 +28,7 @@ def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
 
 
 def made_with(deltas: Mapping[str, Any]) -> str:
-    """Return what a ledger of today says that it was made with: our code, at which δ and other σ."""
+    """Return what a ledger of today says that it was made with: our code, at which δ."""
     return made("account.runs", Deltas(**deltas)._asdict())  # what is not said has its default
 
 

@@ -36,11 +36,10 @@ def status(kind: str, unmet: str = "") -> str:
 
 
 class Deltas(NamedTuple):
-    """The δ at which each unit is counted, and at which other σ a run is, named as in a run's config."""
+    """The δ at which each unit is counted, named as in a run's config."""
 
     delta: float  # of clients
     instance_delta: float
-    recount: tuple[float, ...] = ()
 
     def of(self, unit: str) -> float:
         """Return the δ of rows about `unit`."""

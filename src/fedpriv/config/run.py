@@ -125,8 +125,6 @@ class Accounting(Frozen):
     """Of clients."""
     instance_delta: Delta = 1e-5
     """Of examples."""
-    recount: tuple[Positive, ...] = unless(())
-    """Other σ at the same noise σC, where no update is clipped."""
 
 
 LARGEST = 2**38  # bytes of one array, 256 GiB
@@ -172,7 +170,7 @@ class Run(Frozen):
     canaries: Canaries | None = unless(None)
     """Whose updates are planted for audits: docs/audits.md."""
     account: Accounting = Accounting()
-    """At which δ, and at which other σ, is counted."""
+    """At which δ is counted."""
 
     @model_validator(mode="before")
     @classmethod
