@@ -10,10 +10,11 @@ from fedpriv.account.accountants import ACCOUNTANTS
 from fedpriv.account.complete import complete
 from fedpriv.account.ranges import check
 from fedpriv.account.response_views import ResponseView, curves, response_views
-from fedpriv.account.spend import Curve, Deltas, Spend, attacker_accuracy
+from fedpriv.account.spend import Curve, Spend, attacker_accuracy
 from fedpriv.account.trace_check import check_distances, check_trace
 from fedpriv.account.view import View
 from fedpriv.account.views import views
+from fedpriv.frozen import Deltas
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
 LEDGER = {
@@ -64,15 +65,16 @@ def ledger(
     rdp add_remove 2.1
     pld add_remove 1.83
     """
-    deltas = delta if isinstance(delta, Deltas) else Deltas(delta, delta)
+    if not isinstance(delta, Deltas):
+        delta = Deltas.model_construct(delta=delta, instance_delta=delta)
     distances = distances or {}
     trace = complete(trace, ignore)
-    check(delta=deltas.delta, instance_delta=deltas.instance_delta)
+    check(delta=delta.delta, instance_delta=delta.instance_delta)
     check_trace(trace)
     check_distances(distances, trace)
     found: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):
-        its = deltas.of(view.unit)
+        its = delta.of(view.unit)
         left = its - view.residual
         if left <= 0:
             view, left = view._replace(unmet="δ does not pay for the rounds with more shares"), its
@@ -80,7 +82,7 @@ def ledger(
             if accountant.counts(view):
                 found += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
     for response in response_views(trace):
-        found += [rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
+        found += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
     if not found:  # nobody can count this mechanism
         return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
     columns = {name: np.concatenate([one[name] for one in found]) for name in LEDGER}

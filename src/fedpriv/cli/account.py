@@ -7,13 +7,12 @@ from typing import Any
 
 from fedpriv.account.ledgers import spends
 from fedpriv.account.runs import counted, write
-from fedpriv.account.spend import Deltas, Spend
+from fedpriv.account.spend import Spend
 from fedpriv.cli.output import CONFIGS
 from fedpriv.config.plan import load_preset
-from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
-from fedpriv.frozen import parse
+from fedpriv.frozen import Deltas, parse
 from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
@@ -48,8 +47,7 @@ def account_run(
         raise nobody_says("delta", directory, configs)
     # One that nobody says is no row's: where it would be, nothing is written.
     either = next(known[name] for name in UNITS if name in known)
-    filled: dict[str, Any] = dict.fromkeys(UNITS, either) | known
-    deltas = Deltas(**filled)
+    deltas = Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)  # which the ledger checks
     with progress("accounting", 0, 1, "run"):
         frame = counted(directory, deltas)
     for name in unsaid:
@@ -106,7 +104,7 @@ def counted_at(directory: Path, configs: Path) -> dict[str, Any]:
     said = told.get("account", {})
     if isinstance(said, dict):  # of a study also at which other σ: that is the study's own
         said = {name: value for name, value in said.items() if name != "recount"}
-    own = parse(Accounting.model_validate, said, f"{path}: account")
+    own = parse(Deltas.model_validate, said, f"{path}: account")
     return planned(told, configs) or own.model_dump(include=own.model_fields_set)
 
 

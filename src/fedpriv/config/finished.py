@@ -80,7 +80,7 @@ def outdated(plan: Plan, asked: Iterable[str] = ()) -> set[str]:
 
     found: set[str] = set()
     for paper, runs in plan.runs.items():
-        counting = {name: made_with(run.account.model_dump()) for name, run in runs.items()}
+        counting = {name: made_with(run.account) for name, run in runs.items()}
         for directory, identity in identities(plan, paper).items():
             summary, ledger = Path(directory, "summary.json"), Path(directory, "ledger.parquet")
             if summary.exists() and identity_in(summary) != identity:

@@ -1,6 +1,6 @@
 """The schema of everything a user may write in YAML; torch-free.
 
-`Run` is what changes results, and its hash is the run's identity. `Accounting` changes what is computed
+`Run` is what changes results, and its hash is the run's identity. `Deltas` change what is computed
 from a finished run, `Speed` only how fast it runs: neither is part of the identity.
 """
 
@@ -20,7 +20,7 @@ from fedpriv.frozen import (
     Below1,
     Count,
     CountOrZero,
-    Delta,
+    Deltas,
     Fraction,
     Frozen,
     Millions,
@@ -118,15 +118,6 @@ class Evaluation(Frozen):
     """Clients sampled with replacement, for the mean that the code of DPFL-BNN prints."""
 
 
-class Accounting(Frozen):
-    """What is accounted from the trace; changing it never retrains."""
-
-    delta: Delta = 1e-5
-    """Of clients."""
-    instance_delta: Delta = 1e-5
-    """Of examples."""
-
-
 LARGEST = 2**38  # bytes of one array, 256 GiB
 
 
@@ -169,7 +160,7 @@ class Run(Frozen):
     """Which distances are sampled."""
     canaries: Canaries | None = unless(None)
     """Whose updates are planted for audits: docs/audits.md."""
-    account: Accounting = Accounting()
+    account: Deltas = Deltas()
     """At which δ is counted."""
 
     @model_validator(mode="before")

@@ -87,10 +87,10 @@ def said(source: str) -> dict[str, str]:
     """Return the docstrings below the keys in the source of a class."""
     found: dict[str, str] = {}
     (cls,) = ast.parse(textwrap.dedent(source)).body
-    for pair in pairwise(getattr(cls, "body", ())):
-        match pair:
-            case ast.AnnAssign(ast.Name(key)), ast.Expr(ast.Constant(str(remark))):
-                found[key] = " ".join(remark.split())
+    for key, remark in pairwise(cls.body if isinstance(cls, ast.ClassDef) else ()):
+        match key, remark:
+            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                found[name] = " ".join(text.split())
             case _:
                 pass
     return found

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from fedpriv.account.runs import account
-from fedpriv.account.spend import Deltas
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import figures, tables
 from fedpriv.errors import BadInput, require_known
 from fedpriv.files.atomic import writing
+from fedpriv.frozen import Deltas
 from fedpriv.keep.index import RUNS, stored
 from fedpriv.keep.take import take
 from fedpriv.machine.environment import cores
@@ -120,7 +120,7 @@ def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
     found: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
     for paper in papers:
         for path, directory in paper.runs.items():
-            counted = path.parent, steps.deltas(paper.plan, paper.name, path.parent.name)
+            counted = path.parent, paper.plan.runs[paper.name][path.parent.name].account
             found.setdefault(counted, {}).setdefault(path, []).append(directory)
     return [(list(seeds.values()), deltas) for (_, deltas), seeds in found.items()]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.account.spend import Deltas
 from fedpriv.config.finished import beside, check, identities, made_now
 from fedpriv.config.names import arrays_id
 from fedpriv.config.plan import Plan, make_plan
@@ -95,7 +94,8 @@ def account(plan: Plan, paper: str, *runs: str) -> None:
     """Write the ledger of each run directory, counted as its config says."""
     from fedpriv.account.runs import account
 
-    each_run("accounting", plan, paper, runs, lambda name, _, out: account(out, deltas(plan, paper, name)))
+    planned = plan.runs[paper]
+    each_run("accounting", plan, paper, runs, lambda name, _, out: account(out, planned[name].account))
 
 
 def take(plan: Plan, paper: str, *runs: str) -> None:
@@ -168,11 +168,6 @@ def do(step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any
     except TypeError as error:
         raise BadInput(f"step {step}: {error}, allowed: {' '.join(wanted).upper()}") from None
     STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words)
-
-
-def deltas(plan: Plan, paper: str, run: str) -> Deltas:
-    """Return at which δ a run is counted."""
-    return Deltas(**plan.runs[paper][run].account.model_dump())
 
 
 def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
