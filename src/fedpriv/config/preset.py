@@ -26,7 +26,7 @@ class Preset(Frozen):
     show: tuple[str, ...] = ()
     """Only these tables and figures, PAPER/NAME, and the runs they read."""
     stand_ins: dict[str, str] = {}
-    """dataset of a paper -> the one that is used instead, which its tables say."""
+    """Dataset of a paper -> the one that is used instead, which its tables say."""
     patches: dict[str, dict[str, Any]] = {}
     """Glob of runs, as in `only` -> keys that are laid over theirs, the later over the earlier."""
     speed: Speed = Speed()

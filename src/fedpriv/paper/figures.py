@@ -178,9 +178,7 @@ class Guess(Frozen):
     """A point that the paper quotes: the accuracy of an attacker's guess at an ε."""
 
     label: str
-    """Of the point."""
     epsilon: Positive
-    """Of the point."""
     accuracy: Fraction
     """Of the guess, as quoted."""
 
@@ -213,9 +211,7 @@ class PublishedAt(Frozen):
     """A published accuracy and where it stands on the horizontal axis."""
 
     at: Positive
-    """Where it stands on the horizontal axis."""
     value: Fraction
-    """The accuracy."""
 
 
 class AuditsFigure(FigureSpec):

@@ -40,7 +40,6 @@ class Paper(Frozen):
     paper: Name
     """Its name: that of its folder."""
     title: str
-    """Of the publication."""
     authors: tuple[Author | str, ...] = Field(min_length=1)
     """A team by its name alone."""
     year: Count
@@ -65,9 +64,9 @@ class Paper(Frozen):
     table_defaults: dict[str, dict[str, Any]] = {}
     """By kind, what its tables say unless they say otherwise."""
     tables: dict[Name, Annotated[SerializeAsAny[TableSpec], chosen_from(TABLES, "kind")]] = {}
-    """name of a file -> a table, chosen by `kind`."""
+    """Name of a file -> a table, chosen by `kind`."""
     figures: dict[Name, Annotated[SerializeAsAny[FigureSpec], chosen_from(FIGURES, "kind")]] = {}
-    """name of a file -> a figure, chosen by `kind`."""
+    """Name of a file -> a figure, chosen by `kind`."""
     claims: tuple[Claim, ...] = ()
     """What the paper claims, made checkable."""
     notes: tuple[str, ...] = ()

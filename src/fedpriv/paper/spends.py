@@ -56,7 +56,6 @@ class SpendSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
     accountant: Accountant
-    """Who counts."""
     composition: Composition | Empty = ""
     """Of rounds; of bayesian only."""
     distance: Distance | Empty = ""

@@ -28,9 +28,7 @@ class Line(Frozen):
     """A run under the name that readers know it by."""
 
     run: str
-    """By its name."""
     label: Label
-    """What readers know it by."""
 
 
 # What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
@@ -50,7 +48,6 @@ class RunColumn(Frozen):
     """A number of every run, by its name; of an ε, and of an accuracy within one, how it is counted."""
 
     name: Quantity
-    """Of the number."""
     group: str = ""
     """What stands above the label; by default what the quantity says of itself."""
     label: str = ""
@@ -125,7 +122,6 @@ class Counted(Frozen):
     """A way of doing it: what its accountant counts, and what is released."""
 
     label: Label
-    """Of the line."""
     delta: Delta
     """At which ε is counted."""
     counted: Account
@@ -133,7 +129,7 @@ class Counted(Frozen):
     done: Account
     """What is released."""
     why: str = ""
-    """They are not the same."""
+    """Why they are not the same."""
 
 
 class AccountsTable(TableSpec):
