@@ -13,6 +13,7 @@ import yaml
 
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
+from fedpriv.docs.markdown import head, line
 from fedpriv.frozen import Frozen
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
@@ -134,8 +135,8 @@ def keys(cls: type[Frozen], skip: str = "") -> str:
         else:
             values = allowed(spec)
         default = "required" if key in schema(cls).get("required", ()) else f"`{default_of(cls, key)}`"
-        rows.append(f"| `{key}` | {values} | {default} | {remark.get(key, '')} |".replace("|  |", "| |"))
-    return "\n".join(["| key | allowed | default | |", "|---|---|---|---|", *rows]) if rows else "No keys."
+        rows.append(line([f"`{key}`", values, default, remark.get(key, "")]))
+    return (head(["key", "allowed", "default", ""]) + "".join(rows)).strip() if rows else "No keys."
 
 
 def default_of(cls: type[Frozen], key: str) -> str:

@@ -14,12 +14,10 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from fedpriv.report.numbers import Interval, epsilon_text, fraction_text, whole
-from fedpriv.report.stability import is_unstable, without_interval
+from fedpriv.report.tables.long import printed
 
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
@@ -58,21 +56,7 @@ def quoted(path: Path, asked: list[str]) -> str:
     rows = table.loc[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
     if len(rows) != 1:
         raise ValueError(f"found {len(rows)} cells, allowed: one")
-    return printed(rows.iloc[0].to_dict(), "mean" in words)
-
-
-def printed(cell: dict[Any, Any], mean: bool) -> str:
-    """Return a number with its interval as tables print it."""
-    quantity, value = str(cell["quantity"]), float(cell["value"])
-    if cell.get("source") == "published":
-        return f"{100 * value:g}" if quantity == "accuracy" else f"{value:g}"
-    if is_unstable(cell.get("status")):
-        return without_interval(value)
-    low, high = (float(cell[end] or "nan") for end in ("low", "high"))
-    found = Interval(value, low, high, 1 if mean else int(float(cell["seeds"])))
-    if quantity.startswith("accuracy"):
-        return fraction_text(found)
-    return epsilon_text(found) if quantity == "epsilon" else whole([value])
+    return printed(rows.iloc[0].to_dict(), alone="mean" in words)
 
 
 def claimed(path: Path, claim: str, case: str, word: str = "") -> str:

@@ -13,28 +13,19 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.docs.quotes import printed, read
+from fedpriv.docs.markdown import head, line
+from fedpriv.docs.quotes import read
 from fedpriv.frozen import Frozen
 from fedpriv.report.claims.compare import published_and_reproduced
 from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN, REACHED, outcome
 from fedpriv.report.numbers import delta
 from fedpriv.report.stability import UNSTABLE
-from fedpriv.report.tables.long import STATISTIC
+from fedpriv.report.tables.long import STATISTIC, printed
 
 READ = ["row", "column", "source", "quantity", *STATISTIC, "status"]
 UNLIKE = "not comparable (substitute data)"
 BASELINES = "baselines of another network"
 ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, NOT_RUN)
-
-
-def head(names: list[str]) -> str:
-    """Return the first two lines of a table."""
-    return line(names) + line(["---"] * len(names)).replace(" ", "")
-
-
-def line(cells: list[str]) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(cells)} |\n"
 
 
 class Asked(Frozen):
@@ -90,7 +81,7 @@ def said(cell: pd.DataFrame, quantity: str) -> list[dict[Hashable, Any]]:
 def number(one: dict[Hashable, Any]) -> str:
     """Return an accuracy in percent, or why there is none, or an ε; what is published as it is printed."""
     status = one.get("status", "ok")  # there is no such column where every number is
-    return printed(one, mean=False) if status in ("ok", "") or pd.isna(status) else str(status)
+    return printed(one) if status in ("ok", "") or pd.isna(status) else str(status)
 
 
 class Grid(Asked):
@@ -176,7 +167,7 @@ class Statuses(Asked):
             word, colon, reason = epsilon[0]["epsilon_status"].partition(":") if epsilon else ("", "", "")
             status = f"**{word}**{colon}{reason}" if word else ""
             shown = (said(ours, "accuracy"), said(theirs, "accuracy"), epsilon)
-            yield line([label, *(printed(some[0], mean=False) if some else "" for some in shown), status])
+            yield line([label, *(printed(some[0]) if some else "" for some in shown), status])
 
 
 # What a comment begins with: what it asks for.
