@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedpriv.config.plan import Plan
-from fedpriv.config.targets import Batch, contents, declared, drawn
+from fedpriv.config.targets import Batch, drawn
 from fedpriv.errors import BadInput
 from fedpriv.files.made import made, said
 
@@ -32,10 +32,12 @@ def made_now(plan: Plan, step: str, paper: str = "") -> str:
     if step == "collect":
         return made("report.collect", identities(plan, paper))
     if step == "tables":
-        return made("report.paper", declared(plan, paper))
+        told = plan.papers[paper].model_dump(include={"tables", "claims"})
+        return made("report.paper", {"judged": not plan.preset.show, **told})
     if step == "figures":
-        return made("report.paper", drawn(plan, paper))
-    return made("report.page", contents(plan))
+        return made("report.paper", {name: one.model_dump() for name, one in drawn(plan, paper).items()})
+    told = [paper.model_dump(exclude={"claims", "parts", "defaults"}) for paper in plan.papers.values()]
+    return made("report.page", [plan.preset.model_dump(exclude={"speed", "mirrors", "again"}), told])
 
 
 def steps(plan: Plan) -> Iterator[tuple[str, str]]:
