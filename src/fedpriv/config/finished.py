@@ -36,7 +36,8 @@ def made_now(plan: Plan, step: str, paper: str = "") -> str:
         return made("report.paper", {"judged": not plan.preset.show, **told})
     if step == "figures":
         return made("report.paper", {name: one.model_dump() for name, one in drawn(plan, paper).items()})
-    told = [paper.model_dump(exclude={"claims", "parts", "defaults"}) for paper in plan.papers.values()]
+    shown = {"title", "authors", "year", "url", "tables", "figures", "notes"}
+    told = [(paper.model_dump(include=shown), list(paper.runs)) for paper in plan.papers.values()]
     return made("report.page", [plan.preset.model_dump(exclude={"speed", "mirrors", "again"}), told])
 
 
