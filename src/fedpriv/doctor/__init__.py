@@ -16,9 +16,8 @@ def diagnose(
     resources: Path,
     timed: Path | None = None,
     kept: times.KeptOf = lambda _: (),
-    results: Path = Path("results"),
 ) -> list[Finding]:
-    """Return what a run depends on and how it stands; the folders are where data and results lie.
+    """Return what a run depends on and how it stands; `resources` is where data lie.
 
     `timed` is a preset, or a folder of presets: how long each trains is said, by what stored runs took, with
     and without the runs that `kept` says. Nothing is written and nothing is downloaded: mirrors are asked for
@@ -34,7 +33,7 @@ def diagnose(
         *(partial(hardware.engine, unit) for unit in native.UNITS),
         hardware.memory,
         slurm.slurm,
-        partial(disk.disk, resources, results),
+        partial(disk.disk, resources, Path("results")),
         mirrors.findings,
         partial(kaggle.kaggle, resources),
         partial(datasets.findings, resources),

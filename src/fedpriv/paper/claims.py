@@ -72,11 +72,6 @@ class Claim(Frozen):
         """Return everything that is measured, from left to right."""
         return [one for side in (self.comparison.left, self.comparison.right) for one in terms(side, Call)]
 
-    @property
-    def conjunction(self) -> bool:
-        """Return whether the cases are one statement: what is the largest is larger than every other."""
-        return bool(self.elsewhere)
-
     def names(self, *kinds: str) -> list[str]:
         """Return the names that must be of one of `kinds`."""
         return [name for call in self.calls for name in call.of(*kinds)]

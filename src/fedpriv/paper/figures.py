@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedpriv.frozen import NUMBER, Fraction, Frozen, Positive, Real, alone, choice_error
+from fedpriv.frozen import Fraction, Frozen, Positive, Real, alone, choice_error
 from fedpriv.paper.cells import Rendered
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
@@ -200,8 +200,6 @@ class DivergenceFigure(LinesFigure):
     """The Rényi divergence of one noisy bit against γ, with points at the γ of runs."""
 
     kind: Literal["divergence"] = "divergence"
-    order: Annotated[float, Field(gt=1, le=1e6), NUMBER] = 2.0
-    """Of the divergence, its α."""
 
     def parts(self) -> list[Part]:
         return [Part("", self.curves({}))]

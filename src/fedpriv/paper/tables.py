@@ -154,8 +154,6 @@ class AuditsTable(TableSpec):
     kind: Literal["audits"] = "audits"
     lines: tuple[Line, ...] = Field(min_length=1)
     """Audited runs, from top to bottom."""
-    audits: tuple[str, ...] = ()
-    """By name; all by default."""
 
     def runs(self) -> Iterator[str]:
         return (line.run for line in self.lines)

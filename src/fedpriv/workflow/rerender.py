@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,6 +29,7 @@ ARITHMETIC = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Haswell",
 }
+PATTERNS = ("tables/*.*", "figures/*.*", "claims.*", "runs.*")  # of a paper
 NOT_STORED = (".html", ".pdf")  # pieces of the report, and the figures, of which the reference has the PNG
 
 
@@ -153,7 +154,8 @@ def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
 
 def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
     """Return the files whose bytes differ, and those that only one of the folders has."""
-    there = {str(path.relative_to(reference)) for path in results_in(reference)}
+    found = (path for pattern in PATTERNS for path in reference.glob(pattern))
+    there = {str(path.relative_to(reference)) for path in found if path.suffix not in NOT_STORED}
     return sorted(
         file
         for file in there.union(files)
@@ -161,12 +163,6 @@ def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
         or file not in files
         or (reference / file).read_bytes() != (out / file).read_bytes()
     )
-
-
-def results_in(folder: Path) -> Iterator[Path]:
-    """Yield the tables, figures and verdicts of a paper."""
-    for pattern in ("tables/*.*", "figures/*.*", "claims.*", "runs.*"):
-        yield from (path for path in folder.glob(pattern) if path.suffix not in NOT_STORED)
 
 
 def write(reference: Path, out: Path, found: Mapping[str, Rendered]) -> None:

@@ -11,15 +11,16 @@ from fedpriv.account.randomized_response import divergence
 from fedpriv.paper.figures import DivergenceFigure, Part
 from fedpriv.report.results import Results, rows_of
 
+ORDER = 2  # α
 GAMMAS = np.linspace(0, 0.499, 500)
 
 
 def draw(axes: Axes, results: Results, declared: DivergenceFigure, part: Part) -> None:
-    """Draw ρ(order) for γ in [0, 0.5), and a labelled point for every γ that runs have below 0.5."""
+    """Draw ρ(2) for γ in [0, 0.5), and a labelled point for every γ that runs have below 0.5."""
     cycle = list(rcParams["axes.prop_cycle"])
-    axes.plot(GAMMAS, loss(declared, GAMMAS), "-", color="black", linewidth=0.8, marker="", zorder=1)
+    axes.plot(GAMMAS, loss(GAMMAS), "-", color="black", linewidth=0.8, marker="", zorder=1)
     found = gammas(results, part)
-    for number, (gamma, height) in enumerate(zip(found, loss(declared, found), strict=True)):
+    for number, (gamma, height) in enumerate(zip(found, loss(found), strict=True)):
         axes.plot(
             gamma,
             height,
@@ -29,12 +30,12 @@ def draw(axes: Axes, results: Results, declared: DivergenceFigure, part: Part) -
             zorder=3,
             clip_on=False,
         )
-    axes.set(xlabel="γ", ylabel=f"ρ({declared.order:g})", xlim=(-0.01, 0.5), ylim=(-0.1, None))
+    axes.set(xlabel="γ", ylabel=f"ρ({ORDER})", xlim=(-0.01, 0.5), ylim=(-0.1, None))
 
 
-def loss(declared: DivergenceFigure, gammas: np.ndarray) -> np.ndarray:
-    """Return ρ at the figure's order for every γ."""
-    return np.array([float(divergence(gamma, declared.order)) for gamma in gammas])
+def loss(gammas: np.ndarray) -> np.ndarray:
+    """Return ρ(ORDER) for every γ."""
+    return np.array([float(divergence(gamma, ORDER)) for gamma in gammas])
 
 
 def gammas(results: Results, part: Part) -> np.ndarray:

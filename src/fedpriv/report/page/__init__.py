@@ -63,7 +63,10 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         unlike=unlike,
         picture=picture(cells),
         full=full,
-        patches={glob: inline(patch) for glob, patch in plan.preset.patches.items()},
+        patches={
+            glob: yaml.safe_dump(patch, default_flow_style=True, width=float("inf"), sort_keys=False).strip()
+            for glob, patch in plan.preset.patches.items()
+        },
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
         minutes=f"{sum(paper['ran'].seconds for paper in papers.values()) / 60:,.0f}",
         machines=distinct(f"{one['hardware']}, {one['engine']}" for one in machines),
@@ -193,8 +196,3 @@ def content(path: Path) -> bytes:
 def distinct(texts: Iterable[str]) -> list[str]:
     """Return the different texts, in order; the empty one says nothing."""
     return [text for text in dict.fromkeys(texts) if text]
-
-
-def inline(patch: Mapping[str, Any]) -> str:
-    """Return a piece of YAML in one line."""
-    return yaml.safe_dump(dict(patch), default_flow_style=True, width=float("inf"), sort_keys=False).strip()
