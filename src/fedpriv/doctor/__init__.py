@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from fedpriv.doctor import datasets, disk, hardware, kaggle, mirrors, slurm, software, times
+from fedpriv.doctor import datasets, disk, kaggle, machine, mirrors, times
 from fedpriv.doctor.finding import Finding
 from fedpriv.models import native
 from fedpriv.progress import counted
@@ -24,15 +24,15 @@ def diagnose(
     the names of files, and nobody else for anything.
     """
     checks: list[Callable[[], Finding | Iterable[Finding]]] = [
-        software.python,
-        software.libraries,
-        software.photographs,
-        software.snakemake,
-        hardware.torch,
-        hardware.cores,
-        *(partial(hardware.engine, unit) for unit in native.UNITS),
-        hardware.memory,
-        slurm.slurm,
+        machine.python,
+        machine.libraries,
+        machine.photographs,
+        machine.snakemake,
+        machine.torch,
+        machine.cores,
+        *(partial(machine.engine, unit) for unit in native.UNITS),
+        machine.memory,
+        machine.slurm,
         partial(disk.disk, resources, Path("results")),
         mirrors.findings,
         partial(kaggle.kaggle, resources),
