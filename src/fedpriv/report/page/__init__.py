@@ -22,12 +22,12 @@ from fedpriv.paper.paper import Paper
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, STANDING, outcome
-from fedpriv.report.figures import caption, published
-from fedpriv.report.figures.notes import described, notes
+from fedpriv.report.figures import published
 from fedpriv.report.notes import data
-from fedpriv.report.results import Results, load
+from fedpriv.report.results import load
 from fedpriv.report.runs import runs
 from fedpriv.report.stability import UNSTABLE
+from fedpriv.report.texts import unescape_markdown
 from fedpriv.terminal import visible
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
@@ -94,7 +94,7 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.accuracies(folder),
         "tables": [table(name, spec, folder) for name, spec in paper.tables.items()],
-        "figures": [figure(name, spec, folder, results) for name, spec in drawn(plan, name).items()],
+        "figures": [figure(name, spec, folder) for name, spec in drawn(plan, name).items()],
         "ran": runs(results, list(paper.runs)),
         "data": data(results.runs),
     }
@@ -170,16 +170,17 @@ def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     return {"name": name, "title": titled(declared), "html": text}
 
 
-def figure(name: str, declared: FigureSpec, folder: Path, results: Results) -> dict[str, Any]:
+def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
     image = content(folder / f"figures/{name}.png")
+    _, picture, said, *_, items = content(folder / f"figures/{name}.md").decode().strip().split("\n\n")
     # The header of a PNG says its width in bytes 16 to 20.
     return {
         "name": name,
         "title": titled(declared),
-        "caption": caption(results, declared),
-        "notes": notes(results, declared),
-        "alt": described(declared),
+        "caption": unescape_markdown(said),
+        "notes": [unescape_markdown(item.removeprefix("- ")) for item in items.splitlines()],
+        "alt": unescape_markdown(picture.removeprefix("![").rpartition("](")[0]),
         "url": data_url(image),
         "width": round(PIXEL * int.from_bytes(image[16:20])),
     }
