@@ -88,7 +88,7 @@ def identified(plan: Plan, batch: Batch) -> list[Any]:
 
 
 def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
-    """Return how each run of a batch is accounted: at which δ, and at which other σ."""
+    """Return how each run of a batch is accounted: at which δ."""
     return [plan.planned[batch.paper][name].run.account.model_dump() for name, _ in batch.runs]
 
 
