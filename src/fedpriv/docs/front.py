@@ -8,7 +8,8 @@ A quote names a cell of a reference table, and is the number that the tables pri
     {{table2_spends | 100 | dp | accountant=pld | epsilon}}  7.37
     {{claims | ours_tight_clip | Table I, N = 100 | gain}}   −2.0 ± 8.7
 
-The folder is that of the quote before, unless it is named. `mean` leaves the interval out. Before each table
+The folder is that of the quote before, unless it is named. `mean` leaves the interval out, `status` says what
+an ε is. Before each table
 stands a comment that says what it shows; each kind of comment is a class, whose `lines` are those of its
 table. The pages have the tables and the numbers, and no comment.
 """
@@ -44,7 +45,8 @@ SOURCES = {
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
 NUMBER = r"(−?[\d.,]+(?: ± [\d.]+)?)"
-WORDS = ("published", "epsilon", "round", "mean")  # what a quote may say beside its cell
+QUANTITIES = {"epsilon": "epsilon", "status": "epsilon", "round": "round"}  # by the word that asks for one
+WORDS = ("published", "mean", *QUANTITIES)  # what a quote may say beside its cell
 UNLIKE = "not comparable (substitute data)"
 BASELINES = "baselines of another network"
 ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, NOT_RUN)
@@ -91,13 +93,17 @@ def quoted(path: Path, asked: list[str]) -> str:
     places = [one for one in asked if one not in words and not KEY.match(one)]
     keys |= dict(zip(("row", "column"), places, strict=False))
     table = read(path)
-    quantity = next((one for one in ("epsilon", "round") if one in words), "accuracy")
+    quantity = next((of for word, of in QUANTITIES.items() if word in words), "accuracy")
     defaults = {"source": "published" if "published" in words else "reproduced", "quantity": quantity}
     keys = {name: value for name, value in (defaults | keys).items() if name in table}
     rows = table.loc[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
     if len(rows) != 1:
         raise ValueError(f"found {len(rows)} cells, allowed: one")
-    return printed(rows.iloc[0].to_dict(), alone="mean" in words)
+    cell = rows.iloc[0].to_dict()
+    if "status" in words:
+        word, colon, reason = cell["epsilon_status"].partition(":")
+        return f"**{word}**{colon}{reason}"
+    return printed(cell, alone="mean" in words)
 
 
 def claimed(path: Path, claim: str, case: str, word: str = "") -> str:
@@ -236,33 +242,10 @@ def plain(verdict: str) -> str:
     return {NOT_JUDGED: UNLIKE, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)
 
 
-class Statuses(Asked):
-    """One row of a kept table: every column with its accuracy, its ε and what that ε is."""
-
-    of: str  # preset/paper
-    table: str
-    row: str
-    columns: dict[str, str]  # the label of each
-
-    def lines(self, reference: Path) -> Iterator[str]:
-        yield head(["", "Accuracy (%)", "Published (%)", "ε", "What this ε is"])
-        cells = read(reference / self.of / "tables" / f"{self.table}.csv")
-        cells = cells.loc[cells["row"] == self.row]
-        for column, label in self.columns.items():
-            of_column = cells.loc[cells["column"] == column]
-            ours, theirs = (of_column.loc[of_column["source"] == one] for one in ("reproduced", "published"))
-            epsilon = said(ours, "epsilon")
-            word, colon, reason = epsilon[0]["epsilon_status"].partition(":") if epsilon else ("", "", "")
-            status = f"**{word}**{colon}{reason}" if word else ""
-            shown = (said(ours, "accuracy"), said(theirs, "accuracy"), epsilon)
-            yield line([label, *(printed(some[0]) if some else "" for some in shown), status])
-
-
 # What a comment begins with: what it asks for.
 TABLES: dict[str, type[Asked]] = {
     "table": Published,
     "grid": Grid,
     "counts": Counts,
-    "status": Statuses,
 }
 BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")
