@@ -3,12 +3,12 @@
     fedpriv rerender readings/bdp2019_readings --out /tmp/readings
     python examples/readings/readings.py /tmp/readings/readings/bdp2019_readings
 
-takes some minutes, nearly all for the first line, which `make readings` does too. The second writes
+takes some minutes, most for the first line, which `make readings` does too. The second writes
 results/readings_study: the tables beside this file, with the published pair and a line for every
 configuration. settings.yaml says what is looked for, docs/hyper-parameters.md what came out.
 
 Runs that differ in σ and C alone, at equal noise σC, are one family. At a σ of which it has no run of its
-own, the one with the loosest C is counted at that σ, if it would have clipped no update.
+own, the one with the loosest C is counted at that σ (recount.py), if it would have clipped no update.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from recount import clipped, counted_at, with_recounted
 
-from fedpriv.account.recount import clipped, counted_at
 from fedpriv.errors import BadInput
 from fedpriv.paper.read import read_yaml
 from fedpriv.paper.spends import SPEND_COLUMNS
@@ -48,7 +48,6 @@ ENDS = {
     "product, plain mean, 30 clients": "ε, plain mean, 30 clients",
 }
 ACCURACY = "accuracy (%)"
-REFUSED = {"clipped": "clipped: train it", "not counted": "not counted"}
 
 
 class Counting(NamedTuple):
@@ -75,7 +74,7 @@ class Configuration(NamedTuple):
     denominator: str
     everybody: bool  # whether all clients take part in every round
     own: bool  # whether the run was trained with this σ
-    refused: str  # clipped, or not counted, and why; empty: it is counted
+    refused: str  # that it was clipped, and why; empty: it is counted
 
     @property
     def moments(self) -> Counting:
@@ -83,7 +82,7 @@ class Configuration(NamedTuple):
         return Counting("moments", sensitivity=counted_at(self.clip_l2))
 
     def estimate(self, estimator: str = "product") -> Counting:
-        """Return the Bayesian ε by one of `fedpriv.account.recount.ESTIMATORS`."""
+        """Return the Bayesian ε by one of `recount.ESTIMATORS`."""
         return Counting(
             "bayesian", estimator, MATCHING[self.denominator], "both_left", counted_at(self.clip_l2)
         )
@@ -149,8 +148,6 @@ def of_family(
         trace = rows_of(results.rounds, run)
         bound = float(trace["noise_std"].iloc[0]) / sigma
         reasons = [f"clipped: {why}" for _, one in trace.groupby("seed") if (why := clipped(one, sigma))]
-        if counted_at(bound) not in set(rows_of(results.epsilons, run)["sensitivity"]):
-            reasons.append(f"not counted: account.recount of the run has no {sigma:g}")
         yield Configuration(
             run,
             sigma,
@@ -327,7 +324,7 @@ def distance_of(found: Sequence[Number]) -> float:
 
 def called(one: Configuration, nearest: bool) -> str:
     """Return what a line is called."""
-    said = REFUSED[one.refused.partition(":")[0]] if one.refused else "nearest" if nearest else ""
+    said = "clipped: train it" if one.refused else "nearest" if nearest else ""
     return f"{one.run} ({said})" if said else one.run
 
 
@@ -378,7 +375,7 @@ def how_many(order: Sequence[Configuration]) -> Iterator[str]:
         "and C of a run that was trained with another σ at the same noise σC, and that would have clipped no "
         "update at this C either: it would have been the same run."
     )
-    if gone := sum(one.refused.startswith("clipped") for one in order):
+    if gone := len(order) - len(valid):
         yield (
             f"Clipped, {gone}: at this C some update of the run with the loosest C would have been cut. That "
             "is another run, which was not trained; there is nothing to count."
@@ -386,8 +383,10 @@ def how_many(order: Sequence[Configuration]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    results = load(Path(*sys.argv[1:]) if sys.argv[1:] else Path("results/readings/bdp2019_readings"))
+    folder = Path(*sys.argv[1:]) if sys.argv[1:] else Path("results/readings/bdp2019_readings")
     out = Path("results/readings_study")
     out.mkdir(parents=True, exist_ok=True)
+    results = load(folder)
     for name, declared in declared_in(Path(__file__).with_name("settings.yaml")).items():
-        render.write(readings_table(results, declared, name), out / name)
+        counted = with_recounted(results, folder / "runs", declared.runs(results), declared.multipliers)
+        render.write(readings_table(counted, declared, name), out / name)

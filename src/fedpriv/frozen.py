@@ -85,6 +85,19 @@ class Frozen(BaseModel):
         return value
 
 
+class Deltas(Frozen):
+    """The δ at which each unit is counted; changing it never trains a run again."""
+
+    delta: Delta = 1e-5
+    """Of clients."""
+    instance_delta: Delta = 1e-5
+    """Of examples."""
+
+    def of(self, unit: str) -> float:
+        """Return the δ of rows about `unit`."""
+        return self.instance_delta if unit == "instance" else self.delta
+
+
 def _unknown(key: Any, found: Any, allowed: str) -> InitErrorDetails:
     """Return what is wrong with a key that there is not."""
     said = {"unknown": (key,), "found": short_repr(found), "allowed": allowed}

@@ -9,14 +9,14 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from support.made_run import BY_SCHEME, RUN, go
 
+from fedpriv.account import Deltas
 from fedpriv.account.client_views import count_released
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.runs import account
-from fedpriv.account.spend import Deltas
 from fedpriv.account.view import DISTANCES
 from fedpriv.files import parquet
 
-DELTAS = Deltas(1e-3, 1e-3)
+DELTAS = Deltas(delta=1e-3, instance_delta=1e-3)
 SUM, COUNT, BOUND = 2.0, 5.0, 0.7
 
 
@@ -108,5 +108,5 @@ def test_clients_at_the_bound_cost_by_the_estimate_what_they_cost_by_moments(cou
         "accountant == 'bayesian' and composition == 'product' and right_term == 'both_left'"
     )
     worst = estimate[(estimate["distance"] == "remove_sum") & (estimate["round"] == 20)]["epsilon"].iloc[0]
-    guarantee = ledger(counted, Deltas(0.99e-3, 1e-3))
+    guarantee = ledger(counted, Deltas(delta=0.99e-3, instance_delta=1e-3))
     assert worst == pytest.approx(last(guarantee, "moments"), rel=1e-6)

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedpriv.account import Deltas
 from fedpriv.account import randomized_response as rr
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.response_views import response_views
-from fedpriv.account.spend import Deltas
 from fedpriv.account.views import views
 from fedpriv.errors import BadInput
 
-DELTAS = Deltas(1e-5, 1e-6)
+DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 BITS = 81_958
 
 # γ -> ε after 100 rounds at δ = 1e-5, by (accounting, sensitivity, accountant).

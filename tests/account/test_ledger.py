@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpriv.account import ACCOUNTANTS
+from fedpriv.account import ACCOUNTANTS, Deltas
 from fedpriv.account.ledgers import LEDGER, ledger
 from fedpriv.account.runs import account
-from fedpriv.account.spend import Deltas, attacker_accuracy
+from fedpriv.account.spend import attacker_accuracy
 from fedpriv.account.views import DISTANCES
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet
 from fedpriv.trace import MISSING
 
-DELTAS = Deltas(1e-5, 1e-6)
+DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 
 
 def sampled(rounds: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -169,8 +169,8 @@ def test_accounting_needs_no_torch(make_trace, tmp_path: Path) -> None:
     save(tmp_path, make_trace(rounds=3), sampled(3))
     program = (
         "import sys; from pathlib import Path; from fedpriv.account.runs import account; "
-        "from fedpriv.account.spend import Deltas; "
-        "account(Path(sys.argv[1]), Deltas(1e-5, 1e-5)); sys.exit('torch' in sys.modules)"
+        "from fedpriv.account import Deltas; "
+        "account(Path(sys.argv[1]), Deltas()); sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
 
@@ -264,4 +264,4 @@ def test_distances_of_instances_must_fit_rounds_steps_and_cohorts(
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, np.nan])
 def test_a_delta_out_of_range_is_named(make_trace, name: str, delta: float) -> None:
     with pytest.raises(BadInput, match=rf"^{name}: found .*, allowed: above 0 and below 1$"):
-        ledger(make_trace(rounds=3), DELTAS._replace(**{name: delta}))
+        ledger(make_trace(rounds=3), DELTAS.model_copy(update={name: delta}))

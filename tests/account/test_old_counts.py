@@ -5,17 +5,16 @@ import pytest
 from support.one_number import trace_of
 from support.small_federation import Federation, Outcomes, delta_of_rounds
 
-from fedpriv.account import bayesian, moments, pld
+from fedpriv.account import Deltas, bayesian, moments, pld
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.moments import LAMBDAS, log_moment
-from fedpriv.account.spend import Deltas
 from fedpriv.account.views import secure_sum_views
 from fedpriv.local.work import FedSGD
 from fedpriv.mechanisms.sampling import Full, Poisson
 from fedpriv.schemes.hooks import Hooks
 from fedpriv.schemes.joint import Joint
 
-DELTAS = Deltas(1e-5, 1e-5)
+DELTAS = Deltas()
 
 
 def gaussian(mean: float, std: float) -> Outcomes:
@@ -148,7 +147,7 @@ def test_delta_pays_for_more_clients_than_noise_was_topped_up_for(make_trace, fa
     trace = joint_trace(make_trace, 0.353, 1000, 30, 100).assign(topped_up=True, noise_shares=shares)
     (view,) = secure_sum_views(trace, {})
     assert 0 < view.residual <= failure
-    frame = ledger(trace, Deltas(1e-5, 1e-5))
+    frame = ledger(trace, Deltas())
     rows = frame[(frame["accounting"] == "sum") & (frame["accountant"] == "moments")]
     if failure > 1e-5:
         assert not rows["assumptions_met"].any()
@@ -162,7 +161,7 @@ def test_the_coins_of_who_is_seen_to_take_part_are_counted_exactly(make_trace) -
     trace = make_trace(2, 0.3, 0.0).assign(
         unit="none", clip_l2=np.inf, upload_l2=1.0, upload_noise_std=2.0, noise_in_sum=True
     )
-    frame = ledger(trace, Deltas(1e-3, 1e-3))
+    frame = ledger(trace, Deltas(delta=1e-3, instance_delta=1e-3))
     drawn, always = (
         met(frame, accounting="drawn", sensitivity="C"),
         met(frame, accounting="upload", sensitivity="C"),

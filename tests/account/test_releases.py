@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from support.library import pld_accountant
 
+from fedpriv.account import Deltas
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas
 from fedpriv.errors import BadInput
 
 TIMES = [3, 1, 4]
@@ -39,7 +39,7 @@ def made(make_trace, make_instances) -> dict[str, Callable[[], pd.DataFrame]]:
 
 
 def last(trace: pd.DataFrame) -> pd.DataFrame:
-    found = ledger(trace, Deltas(1e-5, 1e-6))
+    found = ledger(trace, Deltas(delta=1e-5, instance_delta=1e-6))
     return found[found["round"] == len(trace)].drop(columns="round").reset_index(drop=True)
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from fedpriv.account.spend import STATUSES, Deltas, Spend, attacker_accuracy, status
+from fedpriv.account import Deltas
+from fedpriv.account.spend import STATUSES, Spend, attacker_accuracy, status
 
 
 @pytest.mark.parametrize(("epsilon", "accuracy"), [(0, 0.5), (5, 0.9933), (8, 0.99966), (10, 0.999955)])
@@ -59,5 +60,5 @@ def test_nothing_is_called_a_guarantee_but_a_guarantee_whose_assumptions_hold(ki
 
 
 def test_each_unit_has_its_own_delta() -> None:
-    deltas = Deltas(1e-3, 1e-5)
+    deltas = Deltas(delta=1e-3, instance_delta=1e-5)
     assert [deltas.of(unit) for unit in ("client", "instance", "none")] == [1e-3, 1e-5, 1e-3]

@@ -55,14 +55,10 @@ def test_a_delta_of_a_unit_that_no_row_is_about_is_not_asked_for(make_trace, tmp
     assert deltas(tmp_path, delta=1e-3) == {"client": 1e-3}
 
 
-def test_epsilons_of_other_clip_bounds_are_not_lost_where_nobody_says_them_again(finished: Path) -> None:
-    account_run(finished)
-    frame = pd.read_parquet(finished / "ledger.parquet")
-    frame["sensitivity"] = "C = 3"
-    before = parquet.save(frame, finished / "ledger.parquet").read_bytes()
-    with pytest.raises(BadInput, match=r"ledger\.parquet: found ε at other clipping norms"):
-        account_run(finished)
-    assert (finished / "ledger.parquet").read_bytes() == before
+def test_other_sigmas_that_a_summary_once_named_are_passed_over(finished: Path) -> None:
+    said = {"delta": 1e-3, "instance_delta": 1e-4, "recount": [1.0, 2.0]}
+    summary.save(finished / "summary.json", {"account": said})
+    assert deltas(finished) == {"client": 1e-3, "instance": 1e-4}
 
 
 def test_every_spend_says_who_sees_what(finished: Path) -> None:

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedpriv.account import Deltas
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas
 from fedpriv.account.trace_check import FLAGS, NUMBERS, WORDS
 from fedpriv.errors import BadInput
 
-DELTAS = Deltas(1e-5, 1e-6)
+DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 
 STRANGE = [np.nan, np.inf, -np.inf, -1.0, 0.0, 2.5, 5e-324, 1e300, 2**62, "abc", "0.1", None, True, 1j, b"x"]
 STRANGE += [[1], pd.Timestamp(0), pd.NA]

@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpriv.account import bayesian, moments, pld, rdp
+from fedpriv.account import Deltas, bayesian, moments, pld, rdp
 from fedpriv.account.events import Mechanism
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas
 from fedpriv.account.views import server_views, upload_views, views
 
-DELTAS = Deltas(1e-5, 1e-6)
+DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 
 
 def seen(trace: pd.DataFrame) -> list[tuple[str, str]]:

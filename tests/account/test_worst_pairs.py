@@ -14,9 +14,8 @@ from support.one_number import trace_of
 from support.random_settings import BATCH, EXAMPLES, SERVER, Setting, book, draw
 from support.small_federation import Federation, Outcomes, delta_of_rounds, given
 
-from fedpriv.account import ACCOUNTANTS, pld
+from fedpriv.account import ACCOUNTANTS, Deltas, pld
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas
 from fedpriv.mechanisms.sampling import Fixed, Full
 from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.hooks import Hooks
@@ -264,7 +263,7 @@ def test_no_guarantee_of_randomised_response_is_below_what_a_bit_costs() -> None
         gamma = float(rng.choice([0.02, 0.1, 0.25, 0.4]))
         law = Full() if rng.random() < 0.5 else Fixed(size=int(rng.integers(1, clients + 1)))
         trace = trace_of(DpflBnn(gamma=gamma), Hooks(), law, clients, rounds, rng)
-        frame = promised(ledger(trace, Deltas(delta, delta)))
+        frame = promised(ledger(trace, Deltas(delta=delta, instance_delta=delta)))
         for row in frame.itertuples():
             others = int(trace["cohort_size"].iloc[0]) - 1 if row.accounting == "sum" else 0
             for company in (np.zeros(others), np.ones(others), np.arange(others) % 2):

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedpriv.account import Deltas
 from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import ledger, spends
-from fedpriv.account.spend import Deltas
 from fedpriv.audit.known import Known
 
 SERVER = {
@@ -21,7 +21,7 @@ def make_known():
     def build(rounds=30, distances=None, scheme=None, delta=1e-3, parameters=5000, **columns):
         trace = complete(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
         distances = distances or {}
-        frame = ledger(trace, Deltas(delta, 1e-5), distances)
+        frame = ledger(trace, Deltas(delta=delta, instance_delta=1e-5), distances)
         return Known(trace, distances, spends(frame), scheme or {}, parameters, "a run")
 
     return build

@@ -10,8 +10,8 @@ from dp_accounting.pld import PLDAccountant
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from fedpriv.account import Deltas
 from fedpriv.account.events import Mechanism, planned
-from fedpriv.account.spend import Deltas
 from fedpriv.audit import traces, worst
 
 ONCE = [(0.3, 3.0, 1e-3), (0.3, 0.7, 1e-5), (0.034, 1.1, 1e-5), (0.9, 0.5, 1e-6), (0.01, 20.0, 1e-6)]
@@ -91,20 +91,20 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 def test_no_guarantee_of_a_trace_is_refuted_and_every_one_has_a_bound_beneath_it(law, unit):
     trace = pd.DataFrame([{"unit": unit, "noise_multiplier": 2.0, "releases": 30} | LAWS[law]])
-    found = traces.audited(trace, Deltas(1e-5, 1e-5))
+    found = traces.audited(trace, Deltas())
     assert found and all(0 < one.lower_bound <= one.epsilon for one in found if one.kind == "guarantee")
     assert {one.audit for one in found} == ({"replaced"} if law == "fixed" else {"removed", "replaced"})
 
 
 def test_a_guarantee_that_is_too_small_is_refuted():
     trace = pd.DataFrame([{"unit": "client", "noise_multiplier": 2.0, "releases": 30} | LAWS["poisson"]])
-    found = [one for one in traces.audited(trace, Deltas(1e-5, 1e-5)) if "pld C" in one.about]
+    found = [one for one in traces.audited(trace, Deltas()) if "pld C" in one.about]
     assert found and all(one._replace(epsilon=0.98 * one.lower_bound).refuted for one in found)
 
 
 def test_where_the_mean_tells_how_many_came_only_those_who_are_replaced_are_asked_about():
     rows = {"unit": "client", "noise_multiplier": 2.0, "denominator": "present", "population": 50}
     trace = pd.DataFrame([rows | LAWS["poisson"] | {"cohort_size": 5}] * 3)
-    assert {(one.audit, "sized" in one.about) for one in traces.audited(trace, Deltas(1e-5, 1e-5))} == {
+    assert {(one.audit, "sized" in one.about) for one in traces.audited(trace, Deltas())} == {
         ("replaced", True)
     }

@@ -75,5 +75,5 @@ def results(accounted, here):
     runs = load(collect([accounted], folder))
     paper = parse(Paper.model_validate, PAPER, "tiny")
     tables.write(runs, paper.tables["table1"], folder / "tables/table1")
-    claims.write(runs, paper.model_dump(include={"tables", "claims"}), folder / "claims")
+    claims.write(runs, paper.claims, paper.tables, folder / "claims")
     return folder

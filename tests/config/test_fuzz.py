@@ -129,7 +129,7 @@ def planned(monkeypatch, tmp_path):
             monkeypatch.setattr(room, "read_files", lambda folder: copy.copy(files))
         made = plan.make_plan(preset, tmp_path)
         targets.rendered(made)
-        targets.contents(made)
+        [targets.drawn(made, one) for one in made.papers]
         made.datasets(), made.partitions(), made.features()
         for batch in batches(made, Sizes(made, Took({}, {})))[:2]:
             targets.inputs(made, batch), targets.identified(made, batch), targets.deltas(made, batch)

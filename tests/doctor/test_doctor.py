@@ -9,7 +9,7 @@ import yaml
 
 from fedpriv.cli import app
 from fedpriv.data import DATASETS, manifest
-from fedpriv.doctor import datasets, diagnose, disk, hardware, mirrors, slurm, software
+from fedpriv.doctor import datasets, diagnose, disk, machine, mirrors
 from fedpriv.doctor.finding import Finding
 from fedpriv.files.npz import save
 
@@ -52,19 +52,19 @@ def test_nothing_is_written(tmp_path):
 
 
 def test_it_fails_when_an_essential_library_is_missing(monkeypatch, capsys):
-    monkeypatch.setattr(software, "ESSENTIAL", ("numpy", "no_such_library"))
+    monkeypatch.setattr(machine, "ESSENTIAL", ("numpy", "no_such_library"))
     assert app.main(["doctor"]) == 1
     assert "no no_such_library; pip install" in capsys.readouterr().out
 
 
 def test_without_slurm_runs_stay_here():
-    assert slurm.slurm() == Finding("slurm", "ok", "none here; runs stay on this machine")
+    assert machine.slurm() == Finding("slurm", "ok", "none here; runs stay on this machine")
 
 
 def test_slurm_without_snakemakes_plugin_says_what_to_install(monkeypatch):
     program("sbatch", "")
-    monkeypatch.setattr(slurm, "PLUGIN", "no_such_plugin")
-    found = slurm.slurm()
+    monkeypatch.setattr(machine, "PLUGIN", "no_such_plugin")
+    found = machine.slurm()
     assert found.state == "to do" and "pip install -c constraints.txt no-such-plugin" in found.text
 
 
@@ -86,20 +86,20 @@ def test_slurm_without_snakemakes_plugin_says_what_to_install(monkeypatch):
     ],
 )
 def test_of_slurm_the_partitions_are_named_or_what_sinfo_says(sinfo, state, words, monkeypatch):
-    monkeypatch.setattr(slurm, "PLUGIN", "json")
+    monkeypatch.setattr(machine, "PLUGIN", "json")
     program("sbatch", "")
     program("sinfo", sinfo)
-    found = slurm.slurm()
+    found = machine.slurm()
     assert found.state == state and words in found.text
 
 
 def test_a_slurm_that_hangs_or_has_no_sinfo_is_something_to_do(monkeypatch):
-    monkeypatch.setattr(slurm, "PLUGIN", "json")
+    monkeypatch.setattr(machine, "PLUGIN", "json")
     program("sbatch", "")
-    assert "cannot be run (No such file" in slurm.slurm().text
-    monkeypatch.setattr(slurm, "SECONDS", 0.05)
+    assert "cannot be run (No such file" in machine.slurm().text
+    monkeypatch.setattr(machine, "SECONDS", 0.05)
     program("sinfo", "while :; do :; done")
-    assert "does not answer within" in slurm.slurm().text
+    assert "does not answer within" in machine.slurm().text
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_a_driver_whose_gpu_torch_cannot_use_is_something_to_do(monkeypatch, tmp
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(hardware, "DRIVER", tmp_path / "none")
-    assert hardware.torch().state == "ok"
-    monkeypatch.setattr(hardware, "DRIVER", tmp_path)
+    monkeypatch.setattr(machine, "DRIVER", tmp_path / "none")
+    assert machine.torch().state == "ok"
+    monkeypatch.setattr(machine, "DRIVER", tmp_path)
     monkeypatch.setattr(torch.version, "cuda", None)
-    assert "this torch has no CUDA" in hardware.torch().text
+    assert "this torch has no CUDA" in machine.torch().text
     monkeypatch.setattr(torch.version, "cuda", "13.0")
-    found = hardware.torch()
+    found = machine.torch()
     assert found.state == "to do" and "cannot be used with CUDA 13.0" in found.text
 
 
@@ -204,7 +204,7 @@ def test_a_driver_whose_gpu_torch_cannot_use_is_something_to_do(monkeypatch, tmp
 def test_every_gpu_is_named_with_its_memory():
     import torch
 
-    found = hardware.torch()
+    found = machine.torch()
     assert found.state == "ok" and found.text.count(" GiB)") == torch.cuda.device_count()
 
 

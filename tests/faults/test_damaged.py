@@ -206,7 +206,7 @@ def test_nothing_is_rendered_from_damaged_tables_of_results(name, undisturbed, f
     for table in SCHEMAS:
         shutil.copy(undisturbed / RESULTS / f"{table}.parquet", RESULTS)
     flip(RESULTS / f"{name}.parquet")
-    for write in (write_tables, write_figures):
+    for write, declared in ((write_tables, DECLARED), (write_figures, DECLARED.figures)):
         with pytest.raises(BadInput, match=rf"{name}\.parquet"):
-            write(RESULTS, DECLARED.model_dump())
+            write(RESULTS, declared)
     assert {path.stem for path in RESULTS.iterdir()} == {*SCHEMAS}

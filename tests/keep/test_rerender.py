@@ -31,9 +31,9 @@ def rendered(trained, tmp_path_factory):
         for directory in directories:
             account_run(directory)
         collect(directories, RESULTS)
-        declared = parse(Paper.model_validate, PAPER, "tiny").model_dump()
+        declared = parse(Paper.model_validate, PAPER, "tiny")
         write_tables(RESULTS, declared)
-        write_figures(RESULTS, declared)
+        write_figures(RESULTS, declared.figures)
         shutil.copytree(RESULTS, REFERENCE, ignore=shutil.ignore_patterns("*.parquet", "runs"))
         (REFERENCE / "tables/table1.html").unlink()
         assert app.main(["keep", "results/tiny"]) == 0

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from fedpriv.account import Deltas
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas
 from fedpriv.errors import BadInput
 from fedpriv.files import left, npz, parquet, stored
 from fedpriv.keep.add import finished_run
@@ -40,7 +40,7 @@ def test_what_is_stored_has_the_bits_and_the_epsilons_of_the_run(run, tmp_path_f
     found = stored.read(stored.write(tmp_path_factory.mktemp("stored") / "one.parquet", run))
     assert stored.same(run, found) and found.summary == run.summary
     pd.testing.assert_frame_equal(found.trace, run.trace, check_exact=True)
-    deltas = Deltas(1e-3, 1e-5)
+    deltas = Deltas(delta=1e-3, instance_delta=1e-5)
     ledgers = (ledger(one.trace, deltas, one.distances) for one in (found, run))
     pd.testing.assert_frame_equal(*ledgers, check_exact=True)
 

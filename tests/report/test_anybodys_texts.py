@@ -13,7 +13,6 @@ from fedpriv.cli.output import print_result
 from fedpriv.cli.table import Page
 from fedpriv.config.plan import Plan
 from fedpriv.config.preset import Preset
-from fedpriv.config.targets import contents
 from fedpriv.report import page
 from fedpriv.report.claims import compare
 from fedpriv.report.paper import write_figures, write_tables
@@ -34,11 +33,11 @@ def made(request, runs, tmp_path_factory):
     paper = whole_paper.with_texts(filled)
     root = tmp_path_factory.mktemp("test")
     folder = shutil.copytree(runs, root / "whole")
-    write_tables(folder, paper.model_dump(include={"tables", "claims"}))
-    write_figures(folder, paper.model_dump(include={"figures"}))
+    write_tables(folder, paper)
+    write_figures(folder, paper.figures)
     preset = Preset.model_validate({"preset": "test", "papers": ["whole"]})
     planned = {"whole": dict.fromkeys(paper.runs)}
-    page.write(contents(Plan(preset, {"whole": paper}, planned)), root / "report.html")
+    page.write(Plan(preset, {"whole": paper}, planned), root / "report.html")
     return folder, filled
 
 

@@ -9,6 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 from support import made_page
 
+from fedpriv.config.targets import drawn
+
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(
@@ -76,7 +78,7 @@ def open_all(page):
 def test_it_opens_without_an_error_and_shows_every_image(opened):
     page = opened()
     widths = page.eval_on_selector_all("img", "images => images.map(image => image.naturalWidth)")
-    figures = made_page.declared()["papers"]["small"]["figures"]
+    figures = drawn(made_page.plan(), "small")
     assert len(widths) == 1 + len(figures) and all(width > 0 for width in widths)
 
 

@@ -179,10 +179,8 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(results, declare
     check = CHECK | {"clients": [100]}
     written = write(
         results,
-        {
-            "tables": {"table1": declared.model_dump()},
-            "claims": [claim(**check, unsound="it is false").model_dump(), claim(**CHECK).model_dump()],
-        },
+        [claim(**check, unsound="it is false"), claim(**CHECK)],
+        {"table1": declared},
         tmp_path / "claims",
     )
     lines = pd.read_csv(written[0])

@@ -13,6 +13,7 @@ from fedpriv.cli.output import finite
 from fedpriv.cli.table import Page
 from fedpriv.errors import BadInput
 from fedpriv.paper.cells import AccuracyTable, Row
+from fedpriv.paper.claims import Claim
 from fedpriv.report import numbers, tables
 from fedpriv.report.claims import write as claims
 from fedpriv.report.claims.compare import facts, papers, published_and_reproduced
@@ -26,9 +27,8 @@ def paper(runs, declared, tmp_path):
     tables.write(load(runs), declared, tmp_path / "tables/table1")
     claim = {"id": "it", "place": "Table I", "text": "So it is.", "tables": ["table1"], "clients": [100]}
     claim |= {"check": "accuracy(dp) >= published(dp) - 0.005"}
-    claims.write(
-        load(runs), {"tables": {"table1": declared.model_dump()}, "claims": [claim]}, tmp_path / "claims"
-    )
+    said = [Claim.model_validate(claim)]
+    claims.write(load(runs), said, {"table1": declared}, tmp_path / "claims")
     return tmp_path
 
 

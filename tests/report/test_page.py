@@ -15,7 +15,7 @@ from support import made_page
 from fedpriv.cli.compare import published
 from fedpriv.cli.table import Page
 from fedpriv.config.plan import load_preset
-from fedpriv.config.targets import contents, rendered
+from fedpriv.config.targets import drawn, rendered
 from fedpriv.errors import BadInput
 from fedpriv.report import page
 from fedpriv.report.claims.compare import papers, published_and_reproduced
@@ -79,7 +79,7 @@ def test_what_is_published_stands_beside_what_was_reproduced(text, results):
 def test_a_page_of_other_data_opens_with_the_stored_results_if_there_are_any(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "copy")
     for there, said in ((results, 1), (tmp_path / "nowhere", 0)):
-        text = page.write(made_page.declared(), copy / "report.html", there).read_text(encoding="utf-8")
+        text = page.write(made_page.plan(), copy / "report.html", there).read_text(encoding="utf-8")
         top = text.partition("</header>")[0]
         assert top.count("The stored results at full size") == said
         if said:
@@ -117,13 +117,13 @@ def test_page_and_terminal_say_the_same_verdicts(text, results):
 
 
 def test_every_table_has_its_title_all_its_cells_and_its_notes(text, results):
-    for name, paper in made_page.declared()["papers"].items():
-        for one, spec in paper["tables"].items():
+    for name, paper in made_page.plan().papers.items():
+        for one, spec in paper.tables.items():
             said = words(part(text, f"{name}-table-{one}").partition("</figure>")[0])
             lines = (results / f"{name}/tables/{one}.md").read_text().splitlines()
             rows = [line.strip("|").split("|") for line in lines if line.startswith("| ")]
             notes = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
-            assert spec["title"] in said and len(rows) > 2 and notes
+            assert spec.title in said and len(rows) > 2 and notes
             assert all(" ".join(cell.split()) in said for row in rows[1:] for cell in row)
             assert all(note in said for note in notes)
 
@@ -136,12 +136,12 @@ def test_published_lines_are_marked(text):
 
 
 def test_every_figure_is_there_with_its_caption_its_notes_and_a_description(text, results):
-    for name, spec in made_page.declared()["papers"]["small"]["figures"].items():
+    for name, spec in drawn(made_page.plan(), "small").items():
         shown = part(text, f"small-figure-{name}").partition("</figure>")[0]
         ((image, described),) = re.findall(r'src="data:image/png;base64,([^"]+)" alt="([^"]+)"', shown)
         assert base64.b64decode(image) == (results / f"small/figures/{name}.png").read_bytes()
-        assert spec["title"] in words(shown.partition("<figcaption>")[2])
-        assert html.unescape(described).startswith(f"{spec['title']}. 100 clients: ")
+        assert spec.title in words(shown.partition("<figcaption>")[2])
+        assert html.unescape(described).startswith(f"{spec.title}. 100 clients: ")
         heading, _, *told = (results / f"small/figures/{name}.md").read_text().split("\n\n")
         notes = [line.removeprefix("- ") for line in told[-1].splitlines()]
         assert heading.removeprefix("# ") in words(shown) and told[0] in words(shown)
@@ -151,15 +151,14 @@ def test_every_figure_is_there_with_its_caption_its_notes_and_a_description(text
 def test_a_figure_of_which_the_preset_runs_nothing_is_left_out(text, results):
     assert made_page.SMALL["figures"]["nothing"]["title"] not in text
     assert not list(results.glob("small/figures/nothing.*"))
-    kept = made_page.declared()["papers"]["small"]["figures"]
-    assert [*kept] == ["curves", "epsilons"]
+    assert [*drawn(made_page.plan(), "small")] == ["curves", "epsilons"]
 
 
 def test_the_workflow_asks_for_no_figure_of_which_a_preset_runs_nothing():
     plan = load_preset(Path(__file__).parents[2] / "config/demo.yaml")
-    drawn = {Path(file).stem for file in rendered(plan) if "dpfl_bnn2023/figures/" in file}
-    assert drawn == {"audits", "figure2", "figure3_signs", "figure3_code"}
-    assert drawn == set(contents(plan)["papers"]["dpfl_bnn2023"]["figures"])
+    asked = {Path(file).stem for file in rendered(plan) if "dpfl_bnn2023/figures/" in file}
+    assert asked == {"audits", "figure2", "figure3_signs", "figure3_code"}
+    assert asked == set(drawn(plan, "dpfl_bnn2023"))
 
 
 def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):
@@ -218,7 +217,7 @@ def test_the_page_is_little_more_than_its_images(text, results):
 def test_the_same_files_give_the_same_page(results, text, tmp_path):
     copy = shutil.copytree(results, tmp_path / "copy")
     (copy / "report.html").unlink()
-    assert page.write(made_page.declared(), copy / "report.html").read_text(encoding="utf-8") == text
+    assert page.write(made_page.plan(), copy / "report.html").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize("file", ["rounds.parquet", "claims.csv", "tables/table1.html", "figures/curves.png"])
@@ -227,7 +226,7 @@ def test_a_missing_file_is_named_and_nothing_is_written(results, tmp_path, file)
     (copy / "report.html").unlink()
     (copy / "small" / file).unlink()
     with pytest.raises(BadInput, match=file):
-        page.write(made_page.declared(), copy / "report.html")
+        page.write(made_page.plan(), copy / "report.html")
     assert not (copy / "report.html").exists()
 
 
@@ -239,10 +238,12 @@ def test_a_paper_without_claims_and_figures_has_a_page(text):
 def test_every_file_and_page_that_is_named_is_a_link_to_it(text, results):
     links = set(re.findall(r'href="([^"#:]+)"', text)) - {"data:,"}
     assert all((results / link).is_file() for link in links if not link.startswith(page.DOCS))
-    for name, paper in made_page.declared()["papers"].items():
-        rendered = {f"{name}/tables/{one}.{end}" for one in paper["tables"] for end in ("csv", "md", "tex")}
+    for name, paper in made_page.plan().papers.items():
+        rendered = {f"{name}/tables/{one}.{end}" for one in paper.tables for end in ("csv", "md", "tex")}
         rendered |= {
-            f"{name}/figures/{one}.{end}" for one in paper["figures"] for end in ("pdf", "png", "md")
+            f"{name}/figures/{one}.{end}"
+            for one in drawn(made_page.plan(), name)
+            for end in ("pdf", "png", "md")
         }
         assert rendered <= links
     assert f"{page.DOCS}/accounting.md" in links
@@ -253,4 +254,4 @@ def test_from_everywhere_a_link_leads_back_up(text):
     assert {name for name in re.findall(r'href="#([^"]+)"', text)} <= ids
     parts = re.findall(r"<figure id=.+?</figure>", text, re.DOTALL)
     assert parts and all('href="#contents"' in part for part in parts)
-    assert text.count('href="#top"') == len(made_page.declared()["papers"])
+    assert text.count('href="#top"') == len(made_page.plan().papers)

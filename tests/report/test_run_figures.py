@@ -92,11 +92,6 @@ def test_the_curve_of_the_divergence_needs_no_run(results):
     assert len(curve.get_xdata()) > 100
 
 
-def test_a_divergence_of_another_order_says_so(results):
-    axes = draw(results, DIVERGENCE.model_copy(update={"order": 4.0})).axes[0]
-    assert axes.get_ylabel() == "ρ(4)"
-
-
 def test_a_run_of_a_sweep_stands_where_its_config_says(results):
     axes = draw(results, SWEEP).axes[0]
     points, published = axes.get_lines()[0], axes.get_lines()[-1]

@@ -22,8 +22,8 @@ from PIL import Image
 from support.photos import TINY, lay, table
 
 from fedpriv import partition
+from fedpriv.account import Deltas
 from fedpriv.account.runs import account
-from fedpriv.account.spend import Deltas
 from fedpriv.cli import app
 from fedpriv.config import plan
 from fedpriv.data import arrays, femnist, manifest, mnist, photographs, source
@@ -96,7 +96,7 @@ def test_distances_are_not_unpickled(write, bomb, tmp_path):
     write(tmp_path / "distances.npz", bomb, ["client_norm"])
     parquet.save(pd.DataFrame({"round": [1]}), tmp_path / "trace.parquet")
     with pytest.raises(BadInput, match=r": found"):  # torch's are zip files too, without arrays in them
-        account(tmp_path, Deltas(1e-3, 1e-5))
+        account(tmp_path, Deltas(delta=1e-3, instance_delta=1e-5))
 
 
 @pytest.mark.parametrize("write", [bare_pickle, torch_file])

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go, write_noise
 
+from fedpriv.account import Deltas
 from fedpriv.account.runs import account
-from fedpriv.account.spend import Deltas
 from fedpriv.cli.account import account_run
 from fedpriv.files import parquet
 from fedpriv.mechanisms.clipping import raise_to
@@ -83,7 +83,7 @@ def test_a_run_of_it_has_no_epsilon_by_anybody_not_even_an_estimate(tmp_path):
     assert (trace["noise_std"] > 0).all() and np.isinf(trace["clip_l2"]).all()
     with np.load(out / "distances.npz") as distances:
         assert distances["remove_sum"].size
-    ledger = parquet.load(account(out, Deltas(1e-3, 1e-5)))
+    ledger = parquet.load(account(out, Deltas(delta=1e-3, instance_delta=1e-5)))
     assert set(ledger["accountant"]) == {"moments", "rdp", "pld", "bayesian"}
     assert np.isinf(ledger["epsilon"]).all() and not ledger["assumptions_met"].any()
     assert all("without a bound, or without noise" in str(spend) for spend in account_run(out, 1e-3))

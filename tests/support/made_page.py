@@ -5,7 +5,7 @@ from typing import Any
 
 from fedpriv.config.plan import Plan
 from fedpriv.config.preset import Preset
-from fedpriv.config.targets import contents
+from fedpriv.config.targets import drawn
 from fedpriv.files import summary
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page, tables
@@ -141,11 +141,11 @@ PRESET = {
 }
 
 
-def declared() -> dict[str, Any]:
-    """Return what the workflow tells the page of the plan."""
+def plan() -> Plan:
+    """Return the plan of both papers."""
     papers = {paper["paper"]: Paper.model_validate(paper) for paper in (SMALL, WIDE)}
     planned: Any = {name: dict.fromkeys(RUNS[name]) for name in papers}
-    return contents(Plan(Preset.model_validate(PRESET), papers, planned))
+    return Plan(Preset.model_validate(PRESET), papers, planned)
 
 
 def write_results(folder: Path) -> Path:
@@ -162,7 +162,7 @@ def write_results(folder: Path) -> Path:
         runs = load(collect(made, root))
         for table, spec in built.tables.items():
             tables.write(runs, spec, root / "tables" / table)
-        for figure in declared()["papers"][name]["figures"]:
-            figures.write(runs, built.figures[figure], root / "figures" / figure)
-        claims.write(runs, built.model_dump(include={"tables", "claims"}), root / "claims")
-    return page.write(declared(), folder / "report.html")
+        for figure, spec in drawn(plan(), name).items():
+            figures.write(runs, spec, root / "figures" / figure)
+        claims.write(runs, built.claims, built.tables, root / "claims")
+    return page.write(plan(), folder / "report.html")

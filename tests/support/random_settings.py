@@ -5,8 +5,8 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fedpriv.account import Deltas
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas
 from fedpriv.local.work import FedAvg, FedSGD
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
@@ -158,4 +158,4 @@ def book(setting: Setting, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.D
         setting.holders,
         setting.largest,
     )
-    return trace, ledger(trace, Deltas(setting.delta, setting.delta))
+    return trace, ledger(trace, Deltas(delta=setting.delta, instance_delta=setting.delta))

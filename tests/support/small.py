@@ -80,7 +80,7 @@ DECLARED = parse(Paper.model_validate, PAPER, "small")
 RENDERERS = {
     "table1": partial(tables.write, declared=DECLARED.tables["table1"]),
     "epsilons": partial(figures.write, declared=DECLARED.figures["epsilons"]),
-    "claims": partial(claims.write, declared=DECLARED.model_dump(include={"tables", "claims"})),
+    "claims": partial(claims.write, claims=DECLARED.claims, tables=DECLARED.tables),
 }
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from support.made_run import RUN, go, result, write_noise
 
+from fedpriv.account import Deltas
 from fedpriv.account.runs import account
-from fedpriv.account.spend import Deltas
 from fedpriv.audit.finished import audited
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
@@ -56,13 +56,13 @@ def test_the_last_model_has_moved_towards_the_canaries_that_took_part(planted):
     (cosines,), there = found["canary_cosines"], found["canary_included"][0] > 0
     assert cosines.shape == (40,)
     assert cosines[there].mean() > 0.04 > np.abs(cosines[~there].mean()) * 2
-    account(planted, Deltas(1e-3, 1e-5))
+    account(planted, Deltas(delta=1e-3, instance_delta=1e-5))
     assert "final_model" in {one.audit for one in audited(planted)}
     assert "final_model" not in {one.audit for one in audited(planted, until=4)}
 
 
 def test_canaries_of_a_run_show_a_lower_bound_under_its_epsilon(planted):
-    account(planted, Deltas(1e-3, 1e-5))
+    account(planted, Deltas(delta=1e-3, instance_delta=1e-5))
     found = next(one for one in audited(planted) if one.audit == "canaries")
     assert 0 < found.lower_bound < found.epsilon and not found.refuted and "1 run" in found.cost
 

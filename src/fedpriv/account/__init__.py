@@ -12,7 +12,8 @@ What is public:
 from fedpriv.account.accountants import ACCOUNTANTS, Accountant
 from fedpriv.account.ledgers import LEDGER, ledger, spends
 from fedpriv.account.plans import affordable_rounds, calibrate, epsilon
-from fedpriv.account.spend import Deltas, Spend
+from fedpriv.account.spend import Spend
+from fedpriv.frozen import Deltas
 
 __all__ = [
     "ACCOUNTANTS",

@@ -6,15 +6,15 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 
-from fedpriv.account import recount
 from fedpriv.account.accountants import ACCOUNTANTS
 from fedpriv.account.complete import complete
 from fedpriv.account.ranges import check
 from fedpriv.account.response_views import ResponseView, curves, response_views
-from fedpriv.account.spend import Curve, Deltas, Spend, attacker_accuracy
+from fedpriv.account.spend import Curve, Spend, attacker_accuracy
 from fedpriv.account.trace_check import check_distances, check_trace
 from fedpriv.account.view import View
 from fedpriv.account.views import views
+from fedpriv.frozen import Deltas
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
 LEDGER = {
@@ -57,9 +57,6 @@ def ledger(
     naming the column that is missing, makes no sense or is not known; `ignore` names those that say nothing
     about privacy.
 
-    Rows whose sensitivity is a number are those of `Deltas.recount`, at evaluated rounds: of every σ at which
-    a run with the same noise would have been this one (docs/hyper-parameters.md).
-
     >>> trace = pd.DataFrame({"round": range(1, 1001), "unit": "client", "sampling_law": "poisson"})
     >>> costs = ledger(trace.assign(sampling_rate=0.01, noise_multiplier=1.0), 1e-5)
     >>> for spend in spends(costs)[::2]:
@@ -68,30 +65,27 @@ def ledger(
     rdp add_remove 2.1
     pld add_remove 1.83
     """
-    deltas = delta if isinstance(delta, Deltas) else Deltas(delta, delta)
+    if not isinstance(delta, Deltas):
+        delta = Deltas.model_construct(delta=delta, instance_delta=delta)
     distances = distances or {}
     trace = complete(trace, ignore)
-    check(delta=deltas.delta, instance_delta=deltas.instance_delta)
+    check(delta=delta.delta, instance_delta=delta.instance_delta)
     check_trace(trace)
     check_distances(distances, trace)
-    rows: list[dict[str, np.ndarray]] = []
+    found: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):
-        its = deltas.of(view.unit)
+        its = delta.of(view.unit)
         left = its - view.residual
         if left <= 0:
             view, left = view._replace(unmet="δ does not pay for the rounds with more shares"), its
         for accountant in ACCOUNTANTS.values():
             if accountant.counts(view):
-                rows += [_rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
+                found += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
     for response in response_views(trace):
-        rows += [_rows(curve, response, trace, deltas.delta) for curve in curves(response, deltas.delta)]
-    for view, curve in recount.curves(trace, distances, deltas.recount, deltas.delta):
-        found = _rows(curve, view, trace, deltas.delta)
-        evaluated = trace["test_accuracy"].notna().to_numpy()
-        rows.append({name: values[evaluated] for name, values in found.items()})
-    if not rows:  # nobody can count this mechanism
+        found += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
+    if not found:  # nobody can count this mechanism
         return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
-    columns = {name: np.concatenate([one[name] for one in rows]) for name in LEDGER}
+    columns = {name: np.concatenate([one[name] for one in found]) for name in LEDGER}
     return pd.DataFrame(columns).astype(LEDGER)
 
 
@@ -102,10 +96,8 @@ def spends(ledger: pd.DataFrame) -> list[Spend]:
     return [Spend(**row) for row in last[columns].to_dict("records")]
 
 
-def _rows(
-    curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float
-) -> dict[str, np.ndarray]:
-    """Return one curve as rows of the ledger, by column."""
+def rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> dict[str, np.ndarray]:
+    """Return one curve of a complete trace as rows of a ledger, by column."""
     private = trace["clip_private"].to_numpy(dtype=bool).cumsum() > 0
     unmet = np.where(private & (curve.unmet == ""), "the clipping norm is a private statistic", curve.unmet)
     columns = vars(curve) | {

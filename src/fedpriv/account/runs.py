@@ -1,16 +1,14 @@
 """The ledger of a run directory, ledger.parquet, made from a trace and distances that are there or stored."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.spend import Deltas
 from fedpriv.errors import BadInput
 from fedpriv.files import left, parquet, summary
 from fedpriv.files.made import made
+from fedpriv.frozen import Deltas
 
 
 def account(directory: Path, deltas: Deltas) -> Path:
@@ -24,12 +22,12 @@ def account(directory: Path, deltas: Deltas) -> Path:
 def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
     """Write what `counted` has returned as the ledger of a run directory; return its path."""
     path = directory / "ledger.parquet"
-    return parquet.save(frame, path, left.sources(directory), made_with(deltas._asdict()))
+    return parquet.save(frame, path, left.sources(directory), made_with(deltas))
 
 
-def made_with(deltas: Mapping[str, Any]) -> str:
-    """Return what a ledger of today says that it was made with: our code, at which δ and other σ."""
-    return made("account.runs", Deltas(**deltas)._asdict())  # what is not said has its default
+def made_with(deltas: Deltas) -> str:
+    """Return what a ledger of today says that it was made with: our code, at which δ."""
+    return made("account.runs", deltas.model_dump())
 
 
 def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:

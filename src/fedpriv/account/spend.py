@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,18 +32,6 @@ def status(kind: str, unmet: str = "") -> str:
         return f"{NO_GUARANTEE}: {unmet}"
     word = STATUSES[kind]
     return f"{word}: {unmet}" if unmet and NO_GUARANTEE not in word else word
-
-
-class Deltas(NamedTuple):
-    """The δ at which each unit is counted, and at which other σ a run is, named as in a run's config."""
-
-    delta: float  # of clients
-    instance_delta: float
-    recount: tuple[float, ...] = ()
-
-    def of(self, unit: str) -> float:
-        """Return the δ of rows about `unit`."""
-        return self.instance_delta if unit == "instance" else self.delta
 
 
 @dataclass(frozen=True)

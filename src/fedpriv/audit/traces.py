@@ -13,11 +13,12 @@ import numpy as np
 
 from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import ledger, spends
-from fedpriv.account.spend import Deltas, Spend
+from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
 from fedpriv.account.views import views
 from fedpriv.audit import worst
 from fedpriv.audit.finding import Finding, finding
+from fedpriv.frozen import Deltas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,12 @@ from typing import Any
 
 from fedpriv.account.ledgers import spends
 from fedpriv.account.runs import counted, write
-from fedpriv.account.spend import Deltas, Spend
+from fedpriv.account.spend import Spend
 from fedpriv.cli.output import CONFIGS
 from fedpriv.config.plan import load_preset
-from fedpriv.config.run import Accounting
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
-from fedpriv.frozen import parse
+from fedpriv.frozen import Deltas, parse
 from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
@@ -46,15 +45,9 @@ def account_run(
     unsaid = [name for name in UNITS if name not in known]
     if len(unsaid) == len(UNITS):
         raise nobody_says("delta", directory, configs)
-    if "recount" not in known and recounted(there):
-        raise BadInput(
-            f"{there}: found ε at other clipping norms, at which nobody says to count, allowed: such "
-            f"a ledger with the run's preset in {configs}; or remove that file"
-        )
     # One that nobody says is no row's: where it would be, nothing is written.
     either = next(known[name] for name in UNITS if name in known)
-    filled: dict[str, Any] = dict.fromkeys(UNITS, either) | known
-    deltas = Deltas(**filled)
+    deltas = Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)  # which the ledger checks
     with progress("accounting", 0, 1, "run"):
         frame = counted(directory, deltas)
     for name in unsaid:
@@ -101,14 +94,17 @@ def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[lis
 
 
 def counted_at(directory: Path, configs: Path) -> dict[str, Any]:
-    """Return at which δ, and which other σ, a run is counted, by their names in `Deltas`, as far as is known.
+    """Return at which δ a run is counted, by their names in `Deltas`, as far as is known.
 
     Its preset in `configs` says it, where that still has this run; else its summary. BadInput if what a
     summary says is none.
     """
     path = directory / "summary.json"
     told = summary.load(path) if path.exists() else {}
-    own = parse(Accounting.model_validate, told.get("account", {}), f"{path}: account")
+    said = told.get("account", {})
+    if isinstance(said, dict):  # of a study also at which other σ: that is the study's own
+        said = {name: value for name, value in said.items() if name != "recount"}
+    own = parse(Deltas.model_validate, said, f"{path}: account")
     return planned(told, configs) or own.model_dump(include=own.model_fields_set)
 
 
@@ -129,10 +125,3 @@ def ledger_deltas(path: Path) -> dict[str, float]:
         names = frame["unit"].map(lambda unit: "instance_delta" if unit == "instance" else "delta")
         return {str(name): float(rows.iloc[0]) for name, rows in frame["delta"].groupby(names)}
     return {}
-
-
-def recounted(path: Path) -> bool:
-    """Return whether a ledger that is there and whole has rows of other clipping norms."""
-    with suppress(OSError, ValueError, KeyError):
-        return bool(parquet.load(path, ["sensitivity"])["sensitivity"].str.contains(" = ").any())
-    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +70,9 @@ def audit(
         if is_trace(directory):
             given += ["--round"] * (until is not None)
             require_known("audit TRACE.csv", given, ["--delta", "--ignore"])
-            audit_trace(directory, delta, ignore or (), as_json)
+            started = time.perf_counter()  # by what the trace says, and by nothing else
+            findings = attacked(directory, deltas(directory, delta, None), ignore or ())
+            show(directory, findings, time.perf_counter() - started, as_json)
             return
         require_known("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
         finished(directory, until, delta, configs, as_json)
@@ -81,22 +83,15 @@ def audit(
     from fedpriv.audit.likelihood import Plan
 
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
-    attacked = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta, nested(settings or []))
+    target = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta, nested(settings or []))
     started = time.perf_counter()
-    found = dry.audited(attacked, delta, transcripts, seed=seed)
+    found = dry.audited(target, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
     print_result(
         found.as_dict() | {"seconds": took}, [str(found), found.threat, f"{took:.1f} seconds"], as_json
     )
     if found.refuted:
         raise typer.Exit(1)
-
-
-def audit_trace(path: Path, delta: float | None, ignore: Collection[str], as_json: bool) -> None:
-    """Audit the plain trace in a file: by what it says, and by nothing else."""
-    started = time.perf_counter()
-    findings = attacked(path, deltas(path, delta, None), ignore)
-    show(path, findings, time.perf_counter() - started, as_json)
 
 
 def finished(path: Path, until: int | None, delta: float | None, configs: Path, as_json: bool) -> None:

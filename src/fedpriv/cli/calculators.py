@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from fedpriv.errors import BadInput, plain, require_known
 
 if TYPE_CHECKING:
     from fedpriv.account.plans import Phase
-    from fedpriv.account.spend import Spend
 
 ALL = "all"  # of the accountants of independent noise
 
@@ -83,19 +82,25 @@ def epsilon(
     as_json: AsJson = False,
 ) -> None:
     """Say what ε a plan costs, of one phase or of several."""
+    from fedpriv.account import plans
+
     plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     told = nested(settings or [])
     if phases:
         given = [name for name, value in plan.items() if value is not None] + [*told]
         require_known("epsilon --phase", given, ["--delta", "--accountant"])
-        spends = phase_costs([phase(text) for text in phases], delta, planners(accountant))
+        parts = [phase(text) for text in phases]
+        spends = {name: plans.composed(parts, delta, name) for name in planners(accountant)}
     else:
         for name, value in plan.items():
             if value is None:
                 raise BadInput(f"{name}: found nothing, allowed: a number, or --phase in place of the plan")
         assert q is not None and noise_multiplier is not None and rounds is not None
-        plan = {"noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta, **told}
-        spends = plan_costs(planners(accountant), sampling_rate=rate(q), **plan)
+        told = {"noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta} | told
+        spends = {
+            name: plans.epsilon(sampling_rate=rate(q), accountant=name, **told)
+            for name in planners(accountant)
+        }
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
     notes = assumed(accountant)
     if len(spends) > 1:
@@ -105,20 +110,6 @@ def epsilon(
         notes = [use if phases else use + paper, *assumed(accountant)]
     shown = spend_table(list(spends.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
-
-
-def plan_costs(accountants: Sequence[str], **plan: Any) -> dict[str, Spend]:
-    """Return what a plan of one phase costs, by accountant."""
-    from fedpriv.account import plans
-
-    return {name: plans.epsilon(**plan, accountant=name) for name in accountants}
-
-
-def phase_costs(phases: Sequence[Phase], delta: float, accountants: Sequence[str]) -> dict[str, Spend]:
-    """Return what a plan of several phases costs, by accountant."""
-    from fedpriv.account import plans
-
-    return {name: plans.composed(phases, delta, name) for name in accountants}
 
 
 def phase(text: str) -> Phase:

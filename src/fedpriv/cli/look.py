@@ -96,7 +96,8 @@ def show(
         shown = paper_page(found)
     elif not row:
         found = results.element(folder, table)
-        shown = element_page(found)
+        files = [f"    {one}" for one in found["files"]]
+        shown = Page(Table(found["title"], found["lines"]), *found["notes"][:1], *files)
     else:
         found = results.show(folder, table, row, column, configs)
         preset = configs / f"{folder.parent.name}.yaml"
@@ -127,13 +128,6 @@ def paper_page(found: Mapping[str, Any]) -> Page:
     said = [f"{name}: {text}" for name, text in counts.items() if text]
     more = [f"    fedpriv show {results} TABLE [ROW] [COLUMN]", f"    fedpriv compare {results}"]
     return Page(Table(results, found["elements"]), *said, *more)
-
-
-def element_page(found: Mapping[str, Any]) -> Page:
-    """Return a table or the caption of a figure, and where its files are."""
-    return Page(
-        Table(found["title"], found["lines"]), *found["notes"][:1], *(f"    {one}" for one in found["files"])
-    )
 
 
 def cell_page(found: Mapping[str, Any], paper: str) -> Page:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.run import Accounting, Run
+from fedpriv.config.run import Run
 from fedpriv.errors import require_known
 from fedpriv.progress import progress
 
@@ -41,7 +41,7 @@ def planned(summary: Mapping[str, Any]) -> Spend | None:
     plan = run.scheme.plan(run.cohort, run.partition.clients, run.rounds)
     if plan is None or "account" not in summary:
         return None
-    noise, delta = getattr(run.scheme, "noise_multiplier", 0.0), Accounting(**summary["account"]).delta
+    noise, delta = getattr(run.scheme, "noise_multiplier", 0.0), summary["account"]["delta"]
     told = {"accountant": run.scheme.accountant, "rounds": summary["rounds"], **plan}
     return epsilon(noise_multiplier=noise, delta=delta, **told)
 

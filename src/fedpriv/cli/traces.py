@@ -16,8 +16,9 @@ from fedpriv.errors import BadInput, require_known
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedpriv.account.spend import Deltas, Spend
+    from fedpriv.account.spend import Spend
     from fedpriv.audit.finding import Finding
+    from fedpriv.frozen import Deltas
 
 Ignored = Annotated[
     list[str] | None,
@@ -35,12 +36,15 @@ def is_trace(path: Path) -> bool:
 
 def deltas(path: Path, delta: float | None, instance_delta: float | None) -> Deltas:
     """Return at which δ a trace is counted: one that is given alone is that of every unit."""
-    from fedpriv.account.spend import Deltas
+    from fedpriv.frozen import Deltas
 
     either = delta if delta is not None else instance_delta
     if either is None:
         raise BadInput(f"{path}: found nobody who says at which δ it is counted, allowed: --delta")
-    return Deltas(either, either if instance_delta is None else instance_delta)
+    # Unchecked: the ledger says which of them is wrong.
+    return Deltas.model_construct(
+        delta=either, instance_delta=either if instance_delta is None else instance_delta
+    )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedpriv.config.plan import Plan
-from fedpriv.config.targets import Batch, contents, declared, drawn
+from fedpriv.config.targets import Batch, drawn
 from fedpriv.errors import BadInput
 from fedpriv.files.made import made, said
 
@@ -32,10 +32,13 @@ def made_now(plan: Plan, step: str, paper: str = "") -> str:
     if step == "collect":
         return made("report.collect", identities(plan, paper))
     if step == "tables":
-        return made("report.paper", declared(plan, paper))
+        told = plan.papers[paper].model_dump(include={"tables", "claims"})
+        return made("report.paper", {"judged": not plan.preset.show, **told})
     if step == "figures":
-        return made("report.paper", drawn(plan, paper))
-    return made("report.page", contents(plan))
+        return made("report.paper", {name: one.model_dump() for name, one in drawn(plan, paper).items()})
+    shown = {"title", "authors", "year", "url", "tables", "figures", "notes"}
+    told = [(paper.model_dump(include=shown), list(paper.runs)) for paper in plan.papers.values()]
+    return made("report.page", [plan.preset.model_dump(exclude={"speed", "mirrors", "again"}), told])
 
 
 def steps(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -80,7 +83,7 @@ def outdated(plan: Plan, asked: Iterable[str] = ()) -> set[str]:
 
     found: set[str] = set()
     for paper, runs in plan.runs.items():
-        counting = {name: made_with(run.account.model_dump()) for name, run in runs.items()}
+        counting = {name: made_with(run.account) for name, run in runs.items()}
         for directory, identity in identities(plan, paper).items():
             summary, ledger = Path(directory, "summary.json"), Path(directory, "ledger.parquet")
             if summary.exists() and identity_in(summary) != identity:

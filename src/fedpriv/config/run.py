@@ -1,6 +1,6 @@
 """The schema of everything a user may write in YAML; torch-free.
 
-`Run` is what changes results, and its hash is the run's identity. `Accounting` changes what is computed
+`Run` is what changes results, and its hash is the run's identity. `Deltas` change what is computed
 from a finished run, `Speed` only how fast it runs: neither is part of the identity.
 """
 
@@ -20,7 +20,7 @@ from fedpriv.frozen import (
     Below1,
     Count,
     CountOrZero,
-    Delta,
+    Deltas,
     Fraction,
     Frozen,
     Millions,
@@ -54,16 +54,21 @@ class Server(Frozen):
     and so is an average of weights.
     """
 
-    optimizer: Literal["sgd", "adam"] = unless("sgd")  # of the server's steps
-    learning_rate: Positive = 1.0  # of the first round
-    momentum: Below1 = 0.0  # of sgd: share of the last step's velocity that is kept
-    # of adam: of the mean of steps, and of that of their squares
+    optimizer: Literal["sgd", "adam"] = unless("sgd")
+    learning_rate: Positive = 1.0
+    """Of the first round."""
+    momentum: Below1 = 0.0
+    """Of sgd: share of the last step's velocity that is kept."""
     adam_betas: tuple[Below1, Below1] = unless((0.9, 0.99))
-    adam_tau: Positive = unless(1e-3)  # τ: where moments are smaller, the step counts as it is
-    # share of the weights' moving average that a round keeps: it is evaluated and saved; 0: the weights
+    """Of adam: of the mean of steps, and of that of their squares."""
+    adam_tau: Positive = unless(1e-3)
+    """τ: where moments are smaller, the step counts as it is."""
     averaging: Below1 = unless(0.0)
-    schedule: Literal["constant", "linear", "cosine"] = "constant"  # of the learning rate over the rounds
-    final_fraction: Fraction = 0.0  # of the learning rate, reached at the last round
+    """Share of the weights' moving average that a round keeps: it is evaluated and saved; 0: the weights."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Of the learning rate over the rounds."""
+    final_fraction: Fraction = 0.0
+    """Of the learning rate, reached at the last round."""
 
     @model_validator(mode="after")
     def _momentum_is_of_sgd(self) -> "Server":
@@ -77,10 +82,12 @@ class Server(Frozen):
 class Probe(Frozen):
     """Which clients' distances are written down for the Bayesian accountant."""
 
-    clients: ThousandsOrZero = 30  # m independent members of each cohort
-    panel: ThousandsOrZero = 0  # clients followed through every round, whether sampled or not
-    # of the first client: how far one example of it, replaced, moves what it sends, whenever it comes
+    clients: ThousandsOrZero = 30
+    """m independent members of each cohort."""
+    panel: ThousandsOrZero = 0
+    """Clients followed through every round, whether sampled or not."""
     neighbours: bool = unless(False)
+    """Of the first client: how far one example of it, replaced, moves what it sends, whenever it comes."""
 
 
 class Canaries(Frozen):
@@ -89,8 +96,10 @@ class Canaries(Frozen):
     Each takes part with probability `included`, and then comes as often as other clients do.
     """
 
-    clients: Thousands  # canaries, beside the clients with data
-    included: Fraction = 0.5  # probability that a canary takes part at all
+    clients: Thousands
+    """Canaries, beside the clients with data."""
+    included: Fraction = 0.5
+    """Probability that a canary takes part at all."""
 
 
 class Evaluation(Frozen):
@@ -99,19 +108,14 @@ class Evaluation(Frozen):
     Clients' weights are theirs after they have received the round's broadcast.
     """
 
-    models: Literal["server", "clients"] = "server"  # whose weights
-    stride: Count = 1  # every so-manieth test example is looked at, the same ones in every round
-    # what else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute)
+    models: Literal["server", "clients"] = "server"
+    """Whose weights."""
+    stride: Count = 1
+    """Every so-manieth test example is looked at, the same ones in every round."""
     metrics: tuple[Metric, ...] = unless(())
-    drawn: Millions = 50  # clients sampled with replacement, for the mean that the code of DPFL-BNN prints
-
-
-class Accounting(Frozen):
-    """What is accounted from the trace; changing it never retrains."""
-
-    delta: Delta = 1e-5  # of clients
-    instance_delta: Delta = 1e-5  # of examples
-    recount: tuple[Positive, ...] = unless(())  # other σ at the same noise σC, where no update is clipped
+    """What else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute)."""
+    drawn: Millions = 50
+    """Clients sampled with replacement, for the mean that the code of DPFL-BNN prints."""
 
 
 LARGEST = 2**38  # bytes of one array, 256 GiB
@@ -120,29 +124,44 @@ LARGEST = 2**38  # bytes of one array, 256 GiB
 class Run(Frozen):
     """One training run: everything that changes its result."""
 
-    dataset: Named  # by its name, as `fedpriv list` shows them, or data of one's own
-    # who holds which examples
+    dataset: Named
+    """By its name, as `fedpriv list` shows them, or data of one's own."""
     partition: Annotated[SerializeAsAny[PartitionLaw], chosen_from(PARTITIONS, "law")]
-    # what is trained
+    """Who holds which examples."""
     model: Annotated[SerializeAsAny[Model], chosen_from(MODELS), BeforeValidator(module_by_key)]
-    scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]  # the privacy scheme, or `none`
-    cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]  # who takes part in a round
-    # what a client does in a round
+    """What is trained."""
+    scheme: Annotated[SerializeAsAny[Scheme], chosen_from(SCHEMES)]
+    """The privacy scheme, or `none`."""
+    cohort: Annotated[SerializeAsAny[CohortLaw], chosen_from(COHORTS, "law")]
+    """Who takes part in a round."""
     local: Annotated[SerializeAsAny[LocalWork], chosen_from(LOCAL_WORK)] = FedSGD()
-    loss: Name = unless(DEFAULT)  # cross_entropy, binary_cross_entropy, mean_squared_error, FILE:FUNCTION
-    server: Server = Server()  # how the server uses what arrives
-    rounds: Millions = 300  # of training; a scheme with a budget may stop before
-    evaluate_every: Count = 1  # rounds; the last round is always evaluated
-    evaluation: Evaluation = Evaluation()  # whose accuracy is measured, and on how many examples
-    hooks: Hooks = Hooks()  # clipping and noise beside the scheme's own
-    secure_noise: bool = False  # noise, flips and samples from the operating system: never the same twice
-    validation: CountOrZero = 0  # training examples set aside and used instead of the test split
-    photos: Photos = Photos()  # how photographs become features
-    # public: clients hold the public examples from which features are seen, and nobody's private ones
+    """What a client does in a round."""
+    loss: Name = unless(DEFAULT)
+    """cross_entropy, binary_cross_entropy, mean_squared_error, FILE:FUNCTION."""
+    server: Server = Server()
+    """How the server uses what arrives."""
+    rounds: Millions = 300
+    """Of training; a scheme with a budget may stop before."""
+    evaluate_every: Count = 1
+    """Rounds; the last round is always evaluated."""
+    evaluation: Evaluation = Evaluation()
+    """Whose accuracy is measured, and on how many examples."""
+    hooks: Hooks = Hooks()
+    """Clipping and noise beside the scheme's own."""
+    secure_noise: bool = False
+    """Noise, flips and samples from the operating system: never the same twice."""
+    validation: CountOrZero = 0
+    """Training examples set aside and used instead of the test split."""
+    photos: Photos = Photos()
+    """How photographs become features."""
     learn_from: Literal["private", "public"] = unless("private")
-    probe: Probe = Probe()  # which distances are sampled
-    canaries: Canaries | None = unless(None)  # whose updates are planted for audits: docs/audits.md
-    account: Accounting = Accounting()  # at which δ, and at which other σ, is counted
+    """public: clients hold the public examples from which features are seen, and nobody's private ones."""
+    probe: Probe = Probe()
+    """Which distances are sampled."""
+    canaries: Canaries | None = unless(None)
+    """Whose updates are planted for audits: docs/audits.md."""
+    account: Deltas = Deltas()
+    """At which δ is counted."""
 
     @model_validator(mode="before")
     @classmethod

@@ -88,7 +88,7 @@ def identified(plan: Plan, batch: Batch) -> list[Any]:
 
 
 def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
-    """Return how each run of a batch is accounted: at which δ, and at which other σ."""
+    """Return how each run of a batch is accounted: at which δ."""
     return [plan.planned[batch.paper][name].run.account.model_dump() for name, _ in batch.runs]
 
 
@@ -101,13 +101,8 @@ def run_files(plan: Plan, paper: str, taken: Container[str], *names: str) -> lis
     ]
 
 
-def declared(plan: Plan, paper: str) -> dict[str, Any]:
-    """Return the tables of `paper`, and its claims unless only some of it is shown, as plain data."""
-    return plan.papers[paper].model_dump(include={"tables"} if plan.preset.show else {"tables", "claims"})
-
-
 def tables(plan: Plan, paper: str) -> list[str]:
-    """Return the files that the tables of `paper` and its claims, as `declared`, are written to."""
+    """Return the files of the tables of `paper`, and of its claims unless only some of it is shown."""
     root = f"results/{plan.preset.preset}/{paper}"
     there = plan.papers[paper].tables
     written = [f"{root}/tables/{table}.{suffix}" for table in there for suffix in TABLE]
@@ -124,10 +119,10 @@ def figures(plan: Plan, paper: str) -> list[str]:
     return [f"{root}/{figure}.{suffix}" for figure in drawn(plan, paper) for suffix in FIGURE]
 
 
-def drawn(plan: Plan, paper: str) -> dict[str, Any]:
-    """Return the figures of `paper` of which a preset runs something, as plain data."""
+def drawn(plan: Plan, paper: str) -> dict[str, FigureSpec]:
+    """Return the figures of `paper` of which a preset runs something."""
     there = plan.papers[paper].figures
-    return {name: there[name].model_dump() for name in built(there, plan, paper)}
+    return {name: there[name] for name in built(there, plan, paper)}
 
 
 def rendered(plan: Plan) -> list[str]:
@@ -160,17 +155,3 @@ def targets(plan: Plan) -> list[str]:
     if plan.preset.show:
         return rendered(plan)
     return [f"results/{plan.preset.preset}/report.html"]
-
-
-def contents(plan: Plan) -> dict[str, Any]:
-    """Return what the report says beside results, as plain data: of the preset, and of every paper."""
-    kept = {"title", "year", "url", "tables", "notes"}
-    return {
-        **plan.preset.model_dump(include={"preset", "seeds", "stand_ins", "patches"}),
-        "papers": {
-            name: paper.model_dump(include=kept)
-            | {"by": paper.by, "runs": list(paper.runs)}
-            | {"figures": drawn(plan, name)}
-            for name, paper in plan.papers.items()
-        },
-    }

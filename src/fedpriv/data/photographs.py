@@ -45,10 +45,14 @@ class Photographs:
 class Photos(Frozen):
     """How photographs become training examples; plain images do not ask."""
 
-    copies: Thousands = 1  # of each training image: the first is plain, the others are augmented
-    seed: CountOrZero = 0  # of the augmentation
-    dedup: Literal["keep", "drop"] = "keep"  # drop: only the first of pixel-identical images stays
-    unreadable: Literal["refuse", "skip"] = "refuse"  # what a missing or damaged image means
+    copies: Thousands = 1
+    """Of each training image: the first is plain, the others are augmented."""
+    seed: CountOrZero = 0
+    """Of the augmentation."""
+    dedup: Literal["keep", "drop"] = "keep"
+    """drop: only the first of pixel-identical images stays."""
+    unreadable: Literal["refuse", "skip"] = "refuse"
+    """What a missing or damaged image means."""
 
 
 class Row(NamedTuple):

@@ -3,8 +3,9 @@
 import math
 from typing import Any
 
+from fedpriv.docs.markdown import head, line
 from fedpriv.report.collect import RUNS
-from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION
+from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION, Column
 
 HEAD = """\
 # The columns of a trace
@@ -15,15 +16,11 @@ A row of `trace.parquet` is a round. Where a scheme does not fill a column in, i
 so; a column without one is filled in by the loop in every round. What is measured ({measured}) differs
 between two runs that are otherwise bit-identical.
 
-| column | dtype | says | where a scheme says nothing |
-|---|---|---|---|
 """
 
 OWN = """
 ## Columns that not every trace has
 
-| column | dtype | says | where a scheme says nothing | where |
-|---|---|---|---|---|
 """
 
 RESULTS = """
@@ -34,8 +31,6 @@ Three tables stand in `results/<preset>/<paper>/`, joined by `run`, `seed` and `
 round: `run`, `seed` and the columns of a ledger ([accounting.md](accounting.md)). A row of `runs.parquet` is
 a run and seed:
 
-| column | dtype | says |
-|---|---|---|
 """
 
 
@@ -50,18 +45,27 @@ def shown(default: Any) -> str:
 
 def page() -> str:
     """Return docs/trace.md."""
-    rows = (
-        f"| `{name}` | {column.dtype} | {column.meaning} | {shown(column.default)} |"
-        for name, column in COLUMNS.items()
-    )
+    said, where = ["column", "dtype", "says"], "where a scheme says nothing"
     own = {f"mechanism `{name}`": one.columns for name, one in MECHANISMS.own.items()}
-    not_all = (
-        f"| `{name}` | {column.dtype} | {column.meaning} | {shown(column.default)} | {where} |"
-        for where, columns in ({"cohorts `spaced`": PARTICIPATION} | own).items()
-        for name, column in columns.items()
-    )
-    of_run = (f"| `{name}` | {column.dtype} | {column.meaning} |" for name, column in RUNS.items())
-    head = HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED))
-    return (
-        head + "\n".join(rows) + "\n" + OWN + "\n".join(not_all) + "\n" + RESULTS + "\n".join(of_run) + "\n"
-    )
+    not_all = {"cohorts `spaced`": PARTICIPATION} | own
+    parts = [
+        HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED)),
+        head([*said, where]),
+        *(line([*told(name, one), shown(one.default)]) for name, one in COLUMNS.items()),
+        OWN,
+        head([*said, where, "where"]),
+        *(
+            line([*told(name, one), shown(one.default), of])
+            for of, columns in not_all.items()
+            for name, one in columns.items()
+        ),
+        RESULTS,
+        head(said),
+        *(line(told(name, one)) for name, one in RUNS.items()),
+    ]
+    return "".join(parts)
+
+
+def told(name: str, column: Column) -> list[str]:
+    """Return what every table says of a column."""
+    return [f"`{name}`", column.dtype, column.meaning]

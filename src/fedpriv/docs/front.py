@@ -1,27 +1,55 @@
 """README, findings and guarantees from their sources in docs/source: prose with quotes, and tables.
 
-Before each table stands a comment that says what it shows. The pages have the tables and the numbers, and no
-comment.
+A quote names a cell of a reference table, and is the number that the tables print there:
+
+    {{paper/bdp2019/table2 | 100 | bdp}}                     89.9 ± 0.9
+    {{table2 | 100 | bdp | published}}                       92
+    {{table2 | 100 | tight | epsilon}}                       2.00
+    {{table2_spends | 100 | dp | accountant=pld | epsilon}}  7.37
+    {{claims | ours_tight_clip | Table I, N = 100 | gain}}   −2.0 ± 8.7
+
+The folder is that of the quote before, unless it is named. `mean` leaves the interval out, `status` says what
+an ε is. Before each table
+stands a comment that says what it shows; each kind of comment is a class, whose `lines` are those of its
+table. The pages have the tables and the numbers, and no comment.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import yaml
 
-from fedpriv.docs import quotes
+from fedpriv.docs.markdown import head, line
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.docs.tables import TABLES
+from fedpriv.frozen import Frozen
+from fedpriv.report.claims import compare
+from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN, REACHED, outcome
+from fedpriv.report.numbers import delta
+from fedpriv.report.stability import UNSTABLE
+from fedpriv.report.tables.long import printed
 
-BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")
 # Pages by their sources.
 SOURCES = {
     "README.md": "README.md",
     "docs/findings.md": "findings.md",
     "docs/guarantees.md": "guarantees.md",
 }
+QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
+KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
+NUMBER = r"(−?[\d.,]+(?: ± [\d.]+)?)"
+QUANTITIES = {"epsilon": "epsilon", "status": "epsilon", "round": "round"}  # by the word that asks for one
+WORDS = ("published", "mean", *QUANTITIES)  # what a quote may say beside its cell
+UNLIKE = "not comparable (substitute data)"
+BASELINES = "baselines of another network"
+ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, NOT_RUN)
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -37,4 +65,187 @@ def written(root: Path, source: Path) -> str:
         asked = TABLES[block[1]].model_validate(yaml.safe_load(block[2]))
         return "".join(asked.lines(reference))
 
-    return quotes.filled(BLOCK.sub(table, source.read_text(encoding="utf-8")), reference)
+    return filled(BLOCK.sub(table, source.read_text(encoding="utf-8")), reference)
+
+
+def filled(text: str, reference: Path) -> str:
+    """Return a text with every quote replaced by its number; a quote of no cell is a ValueError naming it."""
+    folder = ""
+
+    def number(found: re.Match[str]) -> str:
+        nonlocal folder
+        place, *asked = (part.strip() for part in found[1].split("|"))
+        folder, _, table = place.rpartition("/") if "/" in place else (folder, "", place)
+        try:
+            if table == "claims":
+                return claimed(reference / folder / "claims.csv", *asked)
+            return quoted(reference / folder / "tables" / f"{table}.csv", asked)
+        except (ValueError, KeyError, OSError, TypeError) as error:
+            raise ValueError(f"{found[0]}: {error}") from error
+
+    return QUOTE.sub(number, text)
+
+
+def quoted(path: Path, asked: list[str]) -> str:
+    """Return the number of one cell of a table."""
+    words = [one for one in asked if one in WORDS]
+    keys = dict(one.split("=", 1) for one in asked if KEY.match(one))
+    places = [one for one in asked if one not in words and not KEY.match(one)]
+    keys |= dict(zip(("row", "column"), places, strict=False))
+    table = read(path)
+    quantity = next((of for word, of in QUANTITIES.items() if word in words), "accuracy")
+    defaults = {"source": "published" if "published" in words else "reproduced", "quantity": quantity}
+    keys = {name: value for name, value in (defaults | keys).items() if name in table}
+    rows = table.loc[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
+    if len(rows) != 1:
+        raise ValueError(f"found {len(rows)} cells, allowed: one")
+    cell = rows.iloc[0].to_dict()
+    if "status" in words:
+        word, colon, reason = cell["epsilon_status"].partition(":")
+        return f"**{word}**{colon}{reason}"
+    return printed(cell, alone="mean" in words)
+
+
+def claimed(path: Path, claim: str, case: str, word: str = "") -> str:
+    """Return the first number that a claim measured in a case, or that after a `word`."""
+    measured = read(path).set_index("id").loc[claim, "measured"]
+    (of_case,) = (one for one in str(measured).split("; ") if one.startswith(f"{case}: "))
+    found = re.search(f"{word} {NUMBER}" if word else f" {NUMBER}", of_case[len(case) + 1 :])
+    if not found:
+        raise ValueError(f"found no number in {of_case!r}")
+    return found[1]
+
+
+@cache
+def read(path: Path) -> pd.DataFrame:
+    """Return a reference table, all of it text."""
+    return compare.read(path, [], {})
+
+
+class Asked(Frozen):
+    """What a comment asks for."""
+
+    def lines(self, reference: Path) -> Iterator[str]:
+        """Yield the lines of the table from the reference results."""
+        raise NotImplementedError
+
+
+class Published(Asked):
+    """Cells of kept tables, published beside reproduced, and the (ε, δ) spent on them."""
+
+    of: str  # preset/paper
+    heads: tuple[str, str]  # of tables, and of their rows
+    tables: dict[str, str]  # the label of each
+    columns: dict[str, str]  # of accuracies: the head of each
+    spends: dict[str, str]  # of what they have spent: the head of each
+
+    def lines(self, reference: Path) -> Iterator[str]:
+        tables = reference / self.of / "tables"
+        yield head([*self.heads, "", *self.columns.values(), *self.spends.values()])
+        for name, label in self.tables.items():
+            cells = read(tables / f"{name}.csv")
+            for row in cells["row"].unique().tolist():
+                of_row = cells[cells["row"] == row]
+                first = [label, f"{int(row):,}" if row.isdecimal() else row]
+                for source in ("reproduced", "published"):
+                    there = of_row[of_row["source"] == source]
+                    found = [accuracy(there[there["column"] == one]) for one in self.columns]
+                    found += [spent(there[there["column"] == one]) for one in self.spends]
+                    yield line([*first, source, *found])
+                    first = ["", ""]
+                label = ""
+
+
+def accuracy(cell: pd.DataFrame) -> str:
+    """Return the accuracy of a cell in percent, or why there is none; nothing where none is published."""
+    return "".join(number(one) for one in said(cell, "accuracy")[:1])
+
+
+def spent(cell: pd.DataFrame) -> str:
+    """Return every (ε, δ) of a cell, in its order."""
+    pairs = zip(said(cell, "epsilon"), said(cell, "delta"), strict=True)
+    return ", ".join(f"({number(one)}, {delta(float(at['value']))})" for one, at in pairs)
+
+
+def said(cell: pd.DataFrame, quantity: str) -> list[dict[Hashable, Any]]:
+    """Return the lines of a cell that are about a quantity."""
+    return cell[cell["quantity"] == quantity].to_dict("records")
+
+
+def number(one: dict[Hashable, Any]) -> str:
+    """Return an accuracy in percent, or why there is none, or an ε; what is published as it is printed."""
+    status = one.get("status", "ok")  # there is no such column where every number is
+    return printed(one) if status in ("ok", "") else str(status)
+
+
+class Grid(Asked):
+    """A line a family of runs: numbers of tables whose rows and columns call their runs alike."""
+
+    of: str  # preset/paper
+    heads: tuple[str, str]  # of tables, and of their rows
+    tables: dict[str, str]  # the label of each
+    rows: dict[str, str]  # the label of each
+    columns: dict[str, str]  # the head of each
+    runs: str  # how the one run of a {row} and a {column} is called in its table; * stands for anything
+    show: str  # numbers by their columns in that table, in braces
+
+    def lines(self, reference: Path) -> Iterator[str]:
+        yield head([*self.heads, *self.columns.values()])
+        for table, label in self.tables.items():
+            numbers = read(reference / self.of / "tables" / f"{table}.csv")
+            for row, called in self.rows.items():
+                names = [self.runs.format(row=row, column=column) for column in self.columns]
+                yield line([label, called, *(self.cell(numbers, name) for name in names)])
+                label = ""
+
+    def cell(self, numbers: pd.DataFrame, name: str) -> str:
+        """Return what is shown of the run that is so called."""
+        of_run = numbers[[fnmatchcase(run, name) for run in numbers["run"]]]
+        if of_run.empty:
+            return "not run"
+        return self.show.format_map({one["column"]: number(one) for one in of_run.to_dict("records")})
+
+
+class Paper(Frozen):
+    """One line: the results that are counted, and what is said of them."""
+
+    of: str  # preset/paper
+    tables: tuple[str, ...]  # whose cells count; none: the paper prints no accuracy
+    name: str
+    here: str  # what of it is reproduced
+    says: str
+
+
+class Counts(Asked):
+    """Papers, and how many of their published accuracies are reached."""
+
+    papers: tuple[Paper, ...]
+
+    def lines(self, reference: Path) -> Iterator[str]:
+        yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
+        for paper in self.papers:
+            yield line([paper.name, paper.here, counted(reference / paper.of, paper.tables), paper.says])
+
+
+def counted(results: Path, tables: tuple[str, ...]) -> str:
+    """Return how many cells of these tables are reached, and what the others are."""
+    if not tables:
+        return "none in a table"
+    cells = compare.published_and_reproduced(results)
+    found = Counter(cells.loc[cells["table"].isin(tables), "verdict"].map(plain))
+    several = ", ".join(f"{found[one]} {one}" for one in ORDER if found[one])
+    return f"{sum(found.values())}: {several}"
+
+
+def plain(verdict: str) -> str:
+    """Return a verdict without its reason."""
+    return {NOT_JUDGED: UNLIKE, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)
+
+
+# What a comment begins with: what it asks for.
+TABLES: dict[str, type[Asked]] = {
+    "table": Published,
+    "grid": Grid,
+    "counts": Counts,
+}
+BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")

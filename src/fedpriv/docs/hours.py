@@ -9,16 +9,14 @@ import numpy as np
 
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.work import work
+from fedpriv.docs import markdown
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.files import stored
 from fedpriv.keep.index import everywhere
 from fedpriv.progress import duration
 
 OPENING, CLOSING = "<!-- hours: written by `make docs` -->\n", "<!-- end of hours -->\n"
-HEAD = """\
-| paper | data | clients | runs | in all | median of a run | examples a second | hardware |
-|---|---|---:|---:|---:|---:|---:|---|
-"""
+NUMBERS = ("clients", "runs", "in all", "median of a run", "examples a second")
 
 
 class Spent(NamedTuple):
@@ -43,7 +41,8 @@ def table(root: Path) -> str:
     presets = {told["preset"] for told in runs.values()}
     plans = {preset: load_preset(root / "config" / f"{preset}.yaml") for preset in presets}
     spent = sorted(one for path, told in runs.items() for one in run_cost(plans[told["preset"]], told, path))
-    return HEAD + "".join(line(list(runs)) for _, runs in groupby(spent, key=lambda one: one.group))
+    head = markdown.head(["paper", "data", *NUMBERS, "hardware"], NUMBERS)
+    return head + "".join(line(list(runs)) for _, runs in groupby(spent, key=lambda one: one.group))
 
 
 def run_cost(plan: Plan, told: Mapping[str, Any], path: Path) -> Iterator[Spent]:
@@ -61,5 +60,4 @@ def line(runs: list[Spent]) -> str:
     seconds = np.array([one.seconds for one in runs])
     rate = sum(one.examples for one in runs) / seconds.sum()
     cells = [paper, data, f"{clients:,}", len(runs), duration(seconds.sum())]
-    cells += [duration(float(np.median(seconds))), f"{rate:,.0f}", hardware]
-    return f"| {' | '.join(map(str, cells))} |\n"
+    return markdown.line([*cells, duration(float(np.median(seconds))), f"{rate:,.0f}", hardware])

@@ -1,15 +1,19 @@
 """Every key of the YAML files, read off the schema and the comments beside it."""
 
+import ast
 import functools
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import yaml
 
 from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
+from fedpriv.docs.markdown import head, line
 from fedpriv.frozen import Frozen
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
@@ -68,16 +72,33 @@ def allowed(values: dict[str, Any]) -> str:
 
 
 def remarks(cls: type[Frozen]) -> dict[str, str]:
-    """Return the comment on the line of each key, or above it if that is full; those of base classes too."""
+    """Return the docstring below each key, those of base classes too.
+
+    pydantic would read them for every class that is made: half again what `import fedpriv.config.plan` takes.
+    """
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Frozen) and base is not Frozen:
-            found |= said(inspect.getsource(base))
+            source = inspect.getsource(base)
+            found |= commented(source) | said(source)
     return found
 
 
 def said(source: str) -> dict[str, str]:
-    """Return what the comments in the source of a class say of its keys."""
+    """Return the docstrings below the keys in the source of a class."""
+    found: dict[str, str] = {}
+    (cls,) = ast.parse(textwrap.dedent(source)).body
+    for key, remark in pairwise(cls.body if isinstance(cls, ast.ClassDef) else ()):
+        match key, remark:
+            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                found[name] = " ".join(text.split())
+            case _:
+                pass
+    return found
+
+
+def commented(source: str) -> dict[str, str]:
+    """Return the comments beside the keys in the source of a class, or above them."""
     found = {key: beside or above for above, key, beside in REMARK.findall(source)}
     return {key: remark for key, remark in found.items() if remark}
 
@@ -114,8 +135,8 @@ def keys(cls: type[Frozen], skip: str = "") -> str:
         else:
             values = allowed(spec)
         default = "required" if key in schema(cls).get("required", ()) else f"`{default_of(cls, key)}`"
-        rows.append(f"| `{key}` | {values} | {default} | {remark.get(key, '')} |".replace("|  |", "| |"))
-    return "\n".join(["| key | allowed | default | |", "|---|---|---|---|", *rows]) if rows else "No keys."
+        rows.append(line([f"`{key}`", values, default, remark.get(key, "")]))
+    return (head(["key", "allowed", "default", ""]) + "".join(rows)).strip() if rows else "No keys."
 
 
 def default_of(cls: type[Frozen], key: str) -> str:

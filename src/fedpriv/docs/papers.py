@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import pandas as pd
-
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import built
 from fedpriv.keep.index import RUNS
 from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import papers_in
+from fedpriv.report.claims import compare
 from fedpriv.report.texts import escape_markdown
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
@@ -132,7 +131,7 @@ def told(plan: Plan, paper: Paper, results: Path) -> str:
     if instead:
         said.append(f"Substitute data: {', '.join(instead)}.")
     if paper.claims:
-        counts = pd.read_csv(results / "claims.csv")["verdict"].value_counts()
+        counts = compare.claims(results)["verdict"].value_counts()
         said.append(f"Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}.")
     return " ".join(said)
 
@@ -141,8 +140,8 @@ def seeds(results: Path) -> str:
     """Return how many seeds the numbers of the stored tables rest on."""
     files = sorted((results / "tables").glob("*.csv"))
     # A table of accounts has no runs, and no seeds.
-    found = (pd.read_csv(file, usecols=lambda column: column == "seeds") for file in files)
-    counts = {int(count) for frame in found for count in frame.to_numpy().ravel() if count > 0}
+    tables = (compare.read(file, [], {"seeds": "float64"}) for file in files)
+    counts = {int(count) for table in tables if "seeds" in table for count in table["seeds"] if count > 0}
     if not counts:
         return ""
     many = f"{max(counts)} seed{'s' if max(counts) > 1 else ''}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from fedpriv.doctor import datasets, disk, hardware, kaggle, mirrors, slurm, software, times
+from fedpriv.doctor import datasets, disk, kaggle, machine, mirrors, times
 from fedpriv.doctor.finding import Finding
 from fedpriv.models import native
 from fedpriv.progress import counted
@@ -16,25 +16,24 @@ def diagnose(
     resources: Path,
     timed: Path | None = None,
     kept: times.KeptOf = lambda _: (),
-    results: Path = Path("results"),
 ) -> list[Finding]:
-    """Return what a run depends on and how it stands; the folders are where data and results lie.
+    """Return what a run depends on and how it stands; `resources` is where data lie.
 
     `timed` is a preset, or a folder of presets: how long each trains is said, by what stored runs took, with
     and without the runs that `kept` says. Nothing is written and nothing is downloaded: mirrors are asked for
     the names of files, and nobody else for anything.
     """
     checks: list[Callable[[], Finding | Iterable[Finding]]] = [
-        software.python,
-        software.libraries,
-        software.photographs,
-        software.snakemake,
-        hardware.torch,
-        hardware.cores,
-        *(partial(hardware.engine, unit) for unit in native.UNITS),
-        hardware.memory,
-        slurm.slurm,
-        partial(disk.disk, resources, results),
+        machine.python,
+        machine.libraries,
+        machine.photographs,
+        machine.snakemake,
+        machine.torch,
+        machine.cores,
+        *(partial(machine.engine, unit) for unit in native.UNITS),
+        machine.memory,
+        machine.slurm,
+        partial(disk.disk, resources, Path("results")),
         mirrors.findings,
         partial(kaggle.kaggle, resources),
         partial(datasets.findings, resources),

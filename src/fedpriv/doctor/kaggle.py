@@ -19,12 +19,6 @@ def config() -> Path:
     return Path(os.environ.get("KAGGLE_CONFIG_DIR") or Path.home() / ".kaggle") / "kaggle.json"
 
 
-def token_files() -> list[Path]:
-    """Return the files with a token, of those in which one is looked for."""
-    places = (Path.home() / ".kaggle" / name for name in ("access_token", "access_token.txt"))
-    return [path for path in places if path.exists() and path.stat().st_size]
-
-
 def whole(path: Path) -> bool:
     """Return whether a kaggle.json has a user and a key."""
     try:
@@ -41,8 +35,9 @@ def credentials() -> tuple[str, Path | None, str]:
     """
     if os.environ.get("KAGGLE_API_TOKEN"):
         return "KAGGLE_API_TOKEN", None, ""
-    if files := token_files():
-        return str(files[0]), files[0], ""
+    for path in (Path.home() / ".kaggle" / name for name in ("access_token", "access_token.txt")):
+        if path.exists() and path.stat().st_size:
+            return str(path), path, ""
     user, key = (bool(os.environ.get(name)) for name in ("KAGGLE_USERNAME", "KAGGLE_KEY"))
     if user and key:
         return "KAGGLE_USERNAME and KAGGLE_KEY", None, ""
@@ -55,17 +50,12 @@ def credentials() -> tuple[str, Path | None, str]:
     return "", None, ""
 
 
-def open_to_others(path: Path | None) -> bool:
-    """Return whether other users of the machine can read a file."""
-    return path is not None and bool(path.stat().st_mode & 0o077)
-
-
 def kaggle(resources: Path) -> Finding:
     """Say whether APTOS 2019 could be downloaded, or that it need not be."""
     place, file, wrong = credentials()
     if wrong:
         return Finding("kaggle", "to do", f"credentials in {place}: {wrong}")
-    if open_to_others(file):
+    if file and file.stat().st_mode & 0o077:
         return Finding("kaggle", "to do", f"credentials in {place}, which others can read: chmod 600 {place}")
     if mirrors.photographs_in_a_mirror("aptos") or (resources / "aptos/images.json").exists():
         return Finding("kaggle", "ok", f"not needed: aptos is here; credentials: {place or 'none'}")

@@ -1,6 +1,6 @@
 """Two results side by side; where they share seeds, their accuracies are paired by seed."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,24 +66,20 @@ def summaries(path: Path) -> Iterator[dict[str, Any]]:
 
 def pairs(one: Result, other: Result) -> list[Pair]:
     """Return every cell that two results share; two runs are one cell, whatever they are called."""
-    (first, second), single = (
-        (cell_accuracies(result) for result in (one, other)),
-        one.settings and other.settings,
+    first, second = (
+        {
+            cell: rows.set_index("seed")["accuracy"]
+            for cell, rows in found.accuracies.groupby(CELL, sort=False)
+        }
+        for found in (one, other)
     )
-    if single:
+    if one.settings and other.settings:
         return [pair(("",), *first.values(), *second.values())]
     if not (cells := [cell for cell in first if cell in second]):
         raise BadInput(
             "compare: found no cell that both results have, allowed: two of the same tables, or runs"
         )
     return [pair(cell, first[cell], second[cell]) for cell in cells]
-
-
-def cell_accuracies(result: Result) -> dict[tuple[Hashable, ...], pd.Series]:
-    """Return the accuracies of every cell, by seed."""
-    return {
-        cell: rows.set_index("seed")["accuracy"] for cell, rows in result.accuracies.groupby(CELL, sort=False)
-    }
 
 
 def pair(cell: tuple[Any, ...], first: pd.Series, second: pd.Series) -> Pair:

@@ -1,6 +1,5 @@
 """What there is of a paper, a table, a row, a cell or a run: numbers, what they mean, what is behind them."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -19,13 +18,11 @@ from fedpriv.files import left, stored, summary
 from fedpriv.keep import index, place
 from fedpriv.paper.read import merge
 from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.report import numbers
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.yardstick import outcome
-from fedpriv.report.numbers import Interval
 from fedpriv.report.runs import common
 from fedpriv.report.settings import flattened
-from fedpriv.report.tables.long import STATISTIC
+from fedpriv.report.tables.long import STATISTIC, printed
 from fedpriv.report.texts import unescape_markdown
 
 BAR = re.compile(r"(?<!\\)\|")  # of a Markdown table
@@ -181,19 +178,11 @@ def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
 
 def spoken(one: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
-    shape = {"accuracy": numbers.fraction_text, "epsilon": numbers.epsilon_text}.get(one["quantity"])
-    mean, low, high = (one.get(name, math.nan) for name in STATISTIC[:3])
-    found = Interval(mean, low, high, int(one.get("seeds", 1)))
-    value = ""
-    if one.get("source") == "published":
-        value = f"{(100 if one['quantity'] == 'accuracy' else 1) * one['value']:.6g}"
-    elif "value" in one:
-        value = shape(found) if shape else f"{one['value']:.6g}"
     return {
         "column": one["column"],
-        "quantity": one["quantity"] + " (%)" * (one["quantity"] == "accuracy"),
+        "quantity": one["quantity"] + " (%)" * one["quantity"].startswith("accuracy"),
         "": one.get("source", ""),
-        "value": value,
+        "value": printed(one),
         "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
         "status": one.get("status", "").removeprefix("ok"),
         "meaning": meaning(one),

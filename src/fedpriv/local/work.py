@@ -45,29 +45,38 @@ class FedSGD(LocalWork):
 
     one_gradient: ClassVar[bool] = True
     name: Literal["fedsgd"] = "fedsgd"
-    batch_size: Count | None = None  # examples expected in a Poisson batch; null: all of them
+    batch_size: Count | None = None
+    """Examples expected in a Poisson batch; null: all of them."""
 
 
 class FedAvg(LocalWork):
     """`epochs` passes (or `steps` mini-batches) of SGD or Adam; the update is the change of the weights."""
 
     name: Literal["fedavg"] = "fedavg"
-    epochs: Count = 1  # passes over a client's examples in a round
-    steps: Count | None = None  # overrides epochs
-    batch_size: Count = 50  # examples of a mini-batch
-    learning_rate: Positive = 0.1  # of a client's steps
-    optimizer: Literal["sgd", "adam"] = "sgd"  # of a client's steps
-    momentum: Below1 = 0.0  # of sgd
-    # of adam: of the mean of gradients, and of that of their squares
+    epochs: Count = 1
+    """Passes over a client's examples in a round."""
+    steps: Count | None = None
+    """Overrides epochs."""
+    batch_size: Count = 50
+    """Examples of a mini-batch."""
+    learning_rate: Positive = 0.1
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    momentum: Below1 = 0.0
+    """Of sgd."""
     adam_betas: tuple[Below1, Below1] = (0.9, 0.999)
-    # in rounds: in round t the rate is learning_rate x decay_factor^(t // decay_every); null: it stays
+    """Of adam: of the mean of gradients, and of that of their squares."""
     decay_every: Count | None = None
-    decay_factor: Share = 0.1  # what the rate is multiplied by every `decay_every` rounds
-    proximal: PositiveOrZero = 0.0  # weight of half the squared distance to the weights the client was sent
-    # bound of the norm of a mini-batch's gradient; no privacy follows from it; null: none
+    """In rounds: in round t the rate is learning_rate x decay_factor^(t // decay_every); null: it stays."""
+    decay_factor: Share = 0.1
+    """What the rate is multiplied by every `decay_every` rounds."""
+    proximal: PositiveOrZero = 0.0
+    """Weight of half the squared distance to the weights the client was sent."""
     clip_gradient: Positive | None = None
-    persistent: bool = False  # clients keep their weights and their optimiser's memory between rounds
-    mixing: Share = 1.0  # share of what the server sends in a persistent client's weights
+    """Bound of the norm of a mini-batch's gradient; no privacy follows from it; null: none."""
+    persistent: bool = False
+    """Clients keep their weights and their optimiser's memory between rounds."""
+    mixing: Share = 1.0
+    """Share of what the server sends in a persistent client's weights."""
 
     @model_validator(mode="after")
     def _mixing_needs_memory(self) -> "FedAvg":
@@ -103,10 +112,17 @@ LOCAL_WORK: dict[str, type[LocalWork]] = {"fedsgd": FedSGD, "fedavg": FedAvg}
 class Speed(Frozen):
     """How fast, never what: results agree to float tolerance (bfloat16: to its own precision)."""
 
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if there is one
-    threads: CountOrZero = 0  # worker threads on CPU; 0 means one a core
-    chunk: Count = 100  # examples in one pass on CPU
-    stack: Count = 100  # clients in one launch on a GPU
-    dtype: Literal["float32", "bfloat16"] = "float32"  # of the arithmetic; weights and sums stay float32
-    checkpoint_every: Count = 10  # rounds between two states that a killed run goes on from
-    runs_per_job: Count = 1  # at most so many are trained in one process, one after the other
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: a GPU if there is one."""
+    threads: CountOrZero = 0
+    """Worker threads on CPU; 0 means one a core."""
+    chunk: Count = 100
+    """Examples in one pass on CPU."""
+    stack: Count = 100
+    """Clients in one launch on a GPU."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of the arithmetic; weights and sums stay float32."""
+    checkpoint_every: Count = 10
+    """Rounds between two states that a killed run goes on from."""
+    runs_per_job: Count = 1
+    """At most so many are trained in one process, one after the other."""

@@ -35,13 +35,16 @@ class Bnn(Normalised):
 
     binary: ClassVar[bool] = True
     name: Literal["bnn"] = "bnn"
-    # channels of both convolutions, units of the dense layer
     widths: tuple[Thousands, Thousands, Thousands] = (16, 16, 100)
-    # of a real weight: its sign, or random with a mean of the weight
+    """Channels of both convolutions, units of the dense layer."""
     sign: Literal["deterministic", "stochastic"] = "deterministic"
-    bn: Literal["shared", "local", "none"] = "shared"  # who knows the batch normalisation, or none
-    binarise_input: bool = True  # pixels above `threshold` become 1, all others −1
-    threshold: Real = 0.1307  # between dark and light pixels in [0, 1]; MNIST's mean
+    """Of a real weight: its sign, or random with a mean of the weight."""
+    bn: Literal["shared", "local", "none"] = "shared"
+    """Who knows the batch normalisation, or none."""
+    binarise_input: bool = True
+    """Pixels above `threshold` become 1, all others −1."""
+    threshold: Real = 0.1307
+    """Between dark and light pixels in [0, 1]; MNIST's mean."""
 
     @property
     def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

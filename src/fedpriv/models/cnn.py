@@ -28,10 +28,12 @@ class Cnn(Model):
     """
 
     name: Literal["cnn"] = "cnn"
-    # channels of both convolutions, then units of the dense layers
     widths: tuple[Thousands, ...] = Field(default=(16, 32, 128), min_length=2, max_length=16)
-    kernel: Literal[3, 5] = 5  # pixels in a row of a convolution
-    activation: Literal["relu", "tanh"] = "relu"  # after every layer but the last
+    """Channels of both convolutions, then units of the dense layers."""
+    kernel: Literal[3, 5] = 5
+    """Pixels in a row of a convolution."""
+    activation: Literal["relu", "tanh"] = "relu"
+    """After every layer but the last."""
 
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         first, second, *dense = self.widths

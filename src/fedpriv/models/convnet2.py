@@ -22,11 +22,14 @@ class ConvNet2(Normalised):
     """
 
     name: Literal["convnet2"] = "convnet2"
-    bn: Literal["shared", "none"] = "shared"  # averaged in the clear, or none
-    # channels of both convolutions, units of the dense layer
+    bn: Literal["shared", "none"] = "shared"
+    """Averaged in the clear, or none."""
     widths: tuple[Thousands, Thousands, Thousands] = (32, 64, 2048)
-    mean: Real = 0.9637  # of the pixels in [0, 1], of which it is taken away; FEMNIST's
-    std: Positive = 0.1592  # of the pixels, by which they are divided
+    """Channels of both convolutions, units of the dense layer."""
+    mean: Real = 0.9637
+    """Of the pixels in [0, 1], of which it is taken away; FEMNIST's."""
+    std: Positive = 0.1592
+    """Of the pixels, by which they are divided."""
 
     @property
     def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

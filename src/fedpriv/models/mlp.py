@@ -26,8 +26,8 @@ class Mlp(Model):
     """Dense layers with ReLU between them, and no biases; `widths` are the units of the hidden ones."""
 
     name: Literal["mlp"] = "mlp"
-    # units of the hidden layers
     widths: tuple[Thousands, ...] = Field(default=(600, 100), min_length=1, max_length=16)
+    """Units of the hidden layers."""
 
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         units = (math.prod(example), *self.widths, classes)

@@ -27,7 +27,8 @@ class Module(Model):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, JsonValue]  # pyright: ignore[reportIncompatibleVariableOverride]
     name: Literal["module"] = "module"
-    module: str = Field(pattern=f"^{PATH}$")  # package.file:Class
+    module: str = Field(pattern=f"^{PATH}$")
+    """package.file:Class."""
 
     @property
     def code(self) -> str:

@@ -24,9 +24,10 @@ class Resnet50Head(LinearHead):
 
     reads: ClassVar[Literal["images", "features"]] = "features"
     name: Literal["resnet50_head"] = "resnet50_head"
-    # EfficientNet-Lite0, its ImageNet weights from a package; ResNet-50, torchvision's, a download;
-    # ResNet-50, seeded random ones
     backbone: Literal["efficientnet_lite0", "imagenet", "random"] = "imagenet"
+    """EfficientNet-Lite0, its ImageNet weights from a package; ResNet-50, torchvision's, a download; or
+    ResNet-50, seeded random ones.
+    """
 
     @property
     def features(self) -> str:

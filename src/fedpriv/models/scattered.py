@@ -34,11 +34,14 @@ class OnScattering(Model):
     by its mean and variance over all training examples, which are released with noise and counted.
     """
 
-    groups: Count = 27  # of neighbouring paths; 81 is one path each
-    # σ of the mean and of the mean square of every path; null: paths are normalised in groups
+    groups: Count = 27
+    """Of neighbouring paths; 81 is one path each."""
     statistics_noise: Positive | None = None
-    mean_l2: Positive = 0.18  # bound of an example's part in the mean, by `statistics_noise`
-    square_l2: Positive = 0.075  # and in the mean square; both are median norms of scikit-learn's digits
+    """σ of the mean and of the mean square of every path; null: paths are normalised in groups."""
+    mean_l2: Positive = 0.18
+    """Bound of an example's part in the mean, by `statistics_noise`."""
+    square_l2: Positive = 0.075
+    """And in the mean square; both are median norms of scikit-learn's digits."""
 
     @property
     def width(self) -> int:

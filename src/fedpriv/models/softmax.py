@@ -24,8 +24,10 @@ class OnPublicFeatures(LinearHead):
     √2 · √(1.5² + `constant`²).
     """
 
-    directions: Count = 64  # how many principal directions of the public images: the width of the features
-    constant: Positive = 0.2  # what a bias is multiplied by, as if it were one more feature
+    directions: Count = 64
+    """How many principal directions of the public images: the width of the features."""
+    constant: Positive = 0.2
+    """What a bias is multiplied by, as if it were one more feature."""
 
     @property
     def width(self) -> int:
@@ -52,9 +54,10 @@ class OnSeenImages(OnPublicFeatures):
     With `transform: none` it reads numbers that are features already.
     """
 
-    transform: Literal["scattering", "none"] = "scattering"  # of the pixels, made of no data
-    # the public images whose principal directions are kept; own: `x_public` of an npz file of one's own
+    transform: Literal["scattering", "none"] = "scattering"
+    """Of the pixels, made of no data."""
     basis: Literal["digits", "own"] = "digits"
+    """The public images whose principal directions are kept; own: `x_public` of an npz file of one's own."""
 
     @model_validator(mode="after")
     def _alike(self) -> OnSeenImages:
@@ -99,8 +102,10 @@ class PhotoSoftmax(OnPublicFeatures):
 
     reads: ClassVar[Literal["images", "features"]] = "features"
     name: Literal["photo_softmax"] = "photo_softmax"
-    backbone: Literal["efficientnet_lite0"] = "efficientnet_lite0"  # trained on ImageNet
-    basis: Literal["fundus_synthetic"] = "fundus_synthetic"  # whose principal directions are kept
+    backbone: Literal["efficientnet_lite0"] = "efficientnet_lite0"
+    """Trained on ImageNet."""
+    basis: Literal["fundus_synthetic"] = "fundus_synthetic"
+    """Whose principal directions are kept."""
 
     @property
     def features(self) -> str:

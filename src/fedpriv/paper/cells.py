@@ -21,10 +21,12 @@ class Rendered(Frozen):
     """What every table and every figure says of itself."""
 
     kind: str
-    title: str  # after the place
-    place: str = ""  # in the paper, as `Table II`; of what it does not print, `ours`
-    # what it is, how to read it, what to doubt; `{accuracy(RUN)}` and the like stand for what is measured
+    title: str
+    """After the place."""
+    place: str = ""
+    """In the paper, as `Table II`; of what it does not print, `ours`."""
     caption: Caption = ""
+    """What it is, how to read it, what to doubt; `{accuracy(RUN)}` and such stand for what is measured."""
 
     @property
     def theirs(self) -> str:
@@ -75,24 +77,32 @@ class Cell(NamedTuple):
 class Baseline(Frozen):
     """The run without privacy that a row is compared with, and its published accuracy."""
 
-    run: str  # without privacy, read at its last round
-    accuracy: Fraction  # published
+    run: str
+    """Without privacy, read at its last round."""
+    accuracy: Fraction
+    """Published."""
 
 
 class Budget(Frozen):
     """An (ε, δ) that may be spent."""
 
-    epsilon: Positive  # of the unit; not exceeded where a cell is read
-    delta: Delta  # at which that ε is counted
+    epsilon: Positive
+    """Of the unit; not exceeded where a cell is read."""
+    delta: Delta
+    """At which that ε is counted."""
 
 
 class Published(Frozen):
     """What the paper prints for one cell: an accuracy, the (ε, δ) it cost if that is its own, and when."""
 
-    accuracy: Fraction  # as printed
-    epsilon: Positive | None = None  # of the printed (ε, δ)
-    delta: Delta | None = None  # of the printed (ε, δ)
-    round: Count | None = None  # at which the accuracy was reached, if that is printed
+    accuracy: Fraction
+    """As printed."""
+    epsilon: Positive | None = None
+    """Of the printed (ε, δ)."""
+    delta: Delta | None = None
+    """Of the printed (ε, δ)."""
+    round: Count | None = None
+    """At which the accuracy was reached, if that is printed."""
 
 
 PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
@@ -101,10 +111,14 @@ PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
 class Column(Frozen):
     """A column of accuracies: within the ε that each cell publishes, the row's budgets, or at the end."""
 
-    label: str  # above the column
-    spend: SpendInWords | None = None  # how the published ε of each cell is counted
-    within: str = ""  # the column whose published ε that is; by default its own
-    spends: dict[Unit, SpendInWords] = {}  # by unit, how the row's budgets are counted
+    label: str
+    """Above the column."""
+    spend: SpendInWords | None = None
+    """How the published ε of each cell is counted."""
+    within: str = ""
+    """The column whose published ε that is; by default its own."""
+    spends: dict[Unit, SpendInWords] = {}
+    """By unit, how the row's budgets are counted."""
 
     @model_validator(mode="after")
     def _units(self) -> "Column":
@@ -130,17 +144,24 @@ class Column(Frozen):
 class Row(Frozen):
     """One setting: a private run for all columns but those with their own, and a baseline if there is one."""
 
-    clients: Count  # of the row's runs
-    label: Label = ""  # by default a row is called by its clients
-    baseline: Baseline | None = None  # the row's run without privacy
-    # whether another network than the paper's ran: accuracies are then held against its own baseline
+    clients: Count
+    """Of the row's runs."""
+    label: Label = ""
+    """By default a row is called by its clients."""
+    baseline: Baseline | None = None
+    """The row's run without privacy."""
     own_baseline: bool = False
-    # whether its runs saw no private data: they are read at their last round, and their ε is 0
+    """Whether another network than the paper's ran: accuracies are then held against its own baseline."""
     free: bool = False
-    run: str = ""  # of all columns that are not in `runs`
-    runs: dict[str, str] = {}  # by column
-    published: dict[str, PublishedCell] = {}  # by column; those without a published accuracy are ours
-    budgets: dict[Unit, Budget] = {}  # by unit, of all columns
+    """Whether its runs saw no private data: they are read at their last round, and their ε is 0."""
+    run: str = ""
+    """Of all columns that are not in `runs`."""
+    runs: dict[str, str] = {}
+    """By column."""
+    published: dict[str, PublishedCell] = {}
+    """By column; those without a published accuracy are ours."""
+    budgets: dict[Unit, Budget] = {}
+    """By unit, of all columns."""
 
     @property
     def key(self) -> int | str:
@@ -161,10 +182,14 @@ class AccuracyTable(TableSpec):
     """Accuracies in the paper's layout, published under reproduced, and what the runs had spent by then."""
 
     kind: Literal["accuracy"] = "accuracy"
-    heading: str = "Clients"  # of what tells rows apart
-    columns: dict[str, Column] = Field(min_length=1)  # name -> what stands below it
-    rows: tuple[Row, ...] = Field(min_length=1)  # from top to bottom
-    searched: Count | None = None  # candidates among which private data chose what the private runs share
+    heading: str = "Clients"
+    """Of what tells rows apart."""
+    columns: dict[str, Column] = Field(min_length=1)
+    """Name -> what stands below it."""
+    rows: tuple[Row, ...] = Field(min_length=1)
+    """From top to bottom."""
+    searched: Count | None = None
+    """Candidates among which private data chose what the private runs share."""
 
     @model_validator(mode="after")
     def _complete(self) -> "AccuracyTable":

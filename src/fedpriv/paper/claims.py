@@ -39,18 +39,28 @@ class Claim(Frozen):
     observed and what is made of it are two things, and the verdict says both.
     """
 
-    id: str  # how the claim is cited
-    place: str  # in the paper
-    text: str  # the claim in our words
-    check: str  # one comparison, as `accuracy(bdp) >= published(bdp) - 0.005`
-    needs: Literal["every", "some"] = "every"  # of the cases
-    tables: tuple[str, ...] = ()  # tables of accuracies, of which every row is a case
-    clients: tuple[Count, ...] = ()  # the rows with so many published clients; all by default
-    labels: tuple[Label, ...] = ()  # the rows so labelled; all by default
-    elsewhere: tuple[str, ...] = ()  # the tables in whose other rows the right side is read
-    # label -> what names stand for, or the run that `run` stands for; instead of `tables`
+    id: str
+    """How the claim is cited."""
+    place: str
+    """In the paper."""
+    text: str
+    """The claim in our words."""
+    check: str
+    """One comparison, as `accuracy(bdp) >= published(bdp) - 0.005`."""
+    needs: Literal["every", "some"] = "every"
+    """Of the cases."""
+    tables: tuple[str, ...] = ()
+    """Tables of accuracies, of which every row is a case."""
+    clients: tuple[Count, ...] = ()
+    """The rows with so many published clients; all by default."""
+    labels: tuple[Label, ...] = ()
+    """The rows so labelled; all by default."""
+    elsewhere: tuple[str, ...] = ()
+    """The tables in whose other rows the right side is read."""
     cases: dict[str, str | dict[str, Real | str]] = {}
-    unsound: str = ""  # why the statement does not follow even if its numbers hold
+    """Label -> what names stand for, or the run that `run` stands for; instead of `tables`."""
+    unsound: str = ""
+    """Why the statement does not follow even if its numbers hold."""
 
     @property
     def comparison(self) -> Comparison:
@@ -61,11 +71,6 @@ class Claim(Frozen):
     def calls(self) -> list[Call]:
         """Return everything that is measured, from left to right."""
         return [one for side in (self.comparison.left, self.comparison.right) for one in terms(side, Call)]
-
-    @property
-    def conjunction(self) -> bool:
-        """Return whether the cases are one statement: what is the largest is larger than every other."""
-        return bool(self.elsewhere)
 
     def names(self, *kinds: str) -> list[str]:
         """Return the names that must be of one of `kinds`."""

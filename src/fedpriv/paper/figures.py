@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedpriv.frozen import NUMBER, Fraction, Frozen, Positive, Real, alone, choice_error
+from fedpriv.frozen import Fraction, Frozen, Positive, Real, alone, choice_error
 from fedpriv.paper.cells import Rendered
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
@@ -70,8 +70,10 @@ Spends = Annotated[
 class LinesFigure(FigureSpec):
     """A figure of runs whose names differ in what stands for `{line}`."""
 
-    run: str = "{line}"  # the name of a run
-    lines: dict[str, str] = {}  # what stands for {line} -> what readers know it by
+    run: str = "{line}"
+    """The name of a run."""
+    lines: dict[str, str] = {}
+    """What stands for {line} -> what readers know it by."""
 
     def curves(self, spends: Mapping[str, SpendSelector], panel: str = "") -> list[Curve]:
         """Return a curve for every line and every way of counting it."""
@@ -89,9 +91,12 @@ class LinesFigure(FigureSpec):
 class Panel(Frozen):
     """One pair of axes of a figure against rounds; its title alone is one without published values."""
 
-    title: str  # above the axes
-    published: dict[str, Real] = {}  # label -> value, drawn across
-    budgets: dict[str, Positive] = {}  # one of the figure's -> the ε at which it is spent, drawn down
+    title: str
+    """Above the axes."""
+    published: dict[str, Real] = {}
+    """Label -> value, drawn across."""
+    budgets: dict[str, Positive] = {}
+    """One of the figure's -> the ε at which it is spent, drawn down."""
 
 
 Titled = Annotated[Panel, alone("title", str | Panel)]
@@ -100,8 +105,10 @@ Titled = Annotated[Panel, alone("title", str | Panel)]
 class Budget(Frozen):
     """Whose ε, and which, is held against a budget."""
 
-    line: str  # what stands for {line} in the name of the run
-    spend: SpendInWords  # which ε of that run
+    line: str
+    """What stands for {line} in the name of the run."""
+    spend: SpendInWords
+    """Which ε of that run."""
 
 
 # What can be drawn against rounds; the last four where evaluation.metrics asks for them.
@@ -117,12 +124,16 @@ class RoundsFigure(LinesFigure):
     """
 
     kind: Literal["rounds"] = "rounds"
-    # growth: of ε over ε₁; norms: the median of a cohort's updates, and that of the noise on their mean
     quantity: OfRounds = "accuracy"
-    panels: dict[str, Titled] = Field(min_length=1)  # what stands for {panel} -> what is drawn there
-    lines: dict[str, str] = Field({"": ""}, min_length=1)  # what stands for {line} -> what readers know it by
-    spends: Spends = {}  # label -> which ε is drawn; a list: each under its own words
-    budgets: dict[str, Budget] = {}  # label -> whose ε ends there
+    """growth: of ε over ε₁; norms: the median of a cohort's updates, and that of the noise on their mean."""
+    panels: dict[str, Titled] = Field(min_length=1)
+    """What stands for {panel} -> what is drawn there."""
+    lines: dict[str, str] = Field({"": ""}, min_length=1)
+    """What stands for {line} -> what readers know it by."""
+    spends: Spends = {}
+    """Label -> which ε is drawn; a list: each under its own words."""
+    budgets: dict[str, Budget] = {}
+    """Label -> whose ε ends there."""
 
     @model_validator(mode="after")
     def _complete(self) -> "RoundsFigure":
@@ -166,17 +177,20 @@ class RoundsFigure(LinesFigure):
 class Guess(Frozen):
     """A point that the paper quotes: the accuracy of an attacker's guess at an ε."""
 
-    label: str  # of the point
-    epsilon: Positive  # of the point
-    accuracy: Fraction  # of the guess, as quoted
+    label: str
+    epsilon: Positive
+    accuracy: Fraction
+    """Of the guess, as quoted."""
 
 
 class AttackerFigure(LinesFigure):
     """What ε leaves to an attacker who guesses membership; points: what was published, what runs spent."""
 
     kind: Literal["attacker"] = "attacker"
-    published: tuple[Guess, ...] = ()  # points that the paper quotes
-    spends: Spends = Field(min_length=1)  # label -> which ε is read at the last round
+    published: tuple[Guess, ...] = ()
+    """Points that the paper quotes."""
+    spends: Spends = Field(min_length=1)
+    """Label -> which ε is read at the last round."""
 
     def parts(self) -> list[Part]:
         return [Part("", self.curves(self.spends))]
@@ -186,7 +200,6 @@ class DivergenceFigure(LinesFigure):
     """The Rényi divergence of one noisy bit against γ, with points at the γ of runs."""
 
     kind: Literal["divergence"] = "divergence"
-    order: Annotated[float, Field(gt=1, le=1e6), NUMBER] = 2.0  # of the divergence, its α
 
     def parts(self) -> list[Part]:
         return [Part("", self.curves({}))]
@@ -195,15 +208,16 @@ class DivergenceFigure(LinesFigure):
 class PublishedAt(Frozen):
     """A published accuracy and where it stands on the horizontal axis."""
 
-    at: Positive  # where it stands on the horizontal axis
-    value: Fraction  # the accuracy
+    at: Positive
+    value: Fraction
 
 
 class AuditsFigure(FigureSpec):
     """Stated ε, tighter accountants and the lower bounds of audits on one axis: a line a run and ε."""
 
     kind: Literal["audits"] = "audits"
-    lines: dict[str, str] = Field(min_length=1)  # a run -> what readers know it by
+    lines: dict[str, str] = Field(min_length=1)
+    """A run -> what readers know it by."""
 
     def parts(self) -> list[Part]:
         return [Part("", [Curve(run, label) for run, label in self.lines.items()])]
@@ -213,11 +227,16 @@ class SweepFigure(FigureSpec):
     """Accuracy at the last round against a number of the config, a point a run, a colour a series."""
 
     kind: Literal["sweep"] = "sweep"
-    axis: str  # what is on it, in the paper's letters
-    along: str  # dotted path into a run's config
-    per: str = ""  # another, by which the first is divided
-    series: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(min_length=1)  # label -> runs
-    published: tuple[PublishedAt, ...] = ()  # the points that the paper prints
+    axis: str
+    """What is on it, in the paper's letters."""
+    along: str
+    """Dotted path into a run's config."""
+    per: str = ""
+    """Another, by which the first is divided."""
+    series: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(min_length=1)
+    """Label -> runs."""
+    published: tuple[PublishedAt, ...] = ()
+    """The points that the paper prints."""
 
     def parts(self) -> list[Part]:
         return [Part("", [Curve(run, label) for label, runs in self.series.items() for run in runs])]

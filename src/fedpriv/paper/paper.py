@@ -24,9 +24,11 @@ Link = Annotated[str, StringConstraints(pattern=r"^https?://[0-9A-Za-z][!-~]*$")
 class Author(Frozen):
     """A person."""
 
-    given: str  # given names, as printed
-    family: str  # family name
-    affiliation: str = ""  # for CITATION.cff
+    given: str
+    """Given names, as printed."""
+    family: str
+    affiliation: str = ""
+    """For CITATION.cff."""
 
     def __str__(self) -> str:
         return f"{self.given} {self.family}"
@@ -35,28 +37,40 @@ class Author(Frozen):
 class Paper(Frozen):
     """One published experiment: its runs, what is rendered from them, what it printed and what it claims."""
 
-    paper: Name  # its name: that of its folder
-    title: str  # of the publication
-    authors: tuple[Author | str, ...] = Field(min_length=1)  # a team by its name alone
-    year: Count  # of the publication
-    url: Link  # where it can be read
-    # of the publication; without one it was not published, and nobody cites it
+    paper: Name
+    """Its name: that of its folder."""
+    title: str
+    authors: tuple[Author | str, ...] = Field(min_length=1)
+    """A team by its name alone."""
+    year: Count
+    url: Link
+    """Where it can be read."""
     type: Literal["article", "conference-paper", "manual"] | None = None
-    venue: str = ""  # the journal or the conference
-    publisher: str = ""  # of the venue
-    isbn: str = ""  # of a book of proceedings
-    doi: str = ""  # without a resolver, as `10.1000/182`
-    # what every run says unless its parts or itself say otherwise; keys of a [Run](#run)
+    """Of the publication; without one it was not published, and nobody cites it."""
+    venue: str = ""
+    """The journal or the conference."""
+    publisher: str = ""
+    """Of the venue."""
+    isbn: str = ""
+    """Of a book of proceedings."""
+    doi: str = ""
+    """Without a resolver, as `10.1000/182`."""
     defaults: dict[str, Any] = {}
-    parts: dict[Name, Part] = {}  # fragments that runs share
-    runs: dict[Name, dict[str, Any]]  # each a [DeclaredRun](#declaredrun)
-    table_defaults: dict[str, dict[str, Any]] = {}  # by kind, what its tables say unless they say otherwise
-    # name of a file -> a table, chosen by `kind`
+    """What every run says unless its parts or itself say otherwise; keys of a [Run](#run)."""
+    parts: dict[Name, Part] = {}
+    """Fragments that runs share."""
+    runs: dict[Name, dict[str, Any]]
+    """Each a [DeclaredRun](#declaredrun)."""
+    table_defaults: dict[str, dict[str, Any]] = {}
+    """By kind, what its tables say unless they say otherwise."""
     tables: dict[Name, Annotated[SerializeAsAny[TableSpec], chosen_from(TABLES, "kind")]] = {}
-    # name of a file -> a figure, chosen by `kind`
+    """Name of a file -> a table, chosen by `kind`."""
     figures: dict[Name, Annotated[SerializeAsAny[FigureSpec], chosen_from(FIGURES, "kind")]] = {}
-    claims: tuple[Claim, ...] = ()  # what the paper claims, made checkable
-    notes: tuple[str, ...] = ()  # what the paper leaves open, and how it is read here
+    """Name of a file -> a figure, chosen by `kind`."""
+    claims: tuple[Claim, ...] = ()
+    """What the paper claims, made checkable."""
+    notes: tuple[str, ...] = ()
+    """What the paper leaves open, and how it is read here."""
 
     @field_validator("tables", mode="before")
     @classmethod

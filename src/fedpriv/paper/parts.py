@@ -23,7 +23,8 @@ Words = Annotated[tuple[Word, ...], Field(min_length=1)]
 class Part(Frozen, extra="allow"):
     """A fragment of a run: any of its keys, laid over the parts that it uses."""
 
-    uses: tuple[str, ...] = ()  # parts, in any order: no two may say different things about one key
+    uses: tuple[str, ...] = ()
+    """Parts, in any order: no two may say different things about one key."""
 
 
 class DeclaredRun(Part, coerce_numbers_to_str=True):
@@ -32,7 +33,8 @@ class DeclaredRun(Part, coerce_numbers_to_str=True):
     The words stand in the name and in `uses`, as in `"{data}_n{clients}"`.
     """
 
-    over: dict[Name, Words] = {}  # placeholder: its words
+    over: dict[Name, Words] = {}
+    """placeholder: its words."""
 
 
 class Runs(Frozen, extra="ignore"):

@@ -55,13 +55,17 @@ OF_BITS = {"bit": ("rdp", "rdp_tight", "exact", "theorem"), "bits": ("rdp",), "a
 class SpendSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
-    accountant: Accountant  # who counts
-    composition: Composition | Empty = ""  # of rounds; of bayesian only
-    distance: Distance | Empty = ""  # what bayesian measures; of bayesian only
-    right_term: RightTerm | Empty = ""  # of bayesian only; both_left unless said
-    # of the sum to one client or example, or what of an upload is counted; C unless said
+    accountant: Accountant
+    composition: Composition | Empty = ""
+    """Of rounds; of bayesian only."""
+    distance: Distance | Empty = ""
+    """What bayesian measures; of bayesian only."""
+    right_term: RightTerm | Empty = ""
+    """Of bayesian only; both_left unless said."""
     sensitivity: Sensitivity | Empty = ""
-    accounting: Accounting | Empty = ""  # empty: of noise that the server adds
+    """Of the sum to one client or example, or what of an upload is counted; C unless said."""
+    accounting: Accounting | Empty = ""
+    """empty: of noise that the server adds."""
 
     @model_validator(mode="before")
     @classmethod

@@ -15,8 +15,10 @@ class SpendsTable(TableSpec):
     """The companion of a table of accuracies: every ε of `spends` at the rounds at which that was read."""
 
     kind: Literal["spends"] = "spends"
-    of: Annotated[AccuracyTable, WithJsonSchema({"type": "string"})]  # the name of a table of accuracies
-    spends: tuple[SpendInWords, ...] = Field(min_length=1)  # which ε of every run
+    of: Annotated[AccuracyTable, WithJsonSchema({"type": "string"})]
+    """The name of a table of accuracies."""
+    spends: tuple[SpendInWords, ...] = Field(min_length=1)
+    """Which ε of every run."""
 
     def runs(self) -> Iterator[str]:
         return self.of.runs()
@@ -25,8 +27,8 @@ class SpendsTable(TableSpec):
 class Line(Frozen):
     """A run under the name that readers know it by."""
 
-    run: str  # by its name
-    label: Label  # what readers know it by
+    run: str
+    label: Label
 
 
 # What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
@@ -45,11 +47,15 @@ NEEDS = {"epsilon": {"spend"}, "accuracy_within": {"spend", "within"}}
 class RunColumn(Frozen):
     """A number of every run, by its name; of an ε, and of an accuracy within one, how it is counted."""
 
-    name: Quantity  # of the number
-    group: str = ""  # what stands above the label; by default what the quantity says of itself
-    label: str = ""  # by default the quantity's own
-    spend: SpendInWords | None = None  # how its ε is counted
-    within: Positive | None = None  # the ε that is not exceeded where an accuracy is read
+    name: Quantity
+    group: str = ""
+    """What stands above the label; by default what the quantity says of itself."""
+    label: str = ""
+    """By default the quantity's own."""
+    spend: SpendInWords | None = None
+    """How its ε is counted."""
+    within: Positive | None = None
+    """The ε that is not exceeded where an accuracy is read."""
 
     @model_validator(mode="after")
     def _complete(self) -> "RunColumn":
@@ -69,13 +75,20 @@ class RunsTable(TableSpec):
     """A line a run: those of `lines`, or those that `match` a glob; any number that can be read of it."""
 
     kind: Literal["runs"] = "runs"
-    columns: tuple[ColumnChoice, ...] = Field(min_length=1)  # from left to right; a name alone will do
-    lines: tuple[Line, ...] = ()  # from top to bottom
-    match: str = ""  # glob of runs, instead of `lines`
-    reference: str = ""  # the run that the others are held against: which config keys differ, and gains
-    keys: tuple[str, ...] = ()  # dotted paths into the run's config, shown before the columns
-    best_first: bool = False  # in the order of the first column
-    infinite: str = ""  # what ∞ in a cell means
+    columns: tuple[ColumnChoice, ...] = Field(min_length=1)
+    """From left to right; a name alone will do."""
+    lines: tuple[Line, ...] = ()
+    """From top to bottom."""
+    match: str = ""
+    """Glob of runs, instead of `lines`."""
+    reference: str = ""
+    """The run that the others are held against: which config keys differ, and gains."""
+    keys: tuple[str, ...] = ()
+    """Dotted paths into the run's config, shown before the columns."""
+    best_first: bool = False
+    """In the order of the first column."""
+    infinite: str = ""
+    """What ∞ in a cell means."""
 
     @model_validator(mode="after")
     def _complete(self) -> "RunsTable":
@@ -97,29 +110,39 @@ class RunsTable(TableSpec):
 class Account(Frozen):
     """Releases of a sum to which one client adds at most 1, with Gaussian noise."""
 
-    sampling_rate: Share  # chance of a client to be in a round
-    noise_multiplier: Positive  # noise std over the sensitivity
-    releases: Count = 1  # in a round
+    sampling_rate: Share
+    """Chance of a client to be in a round."""
+    noise_multiplier: Positive
+    """Noise std over the sensitivity."""
+    releases: Count = 1
+    """In a round."""
 
 
 class Counted(Frozen):
     """A way of doing it: what its accountant counts, and what is released."""
 
-    label: Label  # of the line
-    delta: Delta  # at which ε is counted
-    counted: Account  # what the accountant is told
-    done: Account  # what is released
-    why: str = ""  # they are not the same
+    label: Label
+    delta: Delta
+    """At which ε is counted."""
+    counted: Account
+    """What the accountant is told."""
+    done: Account
+    """What is released."""
+    why: str = ""
+    """Why they are not the same."""
 
 
 class AccountsTable(TableSpec):
     """What is counted beside what is done, by arithmetic alone: no run is needed."""
 
     kind: Literal["accounts"] = "accounts"
-    epsilon: Positive  # the budget
-    rounds: Count  # after which ε is compared
-    accountant: Literal["moments", "rdp", "pld"] = "moments"  # of both
-    lines: tuple[Counted, ...] = Field(min_length=1)  # from top to bottom
+    epsilon: Positive
+    rounds: Count
+    """After which ε is compared."""
+    accountant: Literal["moments", "rdp", "pld"] = "moments"
+    """Of both."""
+    lines: tuple[Counted, ...] = Field(min_length=1)
+    """From top to bottom."""
 
     def runs(self) -> Iterator[str]:
         yield from ()
@@ -129,8 +152,8 @@ class AuditsTable(TableSpec):
     """Lower bounds beside what is stated: a line for every ε of a run that is audited."""
 
     kind: Literal["audits"] = "audits"
-    lines: tuple[Line, ...] = Field(min_length=1)  # audited runs, from top to bottom
-    audits: tuple[str, ...] = ()  # by name; all by default
+    lines: tuple[Line, ...] = Field(min_length=1)
+    """Audited runs, from top to bottom."""
 
     def runs(self) -> Iterator[str]:
         return (line.run for line in self.lines)

@@ -22,10 +22,14 @@ class PartitionLaw(Frozen):
     Augmented copies of a photograph stay together with `deal: images`; with `copies` each is dealt by itself.
     """
 
-    clients: Millions  # who hold data, sampled in a round or not
-    examples: Millions | None = None  # per client; by default all the data are shared out
-    repeat: bool = False  # an example may be dealt to several clients, where there are too few
-    deal: Literal["images", "copies"] = unless("images")  # which of a photograph's copies stay together
+    clients: Millions
+    """Who hold data, sampled in a round or not."""
+    examples: Millions | None = None
+    """Per client; by default all the data are shared out."""
+    repeat: bool = False
+    """An example may be dealt to several clients, where there are too few."""
+    deal: Literal["images", "copies"] = unless("images")
+    """Which of a photograph's copies stay together."""
     by_label: ClassVar[bool] = False  # only examples of one class each can be dealt
     by_owner: ClassVar[bool] = False  # only data whose writers are known can be dealt
 

@@ -60,8 +60,10 @@ class Dirichlet(PartitionLaw):
 
     by_label: ClassVar[bool] = True
     law: Literal["dirichlet"] = "dirichlet"
-    alpha: Positive  # the smaller, the fewer classes at a client
-    balanced: bool = False  # classes are wanted as often as they occur
+    alpha: Positive
+    """The smaller, the fewer classes at a client."""
+    balanced: bool = False
+    """Classes are wanted as often as they occur."""
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
         n = len(labels)

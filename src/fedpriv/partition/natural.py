@@ -27,9 +27,10 @@ class Natural(PartitionLaw):
     """
 
     law: Literal["natural"] = "natural"
-    # who hold data, sampled in a round or not; `all` is every writer
     clients: Annotated[Millions, WithJsonSchema(NUMBER_OR_ALL)]
-    min_examples: Count = 1  # of a writer to be sampled
+    """Who hold data, sampled in a round or not; `all` is every writer."""
+    min_examples: Count = 1
+    """Of a writer to be sampled."""
     by_owner: ClassVar[bool] = True
 
     @model_validator(mode="after")

@@ -14,7 +14,8 @@ class Quantity(PartitionLaw):
     """Sizes ~ Dir(alpha, ..., alpha), at least one example each; which examples is uniform."""
 
     law: Literal["quantity"] = "quantity"
-    alpha: Positive  # the smaller, the more unequal the clients
+    alpha: Positive
+    """The smaller, the more unequal the clients."""
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
         n = len(labels)

@@ -31,8 +31,8 @@ class Shards(PartitionLaw):
 
     by_label: ClassVar[bool] = True
     law: Literal["shards"] = "shards"
-    shard_examples: Millions = 300  # examples in a shard
-    shards_per_client: Thousands = 2  # shards that a client gets
+    shard_examples: Millions = 300
+    shards_per_client: Thousands = 2
 
     @model_validator(mode="after")
     def _one_size(self) -> "Shards":

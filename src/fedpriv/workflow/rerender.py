@@ -2,18 +2,18 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from fedpriv.account.runs import account
-from fedpriv.account.spend import Deltas
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import figures, tables
 from fedpriv.errors import BadInput, require_known
 from fedpriv.files.atomic import writing
+from fedpriv.frozen import Deltas
 from fedpriv.keep.index import RUNS, stored
 from fedpriv.keep.take import take
 from fedpriv.machine.environment import cores
@@ -29,6 +29,7 @@ ARITHMETIC = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Haswell",
 }
+PATTERNS = ("tables/*.*", "figures/*.*", "claims.*", "runs.*")  # of a paper
 NOT_STORED = (".html", ".pdf")  # pieces of the report, and the figures, of which the reference has the PNG
 
 
@@ -120,7 +121,7 @@ def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
     found: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
     for paper in papers:
         for path, directory in paper.runs.items():
-            counted = path.parent, steps.deltas(paper.plan, paper.name, path.parent.name)
+            counted = path.parent, paper.plan.runs[paper.name][path.parent.name].account
             found.setdefault(counted, {}).setdefault(path, []).append(directory)
     return [(list(seeds.values()), deltas) for (_, deltas), seeds in found.items()]
 
@@ -153,7 +154,8 @@ def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
 
 def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
     """Return the files whose bytes differ, and those that only one of the folders has."""
-    there = {str(path.relative_to(reference)) for path in results_in(reference)}
+    found = (path for pattern in PATTERNS for path in reference.glob(pattern))
+    there = {str(path.relative_to(reference)) for path in found if path.suffix not in NOT_STORED}
     return sorted(
         file
         for file in there.union(files)
@@ -161,12 +163,6 @@ def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
         or file not in files
         or (reference / file).read_bytes() != (out / file).read_bytes()
     )
-
-
-def results_in(folder: Path) -> Iterator[Path]:
-    """Yield the tables, figures and verdicts of a paper."""
-    for pattern in ("tables/*.*", "figures/*.*", "claims.*", "runs.*"):
-        yield from (path for path in folder.glob(pattern) if path.suffix not in NOT_STORED)
 
 
 def write(reference: Path, out: Path, found: Mapping[str, Rendered]) -> None:

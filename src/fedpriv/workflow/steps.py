@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.account.spend import Deltas
 from fedpriv.config.finished import beside, check, identities, made_now
 from fedpriv.config.names import arrays_id
 from fedpriv.config.plan import Plan, make_plan
-from fedpriv.config.targets import Batch, contents, dealt, declared, drawn, everything, inputs
+from fedpriv.config.targets import Batch, dealt, drawn, everything, inputs
 from fedpriv.errors import BadInput, require_known
 from fedpriv.files.atomic import writing
 from fedpriv.paper.read import merge, read_yaml
@@ -95,7 +94,8 @@ def account(plan: Plan, paper: str, *runs: str) -> None:
     """Write the ledger of each run directory, counted as its config says."""
     from fedpriv.account.runs import account
 
-    each_run("accounting", plan, paper, runs, lambda name, _, out: account(out, deltas(plan, paper, name)))
+    planned = plan.runs[paper]
+    each_run("accounting", plan, paper, runs, lambda name, _, out: account(out, planned[name].account))
 
 
 def take(plan: Plan, paper: str, *runs: str) -> None:
@@ -134,7 +134,7 @@ def tables(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     """Render the tables of a paper and judge its claims."""
     from fedpriv.report.paper import write_tables
 
-    write_tables(paper_folder(plan, paper, results), declared(plan, paper))
+    write_tables(paper_folder(plan, paper, results), plan.papers[paper], judged=not plan.preset.show)
     done(plan, "tables", paper, results)
 
 
@@ -142,7 +142,7 @@ def figures(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     """Draw the figures of a paper."""
     from fedpriv.report.paper import write_figures
 
-    write_figures(paper_folder(plan, paper, results), {"figures": drawn(plan, paper)})
+    write_figures(paper_folder(plan, paper, results), drawn(plan, paper))
     done(plan, "figures", paper, results)
 
 
@@ -150,7 +150,7 @@ def report(plan: Plan, results: Path = RESULTS, comparison: Path | None = REFERE
     """Put all that was built of a preset on one page, beside the `comparison`."""
     from fedpriv.report import page
 
-    page.write(contents(plan), results / plan.preset.preset / "report.html", comparison)
+    page.write(plan, results / plan.preset.preset / "report.html", comparison)
     done(plan, "report", "", results)
 
 
@@ -168,11 +168,6 @@ def do(step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any
     except TypeError as error:
         raise BadInput(f"step {step}: {error}, allowed: {' '.join(wanted).upper()}") from None
     STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words)
-
-
-def deltas(plan: Plan, paper: str, run: str) -> Deltas:
-    """Return at which δ a run is counted."""
-    return Deltas(**plan.runs[paper][run].account.model_dump())
 
 
 def paper_folder(plan: Plan, paper: str, results: Path) -> Path:

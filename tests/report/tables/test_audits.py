@@ -92,12 +92,6 @@ def test_a_refuted_guarantee_is_no_table_but_an_error_that_names_the_run(results
         audits_table(results_of([wrong]), DECLARED, "audits")
 
 
-def test_only_the_audits_that_are_asked_for_are_shown(results_of):
-    one = DECLARED.model_copy(update={"audits": ("followed",)})
-    found = audits_table(results_of([ESTIMATE, ESTIMATE._replace(audit="followed")]), one, "audits")
-    assert list(found.display[("Audit", "name")]) == ["followed"]
-
-
 def test_a_figure_has_a_line_an_epsilon_with_its_largest_bound_and_tighter_accounts(results_of):
     results = results_of([GUARANTEE, GUARANTEE._replace(audit="canaries", lower_bound=5.0), ESTIMATE])
     (curve, *_) = FIGURE.parts()[0].curves

@@ -35,7 +35,8 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     counts = {name: found.count(standing) for standing, name in COUNTS.items()}
     outcome = verdict(counts, claim)
     unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
-    alone = outcome == UNDECIDED and one_seed(outcomes)
+    seeds = {len(one.margins) for one in outcomes if one.margins is not None}
+    alone = outcome == UNDECIDED and seeds == {1}
     return {
         "id": claim.id,
         "place": claim.place,
@@ -58,12 +59,6 @@ def stands(outcome: Outcome) -> str:
     return standing(outcome.margins)
 
 
-def one_seed(outcomes: Sequence[Outcome]) -> bool:
-    """Return whether every case that was run has one seed only."""
-    seeds = {len(outcome.margins) for outcome in outcomes if outcome.margins is not None}
-    return seeds == {1}
-
-
 def told(outcome: Outcome) -> str:
     """Return what was measured in one case, and what that decides."""
     if outcome.margins is None:
@@ -77,7 +72,8 @@ def verdict(counts: Mapping[str, int], claim: Claim) -> str:
     hold, fail, undecided = (counts[name] for name in ("hold", "fail", "undecided"))
     if claim.needs == "some" and (hold or undecided):
         return REPRODUCED if hold else UNDECIDED
-    if claim.conjunction and (fail or 0 < hold < sum(counts.values())):
+    # What is the largest is larger than every other.
+    if claim.elsewhere and (fail or 0 < hold < sum(counts.values())):
         return NOT_REPRODUCED if fail else UNDECIDED
     if hold or fail:
         return PARTLY if hold and fail else REPRODUCED if hold else NOT_REPRODUCED

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from fedpriv.frozen import parse
 from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
-from fedpriv.paper.tables import TABLES
 from fedpriv.report import render
 from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge
 from fedpriv.report.claims.outcomes import outcomes
@@ -24,10 +21,10 @@ COLUMNS = [
 ]
 
 
-def write(results: Results, declared: Mapping[str, Any], stem: Path) -> list[Path]:
-    """Judge the claims among `declared` (keys tables and claims); write `stem`.csv, .md and .tex."""
-    claims = [parse(Claim.model_validate, claim, "claims") for claim in declared["claims"]]
-    tables = {name: TABLES[table["kind"]].model_validate(table) for name, table in declared["tables"].items()}
+def write(
+    results: Results, claims: Sequence[Claim], tables: Mapping[str, TableSpec], stem: Path
+) -> list[Path]:
+    """Judge claims about these tables; write `stem`.csv, .md and .tex."""
     return render.write(claims_table(results, claims, tables), stem)
 
 

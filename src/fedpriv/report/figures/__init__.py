@@ -1,6 +1,6 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,22 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from fedpriv.files.atomic import writing
-from fedpriv.paper.figures import FigureSpec
+from fedpriv.paper.figures import FigureSpec, Part, RoundsFigure
 from fedpriv.report.claims import values
-from fedpriv.report.figures import attacker, audits, divergence, rounds, sweep
+from fedpriv.report.figures import audits, points, rounds
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.results import Results
 from fedpriv.report.texts import escape_figure
 
-# A kind draws a panel, whose labels end up in one legend, and says in its legend what the marks mean.
-KINDS = {
-    "rounds": rounds,
-    "attacker": attacker,
-    "divergence": divergence,
-    "sweep": sweep,
-    "audits": audits,
+# A kind draws a panel, whose labels end up in one legend; a text says what the marks mean.
+KINDS: dict[str, Callable[[Axes, Results, Any, Part], None]] = {
+    "rounds": rounds.draw,
+    "attacker": points.attacker,
+    "divergence": points.divergence,
+    "sweep": points.sweep,
+    "audits": audits.draw,
 }
+LEGENDS = {**points.LEGENDS, "audits": audits.LEGEND}
 STYLE = "fedpriv.report.figures.style"
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT = 1.9  # of a panel, without the legend
@@ -59,7 +60,8 @@ def save(figure: Figure, out: Path) -> None:
 
 def caption(results: Results, declared: FigureSpec) -> str:
     """Return the caption of the figure, and what its marks mean."""
-    return f"{values.caption(results, declared)} {KINDS[declared.kind].legend(declared)}".strip()
+    marks = rounds.legend(declared) if isinstance(declared, RoundsFigure) else LEGENDS[declared.kind]
+    return f"{values.caption(results, declared)} {marks}".strip()
 
 
 @style.context(STYLE)
@@ -72,7 +74,6 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     parts = declared.parts()
     parts = [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
     figure = Figure()
-    kind = KINDS[declared.kind]
     shared = declared.kind != "rounds" or getattr(declared, "quantity", "") not in rounds.PERCENT
     row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
     for axes, part in zip(row, parts, strict=True):
@@ -80,7 +81,7 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
         if declared.kind == "rounds":
             said = ", ".join(filter(None, (said, rounds.deltas(results, part))))
         axes.set_title(escape_figure(said))
-        kind.draw(axes, results, declared, part)
+        KINDS[declared.kind](axes, results, declared, part)
         if shared:
             axes.label_outer()
         elif axes is not row[0]:

@@ -13,7 +13,7 @@ from fedpriv.paper.figures import AuditsFigure, Curve, Part
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.texts import escape_figure
 
-LINE, LEGEND = 0.15, 0.5  # inches of a line, and of the axis below all of them
+LINE, MARGIN = 0.15, 0.5  # inches of a line, and of the axis below all of them
 TIGHTER = ("rdp", "pld")
 LEAST, MOST = 0.01, 1e3  # of the axis: what is beyond stands at its end
 REFUTED = "#fbe3d6"
@@ -30,6 +30,13 @@ WORDS = {
 }
 
 
+LEGEND = (
+    "A line for every stated ε, below the run it is of, at the last round of the first seed, and its "
+    "largest lower bound that is one for all neighbours (frequency is not). At the right: what the ε is "
+    "said to be. Shaded, squares: no ε as small as the stated one holds. At the right end: no ε holds."
+)
+
+
 class Line(NamedTuple):
     """An ε of a run, the largest lower bound under it, and tighter accounts of it; or a run's name alone."""
 
@@ -40,7 +47,7 @@ class Line(NamedTuple):
 
 def height(results: Results, part: Part) -> float:
     """Return how high the panel is, in inches."""
-    return LEGEND + LINE * len(lines(results, part))
+    return MARGIN + LINE * len(lines(results, part))
 
 
 def draw(axes: Axes, results: Results, declared: AuditsFigure, part: Part) -> None:
@@ -113,12 +120,3 @@ def tighter(results: Results, run: str, one: Finding) -> list[float]:
     last = rows.loc[(rows["round"] == rows["round"].max()) & (rows["seed"] == rows["seed"].min())]
     spends: list[Any] = list(last.itertuples())
     return [row.epsilon for row in spends if words(row._replace(accountant="moments")) == one.about]
-
-
-def legend(declared: AuditsFigure) -> str:
-    """Return what the marks mean."""
-    return (
-        "A line for every stated ε, below the run it is of, at the last round of the first seed, and its "
-        "largest lower bound that is one for all neighbours (frequency is not). At the right: what the ε is "
-        "said to be. Shaded, squares: no ε as small as the stated one holds. At the right end: no ε holds."
-    )

@@ -16,9 +16,9 @@ from matplotlib.ticker import MaxNLocator
 from fedpriv.account import ledger
 from fedpriv.account.complete import complete
 from fedpriv.account.plain import Phase, phases, spread
-from fedpriv.account.spend import Deltas
 from fedpriv.account.trace_check import check_trace
 from fedpriv.errors import BadInput
+from fedpriv.frozen import Deltas
 from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, add_legend, labelled, save
 from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
 from fedpriv.report.numbers import delta as in_powers

@@ -12,20 +12,22 @@ import jinja2
 import pandas as pd
 import yaml
 
+from fedpriv.config.plan import Plan
+from fedpriv.config.targets import drawn
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
-from fedpriv.paper.cells import AccuracyTable, titled
-from fedpriv.paper.figures import FIGURES
-from fedpriv.paper.tables import TABLES
+from fedpriv.paper.cells import TableSpec, accuracy_tables, titled
+from fedpriv.paper.figures import FigureSpec
+from fedpriv.paper.paper import Paper
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, STANDING, outcome
-from fedpriv.report.figures import caption, published
-from fedpriv.report.figures.notes import described, notes
+from fedpriv.report.figures import published
 from fedpriv.report.notes import data
-from fedpriv.report.results import Results, load
+from fedpriv.report.results import load
 from fedpriv.report.runs import runs
 from fedpriv.report.stability import UNSTABLE
+from fedpriv.report.texts import unescape_markdown
 from fedpriv.terminal import visible
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
@@ -33,17 +35,16 @@ PIXEL = 0.42
 DOCS = "../../docs"  # from results/<preset>
 
 
-def write(declared: Mapping[str, Any], out: Path, stored: Path | None = None) -> Path:
-    """Write the report of the results beside `out`, atomically; the same files give the same page.
+def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
+    """Write the report of the results of a plan beside `out`, atomically; the same files give the same page.
 
-    `declared` is what `fedpriv.config.targets.contents` says of the plan. Where other data stand in for the
-    papers' the page opens with the full-size results in the folder `stored`, if there are any. A missing file
-    is BadInput that names it.
+    Where other data stand in for the papers' the page opens with the full-size results in the folder
+    `stored`, if there are any. A missing file is BadInput that names it.
     """
-    papers = {name: section(paper, out.parent / name) for name, paper in declared["papers"].items()}
-    cells = compared_cells(declared["papers"], out.parent)
+    papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
+    cells = compared_cells(plan.papers, out.parent)
     unlike = sum(line[-1] == NOT_JUDGED for paper in papers.values() for line in paper["accuracies"])
-    full = stored_results(declared["papers"], stored) if stored and declared["stand_ins"] else {}
+    full = stored_results(plan.papers, stored) if stored and plan.preset.stand_ins else {}
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
     machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
     page = jinja2.Environment(
@@ -55,14 +56,17 @@ def write(declared: Mapping[str, Any], out: Path, stored: Path | None = None) ->
         lstrip_blocks=True,
     ).get_template("page.html.j2")
     text = page.render(
-        declared=declared,
+        declared=plan.preset,
         docs=DOCS,
         papers=papers,
         verdicts=counted(cells),
         unlike=unlike,
         picture=picture(cells),
         full=full,
-        patches={glob: inline(patch) for glob, patch in declared["patches"].items()},
+        patches={
+            glob: yaml.safe_dump(patch, default_flow_style=True, width=float("inf"), sort_keys=False).strip()
+            for glob, patch in plan.preset.patches.items()
+        },
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
         minutes=f"{sum(paper['ran'].seconds for paper in papers.values()) / 60:,.0f}",
         machines=distinct(f"{one['hardware']}, {one['engine']}" for one in machines),
@@ -78,20 +82,20 @@ def write(declared: Mapping[str, Any], out: Path, stored: Path | None = None) ->
     return out
 
 
-def section(declared: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     """Return what the page says of one paper."""
-    results = load(folder)
+    results, paper = load(folder), plan.papers[name]
     claims = compare.claims(folder).to_dict("records")
     return {
-        **declared,
+        "declared": paper,
         "claims": {whose: [told(claim) for claim in some] for whose, some in apart(claims).items() if some},
         "counts": Counter(claim["outcome"] for claim in claims),
         "asked": len(claims),
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.accuracies(folder),
-        "tables": [table(name, spec, folder) for name, spec in declared["tables"].items()],
-        "figures": [figure(name, spec, folder, results) for name, spec in declared["figures"].items()],
-        "ran": runs(results, declared["runs"]),
+        "tables": [table(name, spec, folder) for name, spec in paper.tables.items()],
+        "figures": [figure(name, spec, folder) for name, spec in drawn(plan, name).items()],
+        "ran": runs(results, list(paper.runs)),
         "data": data(results.runs),
     }
 
@@ -115,34 +119,33 @@ def counted(panels: Mapping[str, pd.DataFrame]) -> str:
     return ", ".join(f"{found[one]} {one}" for one in (*REACHED.values(), UNSTABLE) if found[one])
 
 
-def stored_results(declared: Mapping[str, Any], stored: Path) -> dict[str, Any]:
+def stored_results(papers: Mapping[str, Paper], stored: Path) -> dict[str, Any]:
     """Return the picture and the counts of the stored results of these papers; nothing without any."""
-    cells = compared_cells(declared, stored)
+    cells = compared_cells(papers, stored)
     return (
         {"picture": picture(cells), "verdicts": counted(cells), "folder": stored.as_posix()} if cells else {}
     )
 
 
-def compared_cells(declared: Mapping[str, Any], folder: Path) -> dict[str, pd.DataFrame]:
+def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
     """Return the published cells that were run on the papers' data, by the place of their table.
 
     Of several tables for one place the first has the cells.
     """
     found: dict[str, pd.DataFrame] = {}
-    for name, paper in declared.items():
+    for name, paper in papers.items():
         if not (folder / name / "claims.csv").is_file():
             continue
         every = compare.published_and_reproduced(folder / name)
-        for table_name, spec in paper["tables"].items():
-            of_paper = TABLES[spec["kind"]].model_validate(spec)
-            title = of_paper.theirs.partition(",")[0]
-            if not isinstance(of_paper, AccuracyTable) or not title or title in found:
+        for table_name, declared in accuracy_tables(paper.tables).items():
+            title = declared.theirs.partition(",")[0]
+            if not title or title in found:
                 continue
             here = (every["table"] == table_name) & (every["stand_in_for"] == "") & every["value"].notna()
             if here.any():
-                rows = {str(row.key): row.label or f"{row.clients:,}" for row in of_paper.rows}
+                rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}
                 cells = every[here]
-                named = {"row": cells["row"].map(rows), "column": cells["column"].map(of_paper.labels)}
+                named = {"row": cells["row"].map(rows), "column": cells["column"].map(declared.labels)}
                 found[title] = cells.assign(**named)
     return found
 
@@ -161,24 +164,23 @@ def data_url(image: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(image).decode()}"
 
 
-def table(name: str, spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
-    declared = TABLES[spec["kind"]].model_validate(spec)
     text = content(folder / f"tables/{name}.html").decode()
     return {"name": name, "title": titled(declared), "html": text}
 
 
-def figure(name: str, spec: Mapping[str, Any], folder: Path, results: Results) -> dict[str, Any]:
+def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
-    declared = FIGURES[spec["kind"]].model_validate(spec)
     image = content(folder / f"figures/{name}.png")
+    _, picture, said, *_, items = content(folder / f"figures/{name}.md").decode().strip().split("\n\n")
     # The header of a PNG says its width in bytes 16 to 20.
     return {
         "name": name,
         "title": titled(declared),
-        "caption": caption(results, declared),
-        "notes": notes(results, declared),
-        "alt": described(declared),
+        "caption": unescape_markdown(said),
+        "notes": [unescape_markdown(item.removeprefix("- ")) for item in items.splitlines()],
+        "alt": unescape_markdown(picture.removeprefix("![").rpartition("](")[0]),
         "url": data_url(image),
         "width": round(PIXEL * int.from_bytes(image[16:20])),
     }
@@ -195,8 +197,3 @@ def content(path: Path) -> bytes:
 def distinct(texts: Iterable[str]) -> list[str]:
     """Return the different texts, in order; the empty one says nothing."""
     return [text for text in dict.fromkeys(texts) if text]
-
-
-def inline(patch: Mapping[str, Any]) -> str:
-    """Return a piece of YAML in one line."""
-    return yaml.safe_dump(dict(patch), default_flow_style=True, width=float("inf"), sort_keys=False).strip()

@@ -33,7 +33,7 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> Table:
     """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
     there = [line for line in declared.lines if results.has(line.run)]
     missing = [line.run for line in declared.lines if line not in there]
-    found = [(line, seeds) for line in there for seeds in run_findings(results, line, declared)]
+    found = [(line, seeds) for line in there for seeds in run_findings(results, line)]
     used = results.of(*(line.run for line in there))
     shown = [shown_line(line, seeds) for line, seeds in found]
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
@@ -44,15 +44,14 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> Table:
     return Table(name, titled(declared) + stand_ins(used.runs), long, display_frame(shown), notes)
 
 
-def run_findings(results: Results, line: Line, declared: AuditsTable) -> Iterator[Seeds]:
+def run_findings(results: Results, line: Line) -> Iterator[Seeds]:
     """Yield what was found about every ε of a run, over seeds."""
     alike: dict[tuple[str, str], list[Finding]] = {}
     for seed, several in results.findings(line.run).items():
         if wrong := broken_guarantees(several):
             raise Refuted(f"{line.run} seed {seed}: refuted: {wrong[0]}")
         for one in several:
-            if one.audit in (declared.audits or THREATS):
-                alike.setdefault((one.audit, one.about), []).append(one)
+            alike.setdefault((one.audit, one.about), []).append(one)
     yield from alike.values()
 
 

@@ -4,7 +4,7 @@ One that was measured holds its `sample`, by seed. The file for machines and wha
 these lines: nothing is read off the runs twice.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import pandas as pd
 
 from fedpriv.account.spend import status
 from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.report.numbers import Interval, interval
+from fedpriv.report.numbers import Interval, epsilon_text, fraction_text, interval, whole
 from fedpriv.report.reading import Counted
-from fedpriv.report.stability import is_unstable
+from fedpriv.report.stability import is_unstable, without_interval
 
 Number = dict[str, Any]
 STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
@@ -56,10 +56,30 @@ def over_seeds(line: Number) -> Number:
     return dict(zip(STATISTIC, found, strict=True)) | gone
 
 
-def statistic(line: Mapping[Hashable, Any]) -> Interval:
-    """Return the mean and interval of a line that was written by `tidy` and read again."""
-    mean, low, high, seeds = (line[name] for name in STATISTIC)
-    return Interval(mean, low, high, int(seeds))
+def statistic(line: Mapping[Any, Any]) -> Interval:
+    """Return the mean and interval of a line that was written by `tidy` and read again, perhaps as text."""
+    told = (line.get(name, "") for name in STATISTIC)
+    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
+    return Interval(mean, low, high, 1 if np.isnan(seeds) else int(seeds))
+
+
+def printed(line: Mapping[Any, Any], alone: bool = False) -> str:
+    """Return the number of a line that is read again, as tables print it; `alone` without its interval.
+
+    What is published stands as it is printed, an accuracy in percent. Without a number it is empty.
+    """
+    quantity, found = str(line["quantity"]), statistic(line)
+    if np.isnan(found.mean):
+        return ""
+    accuracy = quantity.startswith("accuracy")
+    if line.get("source") == "published":
+        return f"{(100 if accuracy else 1) * found.mean:g}"
+    if is_unstable(line.get("status")):
+        return without_interval(found.mean)
+    found = found._replace(n=1) if alone else found
+    if accuracy or quantity == "epsilon":
+        return fraction_text(found) if accuracy else epsilon_text(found)
+    return whole([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
 
 
 def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:

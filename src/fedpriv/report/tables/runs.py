@@ -32,7 +32,8 @@ def runs_table(results: Results, declared: RunsTable, name: str) -> Table:
     columns = columns_of(results, declared)
     found = {line: [number_of(results, line, column) for column in columns] for line in there}
     if declared.best_first:
-        chosen = sorted(chosen, key=lambda line: first_number(found.get(line, [])), reverse=True)
+        firsts = {line: numbers.interval(some[0]["sample"].fillna(0.0)).mean for line, some in found.items()}
+        chosen = sorted(chosen, key=lambda line: firsts.get(line, float("-inf")), reverse=True)
     configs = {line: flattened(config_of(results, line.run)) for line in there}
     keys = declared.keys or (differing([*configs.values()]) if declared.reference else ())
     settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
@@ -89,11 +90,6 @@ def number_of(results: Results, line: Line, column: Column) -> Number:
     if column.spend:
         found |= spend_words(column.spend) | meaning(spent(results, line.run, column.spend), "delta")
     return found
-
-
-def first_number(found: Sequence[Number]) -> float:
-    """Return the mean that decides the place of a run."""
-    return numbers.interval(found[0]["sample"].fillna(0.0)).mean if found else float("-inf")
 
 
 def how_counted(columns: Iterable[Column], found: Sequence[Number]) -> Iterator[str]:
