@@ -54,8 +54,9 @@ MECHANISMS: Registry[Released] = Registry(
         "correlated_gaussian": Released(
             "the same with noise that is correlated between releases, through a matrix",
             {
-                "matrix": Column("str", "which matrix: tree, banded; empty: another", ""),
+                "matrix": Column("str", "which matrix: tree, banded, blt; empty: another", ""),
                 "bands": Column("int64", "diagonals of a banded one that are not zero", 1),
+                "numbers": Column("str", "of blt: SCALE:DECAY of each series of its diagonals", ""),
             },
         ),
         "randomized_response": Released("bits, each flipped by itself or with its tensor"),

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from support.library import rdp_accountant
 
 from fedpriv.account import calibrate, epsilon, ledger, spends
-from fedpriv.account import sensitivity as sensitivities
-from fedpriv.account.sensitivity import banded_squares, independent_squares, tree_squares
+from fedpriv.account.sensitivity import independent_squares
 from fedpriv.errors import BadInput
-from fedpriv.mechanisms.correlated import decoder, encoder
+from fedpriv.mechanisms.correlated import MATRICES, nodes
+from fedpriv.mechanisms.correlated.banded import Banded
+from fedpriv.mechanisms.correlated.blt import Blt
+from fedpriv.mechanisms.correlated.matrix import Turns
+from fedpriv.mechanisms.correlated.tree import Tree
 
 DELTA = 1e-5
 
@@ -43,16 +46,16 @@ LIMITS = [(1, 1), (2, 1), (3, 2), (20, 2), (2, 3), (4, 3), (20, 4), (3, 5), (20,
 def test_the_sensitivity_is_the_largest_of_all_ways_to_come(rounds, times, apart):
     if rounds > 11 and apart < 2 and times > 3:
         pytest.skip("too many ways")
-    assert tree_squares([rounds], times, apart)[0] == enumerated(encoder("tree", 1, rounds), times, apart)
-    for bands in {1, 2, apart, rounds}:
-        largest = enumerated(encoder("banded", bands, rounds), times, apart)
-        assert banded_squares(bands, rounds, times, apart)[-1] == pytest.approx(largest, rel=1e-12)
+    planned = Blt.planned(Turns(rounds, times, apart), 0)
+    for matrix in [Tree(), *map(Banded, {1, 2, apart, rounds}), planned, Blt(((0.5, 0.99), (0.5, 0.9)))]:
+        largest = enumerated(matrix.encoder(rounds), times, apart)
+        assert matrix.squares([rounds], times, apart)[0] == pytest.approx(largest, rel=1e-12)
 
 
 @pytest.mark.parametrize(("times", "apart"), [(20, 4), (6, 5), (20, 9)])
 def test_the_same_of_longer_trees_and_of_all_their_beginnings(times, apart):
-    wanted = [enumerated(encoder("tree", 1, rounds), times, apart) for rounds in range(1, 33)]
-    assert tree_squares(range(1, 33), times, apart).tolist() == wanted
+    wanted = [enumerated(Tree().encoder(rounds), times, apart) for rounds in range(1, 33)]
+    assert nodes.squares(range(1, 33), times, apart).tolist() == wanted
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=9), st.integers(1, 5), st.integers(1, 4))
@@ -66,10 +69,10 @@ def test_independent_noise_costs_the_dearest_rounds_that_one_may_come_in(costs, 
 
 def test_rounds_that_are_counted_in_blocks_cost_no_less_and_hardly_more(monkeypatch):
     cases = [([700, 1023], 6, 160), ([999], 3, 255), ([600], 20, 130)]
-    coarse = [tree_squares(*case) for case in cases]
-    monkeypatch.setattr(sensitivities, "FINEST", 10**9)
+    coarse = [nodes.squares(*case) for case in cases]
+    monkeypatch.setattr(nodes, "FINEST", 10**9)
     for one, case in zip(coarse, cases, strict=True):
-        exact = tree_squares(*case)
+        exact = nodes.squares(*case)
         assert (one >= exact).all() and (one <= 1.02 * exact).all()
 
 
@@ -78,13 +81,13 @@ def plan(rounds: int, times: int, apart: int, noise: float, delta: float, **told
     return epsilon(**of, accountant="matrix", participations=times, rounds_apart=apart, **told).epsilon
 
 
-@pytest.mark.parametrize("matrix", ["tree", "banded"])
+@pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize(("rounds", "times", "apart"), [(1, 1, 1), (10, 1, 10), (16, 4, 3), (12, 12, 1)])
 @pytest.mark.parametrize("noise", [0.5, 3.0, 40.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 def test_epsilon_is_that_of_the_exact_curve_and_never_below_it(matrix, rounds, times, apart, noise, delta):
-    bands = apart if matrix == "banded" else 1
-    moved = np.sqrt(enumerated(encoder(matrix, bands, rounds), times, apart))
+    made = MATRICES[matrix].planned(Turns(rounds, times, apart), 0)
+    moved = np.sqrt(enumerated(made.encoder(rounds), times, apart))
     exact = get_epsilon_gaussian(noise / moved, delta)
     found = plan(rounds, times, apart, noise, delta, matrix=matrix)
     assert exact * (1 - 1e-9) <= found <= exact * 1.0001 + 1e-8
@@ -98,10 +101,14 @@ def test_a_tree_of_one_epoch_costs_what_the_library_says_of_its_event(rounds):
     assert 0.8 * bound < plan(rounds, 1, rounds, 8.0, DELTA) <= bound
 
 
-@pytest.mark.parametrize(("matrix", "bands"), [("tree", 1), ("banded", 1), ("banded", 3), ("banded", 14)])
-def test_no_attacker_of_all_releases_sees_more_than_is_stated_and_of_bands_the_best_sees_all(matrix, bands):
+@pytest.mark.parametrize(
+    ("matrix", "bands"), [("tree", 0), *(("banded", one) for one in (1, 3, 14)), ("blt", 0)]
+)
+def test_no_attacker_of_all_releases_sees_more_than_is_stated_and_without_a_tree_the_best_sees_all(
+    matrix, bands
+):
     rounds, times, apart, noise, delta = 14, 4, 3, 2.0, 1e-3
-    root = decoder(matrix, bands, rounds)
+    root = MATRICES[matrix].planned(Turns(rounds, times, apart), bands).decoder(rounds)
     precision = np.linalg.inv(root @ root.T)
     seen = 0.0
     for one in patterns(rounds, times, apart):
@@ -110,7 +117,7 @@ def test_no_attacker_of_all_releases_sees_more_than_is_stated_and_of_bands_the_b
     lower = get_epsilon_gaussian(noise / np.sqrt(seen), delta)
     stated = plan(rounds, times, apart, noise, delta, matrix=matrix, bands=bands)
     assert lower <= stated * (1 + 1e-6)
-    if matrix == "banded":
+    if matrix != "tree":
         assert lower == pytest.approx(stated, rel=1e-6)
 
 
@@ -174,7 +181,7 @@ def test_a_matrix_that_nobody_knows_has_no_epsilon():
     assert ledger(turns(matrix="of my own"), DELTA).empty
 
 
-@pytest.mark.parametrize("matrix", ["tree", "banded"])
+@pytest.mark.parametrize("matrix", MATRICES)
 def test_the_least_noise_for_an_epsilon_is_found(matrix):
     of = {"sampling_rate": 0.1, "rounds": 100, "delta": DELTA, "accountant": "matrix", "matrix": matrix}
     noise = calibrate(epsilon=2.0, **of)
@@ -217,12 +224,13 @@ def test_the_page_on_accounting_says_what_noise_an_epsilon_takes_and_how_much_of
         share, *cells = (cell.strip() for cell in line.strip("|").split("|"))
         of = {"sampling_rate": float(Fraction(share)), "rounds": 300, "delta": DELTA, "epsilon": 4.0}
         ways = [("pld", {}), *(("matrix", one) for one in ({"matrix": "banded", "bands": 1}, {}))]
-        ways.append(("matrix", {"matrix": "banded"}))
+        ways += [("matrix", {"matrix": one}) for one in ("banded", "blt")]
         for (accountant, told), cell in zip(ways, cells, strict=True):
             noise, summed = (float(one) for one in cell.removeprefix("σ = ").split(": "))
             found = calibrate(accountant=accountant, **of, **told)
             assert noise == pytest.approx(found, rel=0.01)
-            matrix = told.get("matrix", "tree") if accountant == "matrix" else "banded"
-            bands = told.get("bands", int(1 / Fraction(share))) if accountant == "matrix" else 1
-            of_sum = decoder(matrix, bands, 300).sum(axis=0)
+            turns = Turns(300, -int(-300 * Fraction(share) // 1), int(1 / Fraction(share)))
+            matrix, bands = told.get("matrix", "tree"), told.get("bands", 0)
+            made = Banded(1) if accountant == "pld" else MATRICES[matrix].planned(turns, bands)
+            of_sum = made.decoder(300).sum(axis=0)
             assert summed == pytest.approx(found * np.linalg.norm(of_sum), rel=0.02)

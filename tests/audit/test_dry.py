@@ -84,6 +84,7 @@ SOUND_ONES = [
     ("dp_ftrl", {}),
     ("dp_ftrl", {"matrix": "banded", "bands": 2}),
     ("dp_ftrl", {"matrix": "banded", "cohort": {"law": "poisson"}}),
+    ("dp_ftrl", {"matrix": "blt"}),
     ("client_dp", {"denominator": "present"}),
     ("client_dp", {"hooks": {"clip_upload": {"bound": 0.5}}}),
     ("client_dp", {"hooks": {"upload_noise_std": 0.1}}),

@@ -4,6 +4,7 @@ import pytest
 
 from fedpriv.audit import dry
 from fedpriv.audit.likelihood import Plan
+from fedpriv.mechanisms.correlated import MATRICES
 from fedpriv.mechanisms.sampling import Spaced
 from fedpriv.schemes.dp_ftrl import DpFtrl
 
@@ -11,7 +12,7 @@ DELTA, WANTED = 1e-3, 6000
 PLAN = Plan(0.1, 3.0, 20)
 
 
-@pytest.mark.parametrize("matrix", ["tree", "banded"])
+@pytest.mark.parametrize("matrix", MATRICES)
 def test_of_correlated_noise_most_of_epsilon_is_seen_and_no_more(matrix):
     found = dry.audited(dry.named("dp_ftrl", PLAN, DELTA, {"matrix": matrix}), DELTA, WANTED)
     assert not found.refuted and 0.4 * found.epsilon < found.lower_bound <= found.epsilon

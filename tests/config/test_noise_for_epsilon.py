@@ -6,6 +6,7 @@ from fedpriv.account.plans import epsilon
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
+from fedpriv.mechanisms.correlated import MATRICES
 
 RUN = {
     "dataset": "digits",
@@ -38,7 +39,7 @@ def test_a_run_with_a_budget_is_the_run_with_its_multiplier():
     assert planned({"epsilon": 3}, rounds=100).scheme.noise_multiplier > sigma
 
 
-@pytest.mark.parametrize("matrix", ["tree", "banded"])
+@pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("cohort", [{"law": "spaced", "size": 30}, {"law": "full"}])
 def test_of_correlated_noise_the_multiplier_meets_the_budget_as_well(matrix, cohort):
     scheme = {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": {"epsilon": 3}, "matrix": matrix}

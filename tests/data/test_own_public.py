@@ -138,3 +138,11 @@ def test_numbers_of_public_examples_are_read_from_the_file_that_the_run_names(he
     public = Npz(npz="mine.npz").public()
     assert np.array_equal(public.images, digits()["x_public"])
     assert public.labels is not None and len(public.labels) == 200
+
+
+def test_a_file_that_changed_after_its_digest_was_read_has_no_public_examples(here):
+    before = Npz(npz="mine.npz")
+    np.savez("mine.npz", **digits() | {"y_train": np.zeros(300, int)})
+    for read in (before.public, lambda: before.arrays(here)):
+        with pytest.raises(BadInput, match=f"found sha256 [0-9a-f]+, allowed: {before.sha256}, that of the"):
+            read()

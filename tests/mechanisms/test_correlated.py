@@ -1,54 +1,139 @@
 """The noise of all rounds is W z with W C = 1: what is released is C x + z, whatever else is made of it."""
 
+import contextlib
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
-from fedpriv.mechanisms.correlated import STREAM, correlated, decoder, encoder, inverse, parts
+from fedpriv.errors import BadInput
+from fedpriv.mechanisms.correlated import MATRICES, Name, told
+from fedpriv.mechanisms.correlated.banded import Banded
+from fedpriv.mechanisms.correlated.blt import Blt, best
+from fedpriv.mechanisms.correlated.matrix import STREAM, Toeplitz, Turns, inverse
+from fedpriv.mechanisms.correlated.tree import Tree, order
 from fedpriv.streams import Streams
 
-MATRICES = [("tree", 1), ("banded", 1), ("banded", 4), ("banded", 100)]
-each_matrix = pytest.mark.parametrize(("matrix", "bands"), MATRICES)
+SERIES = Blt(((0.25, 0.75), (0.125, 0.984375), (0.0625, 0.0)))
+each_matrix = pytest.mark.parametrize(
+    "matrix", [Tree(), Banded(1), Banded(4), Banded(100), SERIES, Blt.planned(Turns(40, 4, 10), 0)], ids=str
+)
 
 
-def noise_of(matrix, bands, rounds, run="x"):
+def noise_of(matrix, rounds, run="x"):
     like = torch.zeros(50, dtype=torch.float64)
-    return torch.stack([correlated(matrix, bands, Streams(3, run), t, like) for t in range(1, rounds + 1)])
+    return torch.stack([matrix.noise(Streams(3, run), t, like) for t in range(1, rounds + 1)])
+
+
+def test_every_matrix_can_be_named():
+    assert tuple(MATRICES) == get_args(Name)
+    assert all(kind.name == name for name, kind in MATRICES.items())
 
 
 @each_matrix
 @pytest.mark.parametrize("rounds", [1, 2, 7, 8, 31, 100])
-def test_what_is_decoded_is_what_was_encoded(matrix, bands, rounds):
-    made = decoder(matrix, bands, rounds) @ encoder(matrix, bands, rounds)
+def test_what_is_decoded_is_what_was_encoded(matrix, rounds):
+    made = matrix.decoder(rounds) @ matrix.encoder(rounds)
     np.testing.assert_allclose(made, np.eye(rounds), atol=1e-10)
 
 
 @each_matrix
-def test_the_noise_of_a_round_is_its_row_of_independent_normals(matrix, bands):
+def test_the_noise_of_a_round_is_its_row_of_independent_normals(matrix):
     rounds, streams = 21, Streams(3, "x")
-    keys = sorted({one[:2] for t in range(1, rounds + 1) for one in parts(matrix, bands, t)})
+    keys = order(rounds) if isinstance(matrix, Tree) else [(t, 0) for t in range(1, rounds + 1)]
     normals = [streams.noise(STREAM, *key).like(torch.zeros(50, dtype=torch.float64)) for key in keys]
-    expected = decoder(matrix, bands, rounds) @ torch.stack(normals).numpy()
-    np.testing.assert_allclose(noise_of(matrix, bands, rounds), expected, atol=1e-12)
+    expected = matrix.decoder(rounds) @ torch.stack(normals).numpy()
+    np.testing.assert_allclose(noise_of(matrix, rounds), expected, atol=1e-12)
 
 
 @each_matrix
-def test_a_round_has_the_same_noise_whatever_was_drawn_before(matrix, bands):
-    whole = noise_of(matrix, bands, 20)
-    noise_of(matrix, bands, 3, "another")  # so that nothing of this one is left
-    alone = correlated(matrix, bands, Streams(3, "x"), 20, torch.zeros(50, dtype=torch.float64))
-    assert torch.equal(whole[-1], alone)
-    assert not torch.equal(whole[-1], noise_of(matrix, bands, 20, "another")[-1])
+def test_a_round_has_the_same_noise_whatever_was_drawn_before(matrix):
+    whole, zeros = noise_of(matrix, 20), torch.zeros(50, dtype=torch.float64)
+    noise_of(matrix, 3, "another")  # so that nothing of this one is left
+    alone = [matrix.noise(Streams(3, "x"), t, zeros) for t in (20, 20, 7, 12)]
+    assert torch.equal(torch.stack(alone), whole[[19, 19, 6, 11]])
+    assert not torch.equal(whole[-1], noise_of(matrix, 20, "another")[-1])
+
+
+@pytest.mark.parametrize("matrix", [Banded(4), SERIES], ids=str)
+def test_a_next_round_draws_once_however_many_rounds_there_were(matrix, monkeypatch):
+    noise_of(matrix, 20)
+    drawn, draw = [], Streams.noise
+    monkeypatch.setattr(Streams, "noise", lambda *of: drawn.append(of[2]) or draw(*of))
+    matrix.noise(Streams(3, "x"), 21, torch.zeros(50, dtype=torch.float64))
+    assert drawn == [21]
+
+
+@pytest.mark.parametrize("matrix", [Banded(4), SERIES], ids=str)
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_a_round_that_was_interrupted_has_its_noise_all_the_same(matrix, at, monkeypatch):
+    whole, zeros = noise_of(matrix, 20), torch.zeros(50, dtype=torch.float64)
+    noise_of(matrix, 10)
+    with monkeypatch.context() as patch:
+        calls, add = [], torch.Tensor.add_
+        patch.setattr(
+            torch.Tensor, "add_", lambda *of: calls.append(1) or (add(*of) if len(calls) < at else 1 / 0)
+        )
+        with contextlib.suppress(ZeroDivisionError):
+            matrix.noise(Streams(3, "x"), 12, zeros)
+    assert torch.equal(matrix.noise(Streams(3, "x"), 12, zeros), whole[11])
+
+
+@each_matrix
+def test_a_trace_says_all_of_a_matrix(matrix):
+    assert told(matrix.facts()) == matrix
+
+
+@pytest.mark.parametrize("matrix", [Banded(7), SERIES, Blt.planned(Turns(60, 6, 10), 0)], ids=str)
+def test_the_diagonals_of_a_toeplitz_matrix_fall_and_none_is_negative(matrix):
+    assert isinstance(matrix, Toeplitz)
+    diagonals = matrix.coefficients(60)
+    assert diagonals[0] == 1 and (np.diff(diagonals) <= 0).all() and (diagonals >= 0).all()
+
+
+def rms_error(matrix, rounds, times, apart):
+    """Return the root mean square of the noise in all partial sums where a client moves C x by 1 at most."""
+    (square,) = matrix.squares([rounds], times, apart)
+    partial = np.tril(np.ones((rounds, rounds))) @ matrix.decoder(rounds)
+    return np.sqrt(square * (partial**2).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [(300, 90, 3), (300, 30, 10), (300, 3, 100), (300, 1, 300), (100, 3, 33), (10, 3, 3), (40, 40, 1)],
+)
+def test_a_blt_has_hardly_more_error_than_a_banded_matrix_and_for_many_turns_less(turns):
+    turns = Turns(*turns)
+    blt, banded = (rms_error(kind.planned(turns, 0), *turns) for kind in (Blt, Banded))
+    assert blt < (0.99 if turns.times == 30 else 1.045) * banded
+    assert blt < rms_error(Tree(), *turns)
+
+
+def test_what_is_planned_is_exact_in_float32_and_the_same_once_more():
+    best.cache_clear()
+    first = Blt.planned(Turns(100, 4, 25), 0)
+    best.cache_clear()
+    assert first == Blt.planned(Turns(100, 4, 25), 0)
+    assert (np.array(first.series) == np.array(first.series, dtype=np.float32)).all()
+
+
+@pytest.mark.parametrize(
+    "numbers", ["", "x", "0.5", "0.5:1", "0.5:-0.1", "nan:0.5", "0.6:0.5 0.6:0.4", "1:2:3"]
+)
+def test_numbers_of_no_blt_are_one_line_that_names_what_is_allowed(numbers):
+    with pytest.raises(BadInput, match=r"^trace: numbers: found .*, allowed with matrix blt: SCALE:DECAY"):
+        told({"matrix": "blt", "numbers": numbers})
 
 
 @pytest.mark.parametrize("rounds", [1, 6, 7, 8, 63, 100])
 def test_no_estimate_of_a_partial_sum_from_complete_nodes_has_less_noise_than_the_trees(rounds):
-    best = np.ones(rounds) @ np.linalg.pinv(encoder("tree", 1, rounds))
-    found = decoder("tree", 1, rounds).sum(axis=0)
+    best = np.ones(rounds) @ np.linalg.pinv(Tree().encoder(rounds))
+    found = Tree().decoder(rounds).sum(axis=0)
     assert found @ found == pytest.approx(best @ best, rel=1e-9)
 
 
 def test_the_square_root_of_partial_sums_is_what_is_banded():
-    root = encoder("banded", 30, 30)
+    root = Banded(30).encoder(30)
     np.testing.assert_allclose(root @ root, np.tril(np.ones((30, 30))), atol=1e-12)
     np.testing.assert_allclose(inverse(root[:, 0]), np.linalg.inv(root)[:, 0], atol=1e-12)

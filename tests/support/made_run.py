@@ -30,7 +30,7 @@ def go(run, files, out, seed=0, **speed):
 
 
 def result(out, without=()):
-    trace = pd.read_parquet(out / "trace.parquet").drop(columns=[*MEASURED, *without])
+    trace = pd.read_parquet(out / "trace.parquet").drop(columns=[*MEASURED, *without], errors="ignore")
     with np.load(out / "distances.npz") as file:
         distances = {name: file[name].tobytes() for name in file.files}
     return trace.to_json(), distances, (out / "model.safetensors").read_bytes()

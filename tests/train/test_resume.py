@@ -19,6 +19,7 @@ from fedpriv.train import checkpoint, inputs, loop, outputs
 WITH_MEMORY = BY_SCHEME | {
     "adam": {"server": {"optimizer": "adam", "learning_rate": 0.01}},
     "average": {"server": {"averaging": 0.5}},
+    "blt": BY_SCHEME["dp_ftrl"] | {"scheme": BY_SCHEME["dp_ftrl"]["scheme"] | {"matrix": "blt"}},
 }
 SMALL_NET = BINARY["model"] | {"widths": [16, 16, 4]}
 

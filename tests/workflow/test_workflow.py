@@ -102,6 +102,17 @@ def test_what_is_built_is_not_built_again(copy):
     assert planned(*write_config(copy), cwd=copy) == {}
 
 
+@pytest.mark.parametrize(("keep", "made_again"), [(shutil.copy2, False), (shutil.copyfile, True)])
+def test_data_may_lie_on_another_disk_that_resources_links_to_if_their_times_are_kept(
+    copy, tmp_path, keep, made_again
+):
+    disk = shutil.copytree(copy / "resources", tmp_path / "disk", copy_function=keep)
+    shutil.rmtree(copy / "resources")
+    (copy / "resources").symlink_to(disk)
+    config = ("--configfile", str(copy / "config/test.yaml"))
+    assert bool(planned(*config, cwd=copy)) == made_again
+
+
 @pytest.mark.parametrize(
     "path, value, jobs",
     [

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedpriv.account import gaussian, pld, sensitivity
 from fedpriv.account.spend import Curve
 from fedpriv.errors import BadInput, short_repr
-from fedpriv.mechanisms.correlated import Matrix
+from fedpriv.mechanisms.correlated import MATRICES, told
+from fedpriv.mechanisms.correlated.matrix import Matrix, Turns
 
 if TYPE_CHECKING:
     from fedpriv.account.view import View
@@ -33,20 +34,26 @@ def epsilon(
     noise_multiplier: float,
     rounds: int,
     delta: float,
-    matrix: Matrix = "tree",
+    matrix: str = "tree",
     bands: int = 0,
+    numbers: str = "",
     participations: int = 0,
     rounds_apart: int = 0,
 ) -> float:
     """Return ε of rounds of `spaced` cohorts, in each of which is this share of all clients.
 
-    How often and how far apart a client comes follows from that share where it is not said; a banded matrix
-    has as many bands as rounds lie between. For clients that are zeroed out, or removed at a share of 1.
+    How often and how far apart a client comes follows from that share where it is not said, and the matrix
+    from both. For clients that are zeroed out, or removed at a share of 1.
     """
-    if matrix not in get_args(Matrix):
-        raise BadInput(f"matrix: found {matrix}, allowed: {', '.join(get_args(Matrix))}")
-    told = {"bands": bands, "participations": participations, "rounds_apart": rounds_apart, "rounds": rounds}
-    for name, value in told.items():
+    if matrix not in MATRICES:
+        raise BadInput(f"matrix: found {matrix}, allowed: {', '.join(MATRICES)}")
+    counts = {
+        "bands": bands,
+        "participations": participations,
+        "rounds_apart": rounds_apart,
+        "rounds": rounds,
+    }
+    for name, value in counts.items():
         # As they come from a command line.
         if not (type(value) is int and 0 <= value <= sensitivity.MOST):
             raise BadInput(
@@ -55,7 +62,9 @@ def epsilon(
     share = Fraction(sampling_rate).limit_denominator(10**9)
     apart = rounds_apart or int(1 / share)
     times = participations or -int(-rounds * share // 1)
-    (square,) = sensitivity.squares(matrix, bands or apart, (rounds,), times, apart)
+    kind, turns = MATRICES[matrix], Turns(rounds, times, apart)
+    made = kind.told(bands, numbers) if numbers else kind.planned(turns, bands)
+    (square,) = sensitivity.squares(made, (rounds,), times, apart)
     return gaussian.guaranteed(float(np.sqrt(square)) / noise_multiplier, delta)
 
 
@@ -72,10 +81,10 @@ def curves(view: View, delta: float) -> list[Curve]:
     if independent:
         with np.errstate(divide="ignore", over="ignore"):
             square, unmet = sensitivity.independent_squares(of_rounds**-2.0, *limits(view)), ""
-    elif str(view.facts["matrix"][0]) not in get_args(Matrix):
+    elif (matrix := told({name: column[0] for name, column in view.facts.items()})) is None:
         return []
     else:
-        square, unmet = matrix_costs(view, of_rounds)
+        square, unmet = matrix_costs(view, matrix, of_rounds)
     relations = IN_ITS_PLACE if view.law in ("fixed", "spaced") else view.relations
     view = view._replace(relations=relations, unmet=view.unmet or unmet)
     mu = np.sqrt(square)
@@ -92,17 +101,15 @@ def limits(view: View) -> tuple[int, int]:
     return times or len(view.counts), apart
 
 
-def matrix_costs(view: View, noise: np.ndarray) -> tuple[np.ndarray, str]:
+def matrix_costs(view: View, matrix: Matrix, noise: np.ndarray) -> tuple[np.ndarray, str]:
     """Return the square of the sensitivity over the noise after every round `[T]`, and what it assumes.
 
-    A tree's is that of a later round between those that are evaluated.
+    It is that of a later round between those that are evaluated.
     """
-    if (bands := int(view.facts["bands"][0])) < 1:
-        raise BadInput(f"trace: bands: found {bands}, allowed: whole numbers from 1")
     least, bound = noise[noise > 0], view.samples.bound
     alike = len(np.unique(noise)) == len(np.unique(bound)) == 1
     at = pld.evaluated(len(noise))
-    squares = sensitivity.squares(str(view.facts["matrix"][0]), bands, tuple(at), *limits(view))
+    squares = sensitivity.squares(matrix, tuple(at), *limits(view))
     later = squares[np.searchsorted(at, np.arange(1, len(noise) + 1))]
     bare = np.cumsum(noise == 0) > 0
     over = later / least.min() ** 2 if len(least) else later

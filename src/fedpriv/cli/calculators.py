@@ -45,7 +45,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Of matrix: matrix, bands, participations, rounds_apart; repeatable.",
+        help="Of matrix: matrix, bands, numbers, participations, rounds_apart; repeatable.",
     ),
 ]
 

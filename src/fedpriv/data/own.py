@@ -59,10 +59,7 @@ class Npz(Frozen):
 
     def arrays(self, resources: Path) -> Arrays:
         """Return what is in the file; one that is missing, changed or of another layout is BadInput."""
-        path = Path(self.npz)
-        found = npz.everything(path, ALLOWED, ours=False)
-        if (now := digest(path)) != self.sha256:
-            raise BadInput(f"{path}: found sha256 {now}, allowed: {self.sha256}, that of the run")
+        path, found = Path(self.npz), self._read()
         missing = [name for name in SPLITS if name not in found]
         if missing or set(found) - {*SPLITS, *MORE}:
             raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {ALLOWED}")
@@ -73,8 +70,7 @@ class Npz(Frozen):
 
         They have the layout of x_train, and labels mean what those of y_train do. What is not so is BadInput.
         """
-        path = Path(self.npz)
-        found = npz.everything(path, ALLOWED, ours=False, only=("x_public", "y_public"))
+        path, found = Path(self.npz), self._read("x_public", "y_public")
         if "x_public" not in found:
             raise BadInput(f"{path}: found no x_public, allowed: public examples, with model.basis own")
         x, y = channels_first(found["x_public"]), found.get("y_public")
@@ -88,6 +84,14 @@ class Npz(Frozen):
             )
         labels = y if y is not None and len(np.unique(y)) > 1 else None
         return Public(x, labels, (self.name,), f"the {len(x):,} public examples of {path.name}")
+
+    def _read(self, *only: str) -> dict[str, np.ndarray]:
+        """Return the arrays of the file, or `only` these; one that is missing or changed is BadInput."""
+        path = Path(self.npz)
+        found = npz.everything(path, ALLOWED, ours=False, only=only)
+        if (now := digest(path)) != self.sha256:
+            raise BadInput(f"{path}: found sha256 {now}, allowed: {self.sha256}, that of the run")
+        return found
 
 
 class Torchvision(Frozen):

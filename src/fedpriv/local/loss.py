@@ -29,22 +29,20 @@ DEFAULT = "cross_entropy"
 
 
 def cross_entropy(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return that of logits `[n, ..., classes]` and classes `[n, ...]`."""
+    """Return that of logits `[n, ..., classes]` and classes `[n, ...]`, of every label."""
     from torch.nn import functional as F
 
-    each = F.cross_entropy(
+    return F.cross_entropy(
         outputs.flatten(0, -2), labels.flatten(), reduction="none", ignore_index=IGNORED
     ).view(labels.shape)
-    return mean_of_counted(each, labels)
 
 
 def binary_cross_entropy(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return that of logits `[n, ...]` and labels 0 or 1 of the same shape."""
+    """Return that of logits `[n, ...]` and labels 0 or 1 of the same shape, of every label."""
     from torch.nn import functional as F
 
     labels = labels.reshape(outputs.shape)
-    each = F.binary_cross_entropy_with_logits(outputs, labels.clamp(min=0).to(outputs), reduction="none")
-    return mean_of_counted(each, labels)
+    return F.binary_cross_entropy_with_logits(outputs, labels.clamp(min=0).to(outputs), reduction="none")
 
 
 def mean_squared_error(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -52,11 +50,10 @@ def mean_squared_error(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Ten
     return (outputs - labels.reshape(outputs.shape).to(outputs)).square().flatten(1).mean(1)
 
 
-def mean_of_counted(each: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the mean of every example's losses `[n, ...]` over the labels that count; of none it is 0."""
+def weights(labels: torch.Tensor) -> torch.Tensor:
+    """Return the part of every label's loss in that of its example `[n, labels]`; 0 of an ignored one."""
     counts = (labels if labels.dim() > 1 else labels[:, None]).flatten(1) != IGNORED
-    weight = counts / counts.sum(1, keepdim=True).clamp(min=1)
-    return (each.view(counts.shape) * weight).sum(1)
+    return counts / counts.sum(1, keepdim=True).clamp(min=1)
 
 
 def one_a_class(classes: int, label: Shape) -> Shape:
@@ -72,7 +69,8 @@ def one_a_label(classes: int, label: Shape) -> Shape:
 class Known(NamedTuple):
     """A loss of the suite."""
 
-    each: Each
+    each: Each  # of every label, if labels are `counted`; else of every example
+    counted: bool  # whether an example has the mean over its labels that are not `IGNORED`
     outputs: Callable[[int, Shape], Shape]  # how many classes, one example's labels -> its outputs
     says: Callable[[torch.Tensor], torch.Tensor] | None  # the labels that outputs mean; None: numbers
     metrics: tuple[Metric, ...]  # what can be measured of its outputs
@@ -83,6 +81,7 @@ class Known(NamedTuple):
 LOSSES = {
     "cross_entropy": Known(
         cross_entropy,
+        True,
         one_a_class,
         lambda outputs: outputs.argmax(-1),
         ("perplexity", "auroc", "f1"),
@@ -91,6 +90,7 @@ LOSSES = {
     ),
     "binary_cross_entropy": Known(
         binary_cross_entropy,
+        True,
         one_a_label,
         lambda outputs: outputs > 0,
         ("auroc", "f1"),
@@ -98,7 +98,7 @@ LOSSES = {
         lambda labels: not labels.is_floating_point() and bool((labels <= 1).all()),
     ),
     "mean_squared_error": Known(
-        mean_squared_error, one_a_label, None, ("error",), "any numbers", lambda labels: True
+        mean_squared_error, False, one_a_label, None, ("error",), "any numbers", lambda labels: True
     ),
 }
 # The name of a loss, or the import path of one's own: a function of outputs and labels that gives losses [n].
@@ -123,11 +123,6 @@ class Loss(NamedTuple):
     name: str = DEFAULT
 
     @property
-    def each(self) -> Each:
-        """Return the function of outputs and labels that gives a loss for every example `[n]`."""
-        return LOSSES[self.name].each if self.name in LOSSES else loaded(self.name)
-
-    @property
     def code(self) -> str:
         """Return what names code that is not ours, with its digest; empty: there is none."""
         return "" if self.name in LOSSES else code(self.name, loaded(self.name))
@@ -146,8 +141,37 @@ class Loss(NamedTuple):
 
         if self.is_plain(labels):
             return F.cross_entropy(outputs, labels, reduction=reduction)
-        each = self.each(outputs, labels)
+        each, weight = self._weighted(outputs, labels)
+        each = each if weight is None else (each.flatten(1) * weight).sum(1)
         return each if reduction == "none" else each.sum() if reduction == "sum" else each.mean()
+
+    def start(
+        self, outputs: torch.Tensor, labels: torch.Tensor, denominator: float
+    ) -> tuple[torch.Tensor, torch.Tensor, float]:
+        """Return where the gradient of Σ losses / denominator starts, how large it is there, and that number.
+
+        It is `of` with "sum", to the last bit, of which a pass backward need not know how it is added up.
+        """
+        import torch
+
+        if self.is_plain(labels):
+            each, weight = self.of(outputs, labels, "sum"), None
+        else:
+            each, weight = self._weighted(outputs, labels)
+        found = each.detach()
+        if weight is None:
+            return each, torch.full_like(found, 1 / denominator), float(found.sum() / denominator)
+        total = (found.flatten(1) * weight).sum(1).sum()
+        return each, (weight * (1 / denominator)).view_as(found), float(total / denominator)
+
+    def _weighted(
+        self, outputs: torch.Tensor, labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return losses of labels and `weights`, or of examples and None."""
+        if self.name not in LOSSES:
+            return loaded(self.name)(outputs, labels), None
+        known = LOSSES[self.name]
+        return known.each(outputs, labels), weights(labels) if known.counted else None
 
     def said(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor | None:
         """Return which labels the outputs mean, of the shape of `labels`; None: they mean none.
@@ -178,7 +202,7 @@ class Loss(NamedTuple):
                     "FILE:FUNCTION"
                 )
             return
-        each, labels = self.each, ends(labels)
+        each, labels = loaded(self.name), ends(labels)
         try:
             both: Any = each(outputs, labels)
             apart: list[Any] = [each(outputs[i : i + 1], labels[i : i + 1]) for i in range(2)]
@@ -201,7 +225,7 @@ class Loss(NamedTuple):
         if self.name in LOSSES:
             return ""
         try:
-            vmap(lambda one, label: self.each(one[None], label[None]))(outputs, ends(labels))
+            vmap(lambda one, label: loaded(self.name)(one[None], label[None]))(outputs, ends(labels))
         except Exception as error:
             return f"loss {self.name}, which vmap cannot stack ({said(error)})"
         return ""

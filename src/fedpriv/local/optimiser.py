@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
 from fedpriv.local.work import FedAvg
+
+Pieces = Sequence[torch.Tensor]  # `[..., d_i]`, which one after the other are a flat tensor `[..., d]`
 
 
 @dataclass
@@ -25,29 +28,41 @@ def initial_optimizer_state(weights: torch.Tensor) -> OptimizerState:
 
 
 def add_penalty(
-    work: FedAvg, gradient: torch.Tensor, weights: torch.Tensor, sent: torch.Tensor, running: torch.Tensor
-) -> torch.Tensor:
-    """Add that of the proximal term to a gradient `[..., d]`, clip it if it is to be, and return it."""
+    work: FedAvg, gradient: Pieces, weights: torch.Tensor, sent: torch.Tensor, running: torch.Tensor
+) -> Pieces:
+    """Return a gradient `[..., d]` with that of the proximal term, and clipped, if it is to be."""
+    if not work.proximal and not work.clip_gradient:
+        return gradient
+    whole = torch.cat([*gradient], dim=-1)
     if work.proximal:
-        gradient.add_(weights - sent, alpha=work.proximal)
-        gradient[..., running] = 0
+        whole.add_(weights - sent, alpha=work.proximal)
+        whole[..., running] = 0
     if work.clip_gradient:
-        norms = gradient.norm(dim=-1, keepdim=True)
-        gradient.mul_(work.clip_gradient / norms.clamp(min=work.clip_gradient))
-    return gradient
+        norms = whole.norm(dim=-1, keepdim=True)
+        whole.mul_(work.clip_gradient / norms.clamp(min=work.clip_gradient))
+    return [whole]
 
 
-def optimise(work: FedAvg, weights: torch.Tensor, gradient: torch.Tensor, memory: OptimizerState) -> None:
-    """Take one optimiser step in place, elementwise on flat weights `[..., d]`."""
+def optimise(work: FedAvg, weights: torch.Tensor, gradient: Pieces, memory: OptimizerState) -> None:
+    """Take one optimiser step in place, elementwise on flat weights `[..., d]`.
+
+    Piece by piece: to put the gradient of a large network together costs more than the step.
+    """
+    sizes = [one.shape[-1] for one in gradient]
+    parts = weights.split(sizes, dim=-1)
     if work.optimizer == "sgd":
         if work.momentum:
-            gradient = memory.first.mul_(work.momentum).add_(gradient)
-        weights.add_(gradient, alpha=-work.learning_rate)
+            kept = memory.first.split(sizes, dim=-1)
+            gradient = [one.mul_(work.momentum).add_(new) for one, new in zip(kept, gradient, strict=True)]
+        for part, one in zip(parts, gradient, strict=True):
+            part.add_(one, alpha=-work.learning_rate)
         return
     # Adam (Kingma and Ba, 2015, algorithm 1)
     (one, two), memory.steps = work.adam_betas, memory.steps.add_(1)
     steps = memory.steps.double()[..., None]
-    memory.first.lerp_(gradient, 1 - one)
-    memory.second.mul_(two).addcmul_(gradient, gradient, value=1 - two)
-    root = (memory.second / (1 - two**steps).float()).sqrt_().add_(1e-8)
-    weights.sub_(memory.first / root * (work.learning_rate / (1 - one**steps)).float())
+    rate, whole = (work.learning_rate / (1 - one**steps)).float(), (1 - two**steps).float()
+    moments = (memory.first.split(sizes, dim=-1), memory.second.split(sizes, dim=-1))
+    for part, first, second, new in zip(parts, *moments, gradient, strict=True):
+        first.lerp_(new, 1 - one)
+        second.mul_(two).addcmul_(new, new, value=1 - two)
+        part.sub_(first / (second / whole).sqrt_().add_(1e-8) * rate)

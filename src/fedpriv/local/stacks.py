@@ -264,7 +264,7 @@ class GpuBackend:
         for _ in range(work.steps or 0):
             private, losses = self._private(private_gradient, kept.weights, clients)
             steps.append(private)
-            optimise(work, kept.weights, torch.stack([one.noisy for one in private]), kept.memory)
+            optimise(work, kept.weights, [torch.stack([one.noisy for one in private])], kept.memory)
         return losses, [list(client) for client in zip(*steps, strict=True)]
 
     def _steps(
@@ -289,9 +289,8 @@ class GpuBackend:
             active = torch.tensor([len(one) > 0 for one in now], device=self.device)
             parts, before = (weights, *vars(kept.memory).values()), weights[:, running]
             held = [] if all(map(len, now)) else [part.clone() for part in parts]
-            optimise(
-                work, weights, add_penalty(work, flattened(gradients, 1), weights, flat, running), kept.memory
-            )
+            whole = add_penalty(work, [flattened(gradients, 1)], weights, flat, running)
+            optimise(work, weights, whole, kept.memory)
             update_running_statistics(self.task, weights, before, torch.cat([before[:, :0], *found], dim=1))
             for part, old in zip(parts, held, strict=True) if held else ():
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))

@@ -26,7 +26,7 @@ from fedpriv.local.client import (
     update_running_statistics,
 )
 from fedpriv.local.native_steps import UNITS, Steps
-from fedpriv.local.optimiser import add_penalty, initial_optimizer_state, optimise
+from fedpriv.local.optimiser import Pieces, add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.machine.allocator import keep_buffers
 from fedpriv.machine.environment import cores
@@ -58,6 +58,8 @@ class CpuBackend:
         units = [one.unit for one in (self.engine, self.step_engine) if one]
         # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.
         self.dtype = torch.float32 if units else getattr(torch, speed.dtype)
+        filters = any(len(shape) == 4 for shape in task.shapes.values())
+        self.copied = filters or self.dtype != torch.float32  # whether a pass reads the weights otherwise
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
         names = [f"{unit} {native.version(unit)}" for unit in units]
         names += ["gradients clipped by layer"] if self.by_layer else []
@@ -96,52 +98,58 @@ class CpuBackend:
             return lambda chunk: UNITS[net.unit].logits(net, chunk, flat)
         if engine := self.engine:
             return lambda chunk: engine.logits(chunk, flat)
-        # Detached, they leave no graph behind.
-        params = {name: leaf.detach() for name, leaf in self._leaves(self.task.effective(flat)).items()}
+        params = self._read(unflatten(self.task.effective(flat).detach(), self.task.shapes))
         return lambda chunk: self.task.model.apply(params, as_read(chunk)).float()
 
     def _leaves(self, flat: torch.Tensor) -> Params:
-        """Return the weights as autograd leaves in the arithmetic's dtype, channels-last."""
-        leaves = {}
-        for name, view in unflatten(flat, self.task.shapes).items():
-            leaf = view.to(self.dtype)
-            if leaf.dim() == 4:
-                leaf = leaf.contiguous(memory_format=torch.channels_last)
-            leaves[name] = leaf.detach().requires_grad_()
-        return leaves
+        """Return the weights `flat` `[d]` as autograd leaves; they are views: when it changes, so do they."""
+        leaves = unflatten(flat.detach(), self.task.shapes)
+        return {name: leaf.requires_grad_() for name, leaf in leaves.items()}
 
-    def _add_gradient(
+    def _read(self, params: Params) -> Params:
+        """Return the weights as a pass reads them: in the arithmetic's dtype, channels-last."""
+        if not self.copied:
+            return params
+        read = {name: one.to(self.dtype) for name, one in params.items()}
+        return {
+            name: one.contiguous(memory_format=torch.channels_last) if one.dim() == 4 else one
+            for name, one in read.items()
+        }
+
+    def _gradient(
         self,
         engine: GradientEngine | None,
         flat: torch.Tensor,
         rows: torch.Tensor,
-        out: torch.Tensor,
         denominator: float,
-        sign: float,
-    ) -> tuple[float, torch.Tensor]:
-        """Add sign · Σ gradients over `rows` / denominator to `out` `[d]`; by an `engine` in C if given.
+        leaves: Params | None = None,
+    ) -> tuple[Pieces, float, torch.Tensor]:
+        """Return Σ gradients over `rows` / denominator `[d]` in pieces; by an `engine` in C if given.
 
-        Return Σ losses / denominator and the running statistics that this batch has `[r]`.
+        And Σ losses / denominator, and the running statistics that this batch has `[r]`. `leaves` are those
+        of `flat`, where they are there from an earlier step.
         """
         if engine:
             found = engine.gradient(self.task.inputs, self.task.labels, rows.long(), flat)
-            out.add_(found.total, alpha=sign / denominator)
-            return found.loss / denominator, flat.new_zeros(0)
-        leaves = self._leaves(flat)
-        views = unflatten(out, self.task.shapes)
+            return [found.total.mul_(1 / denominator)], found.loss / denominator, flat.new_zeros(0)
+        leaves = leaves or self._leaves(flat)
+        for leaf in leaves.values():
+            leaf.grad = None
         total, statistics = 0.0, {}
-        for chunk in rows.split(len(rows) if self.task.model.normalises else self.chunk):
+        at_once = len(rows) if self.task.model.normalises else self.chunk
+        for chunk in rows.split(at_once) if len(rows) > at_once else (rows,):
             x = as_read(self.task.inputs[chunk])
             weight = torch.full((len(chunk),), 1 / max(len(chunk), 1))
-            logits, statistics = self.task.model.learn(leaves, x, weight)
-            loss = self.task.loss.of(logits.float(), self.task.labels[chunk], "sum") / denominator
-            learned = [name for name in leaves if name not in statistics]
-            gradients = torch.autograd.grad(loss, [leaves[name] for name in learned], materialize_grads=True)
-            for name, gradient in zip(learned, gradients, strict=True):
-                views[name].add_(gradient, alpha=sign)
-            total += float(loss.detach())
+            logits, statistics = self.task.model.learn(self._read(leaves), x, weight)
+            start, seed, loss = self.task.loss.start(logits.float(), self.task.labels[chunk], denominator)
+            torch.autograd.backward(start, seed)
+            total += loss
+        pieces = [
+            flat.new_zeros(leaf.numel()) if leaf.grad is None or name in statistics else leaf.grad.flatten()
+            for name, leaf in leaves.items()
+        ]
         learned = [statistics[name].float() for name in self.task.shapes if name in statistics]
-        return total, torch.cat([flat.new_zeros(0), *learned])
+        return pieces, total, torch.cat(learned) if learned else flat.new_zeros(0)
 
     def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
         """Return the gradient of every example `[n, d]`, float32, and the sum of the losses.
@@ -201,9 +209,12 @@ class CpuBackend:
             sampled = sampled if len(sampled) else found[: private_gradient.samples]
             total += found.sum(0)
             loss += chunk_loss
-        if len(alone) < len(rows):
-            loss += self._add_gradient(None, flat, rows[len(alone) :], total, 1.0, sign=1.0)[0]
-        return Gradients(total, sampled, loss, clipped)
+        others = 0.0
+        for chunk in rows[len(alone) :].split(self.chunk) if len(alone) < len(rows) else ():
+            found, chunk_loss, _ = self._gradient(None, flat, chunk, 1.0)
+            total += torch.cat([*found])
+            others += chunk_loss
+        return Gradients(total, sampled, loss + others, clipped)
 
     def _fedsgd(
         self,
@@ -221,7 +232,9 @@ class CpuBackend:
             return loss, [gradient]
         rows = torch.from_numpy(client.one_batch(work.batch_size))
         denominator = work.batch_size or max(len(rows), 1)
-        return self._add_gradient(self.engine, flat, rows, update, denominator, sign=-1.0)[0], []
+        gradient, loss, _ = self._gradient(self.engine, flat, rows, denominator)
+        update.sub_(torch.cat([*gradient]))
+        return loss, []
 
     def _fedavg(
         self,
@@ -252,7 +265,7 @@ class CpuBackend:
         for _ in range(work.steps or 0):
             one, loss = self._private(private_gradient, kept.weights, client)
             private.append(one)
-            optimise(work, kept.weights, one.noisy, kept.memory)
+            optimise(work, kept.weights, [one.noisy], kept.memory)
         return loss, private
 
     def _steps(
@@ -269,11 +282,11 @@ class CpuBackend:
         weights, loss, running = kept.weights, 0.0, self.task.running
         # Where a gradient is zero Winograd's algorithm leaves rounding, and Adam would make steps of it.
         engine = None if work.optimizer == "adam" else self.engine
+        leaves = None if engine or self.task.model.binary else self._leaves(weights)
         for step, batch in enumerate(plan):
             used = self.task.effective(weights, None if uniforms is None else uniforms[step])
-            gradient, before = torch.zeros_like(flat), weights[running]
-            here = torch.from_numpy(batch)
-            loss, found = self._add_gradient(engine, used, here, gradient, len(here), sign=1.0)
+            before, here = weights[running], torch.from_numpy(batch)
+            gradient, loss, found = self._gradient(engine, used, here, len(here), leaves)
             optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
             update_running_statistics(self.task, weights, before, found)
         return loss

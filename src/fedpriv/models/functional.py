@@ -9,12 +9,13 @@ import copy
 import json
 import threading
 import warnings
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.func import functional_call, vmap
+from torch.func import vmap
 from torch.nn.parameter import is_lazy
 
 from fedpriv.errors import BadInput, plain
@@ -66,20 +67,27 @@ def trained(net: nn.Module) -> dict[str, torch.Tensor]:
     return {name: one for name, one in net.named_parameters() if one.requires_grad}
 
 
-@cache
-def places(spec: str) -> dict[str, str]:
-    """Return every place of a parameter or buffer and its name; one that is tied has a name and many places.
+class Slot(NamedTuple):
+    """Where a layer keeps a parameter or a buffer."""
 
-    They are those of every copy, too. A module that stands in a network twice is one place, or torch would
-    not put back what was there before.
+    holder: dict[str, Any]  # that of a module
+    key: str
+    name: str  # of the tensor that belongs there
+
+
+def slots(net: nn.Module) -> list[Slot]:
+    """Return every place of a parameter or buffer; one that is tied has a name and many places.
+
+    A module that stands in a network twice is one place, or what was there before could not be put back.
     """
-    net = constant(spec)
     names = {one: name for name, one in (*net.named_parameters(), *net.named_buffers())}
-    return {
-        f"{at}.{name}" if at else name: names[one]
-        for at, module in net.named_modules()
-        for name, one in (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False))
-    }
+    return [
+        Slot(holder, key, names[one])
+        for module in net.modules()
+        for holder in (vars(module)["_parameters"], vars(module)["_buffers"])
+        for key, one in holder.items()
+        if one is not None
+    ]
 
 
 @cache
@@ -146,6 +154,7 @@ def disturbed(spec: str) -> nn.Module:
 def unstackable(spec: str, x: torch.Tensor) -> str:
     """Return which layer `vmap` cannot stack, tried on two examples `x`, and why; empty: it can stack all."""
     net = disturbed(spec)
+    found = [slot for slot in slots(net) if slot.name in trained(net)]
     stacked = {name: one.detach().expand(2, *one.shape) for name, one in trained(net).items()}
     inside: list[str] = []  # the layers that a pass is in, from the outermost
     for name, layer in net.named_modules():
@@ -154,7 +163,7 @@ def unstackable(spec: str, x: torch.Tensor) -> str:
         layer.register_forward_hook(lambda *_: inside.pop() and None)
     try:
         with warnings.catch_warnings(action="ignore"):  # that a rule of vmap is slow
-            vmap(lambda own, one: called(spec, net, own, one[None]))(stacked, x)
+            vmap(lambda own, one: called(net, found, own, one[None]))(stacked, x)
     except Exception as error:
         return f"{inside[-1] if inside else 'a pass'}, which vmap cannot stack ({said(error)})"
     return ""
@@ -163,15 +172,13 @@ def unstackable(spec: str, x: torch.Tensor) -> str:
 def call(spec: str, params: Params, x: torch.Tensor) -> torch.Tensor:
     """Return the logits; every thread calls a copy of its own, in which tensors are put for the while."""
     dtype = next(iter(params.values())).dtype
-    nets = _of_thread.__dict__.setdefault("nets", {})
+    nets: dict[str, tuple[nn.Module, list[Slot]]] = _of_thread.__dict__.setdefault("nets", {})
     if spec not in nets:
-        nets[spec] = copy.deepcopy(constant(spec))
-    return called(
-        spec,
-        nets[spec],
-        params | constants(spec, x.device, dtype),
-        x.to(dtype) if x.is_floating_point() else x,
-    )
+        net = copy.deepcopy(constant(spec))
+        nets[spec] = net, slots(net)
+    net, found = nets[spec]
+    tensors = params | constants(spec, x.device, dtype)
+    return called(net, found, tensors, x.to(dtype) if x.is_floating_point() else x)
 
 
 @cache
@@ -185,10 +192,20 @@ def constants(spec: str, device: torch.device, dtype: torch.dtype) -> Params:
     }
 
 
-def called(spec: str, net: nn.Module, tensors: Params, x: torch.Tensor) -> torch.Tensor:
-    """Return what a copy of the network makes of `x` with these tensors in their places, else its own."""
-    own = {at: tensors[name] for at, name in places(spec).items() if name in tensors}
-    return functional_call(net, own, (x,), tie_weights=False)
+def called(net: nn.Module, found: Sequence[Slot], tensors: Params, x: torch.Tensor) -> torch.Tensor:
+    """Return what a network makes of `x` with these tensors in its slots, and put back what was there.
+
+    `torch.func.functional_call` does the same and looks for the slots anew in every pass, which is a tenth of
+    a small network's step.
+    """
+    own = [slot.holder[slot.key] for slot in found]
+    try:
+        for slot in found:
+            slot.holder[slot.key] = tensors[slot.name]
+        return net(x)
+    finally:
+        for slot, one in zip(found, own, strict=True):
+            slot.holder[slot.key] = one
 
 
 def close(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -14,7 +14,8 @@ from pydantic import WithJsonSchema, model_validator
 
 from fedpriv.frozen import Count, Positive, choice_error
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.correlated import Matrix, correlated
+from fedpriv.mechanisms.correlated import MATRICES, Name
+from fedpriv.mechanisms.correlated.matrix import Matrix, Turns
 from fedpriv.mechanisms.sampling import CohortLaw
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.schemes.client_dp import NUMBER_OR_BUDGET
@@ -40,7 +41,7 @@ class DpFtrl(Scheme):
     clip_l2: Positive  # the bound C of an update's norm
     # std of an independent normal over C; or what it may cost, `{epsilon: 4}`, for which the least is found
     noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]
-    matrix: Matrix = "tree"  # that noise is correlated through
+    matrix: Name = "tree"  # that noise is correlated through
     # of banded: diagonals that are not zero, null: as many as a client's rounds are apart
     bands: Count | None = None
 
@@ -50,14 +51,15 @@ class DpFtrl(Scheme):
             raise choice_error("bands", [self.bands], f"null with matrix {self.matrix}")
         return self
 
-    def diagonals(self, apart: int) -> int:
-        """Return the bands of a banded matrix where a client's rounds are so many apart; 1 of any other."""
-        return 1 if self.matrix == "tree" else self.bands or apart
+    def planned(self, cohort: CohortLaw, population: int, rounds: int) -> Matrix:
+        """Return the matrix of a run of so many rounds; without a limit everybody may come in every round."""
+        times = int(cohort.facts(population, rounds).get("participations", rounds))
+        return MATRICES[self.matrix].planned(Turns(rounds, times, cohort.apart(population)), self.bands or 0)
 
     def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
         if cohort.law not in ("spaced", "full"):
             return None
-        matrix = {"matrix": self.matrix, "bands": self.diagonals(cohort.apart(population))}
+        matrix = self.planned(cohort, population, rounds).facts()
         of_cohorts = cohort.facts(population, rounds) or {"participations": rounds, "rounds_apart": 1}
         return {"sampling_rate": cohort.expected(population) / population, **matrix, **of_cohorts}
 
@@ -66,12 +68,7 @@ class DpFtrl(Scheme):
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         total, std = bounded.updates.sum(0), self.noise_multiplier * bounded.sensitivity("add_remove")
-        bands = self.diagonals(context.law.apart(context.population))
-        noise = correlated(self.matrix, bands, context.streams, context.number, total)
-        facts = {
-            "noise_multiplier": self.noise_multiplier,
-            "noise_std": std,
-            "matrix": self.matrix,
-            "bands": bands,
-        }
+        matrix = self.planned(context.law, context.population, context.rounds)
+        noise = matrix.noise(context.streams, context.number, total)
+        facts = {"noise_multiplier": self.noise_multiplier, "noise_std": std, **matrix.facts()}
         return (total + std * noise) / context.expected, facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fedpriv.audit.dry.probes import kept, probed
 from fedpriv.audit.dry.rounds import Site, declared_bound, nothing
 from fedpriv.audit.dry.statements import TITLES, Statement, statement
 from fedpriv.audit.finding import Finding
-from fedpriv.mechanisms.correlated import Matrix, decoder
+from fedpriv.mechanisms.correlated import told
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
 
@@ -119,8 +119,8 @@ def decoded(said: Statement, one: Heard, rounds: int) -> np.ndarray | None:
     """Return the matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say."""
     if said.mechanism == "gaussian" or said.attack != "turns":
         return np.eye(rounds)
-    matrix = one.facts.get("matrix", "")
-    return decoder(matrix, one.facts["bands"], rounds) if matrix in get_args(Matrix) else None
+    matrix = told(one.facts)
+    return matrix.decoder(rounds) if matrix else None
 
 
 def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> Heard:

@@ -1,0 +1,161 @@
+"""A buffered linear Toeplitz matrix: what is below the diagonal of C is a sum of a few geometric series.
+
+Dvijotham, McMahan, Pillutla, Steinke, Thakurta 2024, "Efficient and near-optimal noise generation for
+streaming differential privacy"; McMahan, Xu, Zhang 2024, "A hassle-free algorithm for strong differential
+privacy in federated learning systems", of clients who come several times.
+
+DEVIATION: they search the series by gradients of automatic differentiation and with a penalty that keeps them
+apart. We search ratios between the decays of C and of its inverse, of which every choice is a matrix that
+there can be, by differences, and round what is found to numbers that float32 has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fedpriv.errors import BadInput, short_repr
+from fedpriv.mechanisms.correlated.matrix import STREAM, Toeplitz, Turns, sums
+
+if TYPE_CHECKING:
+    import torch
+
+    from fedpriv.streams import Streams
+
+BUFFERS = 4  # of the size of a model; a fifth makes the error less than 1 % smaller
+LIMIT = 12.0  # of log-odds that are searched
+# Of what is found: platforms whose searches end a rounding apart have the same, and float32 holds it exactly.
+BITS, FINEST = 10, 2.0**-24
+
+
+@dataclass(frozen=True)
+class Blt(Toeplitz):
+    """C has ones on its diagonal and Σ scale · decay^(t − 1) on the t-th below it.
+
+    The noise of a round takes as many buffers as there are series, however many rounds there were.
+    """
+
+    name: ClassVar[str] = "blt"
+    series: tuple[tuple[float, float], ...]  # scale and decay of each
+
+    @classmethod
+    def planned(cls, turns: Turns, bands: int) -> Blt:
+        """Return the one whose error of partial sums is least: its mean square over the rounds."""
+        return cls(best(turns))
+
+    @classmethod
+    def told(cls, bands: int, numbers: str) -> Blt:
+        try:
+            series = tuple((float(scale), float(decay)) for scale, decay in map(_halves, numbers.split()))
+        except ValueError:
+            series = ()
+        in_range = all(scale >= 0 and 0 <= decay < 1 for scale, decay in series)
+        if not (series and in_range and sum(scale for scale, _ in series) <= 1):
+            raise BadInput(
+                f"trace: numbers: found {short_repr(numbers)}, allowed with matrix blt: SCALE:DECAY of each "
+                "series, decays from 0 to below 1, scales from 0 and together at most 1"
+            )
+        return cls(series)
+
+    def facts(self) -> dict[str, Any]:
+        numbers = " ".join(f"{scale!r}:{decay!r}" for scale, decay in self.series)
+        return super().facts() | {"numbers": numbers}
+
+    def coefficients(self, rounds: int) -> np.ndarray:
+        scales, decays = np.array(self.series).T
+        return np.concatenate([[1.0], decays ** np.arange(rounds - 1)[:, None] @ scales])
+
+    def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
+        """Return z of a round less what all earlier noise takes of it, of which the buffers are what counts.
+
+        That is W z: W is the inverse of C, and C W z = z. Rounds that this process has not drawn are drawn
+        again in their order, so that a resumed run has the same buffers.
+        """
+        kept = _kept(self, streams, tuple(like.shape), like.dtype, like.device)
+        last, buffers = kept.round, kept.buffers
+        if not buffers or last > round:
+            last, buffers = 0, [like.new_zeros(like.shape) for _ in self.series]
+        kept.buffers = []  # whoever is interrupted here begins anew
+        for now in range(last + 1, round + 1):
+            noise = streams.noise(STREAM, now).like(like)
+            for (scale, _), buffer in zip(self.series, buffers, strict=True):
+                noise -= scale * buffer
+            for (_, decay), buffer in zip(self.series, buffers, strict=True):
+                buffer.mul_(decay).add_(noise)
+            kept.noise = noise
+        kept.round, kept.buffers = round, buffers
+        return kept.noise.clone()
+
+
+@dataclass
+class Kept:
+    """What the noise of the next round is made of."""
+
+    round: int = 0  # the last that is in the buffers
+    noise: Any = None  # of that round
+    buffers: list[torch.Tensor] = field(default_factory=list)  # of each series
+
+
+@lru_cache(maxsize=1)  # of the one run that this process trains
+def _kept(
+    matrix: Blt, streams: Streams, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> Kept:
+    """Return the buffers: what is not in them is computed anew."""
+    return Kept()
+
+
+def _halves(pair: str) -> list[str]:
+    return pair.split(":")
+
+
+@cache
+def best(turns: Turns) -> tuple[tuple[float, float], ...]:
+    """Return scale and decay of the series whose sensitivity times error is least.
+
+    C is the quotient Π (1 − δ x) / Π (1 − θ x) of generating functions, with the decays θ of its own series
+    and δ of its inverse's. Where θ₁ > δ₁ > θ₂ > ... > 0, all below 1, no scale is negative and their sum,
+    Σ θ − δ, is below 1: the numbers of C fall. What is searched is by which factors 1 − θ₁ < 1 − δ₁ < ... < 1
+    grow.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit, logit
+
+    def gaps(odds: np.ndarray) -> np.ndarray:
+        return np.cumprod(expit(odds))[::-1]
+
+    def loss(odds: np.ndarray) -> float:
+        of_c, of_inverse = gaps(odds).reshape(BUFFERS, 2).T
+        moved = sums(_diagonals(of_c, of_inverse, turns.rounds), turns.times, turns.apart)
+        error = np.cumsum(_diagonals(of_inverse, of_c, turns.rounds))  # B = A W, a row of it
+        return float(np.log(moved @ moved) + np.log(np.cumsum(error**2).mean()))
+
+    start = np.geomspace(0.5 / turns.rounds, 0.5, 2 * BUFFERS)[::-1]
+    odds = logit(np.concatenate([start[:1], start[1:] / start[:-1]])).clip(-LIMIT, LIMIT)
+    found = minimize(loss, odds, method="L-BFGS-B", bounds=[(-LIMIT, LIMIT)] * len(odds)).x
+    of_c, of_inverse = gaps(found).reshape(BUFFERS, 2).T
+    scales = _rounded(_scales(of_c, of_inverse))
+    decays = 1.0 - np.maximum(FINEST, np.round(_rounded(of_c) / FINEST) * FINEST)
+    kept = (scales >= FINEST) | (scales == scales.max())  # the others do less than rounding does
+    return tuple(zip(scales[kept].tolist(), decays[kept].tolist(), strict=True))
+
+
+def _scales(gaps: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the scales of a quotient's series: its residues, of decays 1 − `gaps` over 1 − `others`."""
+    apart = gaps - gaps[:, None]
+    np.fill_diagonal(apart, 1.0)
+    return np.prod(others - gaps[:, None], axis=1) / np.prod(apart, axis=1)
+
+
+def _diagonals(gaps: np.ndarray, others: np.ndarray, rounds: int) -> np.ndarray:
+    """Return the numbers of a quotient `[rounds]`, without rounding."""
+    series = np.exp(np.arange(rounds - 1)[:, None] * np.log1p(-gaps))
+    return np.concatenate([[1.0], series @ _scales(gaps, others)])
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Return values with so many significant bits, rounded down."""
+    fractions, exponents = np.frexp(values)
+    return np.ldexp(np.floor(fractions * 2**BITS), exponents - BITS)
