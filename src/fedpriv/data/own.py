@@ -34,8 +34,10 @@ class Npz(Frozen):
     trained: another content is another run, and a moved file is the same.
     """
 
-    npz: str = Field(min_length=1)  # a path, from the folder where the program is started
-    sha256: str = Field(default="", pattern="^([0-9a-f]{64})?$")  # of the file; empty: whatever it is now
+    npz: str = Field(min_length=1)
+    """A path, from the folder where the program is started."""
+    sha256: str = Field(default="", pattern="^([0-9a-f]{64})?$")
+    """Of the file; empty: whatever it is now."""
 
     @model_validator(mode="before")
     @classmethod
@@ -97,8 +99,8 @@ class Npz(Frozen):
 class Torchvision(Frozen):
     """A dataset that torchvision fetches and checks itself, of images of one size with one label each."""
 
-    # the name of its class
     torchvision: Literal["CIFAR10", "CIFAR100", "FashionMNIST", "KMNIST", "MNIST", "STL10", "SVHN", "USPS"]
+    """The name of its class."""
 
     @property
     def name(self) -> str:

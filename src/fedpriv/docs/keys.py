@@ -1,9 +1,8 @@
-"""Every key of the YAML files, read off the schema and the comments beside it."""
+"""Every key of the YAML files, read off the schema and the docstrings below its keys."""
 
 import ast
 import functools
 import inspect
-import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -35,7 +34,6 @@ CHOICES: dict[str, tuple[Mapping[str, Any], str]] = {
     "tables": (TABLES, "kind"),
     "figures": (FIGURES, "kind"),
 }
-REMARK = re.compile(r"^(?:    # (.+)\n)?    (\w+): [^#\n]*(?:  # (.+))?$", re.MULTILINE)
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 HEAD = """\
@@ -79,8 +77,7 @@ def remarks(cls: type[Frozen]) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Frozen) and base is not Frozen:
-            source = inspect.getsource(base)
-            found |= commented(source) | said(source)
+            found |= said(inspect.getsource(base))
     return found
 
 
@@ -95,12 +92,6 @@ def said(source: str) -> dict[str, str]:
             case _:
                 pass
     return found
-
-
-def commented(source: str) -> dict[str, str]:
-    """Return the comments beside the keys in the source of a class, or above them."""
-    found = {key: beside or above for above, key, beside in REMARK.findall(source)}
-    return {key: remark for key, remark in found.items() if remark}
 
 
 def summary(cls: type[Frozen]) -> str:

@@ -31,7 +31,7 @@ KEYS = {
 
 
 class Whole(GenerateJsonSchema):
-    """Every key with the comment beside it; where a kind is chosen, the key that chooses is required."""
+    """Every key with the docstring below it; where a kind is chosen, the key that chooses is required."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

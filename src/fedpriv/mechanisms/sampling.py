@@ -56,7 +56,8 @@ class Poisson(CohortLaw):
     """Every client joins independently with probability `rate`; an empty round is possible."""
 
     law: Literal["poisson"] = "poisson"
-    rate: Annotated[float, Field(ge=1e-9, le=1), NUMBER]  # a smaller one could not be accounted
+    rate: Annotated[float, Field(ge=1e-9, le=1), NUMBER]
+    """A smaller one could not be accounted."""
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         return np.flatnonzero(rng.random(population) < self.rate)
@@ -75,7 +76,8 @@ class Fixed(CohortLaw):
     """`size` clients without replacement; accountants that assume Poisson do not cover this."""
 
     law: Literal["fixed"] = "fixed"
-    size: Count  # clients in every round
+    size: Count
+    """Clients in every round."""
 
     def too_many(self, population: int) -> str:
         few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
@@ -111,7 +113,8 @@ class Spaced(CohortLaw):
     """
 
     law: Literal["spaced"] = "spaced"
-    size: Count  # clients in every round
+    size: Count
+    """Clients in every round."""
 
     def too_many(self, population: int) -> str:
         few = f"cohort.size: found {self.size}, allowed: at most {population} clients"

@@ -40,11 +40,16 @@ class AdaptiveDP(Scheme):
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
-    clip_l2: Positive  # in the first round
-    noise_multiplier: Positive  # of a round: of the sum and the count together
-    quantile: Fraction = 0.5  # of the clients, whose updates shall be within the bound
-    adaptation: Positive = 0.2  # how fast the logarithm of the bound follows
-    count_share: Annotated[float, Field(gt=0, lt=1), NUMBER] = 0.01  # of what a round costs, for the count
+    clip_l2: Positive
+    """In the first round."""
+    noise_multiplier: Positive
+    """Of a round: of the sum and the count together."""
+    quantile: Fraction = 0.5
+    """Of the clients, whose updates shall be within the bound."""
+    adaptation: Positive = 0.2
+    """How fast the logarithm of the bound follows."""
+    count_share: Annotated[float, Field(gt=0, lt=1), NUMBER] = 0.01
+    """Of what a round costs, for the count."""
 
     @property
     def count_noise_multiplier(self) -> float:

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 class Budget(Frozen):
     """What all rounds of a run may cost a client, in place of the scheme's `noise_multiplier`."""
 
-    epsilon: Positive  # at sensitivity C, after the last round, at the run's `account.delta`
-    accountant: str = ""  # that certifies it; empty: pld, and matrix for correlated noise
+    epsilon: Positive
+    """At sensitivity C, after the last round, at the run's `account.delta`."""
+    accountant: str = ""
+    """That certifies it; empty: pld, and matrix for correlated noise."""
 
 
 NUMBER_OR_BUDGET = {"anyOf": [TypeAdapter(Positive).json_schema(), Budget.model_json_schema()]}
@@ -46,10 +48,12 @@ class ClientDP(Scheme):
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
-    clip_l2: Positive  # the bound C of an update's norm
-    # σ: noise std of the sum over C; or what it may cost, `{epsilon: 4}`, for which the least σ is found
+    clip_l2: Positive
+    """The bound C of an update's norm."""
     noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]
-    denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
+    """σ: noise std of the sum over C; or what it may cost, `{epsilon: 4}`, for which the least σ is found."""
+    denominator: Denominator = unless("expected")
+    """Of the mean: clients expected, or who came."""
 
     def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
         if self.denominator != "expected" or cohort.law not in ("poisson", "full"):

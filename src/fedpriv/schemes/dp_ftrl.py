@@ -38,12 +38,14 @@ class DpFtrl(Scheme):
     mechanism: ClassVar[Mechanism] = "correlated_gaussian"
     accountant: ClassVar[str] = "matrix"
     draws_again: ClassVar[bool] = True
-    clip_l2: Positive  # the bound C of an update's norm
-    # std of an independent normal over C; or what it may cost, `{epsilon: 4}`, for which the least is found
+    clip_l2: Positive
+    """The bound C of an update's norm."""
     noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]
-    matrix: Name = "tree"  # that noise is correlated through
-    # of banded: diagonals that are not zero, null: as many as a client's rounds are apart
+    """Std of an independent normal over C; or what it may cost, `{epsilon: 4}`: the least is found."""
+    matrix: Name = "tree"
+    """That noise is correlated through."""
     bands: Count | None = None
+    """Of banded: diagonals that are not zero, null: as many as a client's rounds are apart."""
 
     @model_validator(mode="after")
     def _bands_are_of_banded(self) -> DpFtrl:

@@ -41,10 +41,14 @@ class DpflBnn(Scheme):
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "randomized_response"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
-    gamma: Annotated[float, Field(ge=0, le=0.5), NUMBER]  # a bit is kept with probability 1/2 + γ
-    noise: Literal["coordinate", "tensor"] = "coordinate"  # flips every bit by itself, or whole tensors
-    debias: bool = False  # the server divides the mean by 2γ
-    gain: Positive = 1.0  # what the server multiplies the mean by
+    gamma: Annotated[float, Field(ge=0, le=0.5), NUMBER]
+    """A bit is kept with probability 1/2 + γ."""
+    noise: Literal["coordinate", "tensor"] = "coordinate"
+    """Flips every bit by itself, or whole tensors."""
+    debias: bool = False
+    """The server divides the mean by 2γ."""
+    gain: Positive = 1.0
+    """What the server multiplies the mean by."""
 
     @model_validator(mode="after")
     def _something_left(self) -> DpflBnn:

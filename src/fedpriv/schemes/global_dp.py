@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 class Budget(Frozen):
     """The (ε, δ) that no round may exceed, as `accountant` counts it."""
 
-    epsilon: Positive  # training stops before the round that would exceed it
-    delta: Delta  # at which ε is counted
-    accountant: Literal["moments", "rdp", "pld"] = "moments"  # who counts
+    epsilon: Positive
+    """Training stops before the round that would exceed it."""
+    delta: Delta
+    """At which ε is counted."""
+    accountant: Literal["moments", "rdp", "pld"] = "moments"
+    """Who counts."""
 
 
 class GlobalDP(Scheme):
@@ -45,11 +48,16 @@ class GlobalDP(Scheme):
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "gaussian"
     measures: ClassVar[tuple[str, ...]] = DISTANCES
-    clip: Literal["median"] | Positive  # the bound S of an update's norm, or the median norm of the round
-    clipping: Literal["bounded", "released"] = unless("bounded")  # released: the authors' code; no ε holds
-    noise_multiplier: Positive  # σ: noise std of the sum over S
-    denominator: Denominator = unless("expected")  # of the mean: clients expected, or who came
-    budget: Budget  # what may be spent
+    clip: Literal["median"] | Positive
+    """The bound S of an update's norm, or the median norm of the round."""
+    clipping: Literal["bounded", "released"] = unless("bounded")
+    """released: the authors' code; no ε holds."""
+    noise_multiplier: Positive
+    """σ: noise std of the sum over S."""
+    denominator: Denominator = unless("expected")
+    """Of the mean: clients expected, or who came."""
+    budget: Budget
+    """What may be spent."""
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:
         """Return the last round whose ε is within the budget; σ, q and T are public, so no data is seen.

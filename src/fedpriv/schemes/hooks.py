@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class Clip(Frozen):
     """Scale an upload down to norm `bound`, or cut each of its numbers off at plus and minus `bound`."""
 
-    kind: Literal["norm", "element"] = "norm"  # of the clipping: of the whole norm, or of every number
-    bound: Positive  # of the norm, or of every number
+    kind: Literal["norm", "element"] = "norm"
+    """Of the clipping: of the whole norm, or of every number."""
+    bound: Positive
+    """Of the norm, or of every number."""
 
     def l2(self, dimension: int) -> float:
         """Return the norm that no upload of `dimension` numbers exceeds."""
@@ -41,9 +43,12 @@ class Clip(Frozen):
 class Hooks(Frozen):
     """What is added to the scheme; by default nothing."""
 
-    clip_upload: Clip | None = None  # of what a client sends, after the scheme's own
-    upload_noise_std: PositiveOrZero = 0.0  # of Gaussian noise on every number of an upload
-    broadcast_noise_std: PositiveOrZero = 0.0  # of Gaussian noise on every number that the server sends
+    clip_upload: Clip | None = None
+    """Of what a client sends, after the scheme's own."""
+    upload_noise_std: PositiveOrZero = 0.0
+    """Of Gaussian noise on every number of an upload."""
+    broadcast_noise_std: PositiveOrZero = 0.0
+    """Of Gaussian noise on every number that the server sends."""
 
     def before_upload(self, rows: torch.Tensor) -> torch.Tensor:
         """Return what clients would send `[n, p]`, clipped."""

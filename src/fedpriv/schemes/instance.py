@@ -34,11 +34,16 @@ class Instance(Scheme):
     name: Literal["instance"] = "instance"
     unit: ClassVar[Unit] = "instance"
     mechanism: ClassVar[Mechanism] = "gaussian"
-    clip_l2: Positive  # of the mean gradient, which is what a client uploads
-    noise_multiplier: Positive  # of the sensitivity to one example
-    per_example_clip: bool = False  # every example's gradient is clipped (DP-SGD), not only their mean
-    example_clip_l2: Positive | None = None  # with per_example_clip; null: clip_l2
-    distances: ThousandsOrZero = 16  # leave-one-out distances sampled from every batch
+    clip_l2: Positive
+    """Of the mean gradient, which is what a client uploads."""
+    noise_multiplier: Positive
+    """Of the sensitivity to one example."""
+    per_example_clip: bool = False
+    """Every example's gradient is clipped (DP-SGD), not only their mean."""
+    example_clip_l2: Positive | None = None
+    """With per_example_clip; null: clip_l2."""
+    distances: ThousandsOrZero = 16
+    """Leave-one-out distances sampled from every batch."""
 
     def fits(self, local: LocalWork, model: Model) -> str:
         if local.batch_size is None:

@@ -44,8 +44,8 @@ class Joint(Instance):
     mechanism: ClassVar[Mechanism] = "gaussian"
     # A client knows its own gradient and nobody else's.
     measures: ClassVar[tuple[str, ...]] = ("remove_sum",)
-    # chance that a round has more than K shares; null: no noise is added
     top_up: Below1 | None = unless(None)
+    """Chance that a round has more than K shares; null: no noise is added."""
 
     def fits(self, local: LocalWork, model: Model) -> str:
         if not local.one_gradient:

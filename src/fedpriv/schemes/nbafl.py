@@ -37,12 +37,16 @@ class NbAFL(Scheme):
     name: Literal["nbafl"] = "nbafl"
     mechanism: ClassVar[Mechanism] = "gaussian"
     sends: ClassVar[Literal["update", "weights"]] = "weights"
-    epsilon: Positive  # a label: the noise is divided by it
-    constant: Positive  # c, of a δ = 1.25 exp(-c²/2)
-    weight_clip: Positive  # C, of weights before they are sent
-    scaling: Literal["document", "paper", "repository"] = "document"  # of the noise std: whose formula
-    # of every number of the server's weights, or of the norm of an upload
+    epsilon: Positive
+    """A label: the noise is divided by it."""
+    constant: Positive
+    """c, of a δ = 1.25 exp(-c²/2)."""
+    weight_clip: Positive
+    """C, of weights before they are sent."""
+    scaling: Literal["document", "paper", "repository"] = "document"
+    """Of the noise std: whose formula."""
     clip: Literal["element", "norm"] = "element"
+    """Of every number of the server's weights, or of the norm of an upload."""
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         if self.clip == "norm":

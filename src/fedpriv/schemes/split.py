@@ -34,8 +34,10 @@ class Split(Instance):
     name: Literal["split"] = "split"
     unit: ClassVar[Unit] = "both"
     mechanism: ClassVar[Mechanism] = "gaussian"
-    server_noise_multiplier: Positive  # σ: noise std of the server over clip_l2
-    clip_uploads: bool = True  # the server clips what arrives, noise and all, to clip_l2
+    server_noise_multiplier: Positive
+    """σ: noise std of the server over clip_l2."""
+    clip_uploads: bool = True
+    """The server clips what arrives, noise and all, to clip_l2."""
 
     def fits(self, local: LocalWork, model: Model) -> str:
         if not local.one_gradient:
