@@ -54,13 +54,10 @@ class Known:
         return found[-1] if found else None
 
     def stated(self, unit: str, **wanted: str) -> Iterator[Spend]:
-        """Yield the finite ε of a unit that have these values, in the order of the ledger.
-
-        Not those at other clipping norms than the run's own.
-        """
+        """Yield the finite ε of a unit that have these values, in the order of the ledger."""
         for one in self.spends:
             alike = all(getattr(one, name) == value for name, value in wanted.items())
-            if one.unit == unit and alike and 0 < one.epsilon < np.inf and " = " not in one.sensitivity:
+            if one.unit == unit and alike and 0 < one.epsilon < np.inf:
                 yield one
 
     def rng(self, name: str) -> np.random.Generator:
