@@ -10,18 +10,15 @@ formula, are those of Kalinin and Lampert, and need not know how many rounds the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fedpriv.errors import BadInput
-from fedpriv.mechanisms.correlated.matrix import STREAM, Toeplitz, Turns
+from fedpriv.mechanisms.correlated.matrix import Toeplitz, Turns
 
 if TYPE_CHECKING:
     import torch
-
-    from fedpriv.streams import Streams
 
 
 @dataclass(frozen=True)
@@ -49,28 +46,13 @@ class Banded(Toeplitz):
         ratios = (np.arange(1.0, rounds) - 0.5) / np.arange(1.0, rounds)
         return np.where(np.arange(rounds) < self.bands, np.cumprod([1.0, *ratios]), 0.0)
 
-    def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
-        """Return z of a round less what the noise of the last `bands` rounds takes of it.
+    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
+        return []
 
-        That is W z without its T² / 2 normals: W is the inverse of C, and C W z = z.
-        """
-        bands, weights = self.bands, self.coefficients(min(self.bands, round))
-        earlier = _earlier(bands, streams, tuple(like.shape), like.dtype, like.device)
-        there = set(range(max(1, round - bands + 1), round)) <= earlier.keys()
-        if not there:
-            earlier.clear()
-        for now in range(round if there else 1, round + 1):
-            noise = streams.noise(STREAM, now).like(like)
-            for one in range(1, min(bands, now)):
-                noise -= float(weights[one]) * earlier[now - one]
-            earlier[now] = noise
-            earlier.pop(now - bands, None)
-        return earlier[round].clone()
-
-
-@lru_cache(maxsize=1)  # of the one run that this process trains
-def _earlier(
-    bands: int, streams: Streams, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-) -> dict[int, torch.Tensor]:
-    """Return the noise of the last rounds by round: what is not there is computed anew."""
-    return {}
+    def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
+        """Do so with the noise of the last `bands` − 1 rounds, the latest first."""
+        weights = self.coefficients(len(memory) + 1)[1:].tolist()
+        for weight, earlier in zip(weights, memory, strict=True):
+            noise -= weight * earlier
+        memory.insert(0, noise)
+        del memory[self.bands - 1 :]

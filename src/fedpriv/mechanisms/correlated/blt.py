@@ -11,19 +11,17 @@ there can be, by differences, and round what is found to numbers that float32 ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fedpriv.errors import BadInput, short_repr
-from fedpriv.mechanisms.correlated.matrix import STREAM, Toeplitz, Turns, sums
+from fedpriv.mechanisms.correlated.matrix import Toeplitz, Turns, sums
 
 if TYPE_CHECKING:
     import torch
-
-    from fedpriv.streams import Streams
 
 BUFFERS = 4  # of the size of a model; a fifth makes the error less than 1 % smaller
 LIMIT = 12.0  # of log-odds that are searched
@@ -68,43 +66,14 @@ class Blt(Toeplitz):
         scales, decays = np.array(self.series).T
         return np.concatenate([[1.0], decays ** np.arange(rounds - 1)[:, None] @ scales])
 
-    def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
-        """Return z of a round less what all earlier noise takes of it, of which the buffers are what counts.
+    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
+        return [like.new_zeros(like.shape) for _ in self.series]
 
-        That is W z: W is the inverse of C, and C W z = z. Rounds that this process has not drawn are drawn
-        again in their order, so that a resumed run has the same buffers.
-        """
-        kept = _kept(self, streams, tuple(like.shape), like.dtype, like.device)
-        last, buffers = kept.round, kept.buffers
-        if not buffers or last > round:
-            last, buffers = 0, [like.new_zeros(like.shape) for _ in self.series]
-        kept.buffers = []  # whoever is interrupted here begins anew
-        for now in range(last + 1, round + 1):
-            noise = streams.noise(STREAM, now).like(like)
-            for (scale, _), buffer in zip(self.series, buffers, strict=True):
-                noise -= scale * buffer
-            for (_, decay), buffer in zip(self.series, buffers, strict=True):
-                buffer.mul_(decay).add_(noise)
-            kept.noise = noise
-        kept.round, kept.buffers = round, buffers
-        return kept.noise.clone()
-
-
-@dataclass
-class Kept:
-    """What the noise of the next round is made of."""
-
-    round: int = 0  # the last that is in the buffers
-    noise: Any = None  # of that round
-    buffers: list[torch.Tensor] = field(default_factory=list)  # of each series
-
-
-@lru_cache(maxsize=1)  # of the one run that this process trains
-def _kept(
-    matrix: Blt, streams: Streams, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-) -> Kept:
-    """Return the buffers: what is not in them is computed anew."""
-    return Kept()
+    def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
+        for (scale, _), buffer in zip(self.series, memory, strict=True):
+            noise -= scale * buffer
+        for (_, decay), buffer in zip(self.series, memory, strict=True):
+            buffer.mul_(decay).add_(noise)
 
 
 def _halves(pair: str) -> list[str]:

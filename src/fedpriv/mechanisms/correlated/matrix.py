@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -80,6 +81,30 @@ class Toeplitz(Matrix):
         """Return the diagonals of C `[rounds]`."""
         raise NotImplementedError
 
+    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
+        """Return what is kept before the first round of what all noise so far was, each like `like`."""
+        raise NotImplementedError
+
+    def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
+        """Take from z of a round, in place, what earlier noise takes of it, and have the memory know it.
+
+        That is W z, without its T² / 2 normals: W is the inverse of C, and C W z = z.
+        """
+        raise NotImplementedError
+
+    def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
+        """Return W z of a round; rounds that this process has not drawn are drawn again, in their order."""
+        kept = _kept(self, streams, tuple(like.shape), like.dtype, like.device)
+        last, memory = kept.round, kept.memory
+        if not 0 < last <= round:
+            last, memory = 0, self.memory(like)
+        kept.round = 0  # whoever is interrupted here begins anew
+        for now in range(last + 1, round + 1):
+            kept.noise = streams.noise(STREAM, now).like(like)
+            self.correlate(kept.noise, memory)
+        kept.round, kept.memory = round, memory
+        return kept.noise.clone()
+
     def encoder(self, rounds: int) -> np.ndarray:
         return _lower(self.coefficients(rounds))
 
@@ -89,6 +114,23 @@ class Toeplitz(Matrix):
     def squares(self, rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
         moved = sums(self.coefficients(max(rounds)), times, apart)
         return np.cumsum(moved**2)[np.array(rounds) - 1]
+
+
+@dataclass
+class Kept:
+    """What the noise of the next round is made of."""
+
+    round: int = 0  # the last that the memory knows; 0: none
+    noise: Any = None  # of that round
+    memory: list[torch.Tensor] = field(default_factory=list)
+
+
+@lru_cache(maxsize=1)  # of the one run that this process trains
+def _kept(
+    matrix: Toeplitz, streams: Streams, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> Kept:
+    """Return what is kept of the noise so far: what is not there is computed anew."""
+    return Kept()
 
 
 def sums(coefficients: np.ndarray, times: int, apart: int) -> np.ndarray:
