@@ -9,9 +9,8 @@ A quote names a cell of a reference table, and is the number that the tables pri
     {{claims | ours_tight_clip | Table I, N = 100 | gain}}   −2.0 ± 8.7
 
 The folder is that of the quote before, unless it is named. `mean` leaves the interval out, `status` says what
-an ε is. Before each table
-stands a comment that says what it shows; each kind of comment is a class, whose `lines` are those of its
-table. The pages have the tables and the numbers, and no comment.
+an ε is. Before each table stands a comment that says what it shows; each kind of comment is a class, whose
+`lines` are those of its table. The pages have the tables and the numbers, and no comment.
 """
 
 from __future__ import annotations

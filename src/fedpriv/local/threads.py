@@ -209,7 +209,7 @@ class CpuBackend:
             sampled = sampled if len(sampled) else found[: private_gradient.samples]
             total += found.sum(0)
             loss += chunk_loss
-        others = 0.0
+        others = 0.0  # a chunk at a time: what they add up to with those above depends on the order
         for chunk in rows[len(alone) :].split(self.chunk) if len(alone) < len(rows) else ():
             found, chunk_loss, _ = self._gradient(None, flat, chunk, 1.0)
             total += torch.cat([*found])

@@ -13,7 +13,7 @@ from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
 from fedpriv.report.reading import spent
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.texts import escape_markdown
+from fedpriv.report.texts import escape_markdown, unescape_markdown
 
 
 def markdown(results: Results, declared: FigureSpec, caption: str, name: str) -> str:
@@ -23,6 +23,14 @@ def markdown(results: Results, declared: FigureSpec, caption: str, name: str) ->
     picture = f"![{escape_markdown(described(declared))}]({name}.png)"
     blocks = f"# {escape_markdown(titled(declared))}", picture, escape_markdown(caption), place, items
     return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def read(text: str) -> tuple[str, str, list[str]]:
+    """Return what the picture shows, the caption and the notes, of what `markdown` has written."""
+    _, picture, said, *_, items = text.strip().split("\n\n")
+    alone = [item.removeprefix("- ") for item in items.splitlines()]
+    shown = picture.removeprefix("![").rpartition("](")[0]
+    return unescape_markdown(shown), unescape_markdown(said), [unescape_markdown(one) for one in alone]
 
 
 def described(declared: FigureSpec) -> str:

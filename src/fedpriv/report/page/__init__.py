@@ -23,11 +23,11 @@ from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, STANDING, outcome
 from fedpriv.report.figures import published
+from fedpriv.report.figures.notes import read
 from fedpriv.report.notes import data
 from fedpriv.report.results import load
 from fedpriv.report.runs import runs
 from fedpriv.report.stability import UNSTABLE
-from fedpriv.report.texts import unescape_markdown
 from fedpriv.terminal import visible
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
@@ -173,14 +173,14 @@ def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
     image = content(folder / f"figures/{name}.png")
-    _, picture, said, *_, items = content(folder / f"figures/{name}.md").decode().strip().split("\n\n")
+    alt, caption, notes = read(content(folder / f"figures/{name}.md").decode())
     # The header of a PNG says its width in bytes 16 to 20.
     return {
         "name": name,
         "title": titled(declared),
-        "caption": unescape_markdown(said),
-        "notes": [unescape_markdown(item.removeprefix("- ")) for item in items.splitlines()],
-        "alt": unescape_markdown(picture.removeprefix("![").rpartition("](")[0]),
+        "caption": caption,
+        "notes": notes,
+        "alt": alt,
         "url": data_url(image),
         "width": round(PIXEL * int.from_bytes(image[16:20])),
     }

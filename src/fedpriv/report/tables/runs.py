@@ -32,7 +32,9 @@ def runs_table(results: Results, declared: RunsTable, name: str) -> Table:
     columns = columns_of(results, declared)
     found = {line: [number_of(results, line, column) for column in columns] for line in there}
     if declared.best_first:
-        firsts = {line: numbers.interval(some[0]["sample"].fillna(0.0)).mean for line, some in found.items()}
+        firsts = {
+            line: numbers.interval(some[0]["sample"].fillna(0.0)).mean for line, some in found.items() if some
+        }
         chosen = sorted(chosen, key=lambda line: firsts.get(line, float("-inf")), reverse=True)
     configs = {line: flattened(config_of(results, line.run)) for line in there}
     keys = declared.keys or (differing([*configs.values()]) if declared.reference else ())
