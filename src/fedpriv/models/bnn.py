@@ -92,7 +92,7 @@ class Bnn(Normalised):
     ) -> torch.Tensor:
         from torch.nn import functional as F
 
-        from fedpriv.models.cnn import dense
+        from fedpriv.models.layers import convolution, dense
         from fedpriv.models.normalise import normalise
         from fedpriv.models.sign import signs, straight_through
 
@@ -109,9 +109,9 @@ class Bnn(Normalised):
         x = x.to(params["conv1.weight"].dtype)
         x = signs(x - self.threshold) if self.binarise_input else x
         # Affine maps may fall, so pooling comes after them; tanh increases and comes after pooling.
-        x = F.max_pool2d(normal(1, "conv1", F.conv2d(x, params["conv1.weight"], padding=1)), 2)
+        x = F.max_pool2d(normal(1, "conv1", convolution(x, params["conv1.weight"])), 2)
         x = straight_through(x.tanh())
-        x = F.max_pool2d(normal(2, "conv2", F.conv2d(x, params["conv2.weight"], padding=1)), 2)
+        x = F.max_pool2d(normal(2, "conv2", convolution(x, params["conv2.weight"])), 2)
         x = dense(x.tanh(), params["dense1.weight"], bias("dense1"))
         x = straight_through(normal(3, "dense1", x).tanh())
         x = dense(x, params["dense2.weight"], bias("dense2"))

@@ -68,13 +68,14 @@ class Cnn(Model):
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         from torch.nn import functional as F
 
+        from fedpriv.models.layers import convolution, dense
+
         activate = {"relu": F.relu, "tanh": F.tanh}[self.activation]
         dtype = params["conv1.weight"].dtype
         # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
-        padding = self.kernel // 2
-        x = F.conv2d(x.to(dtype), params["conv1.weight"], params["conv1.bias"], padding=padding)
+        x = convolution(x.to(dtype), params["conv1.weight"], params["conv1.bias"])
         x = activate(F.max_pool2d(x, 2))
-        x = F.conv2d(x, params["conv2.weight"], params["conv2.bias"], padding=padding)
+        x = convolution(x, params["conv2.weight"], params["conv2.bias"])
         x = activate(F.max_pool2d(x, 2))
         layers = len(self.widths) - 1
         for number in range(1, layers + 1):
@@ -82,16 +83,3 @@ class Cnn(Model):
             if number < layers:
                 x = activate(x)
         return x.flatten(1)
-
-
-def dense(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Return what a dense layer gives for `x` `[n, c, h, w]`, as `[n, units, ...]`.
-
-    Its weights `[units, c, h, w]` are those of a convolution of all of `x`, for which a CPU has the faster
-    kernel. A GPU has a hundredfold slower one, where clients are stacked.
-    """
-    from torch.nn import functional as F
-
-    if x.device.type == "cpu":
-        return F.conv2d(x, weight, bias)
-    return F.linear(x.flatten(1), weight.flatten(1), bias)

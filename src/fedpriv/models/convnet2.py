@@ -65,12 +65,12 @@ class ConvNet2(Normalised):
     ) -> torch.Tensor:
         from torch.nn import functional as F
 
+        from fedpriv.models.layers import convolution
         from fedpriv.models.normalise import normalise
 
         x = (x.to(params["conv1.weight"].dtype) - self.mean) / self.std
         for layer in (1, 2):
-            own = params[f"conv{layer}.weight"], params[f"conv{layer}.bias"]
-            x = F.conv2d(x, *own, padding=2)
+            x = convolution(x, params[f"conv{layer}.weight"], params[f"conv{layer}.bias"])
             x = normalise(params, f"norm{layer}", x, weight, found) if self.normalises else x
             x = F.max_pool2d(F.relu(x), 2)
         # No convolutions, as those of `cnn` are: so many weights cost time in any layout but this.
