@@ -47,7 +47,8 @@ def find(plan: Plan, dataset: str, *, root: Path = HERE) -> None:
 def look(plan: Plan, dataset: str, threads: str, *, root: Path = HERE) -> None:
     """Look at every photograph that was found, on so many threads, and list them."""
     require_known("dataset", [dataset], data.photograph_datasets())
-    data.look(dataset, root / RESOURCES, int(threads))
+    mirrors = data.source.mirrors(plan.preset.mirrors)
+    data.look(dataset, root / RESOURCES, int(threads), mirrors)
 
 
 def prepare(plan: Plan, name: str, *, root: Path = HERE) -> None:
