@@ -1,7 +1,7 @@
-"""An executor of Snakemake without a shared file system: every job is a process in an empty folder of its own.
+"""An executor of Snakemake without a shared file system: each job is a process in an empty folder of its own.
 
-It asks of Snakemake what the executors for Kubernetes and Google Batch ask: sources come as an archive from the
-storage, inputs and outputs go through it, and nothing else that a job leaves is seen by another one.
+It asks of Snakemake what the executors for Kubernetes and Google Batch ask: sources come as an archive from
+the storage, inputs and outputs go through it, and nothing else that a job leaves is seen by another one.
 """
 
 import os
