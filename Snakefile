@@ -27,7 +27,10 @@ wildcard_constraints:
 
 
 plan = make_plan(config, Path("config/papers"), files=workflow.configfiles)
-step = command(config, workflow.configfiles)
+# With a storage plugin where its local copies are. Jobs are apart then: they share what they declare, and the code.
+root = Path(workflow.inputfile("results")).parent
+apart = root != Path()
+step = command(config, workflow.configfiles, root)
 
 # The program beside this Python; in a container it is the container's.
 if not workflow.deployment_settings.deployment_method:

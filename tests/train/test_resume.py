@@ -1,5 +1,6 @@
 """A resumed run ends with the same bits: wherever its state lies, whatever its scheme, on its own engine."""
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -196,6 +197,20 @@ def test_a_finished_run_with_a_file_that_was_cut_is_not_said_to_be_finished(name
         go(RUN, files, out)
     (out / name).unlink()
     assert outputs.finished(go(RUN, files, out))
+
+
+def test_a_finished_run_is_kept_on_another_file_system_and_put_back_from_there(files, tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.EXDEV, "another file system")
+
+    out, kept = go(RUN, files, tmp_path / "run"), tmp_path / "elsewhere/resume"
+    identity, said = outputs.finished(out), result(out)
+    monkeypatch.setattr("os.link", refused)
+    outputs.keep_outputs(out, kept)
+    shutil.rmtree(out)
+    assert outputs.restore_outputs(out, kept, identity)
+    assert outputs.finished(out) == identity and result(out) == said
+    assert not outputs.restore_outputs(out, kept, "another")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,20 @@ def test_what_is_found_and_looked_at_in_two_jobs_is_what_fetch_lists(here):
     assert Path("resources/fundus_synthetic/images.json").read_bytes() == listed.read_bytes()
 
 
+def test_what_was_drawn_on_another_machine_is_drawn_once_more_for_each_job(here, monkeypatch):
+    assert step("find", "fundus_synthetic") == step("look", "fundus_synthetic", "2") == 0
+    listed = Path("resources/fundus_synthetic/images.json").read_bytes()
+    for name, word in {"look": "2", "prepare": ""}.items():
+        node = here / name
+        shutil.copytree(here / "config", node / "config")
+        shutil.copytree(here / "resources", node / "resources", ignore=shutil.ignore_patterns("raw"))
+        monkeypatch.chdir(node)
+        Path("resources/fundus_synthetic/folder.txt").write_text(f"{here / 'gone'}\n")
+        assert step(name, "fundus_synthetic", *word) == 0
+        assert Path("resources/fundus_synthetic/images.json").read_bytes() == listed
+        assert Path("resources/fundus_synthetic/raw/train.csv").exists()
+
+
 def test_a_dataset_without_photographs_is_refused(here, capsys):
     assert step("find", "mnist") == 2
     assert "dataset: found mnist, allowed: " in capsys.readouterr().err

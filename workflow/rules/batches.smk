@@ -5,14 +5,14 @@ from fedpriv.config.batches import batches, dealt_together
 from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
-# would be done again.
+# would be done again. Jobs that are apart do not see it.
 packed_by = Path(f"results/{plan.preset.preset}/made/index.csv")
-lengths = sizes.read(packed_by if packed_by.exists() else sizes.INDEX)
+lengths = sizes.read(sizes.INDEX if apart or not packed_by.exists() else packed_by)
 together = batches(plan, sizes.Sizes(plan, lengths), taken)
 
 
 onstart:
-    if together:
+    if together and not apart:
         sizes.keep(packed_by)
 
 

@@ -29,7 +29,10 @@ rule audit:
 
 rule collect:
     input:
-        lambda wildcards: run_files(plan, wildcards.paper, taken, *COLLECTED),
+        # The seals of distances are looked at. Only where jobs are apart that has to be said.
+        lambda wildcards: run_files(
+            plan, wildcards.paper, taken, *(AUDITED if apart else COLLECTED)
+        ),
     output:
         expand("results/{{preset}}/{{paper}}/{table}.parquet", table=RESULTS),
         made="results/{preset}/{paper}/made/collect.txt",

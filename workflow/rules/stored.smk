@@ -1,9 +1,9 @@
-# From stored runs to ε: nothing of them is trained, fetched or copied.
+# From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
 from fedpriv.config.targets import TAKEN, deltas, everything, identified
 from fedpriv.files.made import maker_version
 from fedpriv.keep import index
 
-taken = index.taken(plan, Path("results/reference"))
+taken = index.taken(plan, Path("results/reference"), root)
 
 for paper in plan.papers:
     batch = everything(plan, paper).within(taken)
@@ -13,7 +13,7 @@ for paper in plan.papers:
             name:
                 f"take_{paper}"
             input:
-                [taken[directory] for directory in batch.files("")],
+                local([taken[directory] for directory in batch.files("")]),
             output:
                 batch.files(*TAKEN),
             log:

@@ -277,6 +277,9 @@ def step(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the preset; repeatable.")
     ] = None,
+    root: Annotated[
+        Path, typer.Option(file_okay=False, help="The folder that resources and results are in.")
+    ] = Path(),
 ) -> None:
     """Do one step of the workflow, as its rules call it.
 
@@ -284,7 +287,7 @@ def step(
     """
     from fedpriv.workflow import steps
 
-    steps.do(step, config, words or (), nested(settings or []))
+    steps.do(step, config, words or (), nested(settings or []), root)
 
 
 placed(

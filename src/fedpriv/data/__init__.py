@@ -61,18 +61,26 @@ def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
 
 def find(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
     """Find photographs, downloading what is in no mirror, and return the file that says in which folder."""
-    path = resources / name / "folder.txt"
-    folder = photograph_datasets()[name].find(mirrors, path.parent).resolve()
+    path, folder = resources / name / "folder.txt", found(name, resources, mirrors)
     with writing(path) as partial:
         partial.write_text(f"{folder}\n", encoding="utf-8")
     return path
 
 
-def look(name: str, resources: Path, threads: int) -> Path:
-    """Return the manifest of the photographs that were found, written after a look at every one."""
-    folder, path = resources / name / "folder.txt", resources / name / "images.json"
-    found = Path(folder.read_text(encoding="utf-8").removesuffix("\n"))
-    manifest.write_of(photograph_datasets()[name], found, path, threads)
+def found(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
+    """Return the folder of photographs on this machine, after downloading or drawing them if need be."""
+    return photograph_datasets()[name].find(mirrors, resources / name).resolve()
+
+
+def look(name: str, resources: Path, threads: int, mirrors: Sequence[str] = ()) -> Path:
+    """Return the manifest of the photographs that were found, written after a look at every one.
+
+    Where the folder is not on this machine, they are found once more.
+    """
+    place, path = resources / name / "folder.txt", resources / name / "images.json"
+    folder = Path(place.read_text(encoding="utf-8").removesuffix("\n"))
+    folder = folder if folder.is_dir() else found(name, resources, mirrors)
+    manifest.write_of(photograph_datasets()[name], folder, path, threads)
     return path
 
 
@@ -92,12 +100,15 @@ def decode(name: str, resources: Path) -> Path:
 def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path:
     """Return what is made of a dataset alone, making it if it is not there yet.
 
-    That is resources/<name>.npz of images and of data of one's own, and the manifest of photographs.
+    That is resources/<name>.npz of images and of data of one's own, and the manifest of photographs, which
+    are found once more where its folder is not on this machine.
     """
     if not isinstance(dataset, str):
         return own.prepare(dataset, resources)
     name, wanted, path = dataset, named(dataset), prepared(dataset, resources)
     if path.exists():
+        if isinstance(wanted, Photographs) and not Path(manifest.load(path).folder).is_dir():
+            found(name, resources, mirrors)
         return path
     if isinstance(wanted, Dataset):
         fetch(name, resources, mirrors)

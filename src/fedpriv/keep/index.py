@@ -25,14 +25,14 @@ def stored(plan: Plan, reference: Path, paper: str = "") -> dict[str, Path]:
     return found
 
 
-def taken(plan: Plan, reference: Path) -> dict[str, Path]:
-    """Return those of them that are not trained here: all but what was, none where a preset asks for that."""
+def taken(plan: Plan, reference: Path, root: Path = Path()) -> dict[str, Path]:
+    """Return those of them that are not trained: all but what `root` has, none where a preset asks so."""
     found = {} if plan.preset.again else stored(plan, reference)
     return {
         directory: path
         for directory, path in found.items()
-        if not Path(directory, "trace.parquet").exists()
-        or finished.identity_in(Path(directory, "summary.json")) != identity_of(path)
+        if not (root / directory / "trace.parquet").exists()
+        or finished.identity_in(root / directory / "summary.json") != identity_of(path)
     }
 
 

@@ -36,12 +36,13 @@ def train(
     out: Path,
     speed: Speed,
     labels: dict[str, Any],
+    resume: Path | None = None,
 ) -> Path:
     """Train `run` on the files made for it and write its run directory `out`; return it.
 
-    Resumes from `out/resume/` if a state of the same identity is there, or the finished run itself, whose
-    files a workflow may have removed. A directory that already holds the finished run is left as it is.
-    `labels` (paper, preset, what stands in for what) go into the summary.
+    Resumes from the folder `resume`, by default `out/resume`, if a state of the same identity is there, or
+    the finished run itself, whose files a workflow may have removed. A directory that already holds the
+    finished run is left as it is. `labels` (paper, preset, what stands in for what) go into the summary.
 
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
     the number of threads and however often the run was killed and resumed by the same engine.
@@ -55,14 +56,15 @@ def train(
     the state of another engine, and when another process trains in it.
     """
     identity = run.identity(name, seed)
-    saved = out / outputs.RESUME / "state.safetensors"
+    resume = resume or out / outputs.RESUME
+    saved = resume / "state.safetensors"
     finished = outputs.finished(out)
     if finished:
         if finished != identity:
             raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
         saved.unlink(missing_ok=True)  # left by a process that was killed when it had finished
         return out
-    if outputs.restore_outputs(out, identity):
+    if outputs.restore_outputs(out, resume, identity):
         return out
     streams = Streams(seed, name, run.secure_noise)
     data = normalised(run, arrays_for(run, arrays_path), streams)
@@ -104,5 +106,5 @@ def train(
         }
         record.write(out, state, run.probe, summary)
         checkpoint.remove(saved)
-        outputs.link_outputs(out)
+        outputs.keep_outputs(out, resume)
     return out

@@ -1,6 +1,7 @@
 """The files of a finished run: whether it is one, and how it comes back; free of torch."""
 
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,28 +38,35 @@ def finished(out: Path) -> str | None:
     return told.get("identity") if all(path.exists() for path in files) else None
 
 
-def link_outputs(out: Path) -> None:
-    """Link the files of a finished run: a workflow removes its outputs before it runs a job again."""
-    kept = out / RESUME
-    kept.mkdir(exist_ok=True)
+def keep_outputs(out: Path, kept: Path) -> None:
+    """Keep the files of a finished run: a workflow removes its outputs before it runs a job again."""
+    kept.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         (kept / name).unlink(missing_ok=True)
-        with suppress(OSError):  # a file system without links keeps nothing
-            os.link(out / name, kept / name)
+        with suppress(OSError):  # where there is no room nothing is kept
+            link_or_copy(out / name, kept / name)
 
 
-def restore_outputs(out: Path, identity: str) -> bool:
-    """Put back the finished run of that identity, if all its files were kept and none is damaged."""
-    kept = [out / RESUME / name for name in FILES]
+def restore_outputs(out: Path, kept: Path, identity: str) -> bool:
+    """Put back the finished run of that identity, if all its files are in `kept` and none is damaged."""
+    files = [kept / name for name in FILES]
     try:
-        for path in kept:
+        for path in files:
             check(path)
-        if summary.load(out / RESUME / "summary.json").get("identity") != identity:
+        if summary.load(kept / "summary.json").get("identity") != identity:
             return False
     except (OSError, ValueError):
         return False
-    for path in kept:
+    for path in files:
         with writing(out / path.name) as partial:
             partial.unlink()
-            os.link(path, partial)
+            link_or_copy(path, partial)
     return True
+
+
+def link_or_copy(path: Path, to: Path) -> None:
+    """Link a file, which takes no room; from one file system to another it is copied."""
+    try:
+        os.link(path, to)
+    except OSError:
+        shutil.copyfile(path, to)

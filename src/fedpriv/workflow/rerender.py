@@ -77,7 +77,7 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
             shared(pool, " and ".join(names), "paper", render, [(names, paper, out) for paper in there])
     for plan in counted("pages", [] if only else plans, "page"):
         if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
-            steps.report(plan, out, None)
+            steps.report(plan, results=out, comparison=None)
     return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
 
 
@@ -137,7 +137,7 @@ def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
 def render(names: Iterable[str], paper: Paper, out: Path) -> None:
     """Do steps of a paper."""
     for name in names:
-        steps.OF_PAPER[name](paper.plan, paper.name, out)
+        steps.OF_PAPER[name](paper.plan, paper.name, results=out)
 
 
 def compared(paper: Paper, reference: Path, out: Path) -> Rendered:

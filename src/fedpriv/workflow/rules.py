@@ -9,16 +9,18 @@ from typing import Any
 from fedpriv.paper.read import read_yaml
 
 
-def command(config: Mapping[str, Any], files: Sequence[str | Path]) -> Callable[..., str]:
+def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) -> Callable[..., str]:
     """Return what gives rules their commands: a step of the preset in the last of `files`, told some words.
 
-    What the config says else, as `--config` does, is said again. What a step begins is on stdout, and all
-    else in the log of its rule. The step takes the place of its shell, which would die of a signal first.
+    What the config says else, as `--config` does, is said again, and the `root` where it is not the current
+    folder. What a step begins is on stdout, and all else in the log of its rule. The step takes the place of
+    its shell, which would die of a signal first.
     """
     said = read_yaml(Path(files[-1]))
     others = {key: value for key, value in config.items() if said.get(key) != value}
     settings = [word for key, value in others.items() for word in ("--set", f"{key}={json.dumps(value)}")]
-    preset = shlex.join([str(files[-1]), *settings]).replace("{", "{{").replace("}", "}}")
+    where = [] if root == Path() else ["--root", str(root)]
+    preset = shlex.join([str(files[-1]), *settings, *where]).replace("{", "{{").replace("}", "}}")
     return lambda step, words="": f"exec fedpriv --debug step {step} {preset} {words} 2> {{log}}"
 
 

@@ -1,11 +1,13 @@
 """The steps of the workflow, each told by name what it is about; its plan says all the rest.
 
-Snakemake's rules call them as `fedpriv step`, `rerender` those after training for stored runs. What a step
-needs is imported in it: only `train` and the features of `prepare` import torch.
+Snakemake's rules call them as `fedpriv step`, `rerender` those after training for stored runs. What is made
+lies in `resources` and `results` of a root: the current folder, or the local copies of a storage plugin. What
+a step needs is imported in it: only `train` and the features of `prepare` import torch.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
@@ -22,44 +24,46 @@ from fedpriv.paper.read import merge, read_yaml
 from fedpriv.progress import announce, counted
 
 PAPERS = Path("config/papers")
-RESOURCES, RESULTS = Path("resources"), Path("results")
-REFERENCE = RESULTS / "reference"
+HERE = Path()
+RESOURCES, RESULTS = Path("resources"), Path("results")  # of a root
+REFERENCE = RESULTS / "reference"  # comes with the code, whatever the root
 
 
-def fetch(plan: Plan, dataset: str, file: str) -> None:
+def fetch(plan: Plan, dataset: str, file: str, *, root: Path = HERE) -> None:
     """Fetch one raw file of a dataset; FEDPRIV_MIRROR and the preset's mirrors come before public sources."""
     require_known("dataset", [dataset], data.image_datasets())
     wanted, mirrors = data.image_datasets()[dataset], data.source.mirrors(plan.preset.mirrors)
     files = {one.name: one for one in wanted.files}
     require_known("file", [file], files)
-    data.source.fetch(wanted, files[file], RESOURCES / dataset / "raw", mirrors)
+    data.source.fetch(wanted, files[file], root / RESOURCES / dataset / "raw", mirrors)
 
 
-def find(plan: Plan, dataset: str) -> None:
+def find(plan: Plan, dataset: str, *, root: Path = HERE) -> None:
     """Find the photographs of a dataset, in mirrors or by downloading them, and write where they are."""
     require_known("dataset", [dataset], data.photograph_datasets())
-    data.find(dataset, RESOURCES, data.source.mirrors(plan.preset.mirrors))
+    data.find(dataset, root / RESOURCES, data.source.mirrors(plan.preset.mirrors))
 
 
-def look(plan: Plan, dataset: str, threads: str) -> None:
+def look(plan: Plan, dataset: str, threads: str, *, root: Path = HERE) -> None:
     """Look at every photograph that was found, on so many threads, and list them."""
     require_known("dataset", [dataset], data.photograph_datasets())
-    data.look(dataset, RESOURCES, int(threads))
+    mirrors = data.source.mirrors(plan.preset.mirrors)
+    data.look(dataset, root / RESOURCES, int(threads), mirrors)
 
 
-def prepare(plan: Plan, name: str) -> None:
+def prepare(plan: Plan, name: str, *, root: Path = HERE) -> None:
     """Make the arrays of that name that are not there yet: of runs, or those that features are made of."""
     from fedpriv.train import inputs
 
-    mirrors = data.source.mirrors(plan.preset.mirrors)
+    resources, mirrors = root / RESOURCES, data.source.mirrors(plan.preset.mirrors)
     runs = {arrays_id(run): run for run in plan.all_runs()}
     if name in runs:
-        inputs.prepare(runs[name], RESOURCES, mirrors, plan.preset.speed)
+        inputs.prepare(runs[name], resources, mirrors, plan.preset.speed)
     else:
-        data.prepare(plan.own_data().get(name, name), RESOURCES, mirrors)
+        data.prepare(plan.own_data().get(name, name), resources, mirrors)
 
 
-def partition(plan: Plan, seed: str, *ids: str) -> None:
+def partition(plan: Plan, seed: str, *ids: str, root: Path = HERE) -> None:
     """Deal the training examples to the clients, at a seed, for each of these partitions."""
     from fedpriv.train.inputs import write_partition
 
@@ -68,12 +72,18 @@ def partition(plan: Plan, seed: str, *ids: str) -> None:
         "dealing", list(zip(ids, dealt(plan, int(seed), *ids), strict=True)), "partition"
     ):
         run = plan.partitions()[one]
-        write_partition(run, int(seed), RESOURCES / f"{arrays_id(run)}.npz", Path(out))
+        write_partition(run, int(seed), root / RESOURCES / f"{arrays_id(run)}.npz", root / out)
 
 
-def train(plan: Plan, paper: str, *runs: str) -> None:
-    """Train runs of a paper, each as RUN/SEED, one after the other, or go on with them."""
+def train(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
+    """Train runs of a paper, each as RUN/SEED, one after the other, or go on with them.
+
+    What they go on from is in the run directories, or in those of the root that FEDPRIV_RESUME names.
+    """
     from fedpriv.train.loop import train
+    from fedpriv.train.outputs import RESUME
+
+    kept = Path(os.environ.get("FEDPRIV_RESUME") or root)
 
     def one(name: str, seed: int, out: Path) -> None:
         run, files = plan.runs[paper][name], inputs(plan, Batch(plan.preset.preset, paper, [(name, seed)]))
@@ -81,36 +91,37 @@ def train(plan: Plan, paper: str, *runs: str) -> None:
             run,
             name,
             seed,
-            *map(Path, files),
+            *(root / file for file in files),
             out=out,
             speed=plan.preset.speed,
             labels=plan.labels(paper, name),
+            resume=kept / out.relative_to(root) / RESUME,
         )
 
-    each_run("training", plan, paper, runs, one)
+    each_run("training", plan, paper, runs, root, one)
 
 
-def account(plan: Plan, paper: str, *runs: str) -> None:
+def account(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     """Write the ledger of each run directory, counted as its config says."""
     from fedpriv.account.runs import account
 
     planned = plan.runs[paper]
-    each_run("accounting", plan, paper, runs, lambda name, _, out: account(out, planned[name].account))
+    each_run("accounting", plan, paper, runs, root, lambda name, _, out: account(out, planned[name].account))
 
 
-def take(plan: Plan, paper: str, *runs: str) -> None:
+def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     """Account stored runs where they are: their directories get a ledger and a summary that says where."""
     from fedpriv.keep import index, take
 
     stored = index.stored(plan, REFERENCE, paper)
-    for name, _, out in counted(f"{paper}: taking", list(directories(plan, paper, runs)), "run"):
-        if (path := stored.get(f"{out}/")) is None:
+    for name, _, out in counted(f"{paper}: taking", list(directories(plan, paper, runs, root)), "run"):
+        if (path := stored.get(f"{out.relative_to(root)}/")) is None:
             raise BadInput(f"{out}: found nothing stored in {REFERENCE}, allowed: a stored run")
         take.take(path, out, plan.labels(paper, name))
-    account(plan, paper, *runs)
+    account(plan, paper, *runs, root=root)
 
 
-def audit(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Attack all runs of a paper that are in `results`."""
     from fedpriv.audit.finished import audit_runs
 
@@ -120,7 +131,7 @@ def audit(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     done(plan, "audit", paper, results)
 
 
-def collect(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Put all runs of a paper in `results` into its tables; another run than the plan's is BadInput."""
     from fedpriv.report.collect import collect
 
@@ -130,7 +141,7 @@ def collect(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     done(plan, "collect", paper, results)
 
 
-def tables(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+def tables(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Render the tables of a paper and judge its claims."""
     from fedpriv.report.paper import write_tables
 
@@ -138,7 +149,7 @@ def tables(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     done(plan, "tables", paper, results)
 
 
-def figures(plan: Plan, paper: str, results: Path = RESULTS) -> None:
+def figures(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Draw the figures of a paper."""
     from fedpriv.report.paper import write_figures
 
@@ -146,7 +157,7 @@ def figures(plan: Plan, paper: str, results: Path = RESULTS) -> None:
     done(plan, "figures", paper, results)
 
 
-def report(plan: Plan, results: Path = RESULTS, comparison: Path | None = REFERENCE / "paper") -> None:
+def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REFERENCE / "paper") -> None:
     """Put all that was built of a preset on one page, beside the `comparison`."""
     from fedpriv.report import page
 
@@ -159,15 +170,18 @@ OTHERS = (fetch, find, look, prepare, partition, train, account, take, report)
 STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
 
 
-def do(step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Do a step for a preset, over which `settings` are laid, as Snakemake lays them."""
+def do(step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any], root: Path = HERE) -> None:
+    """Do a step for a preset, over which `settings` are laid, as Snakemake lays them, below `root`."""
     require_known("step", [step], STEPS)
-    wanted = [name for name in signature(STEPS[step]).parameters if name not in ("plan", "results")]
+    told = signature(STEPS[step])
+    wanted = [one.name for one in told.parameters.values() if one.kind is not one.KEYWORD_ONLY][1:]
     try:
-        signature(STEPS[step]).bind(None, *words)
+        told.bind(None, *words)
     except TypeError as error:
         raise BadInput(f"step {step}: {error}, allowed: {' '.join(wanted).upper()}") from None
-    STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words)
+    places = {"root": root, "results": root / RESULTS}
+    where = {name: place for name, place in places.items() if name in told.parameters}
+    STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words, **where)
 
 
 def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
@@ -191,7 +205,7 @@ def done(plan: Plan, step: str, paper: str, results: Path) -> None:
         path.write_text(made_now(plan, step, paper) + "\n", encoding="utf-8")
 
 
-def directories(plan: Plan, paper: str, runs: Sequence[str]) -> Iterator[tuple[str, int, Path]]:
+def directories(plan: Plan, paper: str, runs: Sequence[str], root: Path) -> Iterator[tuple[str, int, Path]]:
     """Yield the name, seed and directory of runs, given as RUN/SEED; BadInput for what the plan has not."""
     require_known("paper", [paper], plan.papers)
     planned = everything(plan, paper)
@@ -199,15 +213,20 @@ def directories(plan: Plan, paper: str, runs: Sequence[str]) -> Iterator[tuple[s
     require_known("run", runs, there, f"fedpriv list runs --paper {paper}")
     for one in runs:
         (name, seed), directory = there[one]
-        yield name, seed, Path(directory)
+        yield name, seed, root / directory
 
 
 def each_run(
-    doing: str, plan: Plan, paper: str, runs: Sequence[str], job: Callable[[str, int, Path], object]
+    doing: str,
+    plan: Plan,
+    paper: str,
+    runs: Sequence[str],
+    root: Path,
+    job: Callable[[str, int, Path], object],
 ) -> None:
     """Do the job of every run, told its name, seed and directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
-    for name, seed, out in counted(f"{paper}: {doing}", list(directories(plan, paper, runs)), "run"):
+    for name, seed, out in counted(f"{paper}: {doing}", list(directories(plan, paper, runs, root)), "run"):
         what = f"{paper} {name} seed {seed}"
         announce(f"{doing} {what}")
         try:

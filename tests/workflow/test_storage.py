@@ -1,0 +1,144 @@
+"""The workflow through a storage plugin, every job in an empty folder: killed on the way, the same tables."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+import yaml
+from safetensors import safe_open
+from support import small
+from support.slurm_node import wait
+from support.workflow import ROOT
+
+from fedpriv.trace import MEASURED
+
+ROUNDS, LIMIT = 300, 300  # some seconds of training, so that it can be killed; seconds: then it is stuck
+RUN = "results/small/small/runs/private/seed0"
+TABLE = "results/small/small/tables/table1"
+# Starting a job takes seconds. What is made by one of these is read by another of them.
+GROUPS = ("arrays=data", "partition=data", "account=account", "audit=account", "collect=render")
+
+
+def missing():
+    """Return what this machine lacks: the plugin, and the programs that it and Snakemake call."""
+    plugin = "snakemake_storage_plugin_fs"
+    lacks = [] if importlib.util.find_spec(plugin) else [plugin.replace("_", "-")]
+    return lacks + [program for program in ("rsync", "git", "setpriv") if shutil.which(program) is None]
+
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"missing {', '.join(missing())}")
+
+
+class Built(NamedTuple):
+    """One table as built in a folder, and through a storage where its training was killed on the way."""
+
+    alone: Path
+    bucket: Path
+    started: Path  # the folder in which Snakemake was started
+    nodes: Path  # a folder for every job
+    saved: list[dict]  # rows of the trace in the state that the killed training left
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build the table in both ways, at the same time; kill the training of the second."""
+    folder = tmp_path_factory.mktemp("storage")
+    bucket, nodes, resume = (folder / name for name in ("bucket", "nodes", "resume"))
+    nodes.mkdir()
+    through = (
+        *("--executor", "elsewhere", "--jobs", "2", "--retries", "1", "--seconds-between-status-checks", "1"),
+        *("--default-storage-provider", "fs", "--default-storage-prefix", str(bucket), "--groups", *GROUPS),
+        *("--precommand", f"export FEDPRIV_RESUME={resume}"),
+    )
+    with ExitStack() as stack:
+        alone = stack.enter_context(snakemake(lay(folder / "alone"), "--cores", "1"))
+        apart = stack.enter_context(snakemake(lay(folder / "apart"), *through, ELSEWHERE=str(nodes)))
+        log, state = folder / "apart.log", resume / RUN / "resume/state.safetensors"
+        wait(lambda: state.exists() or apart.poll() is not None, log, LIMIT)
+        (train,) = nodes.glob("train-*.pid")
+        os.killpg(int(train.read_text()), signal.SIGKILL)
+        with safe_open(state, framework="pt") as file:
+            saved = json.loads(file.metadata()["book"])["rows"]
+        for process, name in ((apart, "apart"), (alone, "alone")):
+            wait(lambda process=process: process.poll() is not None, folder / f"{name}.log", LIMIT)
+            assert process.returncode == 0, (folder / f"{name}.log").read_text()
+    return Built(folder / "alone", bucket, folder / "apart", nodes, saved)
+
+
+def lay(folder):
+    """Write into `folder` what a clone of the repository has, as far as this preset needs it."""
+    shutil.copytree(ROOT / "workflow", folder / "workflow")
+    shutil.copy(ROOT / "Snakefile", folder)
+    (folder / "config/papers/small").mkdir(parents=True)
+    private = small.PAPER["runs"]["private"] | {"rounds": ROUNDS, "evaluate_every": ROUNDS // 2}
+    paper = small.PAPER | {"runs": {"private": private}}
+    (folder / "config/papers/small/paper.yaml").write_text(yaml.safe_dump(paper))
+    speed = small.PRESET["speed"] | {"checkpoint_every": 10}
+    (folder / "config/small.yaml").write_text(yaml.safe_dump(small.PRESET | {"seeds": 1, "speed": speed}))
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    subprocess.run(["git", "add", "."], cwd=folder, check=True)
+    return folder
+
+
+@contextmanager
+def snakemake(folder, *arguments, **environment):
+    """Build the table in `folder`, in a process that does not outlive the block."""
+    show = ("--config", 'show=["small/table1"]')
+    path = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests/support/plugins")))
+    with folder.with_suffix(".log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "snakemake", "--configfile", "config/small.yaml", *arguments, *show],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def trace(folder):
+    return pd.read_parquet(folder / RUN / "trace.parquet")
+
+
+def test_the_table_is_that_of_a_local_run_byte_for_byte(built):
+    files = [f"{TABLE}{end}" for end in (".csv", ".md", ".tex", ".html", "_seeds.csv")]
+    assert all((built.bucket / file).read_bytes() == (built.alone / file).read_bytes() for file in files)
+
+
+def test_so_are_the_rounds_but_for_the_time_they_took(built):
+    here, there = (trace(folder).drop(columns=list(MEASURED)) for folder in (built.alone, built.bucket))
+    pd.testing.assert_frame_equal(here, there, check_exact=True)
+
+
+def test_a_training_that_was_killed_goes_on_in_another_folder(built):
+    assert len(list(built.nodes.glob("train-*.pid"))) == 2
+    seconds = trace(built.bucket)["seconds"].tolist()
+    assert 0 < len(built.saved) < len(seconds) == ROUNDS
+    assert seconds[: len(built.saved)] == [row["seconds"] for row in built.saved]
+
+
+def test_nothing_is_left_where_snakemake_was_started(built):
+    assert not (built.started / "results").exists() and not (built.started / "resources").exists()
+    assert (built.bucket / "resources/digits.npz").exists()
+
+
+def test_what_is_in_the_storage_is_not_built_again(built):
+    storage = ("--default-storage-provider", "fs", "--default-storage-prefix", str(built.bucket))
+    with snakemake(built.started, "--dry-run", *storage) as process:
+        process.wait()
+    assert "Nothing to be done" in built.started.with_suffix(".log").read_text()
