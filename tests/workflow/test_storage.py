@@ -16,6 +16,7 @@ import pytest
 import yaml
 from safetensors import safe_open
 from support import small
+from support.once import once
 from support.slurm_node import wait
 from support.workflow import ROOT
 
@@ -50,8 +51,14 @@ class Built(NamedTuple):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
+    """Return the table built in both ways."""
+    folder = once(tmp_path_factory, "storage", build)
+    saved = json.loads((folder / "saved.json").read_text())
+    return Built(*(folder / name for name in ("alone", "bucket", "apart", "nodes")), saved)
+
+
+def build(folder):
     """Build the table in both ways, at the same time; kill the training of the second."""
-    folder = tmp_path_factory.mktemp("storage")
     bucket, nodes, resume = (folder / name for name in ("bucket", "nodes", "resume"))
     nodes.mkdir()
     through = (
@@ -71,7 +78,7 @@ def built(tmp_path_factory):
         for process, name in ((apart, "apart"), (alone, "alone")):
             wait(lambda process=process: process.poll() is not None, folder / f"{name}.log", LIMIT)
             assert process.returncode == 0, (folder / f"{name}.log").read_text()
-    return Built(folder / "alone", bucket, folder / "apart", nodes, saved)
+    (folder / "saved.json").write_text(json.dumps(saved))
 
 
 def lay(folder):
