@@ -131,27 +131,25 @@ def peak(small: bool) -> float:
 
 def races(path: Path, small: bool) -> pd.DataFrame:
     """Return speed and memory of the workloads, ours beside the plain loop; it knows no binary network."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    most = peak(small)
-    lines = []
+    most, lines = peak(small), []
     for workload in (W1, W2, BNN, W4, W5, W5_DPSGD, W6, LARGE):
         rounds = 3 if workload is LARGE else ROUNDS[workload.name]
         if small:
             workload, rounds = workload._replace(clients=20, cohort=4), 1
         with data_for(workload, path) as here:
             speed, memory = raced(workload, here, rounds, ours.race)
-            beside = (
-                raced(workload, here, 1 + rounds // 5, plain.race)[0] if workload.model != "bnn" else np.nan
-            )
-        work_done = workload.examples * work.flop_per_example(workload) / 1e9
+            beside = done = np.nan
+            if workload.model != "bnn":
+                beside = raced(workload, here, 1 + rounds // 5, plain.race)[0]
+                done = speed * workload.examples * work.flop_per_example(workload) / 1e9
         lines.append(
             {
                 "work": f"{workload.name}, {workload.cohort} of {workload.clients:,} clients",
                 "rounds/s": speed,
                 "plain loop": beside,
                 "ratio": speed / beside,
-                "GFLOP/s": speed * work_done if workload.model != "bnn" else np.nan,
-                f"% of {most:,.0f}": 100 * speed * work_done / most if workload.model != "bnn" else np.nan,
+                "GFLOP/s": done,
+                f"% of {most:,.0f}": 100 * done / most,
                 "peak MiB": memory,
             }
         )

@@ -4,12 +4,13 @@ import os
 import shutil
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+from support.background import wait
 
 TOGETHER = ("setpriv", "--pdeathsig", "TERM")  # ends a process when the one that started it was killed
 PROGRAMS = ("setpriv", "munged", "slurmctld", "slurmd", "sinfo", "sbatch", "srun", "squeue", "scancel")
@@ -151,12 +152,3 @@ def jobs(environment: dict[str, str], *which: str) -> list[Job]:
     columns = "--Format=JobID:|,State:|,MinMemory:|,tres-per-job:|,Comment:"
     lines = asked("squeue", "--noheader", "--sort=i", columns, *which, env=environment).splitlines()
     return [Job(*(field.strip() for field in line.split("|"))) for line in lines]
-
-
-def wait(ready: Callable[[], object], what: str, seconds: float = 30) -> None:
-    """Return as soon as `ready` says something true; raise TimeoutError after `seconds`."""
-    end = time.monotonic() + seconds
-    while not ready():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what}: not within {seconds:.0f} s")
-        time.sleep(0.1)

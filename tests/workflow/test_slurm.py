@@ -1,12 +1,9 @@
 """The workflow through a real one-node Slurm: packed, killed in the middle, resumed, the same tables."""
 
-import json
 import os
 import re
-import signal
-import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +11,9 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 import yaml
-from safetensors import safe_open
 from support import small
-from support.slurm_node import TOGETHER, Job, asked, jobs, missing, one_node, wait
+from support.background import saved_rows, started, succeeded, wait
+from support.slurm_node import TOGETHER, Job, asked, jobs, missing, one_node
 
 ROOT = Path(__file__).parents[2]
 # Of the demo's part of this paper the setting whose runs are in every kind of table.
@@ -62,13 +59,11 @@ def built(tmp_path_factory):
         states = partial(results(folder / "through").glob, "runs/*/seed0/resume/state.safetensors")
         wait(lambda: [*states()] or through.poll() is not None, f"{folder}/through.log", LIMIT)
         (state,) = states()
-        with safe_open(state, framework="pt") as file:
-            saved = json.loads(file.metadata()["book"])["rows"]
+        saved = saved_rows(state)
         (running,) = jobs(environment, "--states=RUNNING")
         asked("scancel", running.id, env=environment)
         for process, name in ((through, "through"), (alone, "alone")):
-            wait(lambda process=process: process.poll() is not None, f"{folder}/{name}.log", LIMIT)
-            assert process.returncode == 0, (folder / f"{name}.log").read_text()
+            succeeded(process, folder / f"{name}.log", LIMIT)
         submitted = jobs(environment, "--states=all")
     places = results(folder / "alone"), results(folder / "through")
     return Built(*places, submitted, running.id, state.parts[-4], saved)
@@ -101,27 +96,14 @@ def demo(folder, environment, *arguments):
     return snakemake(folder, preset, files, environment, *arguments)
 
 
-@contextmanager
 def snakemake(folder, preset, files, environment, *arguments):
     """Build files in `folder`, in a process that does not outlive the block."""
-    with folder.with_suffix(".log").open("w") as log:
-        process = subprocess.Popen(
-            [
-                *(*TOGETHER, sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile"),
-                *("--directory", folder, "--configfile", preset, *arguments, "--", *files),
-            ],
-            cwd=ROOT,
-            env=environment | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+    command = (
+        *(*TOGETHER, sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile"),
+        *("--directory", folder, "--configfile", preset, *arguments, "--", *files),
+    )
+    environment = environment | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    return started(command, folder.with_suffix(".log"), cwd=ROOT, env=environment)
 
 
 def packed(built, rule):
@@ -181,11 +163,9 @@ def test_a_training_that_slurm_warns_saves_its_round_and_goes_on_from_it(tmp_pat
             (running,) = jobs(environment, "--states=RUNNING")
             asked("scancel", "--signal=TERM", running.id, env=environment)
             wait(state.exists, log)
-            with safe_open(state, framework="pt") as file:
-                saved = [row["seconds"] for row in json.loads(file.metadata()["book"])["rows"]]
-            wait(lambda: through.poll() is not None, log, LIMIT)
+            saved = [row["seconds"] for row in saved_rows(state)]
+            succeeded(through, log, LIMIT)
         states = [job.state for job in jobs(environment, "--states=all") if "rule_train" in job.comment]
-    assert through.returncode == 0, log.read_text()
     assert states == ["FAILED", "COMPLETED"]
     assert 0 < len(saved) < 5_000 and seconds(folder / run)[: len(saved)] == saved
     assert "non-zero exit status 143" in log.read_text()

@@ -7,17 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 import pytest
 import yaml
-from safetensors import safe_open
 from support import small
+from support.background import saved_rows, started, succeeded, wait
 from support.once import once
-from support.slurm_node import wait
 from support.workflow import ROOT
 
 from fedpriv.trace import MEASURED
@@ -73,11 +72,9 @@ def build(folder):
         wait(lambda: state.exists() or apart.poll() is not None, log, LIMIT)
         (train,) = nodes.glob("train-*.pid")
         os.killpg(int(train.read_text()), signal.SIGKILL)
-        with safe_open(state, framework="pt") as file:
-            saved = json.loads(file.metadata()["book"])["rows"]
+        saved = saved_rows(state)
         for process, name in ((apart, "apart"), (alone, "alone")):
-            wait(lambda process=process: process.poll() is not None, folder / f"{name}.log", LIMIT)
-            assert process.returncode == 0, (folder / f"{name}.log").read_text()
+            succeeded(process, folder / f"{name}.log", LIMIT)
     (folder / "saved.json").write_text(json.dumps(saved))
 
 
@@ -96,26 +93,13 @@ def lay(folder):
     return folder
 
 
-@contextmanager
 def snakemake(folder, *arguments, **environment):
     """Build the table in `folder`, in a process that does not outlive the block."""
     show = ("--config", 'show=["small/table1"]')
+    command = (sys.executable, "-m", "snakemake", "--configfile", "config/small.yaml", *arguments, *show)
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests/support/plugins")))
-    with folder.with_suffix(".log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--configfile", "config/small.yaml", *arguments, *show],
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment
+    return started(command, folder.with_suffix(".log"), cwd=folder, env=environment)
 
 
 def trace(folder):
