@@ -14,7 +14,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 # glibc keeps big buffers instead of mapping them anew at every step: worth up to 40 % to whoever has it.
+# The largest of torch lie in huge pages, as in our runs.
 ALLOCATOR = {
+    "THP_MEM_ALLOC_ENABLE": "1",
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     "MALLOC_TOP_PAD_": str(1 << 26),

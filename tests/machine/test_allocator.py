@@ -39,11 +39,15 @@ for step in range(20):
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
+# A run comes first: whatever it needs of torch, its buffers are to lie in huge pages.
 HUGE = """
 import re
+import tempfile
+from pathlib import Path
 import torch
-from fedpriv.machine.allocator import keep_buffers
-keep_buffers()
+from support.made_run import RUN, go, write_noise
+with tempfile.TemporaryDirectory() as folder:
+    go(RUN, write_noise(Path(folder, "noise.npz")), Path(folder, "run"))
 held = torch.ones(100 << 20, dtype=torch.uint8)
 print(re.search(r"AnonHugePages:\\s+([0-9]+) kB", open("/proc/self/smaps_rollup").read())[1])
 """
@@ -51,7 +55,7 @@ print(re.search(r"AnonHugePages:\\s+([0-9]+) kB", open("/proc/self/smaps_rollup"
 
 def told(program: str) -> float:
     """Return the number that a process of its own prints."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("THP_MEM_ALLOC_ENABLE", None)
     return float(subprocess.check_output([sys.executable, "-c", program], text=True, env=environment))
 
@@ -64,7 +68,7 @@ def test_a_steps_buffer_is_brought_into_memory_once():
     assert told(STEPS) < 20 * 20 * 256 / 10  # pages of 4 KiB; mapped anew it is all of them
 
 
-def test_a_large_tensor_lies_in_huge_pages_where_there_are_any():
+def test_large_tensors_of_a_run_lie_in_huge_pages_where_there_are_any():
     modes = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not modes.exists() or "[never]" in modes.read_text():
         pytest.skip("no huge pages here")

@@ -28,7 +28,6 @@ from fedpriv.local.client import (
 from fedpriv.local.native_steps import UNITS, Steps
 from fedpriv.local.optimiser import Pieces, add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
-from fedpriv.machine.allocator import keep_buffers
 from fedpriv.machine.environment import cores
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
@@ -44,7 +43,6 @@ class CpuBackend:
     """Worker threads over one task."""
 
     def __init__(self, task: Task, speed: Speed):
-        keep_buffers()
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
         net = task.model.gradient_engine(task.classes) if task.loss.is_plain(task.labels) else None

@@ -14,6 +14,7 @@ from fedpriv.config.run import Run
 from fedpriv.errors import BadInput, Stopped
 from fedpriv.local.engine import LocalEngine
 from fedpriv.local.work import Speed
+from fedpriv.machine.allocator import keep_buffers
 from fedpriv.machine.environment import cores, environment, peak_mib
 from fedpriv.machine.gpus import select_device
 from fedpriv.progress import progress
@@ -66,6 +67,7 @@ def train(
         return out
     if outputs.restore_outputs(out, resume, identity):
         return out
+    keep_buffers()  # before the first tensor
     streams = Streams(seed, name, run.secure_noise)
     data = normalised(run, arrays_for(run, arrays_path), streams)
     clients = load_partition(run, data, seed, partition_path)
@@ -75,7 +77,6 @@ def train(
     task = task_for(run, data, device)
 
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
-        # Tensors of our own come after the engine, which says how their memory is asked for.
         test = looked_at(run.evaluation, device, data.x_test, data.y_test)
         state = checkpoint.load(saved, identity, engine.name, device)
         state = state or initial_state(run, task, streams, clients.clients)
