@@ -42,25 +42,14 @@ class Size(NamedTuple):
     rounds: int = 80
 
     @property
-    def parameters(self) -> int:
-        return 784 * self.units + 10 * self.units
-
-    @property
-    def multiplications(self) -> float:
-        """Return the multiply-adds of all rounds: forward and, but for the input, twice backward."""
-        once = 2 * 784 * self.units + 3 * 10 * self.units
-        return float(self.rounds * self.cohort * self.examples * once)
-
-    @property
-    def sent(self) -> float:
-        """Return the numbers that all clients of all rounds send: clipped and summed."""
-        return float(self.rounds * self.cohort * self.parameters)
-
-    @property
     def terms(self) -> tuple[float, ...]:
-        """Return what the law is linear in: multiply-adds, numbers sent, client rounds, numbers noised."""
-        released = float(self.rounds * self.parameters)
-        return self.multiplications, self.sent, float(self.rounds * self.cohort), released
+        """Return what the law is linear in: multiply-adds, examples read, client rounds.
+
+        Multiply-adds are those forward and, but for the input, twice backward.
+        """
+        turns = float(self.rounds * self.cohort)
+        once = 2 * 784 * self.units + 3 * 10 * self.units
+        return turns * self.examples * once, turns * self.examples, turns
 
 
 SIZES = [
@@ -154,7 +143,7 @@ def main() -> None:
     )
     formats = (*len(Size._fields) * (",.0f",), ".2f", ",.0f", ".2f", ".2f")
     print(table.to_markdown(index=False, floatfmt=formats))
-    names = ("multiply-add", "number sent", "client and round", "number released")
+    names = ("multiply-add", "example read", "client and round")
     for name, cost in zip(names, costs, strict=True):
         print(f"{name}: {1e9 * cost:.3g} ns")
     farthest = table["off, left out"].abs().max()

@@ -18,6 +18,7 @@ from fedpriv.data import arrays
 from fedpriv.local.client import Client, Task
 from fedpriv.local.engine import Backend, LocalEngine
 from fedpriv.local.work import Speed
+from fedpriv.machine.allocator import keep_buffers
 from fedpriv.partition import Partition
 from fedpriv.streams import Streams
 from fedpriv.train import inputs
@@ -43,6 +44,7 @@ def task_of(run: Run, data: arrays.Arrays) -> Task:
 
 def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, Any]:
     """Train; the probe, which writes down norms after clipping, is on in the warm-up only."""
+    keep_buffers()
     run = declared(workload, laps.total)
     probed = run.model_copy(update={"probe": Probe(clients=workload.cohort)})
     data = arrays.load(path)
@@ -66,6 +68,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
 
 def rounds(run: Run, data_path: Path, partition_path: Path, name: str) -> Iterator[dict[str, Any]]:
     """Yield the row of each round of a run, on a partition that an earlier job made, as in the workflow."""
+    keep_buffers()
     data = arrays.load(data_path)
     clients = inputs.load_partition(run, data, SEED, partition_path)
     task, streams = task_of(run, data), Streams(SEED, name)

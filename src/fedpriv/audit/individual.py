@@ -120,10 +120,8 @@ def quantile_low(values: np.ndarray, delta: float, confidence: float) -> float:
     0 where there are too few values to say so: it is a lower bound, in the sense of probability, on the ε for
     which P[loss > ε] is δ at most.
     """
-    from scipy.stats import beta
+    from scipy.stats import binom
 
-    ordered = np.sort(values)[::-1]
-    over = np.arange(1, len(values) + 1)
-    least = beta.ppf(1 - confidence, over, len(values) - over + 1)
-    enough = np.flatnonzero(least > delta)
-    return max(0.0, float(ordered[enough[0]])) if len(enough) else 0.0
+    # So many of them lie above the quantile of δ, or fewer, at that confidence.
+    above = int(binom.ppf(confidence, len(values), delta))
+    return max(0.0, float(np.sort(values)[::-1][above])) if above < len(values) else 0.0

@@ -159,11 +159,15 @@ class GpuBackend:
     def _private(
         self, private_gradient: PrivateGradient, weights: torch.Tensor, clients: Sequence[Client]
     ) -> tuple[list[Gradient], torch.Tensor]:
-        """Return a private gradient of each client at its row of `weights` `[c, d]`, and the losses."""
+        """Return a private gradient of each client, and the losses.
+
+        At its row of `weights` `[c, d]`, or at those of all `[d]`.
+        """
         batches = [client.one_batch(private_gradient.batch_size) for client in clients]
         x, y, weight = self._gather(batches, private_gradient.batch_size)
-        params, samples = self._named(weights), private_gradient.samples
-        each = vmap(vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0)))
+        params, samples, shared = self._named(weights), private_gradient.samples, weights.dim() == 1
+        of_client = vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0))
+        each = vmap(of_client, in_dims=(None, 0, 0) if shared else 0)
         if bound := private_gradient.example_clip_l2:
             found, of_examples = each(params, x, y)
             losses = (of_examples * weight).sum(1)
@@ -176,7 +180,7 @@ class GpuBackend:
             totals = rows.sum(1)
             rows = rows[:, :samples]
         else:
-            found, losses = self._of_clients(self._loss)(params, x, y, weight)
+            found, losses = self._of_clients(self._loss, shared)(params, x, y, weight)
             totals = flattened(found, 1)
             rows = totals.new_zeros(len(clients), 0, totals.shape[1])
             if samples:
@@ -195,7 +199,7 @@ class GpuBackend:
         clients: Sequence[Client],
     ) -> Launched:
         if private_gradient:
-            private, losses = self._private(private_gradient, flat.expand(len(clients), -1), clients)
+            private, losses = self._private(private_gradient, flat, clients)
             noisy, clean = (torch.stack(rows) for rows in list(zip(*private, strict=True))[:2])
             return -noisy, -clean, losses, [[one] for one in private]
         rows = [client.one_batch(work.batch_size) for client in clients]
