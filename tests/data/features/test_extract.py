@@ -77,6 +77,20 @@ def test_an_extraction_that_was_killed_goes_on_to_the_same_bits(tiny, tmp_path, 
     assert not (tmp_path / "killed.parts").exists()
 
 
+@pytest.mark.parametrize("step", [parts, arrays], ids=["a batch", "the features"])
+def test_two_that_extract_the_same_both_end_well(step, tiny, tmp_path, monkeypatch):
+    whole, out = run(tiny, tmp_path / "whole.npz", size=4), tmp_path / "out.npz"
+    save = step.save
+
+    def meanwhile(*what):
+        monkeypatch.setattr(step, "save", save)
+        assert same(run(tiny, out, size=4), whole)  # another one, from beginning to end
+        save(*what)
+
+    monkeypatch.setattr(step, "save", meanwhile)
+    assert same(run(tiny, out, size=4, threads=1), whole)
+
+
 def test_parts_of_other_features_are_not_taken(tmp_path):
     parts.open_folder(tmp_path / "parts", "one")
     parts.save(tmp_path / "parts", 0, np.ones((4, 2), np.float16))

@@ -123,7 +123,7 @@ def extract(
     )
     aside(f"{out}: {made.note}")
     arrays.save(out, made)
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)  # another process that makes the same may have done so
     return out
 
 
