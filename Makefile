@@ -70,7 +70,7 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
 	$(BIN)/python -m pytest --quiet tests/docs/test_links.py
-	@find Snakefile workflow src tests examples -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
+	@find Snakefile workflow src packages tests examples -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 400 {print $$2 ": " $$1 " lines, allowed: 400"; long = 1} END {exit long}'
 
 docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
@@ -85,12 +85,12 @@ site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, i
 clean: ## remove the demo's results and what the tools left behind
 	rm -rf results/demo .pytest_cache .ruff_cache .hypothesis
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml packages/fedpriv-engines/pyproject.toml constraints.txt
 	@echo "1/3 a virtual environment in $(VENV): seconds"
 	$(if $(UV),$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
 	@echo "2/3 PyTorch: $(if $(CPU),250 MB and a minute,2 GB with CUDA and some minutes; TORCH=cpu takes 250 MB)"
 	$(PIP) $(if $(CPU),--no-deps --index-url $(WHEELS)) --constraint constraints.txt torch torchvision
 	@echo "3/3 everything else: 500 MB and a minute or two"
-	$(PIP) --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --constraint constraints.txt --editable '.[dev]' --editable packages/fedpriv-engines
 	@$(BIN)/python -m fedpriv.docs.schema
 	@touch $@

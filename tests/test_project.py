@@ -66,7 +66,9 @@ def test_installing_says_each_stage_and_takes_wheels_without_cuda_where_asked(to
     assert pytorch.endswith("--constraint constraints.txt torch torchvision")
     wheels = "--no-deps --index-url https://download.pytorch.org/whl/cpu"
     assert (wheels in pytorch) == (torch == "cpu") and wheels not in others
-    assert others.endswith("--constraint constraints.txt --editable '.[dev]'")
+    assert others.endswith(
+        "--constraint constraints.txt --editable '.[dev]' --editable packages/fedpriv-engines"
+    )
     assert any(("uv venv" if uv else "-m venv") in line for line in lines)
 
 

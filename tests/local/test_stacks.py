@@ -59,14 +59,14 @@ def test_an_evaluation_that_does_not_fit_is_cut_up(monkeypatch):
     here = task(MODEL["cnn"])
     flat = initial_weights(here.shapes, np.random.default_rng(0))
     engine = GpuBackend(here, Speed())
-    wanted, apply = engine.logits(flat, here.inputs), engine._apply
+    wanted, forward = engine.logits(flat, here.inputs), engine._forward
 
     def too_large(flat, x):
         if len(x) > 7:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return apply(flat, x)
+        return forward(flat, x)
 
-    monkeypatch.setattr(engine, "_apply", too_large)
+    monkeypatch.setattr(engine, "_forward", too_large)
     assert torch.allclose(engine.logits(flat, here.inputs), wanted, atol=1e-6)
     assert engine.chunk <= 7
 

@@ -1,9 +1,10 @@
+"""A convolution of stacked clients gives each what PyTorch gives it alone, and its gradients."""
+
 import pytest
 import torch
-from torch.func import grad, vmap
 from torch.nn import functional as F
 
-from fedpriv.models.layers import Convolution
+from fedpriv.models.layers import Convolution, convolution, turned
 
 CLIENTS, EXAMPLES = 3, 4
 
@@ -12,43 +13,34 @@ def normal(seed, *shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def by_torch(x, weight, bias):
-    return F.conv2d(x, weight, bias, padding=weight.shape[-1] // 2)
-
-
-def gradients(convolution, kernel, biased, shared, by_example):
-    """Of a scale of what is read, of weights and of biases; by client or by example."""
-    x, wanted = normal(0, CLIENTS, EXAMPLES, 2, 6, 7), normal(1, CLIENTS, EXAMPLES, 5, 6, 7)
-    own = {"scale": normal(2, CLIENTS, 1), "weight": normal(3, CLIENTS, 5, 2, kernel, kernel)}
-    own |= {"bias": normal(4, CLIENTS, 5)} if biased else {}
-    own = {name: one[0] for name, one in own.items()} if shared else own
-
-    def loss(own, x, wanted):
-        given = convolution(own["scale"] * x, own["weight"], own.get("bias"))
-        return (given.tanh() * wanted).sum()
-
-    one = grad(loss)
-    if by_example:
-        of_client = vmap(one, in_dims=(None, 0, 0))
-        return vmap(of_client, in_dims=(None if shared else 0, 0, 0))(own, x[:, :, None], wanted[:, :, None])
-    return vmap(one, in_dims=(None if shared else 0, 0, 0))(own, x, wanted)
+def one_by_one(x, weight, bias, pool):
+    own = [None] * len(x) if bias is None else bias
+    found = [F.conv2d(*one, padding=weight.shape[-1] // 2) for one in zip(x, weight, own, strict=True)]
+    return torch.stack([F.max_pool2d(one, 2) for one in found] if pool else found)
 
 
 @pytest.mark.parametrize("kernel", [1, 3, 5])
 @pytest.mark.parametrize("biased", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("shared", [True, False], ids=["shared weights", "own weights"])
-@pytest.mark.parametrize("by_example", [True, False], ids=["of examples", "of clients"])
-def test_gradients_of_a_stacked_convolution_are_those_of_torch(kernel, biased, shared, by_example):
-    right = gradients(by_torch, kernel, biased, shared, by_example)
-    found = gradients(Convolution.apply, kernel, biased, shared, by_example)
-    assert found.keys() == right.keys()
-    for name, one in right.items():
-        assert one.shape == found[name].shape
-        torch.testing.assert_close(found[name], one, rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize("pool", [True, False], ids=["pooled", "not pooled"])
+def test_a_stacked_convolution_and_its_gradients_are_those_of_torch(kernel, biased, shared, pool):
+    x = normal(0, CLIENTS, EXAMPLES, 2, 6, 7).requires_grad_()
+    weight = normal(1, CLIENTS, 5, 2, kernel, kernel)
+    weight = weight[:1].expand_as(weight) if shared else weight
+    given = [x, weight.requires_grad_(), *([normal(2, CLIENTS, 5).requires_grad_()] if biased else [])]
+    outputs = [one(*given[:2], given[2] if biased else None, pool) for one in (convolution, one_by_one)]
+    torch.testing.assert_close(*outputs, rtol=1e-12, atol=1e-12)
+    seed = normal(3, *outputs[0].shape)
+    found, right = (torch.autograd.grad(out, given, seed) for out in outputs)
+    torch.testing.assert_close(found, right, rtol=1e-12, atol=1e-12)
+
+
+def test_weights_that_are_shared_stay_so_on_the_way_back():
+    assert turned(normal(0, 1, 5, 2, 3, 3).expand(CLIENTS, -1, -1, -1, -1)).stride(0) == 0
 
 
 def test_what_was_read_has_no_gradient_where_nobody_asks():
-    x, weight = normal(0, EXAMPLES, 2, 6, 7), normal(1, 5, 2, 3, 3).requires_grad_()
+    x, weight = normal(0, 1, EXAMPLES, 2, 6, 7), normal(1, 1, 5, 2, 3, 3).requires_grad_()
     Convolution.apply(x, weight, None).sum().backward()
     assert x.grad is None
     assert weight.grad is not None

@@ -177,7 +177,9 @@ def run(
     threads: Annotated[
         int | None, typer.Option(min=0, help="Worker threads on a CPU; 0: one a core.")
     ] = None,
-    dtype: Annotated[Literal["float32", "bfloat16"] | None, typer.Option(help="Of the arithmetic.")] = None,
+    dtype: Annotated[
+        Literal["float32", "tf32", "bfloat16"] | None, typer.Option(help="Of the arithmetic.")
+    ] = None,
     reference: Reference = REFERENCE,
     again: Annotated[bool, typer.Option("--again", help="Train it even where it is stored.")] = False,
     as_json: AsJson = False,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from fedpriv.local.work import FedAvg
+from fedpriv.machine.gpus import kernels
 
 Pieces = Sequence[torch.Tensor]  # `[..., d_i]`, which one after the other are a flat tensor `[..., d]`
 
@@ -61,6 +62,9 @@ def optimise(work: FedAvg, weights: torch.Tensor, gradient: Pieces, memory: Opti
     (one, two), memory.steps = work.adam_betas, memory.steps.add_(1)
     steps = memory.steps.double()[..., None]
     rate, whole = (work.learning_rate / (1 - one**steps)).float(), (1 - two**steps).float()
+    if weights.device.type == "cuda" and (engine := kernels()):
+        engine.adam(weights, memory.first, memory.second, gradient[0], rate, whole, (one, two))
+        return
     moments = (memory.first.split(sizes, dim=-1), memory.second.split(sizes, dim=-1))
     for part, first, second, new in zip(parts, *moments, gradient, strict=True):
         first.lerp_(new, 1 - one)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,12 +24,12 @@ from fedpriv.local.client import (
 )
 from fedpriv.local.optimiser import OptimizerState, add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
+from fedpriv.machine.gpus import kernels
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise_stack
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
 
-Loss = Callable[..., Any]  # of the weights and a client's batch: its loss, and perhaps more
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
 
 
@@ -41,17 +40,20 @@ class GpuBackend:
         self.task = task
         self.stack = 1 if task.alone else speed.stack  # clients in a launch
         self.chunk = 5000  # images in an evaluation
-        self.dtype = getattr(torch, speed.dtype)
+        self.dtype = torch.bfloat16 if speed.dtype == "bfloat16" else torch.float32
         self.device = task.inputs.device
         # What is called float32 is that: TF32, which convolutions take unless told, has 10 of its 23 bits.
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-        dtype = str(self.dtype).removeprefix("torch.")
-        dtype += " without TF32" if self.dtype == torch.float32 else ""
+        tf32 = speed.dtype == "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        dtype = "float32 without TF32" if speed.dtype == "float32" else speed.dtype
         if self.device.type == "cuda":
             # Sums in one order: the same GPU finds the same bits, but where torch knows no way and warns.
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when a device is first used
             torch.use_deterministic_algorithms(True, warn_only=True)
+            # Nothing here reads memory that nobody wrote.
+            setattr(torch.utils.deterministic, "fill_uninitialized_memory", False)  # noqa: B010
             dtype += ", deterministic algorithms"
+            dtype += f", {engine.NAME}" if (engine := kernels()) else ""
         self.name = f"torch {torch.__version__} {self.device.type}, {dtype}, {self.stack} clients a launch"
 
     def close(self) -> None:
@@ -95,7 +97,7 @@ class GpuBackend:
         try:
             with torch.no_grad():
                 used = self._named(self.task.effective(flat))
-                return torch.cat([self._apply(used, as_read(chunk)) for chunk in inputs.split(self.chunk)])
+                return torch.cat([self._forward(used, as_read(chunk)) for chunk in inputs.split(self.chunk)])
         except torch.OutOfMemoryError:
             if self.chunk == 1:
                 raise
@@ -103,34 +105,64 @@ class GpuBackend:
         release(self.device)
         return self.logits(flat, inputs)
 
-    def _apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
-        return self.task.model.apply(self._cast(params), x).float()
+    def _forward(self, params: Params, x: torch.Tensor) -> torch.Tensor:
+        if not self.task.model.stacked:
+            return self.task.model.apply(self._cast(params), x).float()
+        stack = {name: one[None] for name, one in self._cast(params).items()}
+        return self.task.model.apply(stack, x[None])[0].float()
 
     def _cast(self, params: Params) -> Params:
         return {name: one.to(self.dtype) for name, one in params.items()}
 
-    def _loss(self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
-        return (self.task.loss.of(self._apply(params, x), y, "none") * weight).sum()
+    def _gradients(
+        self, weights: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return gradients `[s, d]` of the weighted sums of losses, these `[s]`, and statistics `[s, r]`.
 
-    def _one_loss(self, params: Params, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return self.task.loss.of(self._apply(params, x[None]), y[None], "mean")
-
-    def _learning(self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor):
-        """Return the loss in training and the running statistics that this batch has `[r]`."""
-        logits, found = self.task.model.learn(self._cast(params), x, weight)
-        loss = (self.task.loss.of(logits.float(), y, "none") * weight).sum()
-        return loss, [found[name].float() for name in self.task.shapes if name in found]
-
-    def _of_clients(self, function: Loss, shared: bool = False, has_aux: bool = False) -> Callable[..., Any]:
-        """Return what gives gradients and values of a stack of clients, as `grad_and_value` does of one.
-
-        Their weights are their own, or `shared`. What `vmap` cannot stack is worked on by autograd alone, in
-        stacks of one.
+        Each member of the stack has its row of `weights` `[s, d]`, or those of all `[d]`; inputs
+        `[s, n, ...]`, labels and `weight` `[s, n]`. `vmap` makes of a model that knows no stacks one that
+        does; what `vmap` cannot stack is worked on alone, in stacks of one.
         """
-        if self.task.alone:
-            return partial(client_gradients, function, shared, has_aux)
-        of_one = grad_and_value(function, has_aux=has_aux)
-        return vmap(of_one, in_dims=(None, 0, 0, 0) if shared else 0)
+        if not self.task.model.stacked and not self.task.alone:
+            of_one = grad_and_value(self._losses, has_aux=True)
+            each = vmap(of_one, in_dims=(None, 0, 0, 0) if weights.dim() == 1 else 0)
+            gradients, (losses, learned) = each(self._named(weights), x, y, weight)
+        else:
+            # Views of the same numbers, one a member: so their gradients stay apart.
+            own = self._named(weights.expand(len(x), -1))
+            own = {name: one.detach().requires_grad_() for name, one in own.items()}
+            if self.task.alone:
+                only = {name: one[0] for name, one in own.items()}
+                loss, learned = self._losses(only, x[0], y[0], weight[0])
+                losses, learned = loss[None], [one[None] for one in learned]
+            else:
+                losses, learned = self._losses(own, x, y, weight)
+            found = torch.autograd.grad(losses.sum(), list(own.values()), materialize_grads=True)
+            gradients = dict(zip(own, found, strict=True))
+        statistics = [one.detach() for one in learned] or [losses.new_zeros(len(x), 0)]
+        return flattened(gradients), losses.detach(), torch.cat(statistics, dim=1)
+
+    def _losses(
+        self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Return the weighted sum of losses in training and the running statistics of this batch.
+
+        Of one client, or of a stack of them where `weight` `[s, n]` has two dimensions.
+        """
+        last = weight.dim() - 1
+        logits, found = self.task.model.learn(self._cast(params), x, weight)
+        each = self.task.loss.of(logits.float().flatten(0, last), y.flatten(0, last), "none").view_as(weight)
+        return (each * weight).sum(last), [found[name].float() for name in self.task.shapes if name in found]
+
+    def _examples(
+        self, weights: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the gradient of every example `[s, n, d]` and the losses `[s, n]`: a stack of them all."""
+        rows = weights if weights.dim() == 1 else weights.repeat_interleave(x.shape[1], 0)
+        alone = x.flatten(0, 1)[:, None], y.flatten(0, 1)[:, None]
+        weight = torch.ones(len(alone[0]), 1, device=self.device)
+        gradients, losses, _ = self._gradients(rows, *alone, weight)
+        return gradients.unflatten(0, x.shape[:2]), losses.unflatten(0, x.shape[:2])
 
     def _named(self, flat: torch.Tensor) -> Params:
         """Return views of weights `[..., d]`; gradients are taken by these.
@@ -146,15 +178,14 @@ class GpuBackend:
 
         A weight is 1/`denominator`, by default one over the client's own number of rows.
         """
-        longest = max(1, *(len(one) for one in rows)) if rows else 1
-        index = np.zeros((len(rows), longest), dtype=np.int64)
-        weight = np.zeros((len(rows), longest), dtype=np.float32)
-        for client, one in enumerate(rows):
-            index[client, : len(one)] = one
-            weight[client, : len(one)] = 1 / (denominator or max(len(one), 1))
+        sizes = np.array([len(one) for one in rows])[:, None]
+        present = np.arange(max(1, sizes.max(initial=0))) < sizes
+        index = np.zeros(present.shape, dtype=np.int64)
+        index[present] = np.concatenate([*rows, index[:0, 0]])
+        weight = present / np.maximum(denominator or sizes, 1)
         where = torch.from_numpy(index).to(self.device)
         x = as_read(self.task.inputs[where.flatten()]).unflatten(0, where.shape)
-        return x, self.task.labels[where], torch.from_numpy(weight).to(self.device)
+        return x, self.task.labels[where], torch.from_numpy(weight.astype(np.float32)).to(self.device)
 
     def _private(
         self, private_gradient: PrivateGradient, weights: torch.Tensor, clients: Sequence[Client]
@@ -165,13 +196,11 @@ class GpuBackend:
         """
         batches = [client.one_batch(private_gradient.batch_size) for client in clients]
         x, y, weight = self._gather(batches, private_gradient.batch_size)
-        params, samples, shared = self._named(weights), private_gradient.samples, weights.dim() == 1
-        of_client = vmap(grad_and_value(self._one_loss), in_dims=(None, 0, 0))
-        each = vmap(of_client, in_dims=(None, 0, 0) if shared else 0)
+        samples = private_gradient.samples
         if bound := private_gradient.example_clip_l2:
-            found, of_examples = each(params, x, y)
+            found, of_examples = self._examples(weights, x, y)
             losses = (of_examples * weight).sum(1)
-            bounded, _ = clip(flattened(found, 2).flatten(0, 1), bound)
+            bounded, _ = clip(found.flatten(0, 1), bound)
             assert bounded.inside is not None
             present = weight > 0
             rows = bounded.updates.unflatten(0, present.shape) * weight[..., None]
@@ -180,12 +209,11 @@ class GpuBackend:
             totals = rows.sum(1)
             rows = rows[:, :samples]
         else:
-            found, losses = self._of_clients(self._loss, shared)(params, x, y, weight)
-            totals = flattened(found, 1)
+            totals, losses, _ = self._gradients(weights, x, y, weight)
             rows = totals.new_zeros(len(clients), 0, totals.shape[1])
             if samples:
-                found, _ = each(params, x[:, :samples], y[:, :samples])
-                rows = flattened(found, 2) * weight[:, :samples, None]
+                found, _ = self._examples(weights, x[:, :samples], y[:, :samples])
+                rows = found * weight[:, :samples, None]
             shares = None
         sizes = list(map(len, batches))
         noises = [client.noise for client in clients if client.noise]
@@ -204,8 +232,8 @@ class GpuBackend:
             return -noisy, -clean, losses, [[one] for one in private]
         rows = [client.one_batch(work.batch_size) for client in clients]
         x, y, weight = self._gather(rows, work.batch_size)
-        found, losses = self._of_clients(self._loss, shared=True)(self._named(flat), x, y, weight)
-        gradients = -flattened(found, 1)
+        gradients, losses, _ = self._gradients(flat, x, y, weight)
+        gradients = -gradients
         return gradients, gradients, losses, []
 
     def _fedavg(
@@ -283,41 +311,27 @@ class GpuBackend:
         """Take every client's steps, in place; return the losses on the last mini-batches."""
         weights, running = kept.weights, self.task.running
         losses, nothing = flat.new_zeros(len(plans)), np.empty(0, dtype=np.int64)
-        learn = self._of_clients(self._learning, has_aux=True)
         for step in range(steps):
             now = [plan[step] if step < len(plan) else nothing for plan in plans]
             x, y, weight = self._gather(now)
             used = self.task.effective(weights, None if uniforms is None else uniforms[:, step])
-            gradients, (loss, found) = learn(self._named(used), x, y, weight)
+            gradients, loss, learned = self._gradients(used, x, y, weight)
             # A client that has finished stays as it is, whatever its optimiser would do without a gradient.
             active = torch.tensor([len(one) > 0 for one in now], device=self.device)
             parts, before = (weights, *vars(kept.memory).values()), weights[:, running]
             held = [] if all(map(len, now)) else [part.clone() for part in parts]
-            whole = add_penalty(work, [flattened(gradients, 1)], weights, flat, running)
+            whole = add_penalty(work, [gradients], weights, flat, running)
             optimise(work, weights, whole, kept.memory)
-            update_running_statistics(self.task, weights, before, torch.cat([before[:, :0], *found], dim=1))
+            update_running_statistics(self.task, weights, before, learned)
             for part, old in zip(parts, held, strict=True) if held else ():
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses
 
 
-def client_gradients(
-    function: Loss, shared: bool, has_aux: bool, params: Params, *given: torch.Tensor
-) -> tuple[Params, Any]:
-    """Return what `grad_and_value` mapped over a stack of one client would, by autograd alone."""
-    own = {name: (one if shared else one[0]).detach().requires_grad_() for name, one in params.items()}
-    out = function(own, *(one[0] for one in given))
-    loss, found = out if has_aux else (out, [])
-    gradients = torch.autograd.grad(loss, list(own.values()), materialize_grads=True)
-    named = {name: gradient[None] for name, gradient in zip(own, gradients, strict=True)}
-    value = loss.detach()[None]
-    return named, (value, [one[None] for one in found]) if has_aux else value
-
-
-def flattened(named: Params, dims: int) -> torch.Tensor:
-    """Return tensors `[..., *shape]` as vectors `[..., d]`; `dims` come before their shapes."""
-    return torch.cat([one.flatten(dims).float() for one in named.values()], dim=-1)
+def flattened(named: Params) -> torch.Tensor:
+    """Return tensors of a stack `[s, *shape]` as vectors `[s, d]`."""
+    return torch.cat([one.flatten(1).float() for one in named.values()], dim=1)
 
 
 def attempted(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:

@@ -55,7 +55,7 @@ class CpuBackend:
         self.step_engine = steps if known else None  # for all local steps at once
         units = [one.unit for one in (self.engine, self.step_engine) if one]
         # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.
-        self.dtype = torch.float32 if units else getattr(torch, speed.dtype)
+        self.dtype = torch.bfloat16 if speed.dtype == "bfloat16" and not units else torch.float32
         filters = any(len(shape) == 4 for shape in task.shapes.values())
         self.copied = filters or self.dtype != torch.float32  # whether a pass reads the weights otherwise
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"

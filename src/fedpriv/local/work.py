@@ -110,7 +110,7 @@ LOCAL_WORK: dict[str, type[LocalWork]] = {"fedsgd": FedSGD, "fedavg": FedAvg}
 
 
 class Speed(Frozen):
-    """How fast, never what: results agree to float tolerance (bfloat16: to its own precision)."""
+    """How fast, never what: results agree to float tolerance (bfloat16, tf32: to their own precision)."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto: a GPU if there is one."""
@@ -120,8 +120,8 @@ class Speed(Frozen):
     """Examples in one pass on CPU."""
     stack: Count = 100
     """Clients in one launch on a GPU."""
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of the arithmetic; weights and sums stay float32."""
+    dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
+    """Of the arithmetic; weights and sums stay float32. tf32: of products on a GPU, on a CPU float32."""
     checkpoint_every: Count = 10
     """Rounds between two states that a killed run goes on from."""
     runs_per_job: Count = 1

@@ -11,8 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -53,6 +54,21 @@ def own() -> Claim:
 
     names = [str(torch.cuda.get_device_properties(one).uuid) for one in range(torch.cuda.device_count())]
     return claim(names, folder())
+
+
+@cache
+def kernels() -> Any:
+    """Return the kernels for GPUs that an installed package offers; None: PyTorch does the work.
+
+    `fedpriv-engines` does, where PyTorch brings Triton and the GPU has TF32 (Ampere and later).
+    FEDPRIV_NATIVE=0 switches it off.
+    """
+    import torch
+
+    if os.environ.get("FEDPRIV_NATIVE") == "0" or torch.cuda.get_device_capability() < (8, 0):
+        return None
+    with suppress(ImportError):
+        return next((point.load() for point in entry_points(group="fedpriv_engines", name="gpu")), None)
 
 
 def folder() -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Frozen
@@ -63,7 +63,16 @@ class Model(Frozen):
     reads: ClassVar[Literal["images", "features"]] = "images"  # what its dataset gives
     binary: ClassVar[bool] = False  # a pass uses the signs of the protected weights
     normalises: ClassVar[bool] = False  # over its batch, which then has to stay in one piece
+    stacked: ClassVar[bool] = (
+        False  # a pass takes stacks of clients, too: weights [s, ...] and inputs [s, n, ...]
+    )
     name: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take no pass that is overridden for one that knows stacks, unless it says so."""
+        super().__init_subclass__(**kwargs)
+        if "stacked" not in vars(cls) and {"apply", "forward", "learn"} & vars(cls).keys():
+            cls.stacked = False
 
     @property
     def stochastic(self) -> bool:

@@ -34,6 +34,7 @@ class Bnn(Normalised):
     """
 
     binary: ClassVar[bool] = True
+    stacked: ClassVar[bool] = True
     name: Literal["bnn"] = "bnn"
     widths: tuple[Thousands, Thousands, Thousands] = (16, 16, 100)
     """Channels of both convolutions, units of the dense layer."""
@@ -90,15 +91,13 @@ class Bnn(Normalised):
     def forward(
         self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
     ) -> torch.Tensor:
-        from torch.nn import functional as F
-
-        from fedpriv.models.layers import convolution, dense
+        from fedpriv.models.layers import convolution, dense, max_pool
         from fedpriv.models.normalise import normalise
         from fedpriv.models.sign import signs, straight_through
 
         def normal(layer: int, name: str, z: torch.Tensor) -> torch.Tensor:
             if not self.normalises:
-                return z / math.sqrt(params[f"{name}.weight"].shape[1:].numel())
+                return z / math.sqrt(params[f"{name}.weight"].shape[-3:].numel())
             return normalise(params, f"norm{layer}", z, weight, found)
 
         def bias(layer: str) -> torch.Tensor:
@@ -109,10 +108,10 @@ class Bnn(Normalised):
         x = x.to(params["conv1.weight"].dtype)
         x = signs(x - self.threshold) if self.binarise_input else x
         # Affine maps may fall, so pooling comes after them; tanh increases and comes after pooling.
-        x = F.max_pool2d(normal(1, "conv1", convolution(x, params["conv1.weight"])), 2)
+        x = max_pool(normal(1, "conv1", convolution(x, params["conv1.weight"])))
         x = straight_through(x.tanh())
-        x = F.max_pool2d(normal(2, "conv2", convolution(x, params["conv2.weight"])), 2)
+        x = max_pool(normal(2, "conv2", convolution(x, params["conv2.weight"])))
         x = dense(x.tanh(), params["dense1.weight"], bias("dense1"))
         x = straight_through(normal(3, "dense1", x).tanh())
         x = dense(x, params["dense2.weight"], bias("dense2"))
-        return normal(4, "dense2", x).flatten(1)
+        return normal(4, "dense2", x).flatten(params["conv1.weight"].ndim - 3)

@@ -6,7 +6,7 @@ layers and two fully connected layers").
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -27,6 +27,7 @@ class Cnn(Model):
     single dense layer on the pooled features.
     """
 
+    stacked: ClassVar[bool] = True
     name: Literal["cnn"] = "cnn"
     widths: tuple[Thousands, ...] = Field(default=(16, 32, 128), min_length=2, max_length=16)
     """Channels of both convolutions, then units of the dense layers."""
@@ -71,15 +72,13 @@ class Cnn(Model):
         from fedpriv.models.layers import convolution, dense
 
         activate = {"relu": F.relu, "tanh": F.tanh}[self.activation]
-        dtype = params["conv1.weight"].dtype
+        x = x.to(params["conv1.weight"].dtype)
         # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
-        x = convolution(x.to(dtype), params["conv1.weight"], params["conv1.bias"])
-        x = activate(F.max_pool2d(x, 2))
-        x = convolution(x, params["conv2.weight"], params["conv2.bias"])
-        x = activate(F.max_pool2d(x, 2))
+        for layer in ("conv1", "conv2"):
+            x = activate(convolution(x, params[f"{layer}.weight"], params[f"{layer}.bias"], pool=True))
         layers = len(self.widths) - 1
         for number in range(1, layers + 1):
             x = dense(x, params[f"dense{number}.weight"], params[f"dense{number}.bias"])
             if number < layers:
                 x = activate(x)
-        return x.flatten(1)
+        return x.flatten(params["conv1.weight"].ndim - 3)

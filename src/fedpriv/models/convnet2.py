@@ -6,7 +6,7 @@ that one): 5x5 convolutions of 32 and 64 channels, 2,048 hidden units, no dropou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedpriv.frozen import Positive, Real, Thousands
 from fedpriv.models.base import GREY, Example, Handling, Normalised, Params, pooled_twice
@@ -21,6 +21,7 @@ class ConvNet2(Normalised):
     The statistics of its batch normalisations are averaged in the clear (`bn: shared`), if there are any.
     """
 
+    stacked: ClassVar[bool] = True
     name: Literal["convnet2"] = "convnet2"
     bn: Literal["shared", "none"] = "shared"
     """Averaged in the clear, or none."""
@@ -63,16 +64,15 @@ class ConvNet2(Normalised):
     def forward(
         self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
     ) -> torch.Tensor:
-        from torch.nn import functional as F
-
-        from fedpriv.models.layers import convolution
+        from fedpriv.models.layers import convolution, linear, max_pool
         from fedpriv.models.normalise import normalise
 
         x = (x.to(params["conv1.weight"].dtype) - self.mean) / self.std
         for layer in (1, 2):
             x = convolution(x, params[f"conv{layer}.weight"], params[f"conv{layer}.bias"])
             x = normalise(params, f"norm{layer}", x, weight, found) if self.normalises else x
-            x = F.max_pool2d(F.relu(x), 2)
+            x = max_pool(x.relu())
         # No convolutions, as those of `cnn` are: so many weights cost time in any layout but this.
-        x = F.relu(F.linear(x.flatten(1), params["dense1.weight"], params["dense1.bias"]))
-        return F.linear(x, params["dense2.weight"], params["dense2.bias"])
+        x = x.flatten(params["dense1.weight"].ndim - 1)
+        x = linear(x, params["dense1.weight"], params["dense1.bias"]).relu()
+        return linear(x, params["dense2.weight"], params["dense2.bias"])

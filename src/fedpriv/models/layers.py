@@ -1,4 +1,10 @@
-"""A convolution and a dense layer as a CPU computes them best, and a GPU of stacked clients."""
+"""Layers of one client or of a stack of clients, as a CPU computes them best, and a GPU.
+
+Weights of a stack have one dimension more, in front, and so have its inputs: `[s, n, ...]` in place of
+`[n, ...]`. A stack that shares its weights has them expanded, with a stride of 0, and a convolution then
+reads them once. On a GPU it is a kernel of the package `fedpriv-engines`, if that is installed; else PyTorch
+does the same in more passes.
+"""
 
 from __future__ import annotations
 
@@ -7,57 +13,90 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from fedpriv.machine.gpus import kernels
 
-def convolution(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Return `x` `[n, c, h, w]` convolved with `weight` `[units, c, k, k]`, k odd, of the size of `x`."""
-    if x.device.type == "cpu":
-        return Convolution.forward(x, weight, bias)
-    return Convolution.apply(x, weight, bias)  # pyright: ignore[reportReturnType]
+
+def convolution(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, pool: bool = False
+) -> torch.Tensor:
+    """Return `x` `[..., n, c, h, w]` convolved with `weight` `[..., units, c, k, k]`, k odd, of its size.
+
+    With `pool` of each 2x2 square the largest number is kept.
+    """
+    if weight.ndim == 4:
+        out = F.conv2d(x, weight, bias, padding=weight.shape[-1] // 2)
+        return F.max_pool2d(out, 2) if pool else out
+    if x.device.type == "cuda" and (engine := kernels()):
+        return engine.convolution(x, weight, bias, pool)
+    out: Any = Convolution.apply(x, weight, bias)
+    return max_pool(out) if pool else out
 
 
 class Convolution(torch.autograd.Function):
-    """The same forward; the gradient of the weights is a product with the patches that they saw.
+    """That of a stack by PyTorch; the gradient of the weights is a product with the patches that they saw.
 
     cuDNN's deterministic ones are of Winograd's algorithm, on an H100 up to 1e-3 of their length from
-    float64; products 3e-7. They take more memory, and a round of private gradients a third less time.
+    float64; products 3e-7.
     """
 
-    generate_vmap_rule = True
-
     @staticmethod
-    def forward(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-        return F.conv2d(x, weight, bias, padding=weight.shape[-1] // 2)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        x, weight, bias = inputs
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         ctx.save_for_backward(x, weight)
         ctx.biased = bias is not None
+        out = grouped(x, weight)
+        return out if bias is None else out + bias[:, None, :, None, None]
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         (gradient,), (x, weight) = gradients, ctx.saved_tensors
-        of_x = None
-        if ctx.needs_input_grad[0]:
-            turned = weight.flip(2, 3).transpose(0, 1)
-            of_x = F.conv2d(gradient, turned, padding=weight.shape[-1] // 2)
-        of_weight = (gradient.flatten(2) @ patches(x, weight.shape[-1]).mT).sum(0).view(weight.shape)
-        return of_x, of_weight, gradient.sum((0, 2, 3)) if ctx.biased else None
+        of_x = grouped(gradient, turned(weight)) if ctx.needs_input_grad[0] else None
+        of_weight = (gradient.flatten(3) @ patches(x, weight.shape[-1]).mT).sum(1).view(weight.shape)
+        return of_x, of_weight, gradient.sum((1, 3, 4)) if ctx.biased else None
+
+
+def grouped(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Return the convolution of a stack as one of groups, or of all images where the weights are shared."""
+    members, padding = len(x), weight.shape[-1] // 2
+    if weight.stride(0) == 0:
+        return F.conv2d(x.flatten(0, 1), weight[0], padding=padding).unflatten(0, x.shape[:2])
+    every = x.transpose(0, 1).flatten(1, 2)
+    out = F.conv2d(every, weight.flatten(0, 1), padding=padding, groups=members)
+    return out.unflatten(1, (members, -1)).transpose(0, 1)
+
+
+def turned(weight: torch.Tensor) -> torch.Tensor:
+    """Return the weights of the convolution that takes gradients back; shared ones stay shared."""
+    own = weight[:1] if weight.stride(0) == 0 else weight
+    return own.flip(3, 4).transpose(1, 2).expand(len(weight), -1, -1, -1, -1)
 
 
 def patches(x: torch.Tensor, size: int) -> torch.Tensor:
-    """Return the square of `size` pixels around every pixel of `x` `[n, c, h, w]`: `[n, c·size², h·w]`."""
+    """Return the square of `size` around every pixel of `x` `[..., c, h, w]`: `[..., c·size², h·w]`."""
     padded = F.pad(x, [size // 2] * 4)
-    around = padded.unfold(2, size, 1).unfold(3, size, 1)  # [n, c, h, w, size, size]
-    return around.permute(0, 1, 4, 5, 2, 3).flatten(1, 3).flatten(2)
+    around = padded.unfold(-2, size, 1).unfold(-2, size, 1)  # [..., c, h, w, size, size]
+    return around.movedim((-2, -1), (-4, -3)).flatten(-5, -3).flatten(-2)
+
+
+def max_pool(x: torch.Tensor) -> torch.Tensor:
+    """Return the largest number of each 2x2 square of `x` `[..., n, c, h, w]`."""
+    if x.dim() == 4:
+        return F.max_pool2d(x, 2)
+    return F.max_pool2d(x.flatten(0, 1), 2).unflatten(0, x.shape[:2])
 
 
 def dense(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Return what a dense layer gives for `x` `[n, c, h, w]`, as `[n, units, ...]`.
+    """Return what a dense layer gives for `x` `[..., n, c, h, w]`, as `[..., n, units, ...]`.
 
-    Its weights `[units, c, h, w]` are those of a convolution of all of `x`, for which a CPU has the faster
-    kernel. A GPU has a hundredfold slower one, where clients are stacked.
+    Its weights `[..., units, c, h, w]` are those of a convolution of all of `x`, for which a CPU has the
+    faster kernel.
     """
-    if x.device.type == "cpu":
+    if weight.ndim == 4 and x.device.type == "cpu":
         return F.conv2d(x, weight, bias)
-    return F.linear(x.flatten(1), weight.flatten(1), bias)
+    return linear(x.flatten(weight.ndim - 3), weight.flatten(-3), bias)
+
+
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Return `x` `[..., n, f]` times `weight` `[..., units, f]`, plus `bias` `[..., units]`."""
+    if weight.ndim == 2:
+        return F.linear(x, weight, bias)
+    return torch.baddbmm(bias[:, None], x, weight.mT)

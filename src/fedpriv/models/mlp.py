@@ -9,7 +9,7 @@ they have the variance 2/fan-in of every other model.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Mlp(Model):
     """Dense layers with ReLU between them, and no biases; `widths` are the units of the hidden ones."""
 
+    stacked: ClassVar[bool] = True
     name: Literal["mlp"] = "mlp"
     widths: tuple[Thousands, ...] = Field(default=(600, 100), min_length=1, max_length=16)
     """Units of the hidden layers."""
@@ -40,7 +41,7 @@ class Mlp(Model):
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         first, *rest = params.values()
-        x = x.to(first.dtype).flatten(1) @ first.T
+        x = x.to(first.dtype).flatten(first.ndim - 1) @ first.mT
         for weight in rest:
-            x = x.relu() @ weight.T
+            x = x.relu() @ weight.mT
         return x

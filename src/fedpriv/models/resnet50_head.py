@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedpriv.models.base import Params
 from fedpriv.models.linear import LinearHead
 
 if TYPE_CHECKING:
-    import torch
-
     from fedpriv.models.native.gradients import GradientEngine
 
 WIDTHS = {"efficientnet_lite0": 1280, "imagenet": 2048, "random": 2048}  # of the pooled features
@@ -41,7 +38,3 @@ class Resnet50Head(LinearHead):
         from fedpriv.models.native import head
 
         return head.engine(self.width, classes)
-
-    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
-        weight = params["head.weight"]
-        return x.to(weight.dtype) @ weight.T + params["head.bias"]

@@ -82,10 +82,6 @@ class ScatterLinear(OnScattering, LinearHead):
 
         return head.engine(self.width, classes)
 
-    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
-        weight = params["head.weight"]
-        return x.to(weight.dtype) @ weight.T + params["head.bias"]
-
 
 class ScatterCnn(OnScattering):
     """Two convolutions and two dense layers on the scattering of an image, with tanh between them."""

@@ -24,6 +24,7 @@ class OnPublicFeatures(LinearHead):
     √2 · √(1.5² + `constant`²).
     """
 
+    stacked: ClassVar[bool] = True
     directions: Count = 64
     """How many principal directions of the public images: the width of the features."""
     constant: Positive = 0.2
@@ -45,7 +46,7 @@ class OnPublicFeatures(LinearHead):
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]
-        return x.to(weight.dtype) @ weight.T + self.constant * params["head.bias"]
+        return x.to(weight.dtype) @ weight.mT + self.constant * params["head.bias"][..., None, :]
 
 
 class OnSeenImages(OnPublicFeatures):

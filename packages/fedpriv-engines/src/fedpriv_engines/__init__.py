@@ -1,0 +1,1 @@
+"""How local work gets fast: fedpriv computes the same without this package, to float tolerance."""
