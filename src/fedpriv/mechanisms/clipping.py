@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedpriv.trace import Facts, Relation
 
@@ -48,17 +49,22 @@ def norms_of(updates: torch.Tensor) -> torch.Tensor:
     return norms
 
 
-def rows_and_norms(updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Return the rows, their norms in float64, and how many of them were no numbers.
+def rows_and_norms(updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, Any]:
+    """Return the rows, their norms in float64, and how many of them were no numbers (see `fact`).
 
     A row that is not finite counts as zero: it would otherwise pass every comparison and reach the model.
     """
     norms = norms_of(updates)
     finite = norms.isfinite()
-    if not finite.all():
+    if updates.device.type != "cpu" or not finite.all():
         updates = updates.where(finite[:, None], 0.0)
         norms = norms.where(finite, 0.0)
-    return updates, norms, int((~finite).sum())
+    return updates, norms, fact((~finite).sum())
+
+
+def fact(number: torch.Tensor) -> Any:
+    """Return a number; of a GPU the tensor that will hold it: a round is queued without waiting for it."""
+    return number.item() if number.device.type == "cpu" else number
 
 
 def scaled(updates: torch.Tensor, factors: torch.Tensor, most: float) -> torch.Tensor:
@@ -66,13 +72,17 @@ def scaled(updates: torch.Tensor, factors: torch.Tensor, most: float) -> torch.T
 
     Factors are rounded to the type of the rows, and so are products. Where that could be felt (of half
     precision, of a tiny `most`, of a factor too small or too large for the type) it is looked at, and rows
-    that came out too long are scaled in float64 instead, by a little less if that must be.
+    that came out too long are scaled in float64 instead, by a little less if that must be. On a GPU, which
+    would have to be waited for, a row whose factor is too small becomes zero.
     """
     import torch
 
-    kind, most = torch.finfo(updates.dtype), min(most, torch.finfo(torch.float64).max)
-    products = updates * factors.to(updates.dtype)[:, None]
+    kind, bounded = torch.finfo(updates.dtype), math.isfinite(most)
+    most = min(most, torch.finfo(torch.float64).max)
     fine = kind.eps < SHRINK / 4 and most * SHRINK > 4 * kind.tiny * kind.eps * updates.shape[1] ** 0.5
+    if updates.device.type != "cpu" and fine and bounded:
+        return updates * factors.where(factors >= kind.tiny, 0.0).to(updates.dtype)[:, None]
+    products = updates * factors.to(updates.dtype)[:, None]
     doubtful = (
         (factors < kind.tiny) | (factors > kind.max) if fine else torch.ones_like(factors, dtype=torch.bool)
     )
@@ -101,7 +111,7 @@ def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
     factors = torch.where(over, l2 / norms.clamp(min=l2) * (1 - SHRINK), 1.0)
     facts = {
         "clip_l2": l2,
-        "share_clipped": float(over.float().mean()) if len(norms) else 0.0,
+        "share_clipped": fact(over.float().mean()) if len(norms) else 0.0,
         "not_finite": not_finite,
     }
     return Bounded(scaled(updates, factors, l2), l2, inside=~over), facts

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
+from fedpriv.machine.environment import cores
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.streams import Noise
 from fedpriv.trace import Facts
@@ -13,6 +16,19 @@ if TYPE_CHECKING:
 
 # What a sum is divided by: the expected size of a cohort, or the number of those who came.
 Denominator = Literal["expected", "present"]
+
+
+def normals(sources: Sequence[Noise], like: torch.Tensor) -> torch.Tensor:
+    """Return rows of standard normals `[n, d]`, each from its own source, drawn by a thread a core.
+
+    They have the type and device of `like`.
+    """
+    import torch
+
+    rows = torch.empty_like(like)
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(lambda source, row: row.copy_(source.like(row)), sources, rows))
+    return rows
 
 
 def gaussian_mean(

@@ -11,6 +11,7 @@ import numpy as np
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.distances import distance_count, leave_one_out
+from fedpriv.mechanisms.gaussian import normals
 from fedpriv.streams import Noise
 from fedpriv.trace import Facts
 
@@ -121,8 +122,7 @@ def privatise_stack(
     import torch
 
     bounded, _ = clip(totals, private_gradient.clip_l2)
-    drawn = torch.stack([noise.like(row) for noise, row in zip(noises, totals, strict=True)])
-    noisy = bounded.updates + private_gradient.noise_std * drawn
+    noisy = bounded.updates + private_gradient.noise_std * normals(noises, totals)
     moved = {}
     if private_gradient.samples:
         grown = totals.new_tensor([size / max(size - 1, 1) for size in sizes])

@@ -46,10 +46,18 @@ class RoundContext(NamedTuple):
     gradient_noise_std: float = 0.0  # of the noise of local training, on every number of a gradient
     memory: Mapping[str, torch.Tensor] = MappingProxyType({})  # what the scheme has kept
     most: int | None = None  # examples of any client of the population; None: not known
+    members: np.ndarray | None = (
+        None  # the cohort's places in the population [n], which name clients' streams
+    )
 
     def noise(self, name: str) -> Noise:
         """Return the round's source of noise of that name."""
         return self.streams.noise(name, self.number)
+
+    def noises(self, name: str) -> list[Noise]:
+        """Return the source of noise of that name of every member of the cohort."""
+        members = range(len(self.examples)) if self.members is None else self.members
+        return [self.streams.noise(name, self.number, int(member)) for member in members]
 
 
 # What a scheme does with clients' data: whoever overrides one of them says anew what is released.

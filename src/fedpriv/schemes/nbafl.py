@@ -20,6 +20,7 @@ import numpy as np
 from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.distances import apart
+from fedpriv.mechanisms.gaussian import normals
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Mechanism
 
@@ -60,7 +61,7 @@ class NbAFL(Scheme):
 
         std = self.uplink_std(context)
         rows = bounded.updates
-        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * context.noise("uplink").like(rows)
+        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * normals(context.noises("uplink"), rows)
         facts = {
             "upload_l2": bounded.l2,
             "upload_noise_std": float(std.min(initial=math.inf)),

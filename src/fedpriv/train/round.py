@@ -60,6 +60,7 @@ def run_round(
         law=run.cohort,
         gradient_noise_std=private_gradient.noise_std if private_gradient else 0.0,
         memory=state.memory,
+        members=cohort,
     )
 
     # Local work → bound → client-side release → aggregate with a public denominator → server noise.
@@ -101,6 +102,7 @@ def run_round(
     norms = rows[:size].norm(dim=1).double().cpu().numpy()
     losses = results.losses[:size][results.losses[:size].isfinite()]
     facts |= exchanged | told | noised
+    facts = {name: one.item() if isinstance(one, torch.Tensor) else one for name, one in facts.items()}
     return {
         "round": round,
         "scheme": run.scheme.name,
