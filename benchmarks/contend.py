@@ -30,6 +30,8 @@ NAMES = (
     "two_pass",
     "ours",
     "stacked",
+    "vmap_by_hand",
+    "jax_by_hand",
     "checkout",
 )
 
@@ -39,7 +41,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("contender", choices=NAMES)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of ours")
+    parser.add_argument("--dtype", choices=("float32", "tf32", "bfloat16"), default="float32")
     parser.add_argument("--rounds", type=int, help="timed, after those of warm-up")
     parser.add_argument("--update", type=Path, nargs=2, metavar=("QUESTION", "ANSWER"))
     return parser.parse_args()

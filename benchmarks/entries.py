@@ -53,6 +53,8 @@ ENTRIES = {
     "opacus": Entry("plain loop, Opacus's hooks", "opacus", races=("w5-dpsgd",)),
     "opacus-ghost": Entry("plain loop, Opacus's ghost clipping", "opacus_ghost", races=("w5-dpsgd",)),
     "two-pass": Entry("plain loop, two passes with torch.func", "two_pass", races=("w5-dpsgd",)),
+    "vmap": Entry("torch.func.vmap over clients, by hand", "vmap_by_hand"),
+    "jax": Entry("JAX, jit of vmap over clients, by hand", "jax_by_hand", others=True),
     "ours": Entry("fedpriv", "ours", races=EVERY),
     "ours-bf16": Entry("fedpriv, bfloat16 arithmetic", "ours", dtype="bfloat16", races=EVERY),
     "ours-no-native": Entry(

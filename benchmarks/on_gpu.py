@@ -4,8 +4,8 @@
     RACED_DEVICE=cpu python benchmarks/on_gpu.py --small      # the same on a CPU, with sizes cut
 
 Every scheme is trained on the CPU and twice on the GPU. The update of one client is compared with float64.
-The workloads are raced against the plain loop on the same GPU, rounds of 10,000 clients too. All of it is one
-process, in about a minute.
+The workloads are raced against what an expert writes by hand on the same GPU, rounds of 10,000 clients too.
+`--minutes` says when no further race is begun.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -30,25 +29,23 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 import work  # noqa: E402
+from child import Failed, ask  # noqa: E402
 from contenders import ours, plain  # noqa: E402
-from laps import Laps  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from support.made_run import BY_SCHEME, RUN, write_noise  # noqa: E402
 from torch.nn.utils import parameters_to_vector  # noqa: E402
-from workload import BNN, W1, W2, W4, W5, W5_DPSGD, W6, WORKLOADS, Workload  # noqa: E402
+from workload import WORKLOADS, Workload  # noqa: E402
 
 from fedpriv import data  # noqa: E402
 from fedpriv.config.run import Run  # noqa: E402
 from fedpriv.data import source  # noqa: E402
 from fedpriv.local.work import Speed  # noqa: E402
-from fedpriv.machine.environment import peak_mib  # noqa: E402
 from fedpriv.trace import MEASURED  # noqa: E402
 from fedpriv.train import inputs  # noqa: E402
 from fedpriv.train.loop import train  # noqa: E402
 
-ROUNDS = {"w1": 20, "w2": 5, "bnn": 5, "w4": 10, "w5": 10, "w5-dpsgd": 5, "w6": 50}
-# Three rounds of Table II of the 2019 paper with 10,000 clients, a cohort of a fixed size.
-LARGE = W4._replace(clients=10_000, cohort=300)
+# The most telling first.
+ROUNDS = {"w1": 60, "w2": 15, "w4": 30, "w5": 15, "w5-dpsgd": 10, "w6": 60, "bnn": 5, "w4-large": 5}
 
 
 def schemes(folder: Path) -> pd.DataFrame:
@@ -108,16 +105,6 @@ def updates(path: Path) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def raced(workload: Workload, path: Path, rounds: int, race: Callable[..., Any]) -> tuple[float, float]:
-    """Return the rounds a second and the peak of memory, MiB, of one contender."""
-    if work.DEVICE.type == "cuda":
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    laps = Laps(workload, rounds)
-    race(workload, path, laps, "float32")
-    return rounds / laps.seconds, peak_mib(work.DEVICE)
-
-
 def peak(small: bool) -> float:
     """Return the GFLOP/s of a large product of float32 matrices, the best of 5."""
     size, times = 512 if small else 8192, []
@@ -129,32 +116,62 @@ def peak(small: bool) -> float:
     return 2 * size**3 / min(times[1:]) / 1e9
 
 
-def races(path: Path, small: bool) -> pd.DataFrame:
-    """Return speed and memory of the workloads, ours beside the plain loop; it knows no binary network."""
-    most, lines = peak(small), []
-    for workload in (W1, W2, BNN, W4, W5, W5_DPSGD, W6, LARGE):
-        rounds = 3 if workload is LARGE else ROUNDS[workload.name]
-        if small:
-            workload, rounds = workload._replace(clients=20, cohort=4), 1
-        with data_for(workload, path) as here:
-            speed, memory = raced(workload, here, rounds, ours.race)
-            beside = done = np.nan
-            if workload.model != "bnn":
-                beside = raced(workload, here, 1 + rounds // 5, plain.race)[0]
-                done = speed * workload.examples * work.flop_per_example(workload) / 1e9
+# Who is raced, the most telling first: what is left when the time is over stays empty.
+RACED = (
+    ("ours", "float32", "fedpriv"),
+    ("vmap_by_hand", "tf32", "vmap by hand, TF32"),
+    ("jax_by_hand", "tf32", "JAX by hand, TF32"),
+    ("ours", "tf32", "fedpriv, TF32"),
+    ("vmap_by_hand", "float32", "vmap by hand"),
+    ("jax_by_hand", "float32", "JAX by hand"),
+    ("plain", "float32", "plain loop"),
+)
+TAKES_PART = {"vmap_by_hand": ("w1", "w2", "w4", "w6"), "jax_by_hand": ("w1", "w2", "w4", "w6")}
+
+
+def races(path: Path, small: bool, until: float) -> pd.DataFrame:
+    """Return rounds a second of everybody, and of fedpriv GFLOP/s and memory of the GPU; `until` a moment."""
+    most, found = peak(small), {}
+    for contender, dtype, label in RACED:
+        for name, rounds in ROUNDS.items():
+            known = name in TAKES_PART.get(contender, ROUNDS) and (contender == "ours" or name != "bnn")
+            if not known or time.perf_counter() > until:
+                continue
+            try:
+                record = asked_of(contender, dtype, WORKLOADS[name], path, 1 if small else rounds)
+            except Failed as failed:
+                print(f"left out: {label}, {name}: {failed}", flush=True)
+                continue
+            found[name, label] = record | {"speed": record["rounds"] / record["seconds"]}
+            print(f"{name}, {label}: {found[name, label]['speed']:.3g} rounds/s", flush=True)
+    lines = []
+    for name, workload in ((name, WORKLOADS[name]) for name in ROUNDS):
+        speeds = {label: found[name, label]["speed"] for *_, label in RACED if (name, label) in found}
+        others = {label: one for label, one in speeds.items() if not label.startswith("fedpriv")}
+        best = max(others, key=others.__getitem__, default="")
+        ours = speeds.get("fedpriv", np.nan)
+        done = np.nan
+        if workload.model != "bnn":
+            done = ours * workload.examples * work.flop_per_example(workload) / 1e9
         lines.append(
-            {
-                "work": f"{workload.name}, {workload.cohort} of {workload.clients:,} clients",
-                "rounds/s": speed,
-                "plain loop": beside,
-                "ratio": speed / beside,
-                "GFLOP/s": done,
-                f"% of {most:,.0f}": 100 * done / most,
-                "peak MiB": memory,
-            }
+            {"work": f"{name}, {workload.cohort} of {workload.clients:,} clients"}
+            | {label: speeds.get(label, np.nan) for *_, label in RACED}
+            | {"fastest other": best, "ratio": ours / others[best] if best else np.nan}
+            | {"GFLOP/s": done, f"% of {most:,.0f}": 100 * done / most}
+            | {"peak MiB": found.get((name, "fedpriv"), {}).get("gpu_mib", np.nan)}
         )
-        print(lines[-1], flush=True)
     return pd.DataFrame(lines)
+
+
+def asked_of(contender: str, dtype: str, workload: Workload, path: Path, rounds: int) -> dict[str, Any]:
+    """Return what a contender says of a race in a process of its own."""
+    with data_for(workload, path) as here:
+        rounds = rounds if contender == "ours" else 1 + rounds // 3
+        options = ("--data", here, "--rounds", rounds, "--dtype", dtype)
+        found = ask(sys.executable, "contend.py", workload.name, contender, *options, minutes=3)
+    if "left_out" in found:
+        raise Failed(found["left_out"])
+    return found
 
 
 def machine() -> str:
@@ -167,7 +184,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--resources", type=Path, default=Path("resources"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu.md"))
-    parser.add_argument("--small", action="store_true", help="cut sizes, to try this program on a CPU")
+    parser.add_argument("--minutes", type=float, default=6)
+    parser.add_argument("--small", action="store_true", help="one round each, to try this program on a CPU")
     asked = parser.parse_args()
     started = time.perf_counter()
     path = data.prepare("mnist", asked.resources, source.mirrors([]))
@@ -175,7 +193,7 @@ def main() -> None:
         tables = {
             "Every scheme, a few rounds on noise": schemes(Path(folder)),
             "The update of one client, relative L2 difference from float64": updates(path),
-            "Speed and memory": races(path, asked.small),
+            "Rounds a second, and memory": races(path, asked.small, started + 60 * asked.minutes),
         }
     text = f"# On a GPU\n\n{machine()}, {time.perf_counter() - started:.0f} s in all.\n"
     for title, table in tables.items():

@@ -7,7 +7,11 @@ from typing import Any
 from workload import Workload
 
 GAMMA = 0.1  # of the randomised response on the bits of a binary network
-CHUNKS = {"float32": 100, "bfloat16": 200}  # examples in one pass; a bfloat16 takes half the cache
+CHUNKS = {
+    "float32": 100,
+    "tf32": 100,
+    "bfloat16": 200,
+}  # examples in one pass; a bfloat16 takes half the cache
 
 
 def model(workload: Workload) -> dict[str, Any]:

@@ -168,4 +168,7 @@ W6 = W4._replace(
     rounds=50,
 )
 
-WORKLOADS = {one.name: one for one in (W1, W2, BNN, W4, W5, W5_DPSGD, W6)}
+# Table II with 10,000 clients.
+LARGE = W4._replace(name="w4-large", run="iid_n10000_dp", clients=10_000, cohort=300)
+
+WORKLOADS = {one.name: one for one in (W1, W2, BNN, W4, W5, W5_DPSGD, W6, LARGE)}

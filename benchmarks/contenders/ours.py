@@ -19,6 +19,7 @@ from fedpriv.local.client import Client, Task
 from fedpriv.local.engine import Backend, LocalEngine
 from fedpriv.local.work import Speed
 from fedpriv.machine.allocator import keep_buffers
+from fedpriv.machine.environment import peak_mib
 from fedpriv.partition import Partition
 from fedpriv.streams import Streams
 from fedpriv.train import inputs
@@ -63,7 +64,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
                 for norm in clipped(row, state):
                     laps.norm(norm)
             laps.after_round(lambda: evaluate(engine, run.evaluation, state.flat, *test)["test_accuracy"])
-    return {"moved": float((state.flat - start).norm()), "engine": name}
+    return {"moved": float((state.flat - start).norm()), "engine": name, "gpu_mib": peak_mib(DEVICE)}
 
 
 def rounds(run: Run, data_path: Path, partition_path: Path, name: str) -> Iterator[dict[str, Any]]:
@@ -83,7 +84,7 @@ def worked_through(run: Run, clients: Partition, streams: Streams, round: int) -
     cohort = run.cohort.draw(clients.clients, streams.numpy("cohort", round))
     batches = (
         Client(clients.client(one), streams.numpy("batches", round, int(one))).one_batch(run.local.batch_size)
-        if run.local.one_gradient
+        if run.local.one_gradient and run.local.batch_size
         else clients.client(one)
         for one in cohort
     )
