@@ -1,6 +1,6 @@
 """ε against round for every accountant: from the trace and the sampled distances of a finished run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -94,6 +94,21 @@ def spends(ledger: pd.DataFrame) -> list[Spend]:
     last = ledger[ledger["round"] == ledger["round"].max()]
     columns = [field.name for field in fields(Spend)]
     return [Spend(**row) for row in last[columns].to_dict("records")]
+
+
+def statements(spends: Sequence[Spend]) -> list[Spend]:
+    """Return one ε for each view of whoever is protected: the least guarantee; without one, what comes next.
+
+    That is the least ε that would be one, with the assumption that fails, and an estimate only then.
+    """
+    views = dict.fromkeys((one.unit, one.accounting) for one in spends if one.unit != "none")
+    return [
+        min(
+            (one for one in spends if (one.unit, one.accounting) == view),
+            key=lambda one: (one.status != "guarantee", one.kind != "guarantee", one.epsilon),
+        )
+        for view in views
+    ]
 
 
 def rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> dict[str, np.ndarray]:
