@@ -58,11 +58,18 @@ def collect(directories: Sequence[Path], folder: Path) -> Path:
     Each file is written whole or not at all; a missing or bad run is BadInput.
     """
     runs, rounds, epsilons = [], [], []
+    deltas: dict[tuple[str, str], float] = {}  # of every run and unit: a mean over seeds is at one
     for directory in counted("collecting", directories, "run"):
         trace, ledger = accounted(directory)
         told = facts(directory / "summary.json")
         # Before anything else was sent, every upload was of numbers of four bytes.
         trace["upload_bytes"] = trace["upload_bytes"].fillna(WIDTH * told["parameters"])
+        for unit, delta in dict(zip(ledger["unit"], ledger["delta"], strict=True)).items():
+            if (first := deltas.setdefault((told["run"], unit), delta)) != delta:
+                raise BadInput(
+                    f"{directory}: found a ledger at δ {delta:g}, allowed: {first:g}, as of other seeds of "
+                    f"{told['run']}; account it again"
+                )
         of_run = {name: told[name] for name in ("run", "seed")}
         runs.append(told)
         rounds.append(trace.assign(**of_run))
