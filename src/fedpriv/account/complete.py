@@ -95,6 +95,11 @@ def _cohorts(trace: pd.DataFrame) -> pd.DataFrame:
     if "sampling_law" not in trace:
         return trace
     law, summed = trace["sampling_law"], (trace["denominator"] == "expected").all()
+    if {*map(str, law)} == {"poisson", "full"} and "sampling_rate" in trace:
+        rate, everybody = trace["sampling_rate"], law == "full"
+        if rate[everybody].fillna(1).eq(1).all():  # who always comes, comes with probability 1
+            law = law.mask(everybody, "poisson")
+            trace = trace.assign(sampling_law=law, sampling_rate=rate.mask(everybody, 1.0))
     alone = not (trace[["noise_shares", "local_steps"]] > 0).any(axis=None)
     if not law.isin(["fixed", "spaced"]).any() and summed and alone:
         if "population" not in trace:
