@@ -61,3 +61,11 @@ def test_features_of_a_photograph_do_not_depend_on_the_others(tiny, tmp_path):
     after = made(tiny, tmp_path / "after.npz")
     same = [np.array_equal(*rows) for rows in zip(before.x_train, after.x_train, strict=True)]
     assert same == [True] * 6 + [False] * 18  # p4 and p5, with three copies each
+
+
+def test_alone_the_public_photographs_are_what_is_trained_on_and_no_private_one_is_read(tiny, tmp_path):
+    how = {"threads": 1, "seen_in": ("fundus_even", 6)}
+    photos, network = Photos(copies=3), "efficientnet_lite0"
+    alone = arrays.load(extract.extract(tiny, photos, network, tmp_path / "alone.npz", **how, alone=True))
+    assert len(alone.x_train) == 40 and np.array_equal(alone.y_train, basis.BASES["fundus_even"]().labels)
+    assert np.array_equal(alone.x_test, made(tiny, tmp_path / "made.npz").x_test)
