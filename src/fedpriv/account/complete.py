@@ -47,8 +47,10 @@ def complete(trace: pd.DataFrame, ignore: Collection[str] = ()) -> pd.DataFrame:
         trace["round"] = from_0 + 1
     if "clip_private" not in trace:
         trace["clip_private"] = False
-    if "releases" not in trace:
-        trace["releases"] = 1
+    for name, nothing in (("releases", 1), ("unmet", "")):
+        if name not in trace:
+            trace[name] = nothing
+    trace["unmet"] = trace["unmet"].fillna("")  # as a CSV file has it
     return _cohorts(_noise(trace))
 
 

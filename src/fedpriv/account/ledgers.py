@@ -53,7 +53,8 @@ def ledger(
 
     An accountant has rows of the mechanisms that it can count, as the trace says what was released: of a
     mechanism that nobody can count there are none. A round without noise makes ε infinite from there on.
-    Where the clipping norm was itself taken from private data no row meets its assumptions. Raises BadInput
+    Where the clipping norm was itself taken from private data, or a trace says itself what is `unmet`, no row
+    meets its assumptions. Raises BadInput
     naming the column that is missing, makes no sense or is not known; `ignore` names those that say nothing
     about privacy.
 
@@ -113,8 +114,11 @@ def statements(spends: Sequence[Spend]) -> list[Spend]:
 
 def rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> dict[str, np.ndarray]:
     """Return one curve of a complete trace as rows of a ledger, by column."""
-    private = trace["clip_private"].to_numpy(dtype=bool).cumsum() > 0
-    unmet = np.where(private & (curve.unmet == ""), "the clipping norm is a private statistic", curve.unmet)
+    private = np.where(trace["clip_private"], "the clipping norm is a private statistic", "")
+    unmet = curve.unmet  # what fails in some round fails from there on
+    for texts in (private, trace["unmet"].to_numpy(dtype=object)):
+        fails = texts != ""
+        unmet = np.where((fails.cumsum() > 0) & (unmet == ""), texts[fails.argmax()], unmet)
     columns = vars(curve) | {
         "round": trace["round"],
         "accounting": view.accounting,

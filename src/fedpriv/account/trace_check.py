@@ -65,7 +65,7 @@ WORDS = {
 FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
-READ = ("round", "mechanism", *WORDS, *FLAGS, *NUMBERS)
+READ = ("round", "mechanism", "unmet", *WORDS, *FLAGS, *NUMBERS)
 # What Opacus, Flower, TensorFlow Privacy and their accountants call some of these columns.
 ELSEWHERE = {
     **dict.fromkeys(("step", "steps", "num_steps", "iterations", "num_compositions", "count"), "releases"),
@@ -131,6 +131,9 @@ def check_trace(trace: pd.DataFrame) -> None:
         if trace[name].dtype != np.bool_:
             found = next((one for one in trace[name] if not isinstance(one, bool)), trace[name].dtype)
             raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
+    if not (texts := trace["unmet"].map(lambda one: isinstance(one, str))).all():
+        found = trace.loc[~texts, "unmet"].iloc[0]
+        raise BadInput(f"trace: unmet: found {plain(found)}, allowed: a text, empty where nothing fails")
     instances = trace["unit"].iloc[0] in ("instance", "both") and not central(trace)
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
         for value in np.unique(numbers(trace, name, words)).tolist():
