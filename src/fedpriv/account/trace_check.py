@@ -132,8 +132,8 @@ def check_trace(trace: pd.DataFrame) -> None:
             found = next((one for one in trace[name] if not isinstance(one, bool)), trace[name].dtype)
             raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
     if not (texts := trace["unmet"].map(lambda one: isinstance(one, str))).all():
-        found = trace.loc[~texts, "unmet"].iloc[0]
-        raise BadInput(f"trace: unmet: found {plain(found)}, allowed: a text, empty where nothing fails")
+        found = trace.loc[~texts, "unmet"].tolist()[0]
+        raise BadInput(f"trace: unmet: found {short_repr(found)}, allowed: a text, empty where nothing fails")
     instances = trace["unit"].iloc[0] in ("instance", "both") and not central(trace)
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
         for value in np.unique(numbers(trace, name, words)).tolist():
