@@ -47,7 +47,7 @@ def complete(trace: pd.DataFrame, ignore: Collection[str] = ()) -> pd.DataFrame:
         trace["round"] = from_0 + 1
     if "clip_private" not in trace:
         trace["clip_private"] = False
-    for name, nothing in (("releases", 1), ("unmet", "")):
+    for name, nothing in (("releases", 1), ("repeated_rows", False), ("unmet", "")):
         if name not in trace:
             trace[name] = nothing
     trace["unmet"] = trace["unmet"].fillna("")  # as a CSV file has it

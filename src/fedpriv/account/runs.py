@@ -41,8 +41,8 @@ def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:
         data, config = told.get("data", {}), told.get("config", {})
         if "holders" not in trace:  # whether examples were dealt more than once
             trace["holders"] = int(config.get("partition", {}).get("repeat") is False)
-        if "distinct" not in data and data.get("name") in REPEATED:
-            trace["holders"] *= config.get("photos", {}).get("dedup") == "drop"
+        kept = config.get("photos", {}).get("dedup") != "drop"
+        trace["repeated_rows"] = "distinct" not in data and data.get("name") in REPEATED and kept
     try:
         return ledger(trace, deltas, left.distances(directory))
     except BadInput as error:

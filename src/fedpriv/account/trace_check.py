@@ -62,7 +62,7 @@ WORDS = {
     "denominator": ("expected", "present"),
     "flips": ("", "coordinate", "tensor"),
 }
-FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped")
+FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped", "repeated_rows")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
 READ = ("round", "mechanism", "unmet", *WORDS, *FLAGS, *NUMBERS)
