@@ -84,8 +84,8 @@ def epsilon_text(found: Interval) -> str:
 
     From 100,000 on it is a power of ten: nobody reads on after the first digits.
     """
-    if np.isinf(found.mean) or found.mean == 0:
-        return "∞" if found.mean else "0"
+    if np.isinf(found.mean):
+        return "∞"
     if found.mean >= 1e5:
         return power(found.mean, 2)
     if found.mean >= 1000:

@@ -154,8 +154,10 @@ def text(declared: AccuracyTable, number: Number) -> str:
         return ", ".join(filter(None, (f"{100 * found:.{digits(declared)}f}", said)))
     if number["quantity"] == "round":
         return numbers.rounds(found) if measured else f"{found}"
+    if "delta" not in number:  # it costs nothing, at any
+        return "0"
     epsilon = numbers.epsilon(found) if measured else f"{found:g}"
-    in_heading = number.get("delta") in (None, deltas(declared)[number["level"]])
+    in_heading = number["delta"] == deltas(declared)[number["level"]]
     return (
         epsilon if in_heading or epsilon == numbers.NONE else f"({epsilon}, {numbers.delta(number['delta'])})"
     )
