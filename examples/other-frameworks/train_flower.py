@@ -47,14 +47,16 @@ class Traced(DifferentialPrivacyServerSideFixedClipping):
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Any:
         replies = list(replies)
+        weights = [next(iter(one.content.metric_records.values()))["num-examples"] for one in replies]
+        share = max(weights) / sum(weights)  # of the mean, that one client has: Flower weighs by examples
         rows.append(
             {
                 "unit": "client",
                 "sampling_law": "fixed",  # so many of all, without replacement
                 "population": self.population,
                 "cohort_size": len(replies),
-                "clip_l2": self.clipping_norm,
-                "noise_std": self.noise_multiplier * self.clipping_norm,  # on the sum: Flower divides it too
+                "clip_l2": self.clipping_norm * COHORT * share,
+                "noise_std": self.noise_multiplier * self.clipping_norm,  # COHORT times what is on the mean
             }
         )
         return super().aggregate_train(server_round, replies)

@@ -57,6 +57,7 @@ def make_trace() -> Callable[..., pd.DataFrame]:
                 "upload_noise_least": np.nan,
                 "clear_values": 0,
                 "releases": 1,
+                "repeated_rows": False,
             }
         )
 

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from fedpriv.account.ledgers import ledger
-from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full
+from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES, ClientDP, Scheme
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.exchange import exchange
@@ -105,7 +105,20 @@ def test_a_scheme_that_overrides_a_verb_says_anew_what_it_releases():
     class Declared(Tree):
         mechanism: ClassVar[Mechanism] = "correlated_gaussian"
 
-    assert [one.mechanism for one in (Tree, Named, Declared)] == ["other", "gaussian", "correlated_gaussian"]
+    class Quiet:  # no scheme itself
+        def combine(self, bounded, context):
+            return bounded.updates.sum(0) / context.expected, {}
+
+    class Mixed(Quiet, ClientDP):
+        pass
+
+    kinds = Tree, Named, Declared, Mixed
+    assert [one.mechanism for one in kinds] == ["other", "gaussian", "correlated_gaussian", "other"]
+    plans = [
+        one(name="client_dp", clip_l2=1.0, noise_multiplier=2.0).plan(Poisson(rate=0.5), 10, 3)
+        for one in kinds
+    ]
+    assert plans == [None, {"sampling_rate": 0.5}, None, None]
 
 
 def test_every_scheme_declares_what_traces_of_before_are_taken_to_be():

@@ -77,7 +77,8 @@ def test_rounds_that_are_counted_in_blocks_cost_no_less_and_hardly_more(monkeypa
 
 
 def plan(rounds: int, times: int, apart: int, noise: float, delta: float, **told: object) -> float:
-    of = {"noise_multiplier": noise, "rounds": rounds, "delta": delta, "sampling_rate": 1 / apart}
+    share = min(1 / apart, times / rounds)  # of clients who come so seldom, and so far apart, in turn
+    of = {"noise_multiplier": noise, "rounds": rounds, "delta": delta, "sampling_rate": share}
     return epsilon(**of, accountant="matrix", participations=times, rounds_apart=apart, **told).epsilon
 
 
@@ -201,6 +202,12 @@ def test_the_least_noise_for_an_epsilon_is_found(matrix):
         ({"rounds_apart": 0}, "rounds_apart: found 0, allowed: whole numbers from 1"),
         ({"matrix": ["tree"] * 39 + ["banded"]}, "matrix: found tree, banded, allowed: one value"),
         ({"matrix": "banded", "bands": 0}, "bands: found 0, allowed: whole numbers from 1"),
+        ({"bands": 2}, "bands: found 2 with matrix tree, allowed: with matrix banded"),
+        ({"numbers": "0.5:0.5"}, "numbers: found '0.5:0.5' with matrix tree, allowed: with matrix blt"),
+        (
+            {"population": [100] * 20 + [25] * 20},
+            "population: found 100, 25 with sampling_law spaced, allowed: one",
+        ),
         ({"releases": 3}, "releases: found 3, allowed: 1 with mechanism correlated_gaussian"),
         ({"matrx": 1}, "unknown column matrx"),
         ({"mechanism": "gaussian"}, "unknown column matrix, allowed: matrix with mechanism correlated"),
@@ -209,6 +216,41 @@ def test_the_least_noise_for_an_epsilon_is_found(matrix):
 def test_what_cannot_have_happened_is_one_line_that_names_the_column(changed, line):
     with pytest.raises(BadInput, match=f"^trace: .*{line}"):
         ledger(turns(**changed), DELTA)
+
+
+@pytest.mark.parametrize("mechanism", ["correlated_gaussian", "gaussian"])
+@pytest.mark.parametrize(
+    "cohorts", [{"law": "full", "size": 100}, {"law": "poisson"}, {"law": "fixed"}], ids=str
+)
+@pytest.mark.parametrize("side", [{"participations": 1}, {"rounds_apart": 40}], ids=str)
+def test_that_a_client_comes_seldom_is_believed_of_no_law_that_does_not_keep_it_from_coming(
+    mechanism, cohorts, side
+):
+    size = cohorts.get("size", 25)
+    columns = {"sampling_law": cohorts["law"], "sampling_rate": size / 100, "cohort_size": size}
+    trace = turns(**columns, **{"participations": 0, "rounds_apart": 1, "mechanism": mechanism} | side)
+    trace = trace if mechanism == "correlated_gaussian" else trace.drop(columns="matrix")
+    (name,) = side
+    with pytest.raises(
+        BadInput, match=f"^trace: {name}: found {side[name]} with sampling_law {cohorts['law']}, allowed"
+    ):
+        ledger(trace, DELTA)
+
+
+@pytest.mark.parametrize(
+    ("share", "told", "line"),
+    [
+        (0.3, {"participations": 1}, "found 1, 3, allowed: at least 90, at most 3"),
+        (1.0, {"participations": 299}, "found 299, 1, allowed: at least 300, at most 1"),
+        (0.3, {"rounds_apart": 4}, "found 90, 4, allowed: at least 90, at most 3"),
+        (0.3, {"numbers": "0.5:0.5"}, "numbers: found '0.5:0.5' with matrix tree"),
+        (0.3, {"matrix": "blt", "bands": 4}, "bands: found 4 with matrix blt"),
+    ],
+)
+def test_a_plan_is_told_nothing_that_clients_in_turn_or_its_matrix_do_not_keep(share, told, line):
+    of = {"noise_multiplier": 5.0, "rounds": 300, "delta": DELTA, "accountant": "matrix"}
+    with pytest.raises(BadInput, match=line):
+        epsilon(sampling_rate=share, **of, **told)
 
 
 def test_a_mechanism_that_is_not_known_is_one_line_that_names_those_that_are():

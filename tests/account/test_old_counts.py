@@ -8,7 +8,9 @@ from support.small_federation import Federation, Outcomes, delta_of_rounds
 from fedpriv.account import Deltas, bayesian, moments, pld
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.moments import LAMBDAS, log_moment
+from fedpriv.account.runs import counted
 from fedpriv.account.views import secure_sum_views
+from fedpriv.files import npz, parquet, summary
 from fedpriv.local.work import FedSGD
 from fedpriv.mechanisms.sampling import Full, Poisson
 from fedpriv.schemes.hooks import Hooks
@@ -120,6 +122,27 @@ def test_an_example_at_several_clients_costs_what_all_of_them_release(make_insta
     pair = [batches.round(np.array([mine, 0, 0, 0])) for mine in (1.0, np.nan)]
     stated = pld.epsilon(sampling_rate=0.5, noise_multiplier=2.0, rounds=1, delta=1e-3)
     assert delta_of_rounds([tuple(pair)] * 2, np.array([stated]))[0] > 2e-3
+
+
+@pytest.mark.parametrize(
+    ("data", "dedup", "holds"),
+    [
+        ({"name": "mnist"}, "keep", True),
+        ({"name": "aptos"}, "keep", False),  # some of its photographs are there twice
+        ({"name": "aptos"}, "drop", True),
+        ({"name": "aptos", "distinct": 100}, "keep", True),  # then `holders` is of equal examples
+    ],
+    ids=str,
+)
+def test_an_older_run_does_not_know_who_holds_an_example_that_is_there_twice(
+    data, dedup, holds, make_instances, tmp_path
+) -> None:
+    parquet.save(make_instances(rounds=1, clients=10).assign(holders=1), tmp_path / "trace.parquet")
+    npz.save(tmp_path / "distances.npz", {})
+    config = {"photos": {"dedup": dedup}, "partition": {"repeat": False}}
+    summary.save(tmp_path / "summary.json", {"data": data, "config": config})
+    found = met(counted(tmp_path, Deltas(delta=1e-5, instance_delta=1e-5)), accounting="parallel")
+    assert np.isfinite(found) == holds
 
 
 def test_noise_that_leaves_with_a_client_is_no_add_or_remove() -> None:

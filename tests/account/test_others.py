@@ -4,13 +4,20 @@ import dp_accounting as dp
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fedpriv.account import ledger, others, spends
 from fedpriv.errors import BadInput
 
 DELTA = 1e-5
+TFF = {"noise_multiplier": 1.0, "clients_per_round": 100, "population": 10_000, "rounds": 50}
+PFL = {"noise_parameter": 1.0, "sampling_probability": 0.01, "num_compositions": 50}
+FLOWER = {"noise_multiplier": -2.0, "num_sampled_clients": 5, "population": 20, "rounds": 15}
+SHARES = {"noise_multiplier": 2.0, "largest_share": 0.2, "fewest_replies": 5}
 HISTORIES = [
     [(1.1, 2 / 58, 58)],
     [(1.0, 0.01, 200), (2.0, 0.02, 100)],
@@ -157,9 +164,9 @@ def test_settings_of_tff_cost_its_effective_multiplier(noise, clients, rounds, a
 @pytest.mark.parametrize(("noise", "clients", "rounds"), [(4.0, 50, 15), (8.0, 100, 100), (2.0, 30, 5)])
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_settings_of_flower_cost_those_of_cohorts_without_replacement(noise, clients, rounds, adaptive):
-    trace = others.from_flower(
-        noise_multiplier=noise, num_sampled_clients=clients, population=1000, rounds=rounds, adaptive=adaptive
-    )
+    equal = {"largest_share": 1 / clients, "fewest_replies": clients}
+    words = {"num_sampled_clients": clients, "population": 1000, "rounds": rounds, "adaptive": adaptive}
+    trace = others.from_flower(noise_multiplier=noise, **words, **equal)
     sample = dp.SampledWithoutReplacementDpEvent(1000, clients, dp.GaussianDpEvent(noise / 2))
     wanted = theirs(dp.SelfComposedDpEvent(sample, rounds), neighboring_relation=REPLACE)
     assert cost(trace, "2C")["rdp"] == pytest.approx(wanted, abs=1e-3)
@@ -182,3 +189,130 @@ def test_a_count_with_too_little_noise_of_its_own_is_refused(count):
         others.from_tff(**words, clients_per_round=10, clipped_count_stddev=count)
     with pytest.raises(BadInput, match="clipped_count_stddev: found"):
         others.from_flower(**words, num_sampled_clients=10, adaptive=True)
+
+
+@st.composite
+def cohorts(draw):
+    """Return the examples of clients who are all drawn, and how many of them reply at least."""
+    held = draw(st.lists(st.integers(1, 400), min_size=1, max_size=7))
+    return held, draw(st.integers(1, len(held)))
+
+
+@given(cohorts(), st.floats(0.5, 20), st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_not_reply(
+    cohort, noise, rounds
+):
+    held, fewest = cohort
+    sampled = len(held)
+    trace = others.from_flower(
+        noise_multiplier=noise,
+        num_sampled_clients=sampled,
+        population=sampled,
+        rounds=rounds,
+        largest_share=max(held) / sum(held),
+        fewest_replies=fewest,
+    )
+    (found,) = (one for one in spends(ledger(trace, DELTA)) if one.status == "guarantee")
+    # The largest client sends the opposite, the noise is z·C/m, and those who replied are the smallest.
+    replied = [max(held), *sorted(held)[: fewest - 1]]
+    moved = 2 * max(held) / sum(replied) * sampled / noise
+    assert found.relation == "replace_one"
+    assert found.epsilon >= dp.get_epsilon_gaussian(1 / (moved * np.sqrt(rounds)), DELTA) * (1 - 1e-9)
+
+
+def test_flower_without_shares_or_with_adaptive_clipping_promises_nothing():
+    words = {"noise_multiplier": 4.0, "num_sampled_clients": 5, "population": 20, "rounds": 15}
+    for more in ({}, {"largest_share": 0.5}, {"fewest_replies": 5}):
+        assert set(ledger(others.from_flower(**words, **more), DELTA)["epsilon"]) == {np.inf}
+    equal = {"largest_share": 0.2, "fewest_replies": 5}
+    adaptive = {"adaptive": True, "clipped_count_stddev": 4.0}
+    (one,) = (
+        one for one in spends(ledger(others.from_flower(**words, **equal), DELTA)) if one.assumptions_met
+    )
+    assert one.epsilon == pytest.approx(4.919, abs=1e-3)  # as cohorts without replacement, of equal weights
+    assert not ledger(others.from_flower(**words, **equal, **adaptive), DELTA)["assumptions_met"].any()
+
+
+@pytest.mark.parametrize(
+    ("made", "met"),
+    [
+        (lambda **said: others.from_tff(**TFF, **said), {"zeroing": False, "poisson_sampling": True}),
+        (
+            lambda **said: others.from_tff(**TFF, adaptive=False, **said),
+            {"zeroing": False, "poisson_sampling": True},
+        ),
+        (
+            lambda **said: others.from_pfl(**PFL, **said),
+            {"public_denominator": True, "poisson_sampling": True},
+        ),
+    ],
+    ids=["adaptive", "fixed", "pfl"],
+)
+def test_what_a_framework_does_by_default_is_no_guarantee_until_it_is_said_otherwise(made, met):
+    for said in ({}, *({name: value} for name, value in met.items())):
+        assert not any(one.status == "guarantee" for one in spends(ledger(made(**said), DELTA)))
+    assert all(one.status == "guarantee" for one in spends(ledger(made(**met), DELTA)))
+
+
+def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_every_pass_does():
+    engine = pytest.importorskip("opacus", reason="Opacus is not installed").PrivacyEngine()
+    model, rows = (
+        torch.nn.Linear(3, 2),
+        torch.utils.data.TensorDataset(torch.ones(22, 3), torch.zeros(22).long()),
+    )
+    parts = {"module": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1)}
+    loader = torch.utils.data.DataLoader(rows, batch_size=5, shuffle=True)
+    how = {"noise_multiplier": 2.0, "max_grad_norm": 1.0, "poisson_sampling": False}
+    model, optimizer, loader = engine.make_private(**parts, data_loader=loader, **how)
+    for _ in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    history = engine.accountant.history
+    assert history == [(2.0, 1 / 5, 15)]  # the same as of Poisson samples
+    exact = dp.get_epsilon_gaussian(2.0 / np.sqrt(3), DELTA)
+    found = cost(others.from_opacus(history, poisson_sampling=False))
+    assert (
+        found == {"matrix": pytest.approx(exact, rel=1e-4)}
+        and cost(others.from_opacus(history))["pld"] < exact
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (
+            lambda: others.from_tff(**TFF | {"noise_multiplier": -1.0}),
+            "noise_multiplier: found -1, allowed: at least 0",
+        ),
+        (
+            lambda: others.from_flower(**FLOWER, adaptive=True),
+            "noise_multiplier: found -2, allowed: at least 0",
+        ),
+        (
+            lambda: others.from_flower(**FLOWER | SHARES | {"largest_share": 0.1}),
+            r"largest_share: found 0\.1, allowed: 0\.2",
+        ),
+        (
+            lambda: others.from_flower(**FLOWER | SHARES | {"fewest_replies": 6}),
+            "fewest_replies: found 6, allowed: 1 to 5",
+        ),
+        (
+            lambda: others.from_opacus([(1.0, 0.3, 9)], poisson_sampling=False),
+            r"history: found sampling rates 0\.3",
+        ),
+        (
+            lambda: others.from_opacus([(1, 0.5, 2), (1, 0.25, 4)], poisson_sampling=False),
+            r"found sampling rates 0\.5, 0\.25",
+        ),
+        (
+            lambda: ledger(others.from_tff(**TFF).assign(unmet=3), DELTA),
+            "trace: unmet: found 3, allowed: a text",
+        ),
+    ],
+)
+def test_settings_that_there_cannot_be_are_one_line(call, line):
+    with pytest.raises(BadInput, match=line):
+        call()

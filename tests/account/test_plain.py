@@ -219,3 +219,18 @@ def test_without_extras_a_verb_works_or_says_which_to_install(
     done = without_extras(f"from fedpriv.cli.app import main; sys.exit(main({verb.split()}))", tmp_path)
     assert done.returncode == code
     assert re.match(said, done.stdout + done.stderr)
+
+
+def test_rounds_of_everybody_among_sampled_ones_are_those_of_probability_1():
+    rows = {"unit": "client", "noise_multiplier": [8.0, 1.0], "releases": [3, 100]}
+    mixed = pd.DataFrame(rows | {"sampling_law": ["full", "poisson"], "sampling_rate": [None, 0.1]})
+    alike = pd.DataFrame(rows | {"sampling_law": "poisson", "sampling_rate": [1.0, 0.1]})
+    assert spends(ledger(mixed, 1e-5)) == spends(ledger(alike, 1e-5))
+    for changed in (
+        {"sampling_rate": [0.5, 0.1]},
+        {"sampling_law": ["full", "fixed"], "population": 10, "cohort_size": [10, 1]},
+    ):
+        with pytest.raises(
+            BadInput, match="allowed: one of poisson, fixed, full, spaced, the same in all rounds"
+        ):
+            ledger(mixed.assign(**changed), 1e-5)

@@ -88,6 +88,10 @@ def test_whatever_stands_in_a_column_is_accounted_for_or_refused(made, kind: str
         ),
         ({"instance_noise_std": 1e-9}, "instance_noise_std: found another value"),
         ({"local_steps": 10**12, "cohort_size": 900}, r"local_steps: found 1.8e\+15 in all cohorts"),
+        (
+            {"unit": "instance", "holders": 3},
+            "holders: found 3 with unit instance and no local_steps, allowed: at",
+        ),
         ({"per_example_clip": "False"}, "per_example_clip: found 'False', allowed: True or False"),
     ],
 )

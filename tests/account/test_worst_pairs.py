@@ -1,14 +1,18 @@
 """No guarantee of a ledger lies below what neighbours cost whose outcomes are written out in full.
 
 Every scheme, sampling law, denominator, relation and hook, at random. The oracle (`support.small_federation`)
-knows how rounds are run and nothing of accountants; the traces are made of the facts of the schemes.
+knows how rounds are run and nothing of accountants; the traces are made of the facts of the schemes. Between
+them come promises that are made beside a scheme's trace (`support.random_promises`): of cohort laws with what
+they are said to keep, of plans, of converters, of budgets for classes that inherit.
 """
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from support import random_promises
 from support import small_federation as oracle
 from support.one_number import trace_of
 from support.random_settings import BATCH, EXAMPLES, SERVER, Setting, book, draw
@@ -21,7 +25,7 @@ from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.hooks import Hooks
 
 GONE = np.nan
-SETTINGS = 660
+SETTINGS, BESIDE = 660, 4  # a promise beside a trace after every fourth setting, all kinds by turns
 
 
 # --- how rounds are run, in words of the oracle ------------------------------------------------------------
@@ -221,14 +225,20 @@ def test_no_guarantee_of_any_ledger_is_below_what_neighbours_cost(monkeypatch: p
     monkeypatch.setattr(pld, "CELLS", 500)
     monkeypatch.setattr(pld, "CURVE_CELLS", 500)
     rng = np.random.default_rng(20191122)
-    wrong, looked_at = [], set()
+    wrong, looked_at, beside = [], set(), Counter()
     for number in range(SETTINGS):
         some = {name: one for name, one in ACCOUNTANTS.items() if name != "pld" or number % 4 == 0}
         monkeypatch.setattr("fedpriv.account.ledgers.ACCOUNTANTS", some)
         found, what = violations(draw(number, rng), rng)
         wrong += found
         looked_at |= what
+        if number % BESIDE == 0:
+            kind = [*random_promises.KINDS][number // BESIDE % len(random_promises.KINDS)]
+            kept = random_promises.promises(kind, rng)
+            beside[kind] += len(kept)
+            wrong += [f"{one.words}: δ {one.found:.3g}" for one in kept if one.found > one.delta * (1 + 1e-3)]
     assert not wrong, "\n".join(wrong)
+    assert min(beside[kind] for kind in random_promises.KINDS) > 10, beside
     clients = product(["", "sum", "sized", "upload", "drawn"], ["replace_one"])
     assert looked_at >= {
         *clients,

@@ -27,6 +27,50 @@ def test_a_run_is_trained_once_and_then_found(fedpriv, here):
     assert contents(here / "out") == trained
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {},
+            ["relation add_remove, sampling law poisson, accountant pld, sensitivity C, guarantee"],
+        ),
+        (
+            {"hooks": {"upload_noise_std": 1e-4}},
+            [
+                "not a guarantee: the size of a cohort is seen",
+                "accounting sized",
+                "accounting upload",
+                "drawn",
+            ],
+        ),
+        (
+            {"model": {"name": "convnet2", "widths": [2, 2, 4]}, "local": {"name": "fedavg", "epochs": 1}},
+            ["ε = inf at δ = 0.001"],
+        ),
+        (
+            {"scheme": {"denominator": "present"}},
+            ["not a guarantee: the size", "accounting sized, accountant rdp"],
+        ),
+        ({"scheme": "none"}, []),
+    ],
+    ids=["sum", "hook", "clear", "present", "none"],
+)
+def test_a_run_ends_with_what_the_ledger_of_its_trace_says(changes, words, fedpriv, here):
+    patch(here, **changes)
+    code, (_, *stated), _ = fedpriv(*RUN)
+    assert code == 0 and len(stated) == len(words)
+    assert all(word in line for word, line in zip(words, stated, strict=True))
+    counted = json.loads("\n".join(fedpriv("account", "out", "--json")[1]))["spends"]
+    assert {line.split(" at ")[0] for line in stated} <= {
+        f"ε = {float(one['epsilon']):.4g}" for one in counted
+    }
+    assert all(
+        ("status" in one)
+        and (one["status"] == "guarantee") == (one["unmet"] == "" and one["kind"] == "guarantee")
+        for one in counted
+    )
+
+
 def test_a_finished_run_of_another_config_is_not_overwritten(fedpriv, refused):
     assert fedpriv(*RUN)[0] == 0
     assert "out" in refused(*RUN, "--seed", "1")

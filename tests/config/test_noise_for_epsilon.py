@@ -16,6 +16,9 @@ RUN = {
     "account": {"delta": 1e-3},
     "cohort": {"law": "poisson", "rate": 0.3},
 }
+NORMALISED = {"local": {"name": "fedavg", "steps": 1, "batch_size": 5, "learning_rate": 0.1}}
+DP_FTRL = {"name": "dp_ftrl", "clip_l2": 0.5}
+PERSISTENT = NORMALISED | {"model": "bnn", "cohort": {"law": "full"}}
 
 
 def planned(noise, **changed):
@@ -67,8 +70,18 @@ def test_noise_that_is_drawn_again_cannot_be_the_operating_systems():
         ({"epsilon": 1}, {"cohort": {"law": "spaced", "size": 30}}, "found a budget, allowed: a number"),
         ({"epsilon": 1, "accountant": "matrix"}, {}, "accountant: found matrix, allowed: moments, rdp, pld"),
         ({"epsilon": 1}, {"rounds": 0}, "rounds: found 0"),
+        ({"epsilon": 1}, {"hooks": {"upload_noise_std": 1e-4}}, "found a budget, .* without hooks"),
+        ({"epsilon": 1}, {"cohort": {"law": "full"}, "hooks": {"upload_noise_std": 1.0}}, "without hooks"),
+        ({"epsilon": 1}, NORMALISED | {"model": {"name": "convnet2", "bn": "shared"}}, "in the clear"),
+        ({"epsilon": 1}, NORMALISED | {"model": {"name": "bnn"}}, "in the clear"),
+        ({"epsilon": 1}, PERSISTENT | {"scheme": {**DP_FTRL, "noise_multiplier": {"epsilon": 1}}}, "clear"),
     ],
 )
 def test_a_budget_that_cannot_be_met_is_one_line_that_names_it(noise, changed, line):
     with pytest.raises(BadInput, match=line):
         planned(noise, **changed)
+
+
+@pytest.mark.parametrize("model", [{"name": "convnet2", "bn": "none"}, {"name": "bnn", "bn": "none"}])
+def test_a_model_without_statistics_sends_nothing_in_the_clear(model):
+    assert planned({"epsilon": 3}, **NORMALISED, model=model).scheme.noise_multiplier > 0

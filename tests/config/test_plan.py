@@ -285,3 +285,15 @@ def test_a_preset_that_is_no_mapping_is_refused(tmp_path, text, words):
     with pytest.raises(BadInput, match=words) as error:
         load_preset(path)
     assert str(path) in str(error.value)
+
+
+def test_only_a_run_on_public_data_alone_is_said_to_cost_nothing(plan_of):
+    table = copy.deepcopy(PAPER["tables"]["table1"])
+    table["rows"][0] = {"clients": 4, "label": "public data alone", "free": True, "run": "private"}
+    with pytest.raises(
+        BadInput, match=r"tables\.table1\.rows\.free of public data alone: found true with run private"
+    ):
+        plan_of(tables={"table1": table}, claims=[])
+    public = {"learn_from": "public", "model": {"name": "softmax"}, "dataset": "digits", "scheme": "none"}
+    plan = plan_of(tables={"table1": table}, claims=[], runs={"private": public})
+    assert plan.runs["small"]["private"].learn_from == "public"

@@ -147,3 +147,11 @@ def test_which_images_are_held_out_does_not_depend_on_their_copies():
 def test_holding_out_nothing_or_everything_is_bad_input(count):
     with pytest.raises(BadInput, match=f"validation: found {count}, allowed: 1 to 19"):
         arrays.hold_out(make(), count, np.random.default_rng(0))
+
+
+def test_examples_are_the_same_that_have_equal_inputs_whatever_their_row_and_label():
+    found = make()
+    x = found.x_train.copy()
+    x[7], x[12] = x[3], x[3]
+    same = found._replace(x_train=x).content
+    assert same.tolist() == [3 if row in (7, 12) else row for row in range(20)]

@@ -1,13 +1,17 @@
-"""What the page on privacy budgets says of bits is what the accountants say."""
+"""What the page on privacy budgets says is what the accountants, the runs and their data say."""
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
 from fedpriv.account.randomized_response import epsilons
+from fedpriv.config.plan import load_preset
+from fedpriv.data.features.basis import LARGEST
 
-PAGE = (Path(__file__).parents[2] / "docs/privacy-budget.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/privacy-budget.md").read_text(encoding="utf-8")
 ROWS = re.findall(
     r"^\| ([\d,]+) \(.*?\) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE
 )
@@ -21,3 +25,34 @@ def test_every_gamma_leaves_a_client_an_epsilon_of_eight(row):
     ):
         found = epsilons(float(gamma), rounds, 1e-5, bits, clients)[reading].epsilon
         assert found == pytest.approx(8, rel=0.06)  # γ is printed with two or three digits
+
+
+def test_the_example_level_of_table_4_is_of_runs_in_which_an_example_is_at_one_client_once():
+    plan = load_preset(ROOT / "config/guarantees.yaml")
+    lines = plan.papers["guarantees"].tables["table4_examples"].lines
+    for run, label, copies in (
+        ("aptos_both", "APTOS", 11),
+        ("iid_both", "i.i.d.", 1),
+        ("noniid_both", "non-i.i.d.", 1),
+    ):
+        run = plan.runs["guarantees"][run]
+        assert not run.partition.repeat and run.photos.copies == copies and run.cohort.law == "full"
+        assert run.data == "mnist" or run.photos.dedup == "drop"  # none of MNIST's images is there twice
+        moved = math.sqrt(2) * math.hypot(LARGEST, run.model.constant) * copies / run.partition.each
+        multiplier = run.scheme.noise_multiplier * run.scheme.clip_l2 / moved
+        zeroed, replaced = (line for line in lines if line.label.startswith(label))
+        for line, times in ((zeroed, 1), (replaced, 2)):
+            assert (
+                line.done == line.counted
+                and multiplier / times * 0.999 < line.done.noise_multiplier <= multiplier / times
+            )
+        assert replaced.label.endswith("by one of its label") == run.partition.by_label
+    assert "an example is replaced by one of its label" in [line.label.partition(", ")[2] for line in lines]
+
+
+def test_nothing_that_is_rendered_says_that_an_epsilon_pays_for_all_or_that_nothing_private_was_looked_at():
+    texts = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("results/reference/*/*/**/*.md"), ROOT / "README.md"]
+    assert len(texts) > 100
+    for path in texts:
+        said = path.read_text(encoding="utf-8")
+        assert "pays for everything" not in said and "no private data were used" not in said, path

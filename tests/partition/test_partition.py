@@ -293,8 +293,14 @@ def test_examples_that_contradict_the_shards_are_bad_input():
 def test_a_partition_knows_how_many_clients_hold_the_same_example() -> None:
     offsets = np.array([0, 2, 2, 4, 6])
     for indices, holders in (([0, 1, 2, 3, 4, 5], 1), ([0, 1, 1, 3, 4, 1], 3), ([0, 1, 2, 2, 4, 5], 0)):
-        assert Partition(np.array(indices, dtype=np.int32), offsets).holders() == holders
+        assert Partition(np.array(indices, dtype=np.int32), offsets).holders(np.arange(6)) == holders
     dealt = Iid(clients=10, examples=40, repeat=True).split(
         np.zeros(100, dtype=np.int64), np.random.default_rng(0)
     )
-    assert dealt.holders() in (0, 4)
+    assert dealt.holders(np.arange(100)) in (0, 4)
+
+
+def test_an_example_is_held_by_all_who_hold_an_equal_one_in_whatever_row() -> None:
+    dealt = Partition(np.arange(6, dtype=np.int32), np.array([0, 2, 4, 6]))
+    for content, holders in (([0, 1, 2, 1, 4, 1], 3), ([0, 1, 2, 0, 4, 5], 2), ([0, 0, 2, 3, 4, 5], 0)):
+        assert dealt.holders(np.array(content)) == holders

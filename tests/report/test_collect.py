@@ -79,6 +79,13 @@ def test_a_ledger_of_rounds_that_were_not_run_is_refused(directories, tmp_path):
         collect(directories, tmp_path)
 
 
+def test_seeds_that_were_counted_at_two_deltas_are_refused(directories, tmp_path):
+    path = next(one for one in directories if one.match("n100_dp/seed1")) / "ledger.parquet"
+    parquet.save(pd.read_parquet(path).assign(delta=0.5), path)
+    with pytest.raises(BadInput, match=r"seed1: found a ledger at δ 0\.5, allowed: 0\.001, as of other"):
+        collect(directories, tmp_path)
+
+
 def test_a_summary_without_its_data_is_refused(directories, tmp_path):
     path = directories[0] / "summary.json"
     told = summary.load(path)

@@ -158,7 +158,7 @@ def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_tha
     alone = run(dataset="mnist", model=seen, learn_from="public")
     assert arrays_id(alone) == "mnist-scattering-digits-k20-public"
     on_photos = run(model={"name": "photo_softmax", "directions": 20}, photos=photos)
-    assert arrays_id(on_photos) == "aptos-efficientnet_lite0-fundus_synthetic-k20-c11-s2-drop"
+    assert arrays_id(on_photos) == "aptos-efficientnet_lite0-fundus_even-k20-c11-s2-drop"
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from support.workflow import RENDER, ROOT, changed, planned, write_config
 
+from fedpriv.account.runs import account
 from fedpriv.cli.again import force_outdated
 from fedpriv.config.finished import check, identities, outdated, scope
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.files import made, parquet
+from fedpriv.frozen import Deltas
+from fedpriv.workflow import steps
 
 RUN = "results/test/tiny/runs/private/seed0"
 RUNS = {f"results/test/tiny/runs/{run}/seed{seed}" for run in ("plain", "private") for seed in (0, 1)}
@@ -111,10 +114,19 @@ def test_only_what_is_asked_for_is_made_again(forgotten):
 
 def test_a_run_of_another_config_is_refused_before_it_is_collected(forgotten):
     plan = load_preset(Path("config/test.yaml"))
-    check(identities(plan, "tiny"))
+    check(identities(plan, "tiny"), plan.runs["tiny"])
     shutil.copyfile("results/test/tiny/runs/plain/seed0/summary.json", f"{RUN}/summary.json")
     with pytest.raises(BadInput, match=rf"{RUN}/: found run [0-9a-f]+, allowed: [0-9a-f]+, that of the plan"):
-        check(identities(plan, "tiny"))
+        check(identities(plan, "tiny"), plan.runs["tiny"])
+
+
+def test_a_ledger_at_another_delta_is_refused_before_it_is_collected(forgotten):
+    plan = load_preset(Path("config/test.yaml"))
+    account(Path(RUN), Deltas(delta=0.5, instance_delta=0.5))
+    with pytest.raises(
+        BadInput, match=rf"{RUN}/ledger.parquet: found a ledger at another δ.*allowed: at δ 0.001"
+    ):
+        steps.collect(plan, "tiny")
 
 
 def test_make_clean_removes_the_demo_and_nothing_of_other_presets(tmp_path):

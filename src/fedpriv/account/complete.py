@@ -47,8 +47,10 @@ def complete(trace: pd.DataFrame, ignore: Collection[str] = ()) -> pd.DataFrame:
         trace["round"] = from_0 + 1
     if "clip_private" not in trace:
         trace["clip_private"] = False
-    if "releases" not in trace:
-        trace["releases"] = 1
+    for name, nothing in (("releases", 1), ("repeated_rows", False), ("unmet", "")):
+        if name not in trace:
+            trace[name] = nothing
+    trace["unmet"] = trace["unmet"].fillna("")  # as a CSV file has it
     return _cohorts(_noise(trace))
 
 
@@ -95,6 +97,11 @@ def _cohorts(trace: pd.DataFrame) -> pd.DataFrame:
     if "sampling_law" not in trace:
         return trace
     law, summed = trace["sampling_law"], (trace["denominator"] == "expected").all()
+    if {*map(str, law)} == {"poisson", "full"} and "sampling_rate" in trace:
+        rate, everybody = trace["sampling_rate"], law == "full"
+        if rate[everybody].fillna(1).eq(1).all():  # who always comes, comes with probability 1
+            law = law.mask(everybody, "poisson")
+            trace = trace.assign(sampling_law=law, sampling_rate=rate.mask(everybody, 1.0))
     alone = not (trace[["noise_shares", "local_steps"]] > 0).any(axis=None)
     if not law.isin(["fixed", "spaced"]).any() and summed and alone:
         if "population" not in trace:

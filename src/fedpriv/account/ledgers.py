@@ -1,6 +1,6 @@
 """ε against round for every accountant: from the trace and the sampled distances of a finished run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -53,7 +53,8 @@ def ledger(
 
     An accountant has rows of the mechanisms that it can count, as the trace says what was released: of a
     mechanism that nobody can count there are none. A round without noise makes ε infinite from there on.
-    Where the clipping norm was itself taken from private data no row meets its assumptions. Raises BadInput
+    Where the clipping norm was itself taken from private data, or a trace says itself what is `unmet`, no row
+    meets its assumptions. Raises BadInput
     naming the column that is missing, makes no sense or is not known; `ignore` names those that say nothing
     about privacy.
 
@@ -96,10 +97,28 @@ def spends(ledger: pd.DataFrame) -> list[Spend]:
     return [Spend(**row) for row in last[columns].to_dict("records")]
 
 
+def statements(spends: Sequence[Spend]) -> list[Spend]:
+    """Return one ε for each view of whoever is protected: the least guarantee; without one, what comes next.
+
+    That is the least ε that would be one, with the assumption that fails, and an estimate only then.
+    """
+    views = dict.fromkeys((one.unit, one.accounting) for one in spends if one.unit != "none")
+    return [
+        min(
+            (one for one in spends if (one.unit, one.accounting) == view),
+            key=lambda one: (one.status != "guarantee", one.kind != "guarantee", one.epsilon),
+        )
+        for view in views
+    ]
+
+
 def rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> dict[str, np.ndarray]:
     """Return one curve of a complete trace as rows of a ledger, by column."""
-    private = trace["clip_private"].to_numpy(dtype=bool).cumsum() > 0
-    unmet = np.where(private & (curve.unmet == ""), "the clipping norm is a private statistic", curve.unmet)
+    private = np.where(trace["clip_private"], "the clipping norm is a private statistic", "")
+    unmet = curve.unmet  # what fails in some round fails from there on
+    for texts in (private, trace["unmet"].to_numpy(dtype=object)):
+        fails = texts != ""
+        unmet = np.where((fails.cumsum() > 0) & (unmet == ""), texts[fails.argmax()], unmet)
     columns = vars(curve) | {
         "round": trace["round"],
         "accounting": view.accounting,

@@ -17,7 +17,7 @@ import numpy as np
 from fedpriv.account import gaussian, pld, sensitivity
 from fedpriv.account.spend import Curve
 from fedpriv.errors import BadInput, short_repr
-from fedpriv.mechanisms.correlated import MATRICES, told
+from fedpriv.mechanisms.correlated import MATRICES, not_read, told
 from fedpriv.mechanisms.correlated.matrix import Matrix, Turns
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def epsilon(
     """Return ε of rounds of `spaced` cohorts, in each of which is this share of all clients.
 
     How often and how far apart a client comes follows from that share where it is not said, and the matrix
-    from both. For clients that are zeroed out, or removed at a share of 1.
+    from both; none comes more seldom or farther apart than in turn. For clients that are zeroed out, or
+    removed at a share of 1.
     """
     if matrix not in MATRICES:
         raise BadInput(f"matrix: found {matrix}, allowed: {', '.join(MATRICES)}")
@@ -59,9 +60,16 @@ def epsilon(
             raise BadInput(
                 f"{name}: found {short_repr(value)}, allowed: whole numbers, at most {sensitivity.MOST:g}"
             )
+    if unread := not_read(MATRICES[matrix], bands, numbers):
+        raise BadInput(unread)
     share = Fraction(sampling_rate).limit_denominator(10**9)
-    apart = rounds_apart or int(1 / share)
-    times = participations or -int(-rounds * share // 1)
+    least, most = -int(-rounds * share // 1), int(1 / share)
+    times, apart = participations or least, rounds_apart or most
+    if times < least or apart > most:
+        raise BadInput(
+            f"participations, rounds_apart: found {times}, {apart}, allowed: at least {least}, at most "
+            f"{most}, for clients who come in turn, a share of {sampling_rate:g} in each of {rounds} rounds"
+        )
     kind, turns = MATRICES[matrix], Turns(rounds, times, apart)
     made = kind.told(bands, numbers) if numbers else kind.planned(turns, bands)
     (square,) = sensitivity.squares(made, (rounds,), times, apart)

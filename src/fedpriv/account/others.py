@@ -1,7 +1,8 @@
 """Plain traces of what other frameworks say of their trainings, and DP events of traces.
 
 Each function needs nothing but the numbers that it is given, those about events `dp_accounting`. What the
-frameworks call their settings is kept. One row stands for all releases that are alike.
+frameworks call their settings is kept. One row stands for all releases that are alike. Where a default of a
+framework breaks what an ε assumes, the rows say so (`unmet`) until the caller says that it was not so.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from fedpriv.account.complete import complete
@@ -24,26 +26,35 @@ if TYPE_CHECKING:
 Unit = Literal["client", "instance"]
 # A client moves a count that is centred, as adaptive clipping has it, by this.
 HALF = 0.5
+# Assumptions that nobody vouches for who does not say so.
+NOT_POISSON = "nobody says that each client was drawn by itself"
+WEIGHTS_SEEN = "the sum is divided by the weights of those who came"
 OF_GAUSSIANS = "Gaussian noise, alone, composed, Poisson-sampled or sampled without replacement"
 
 
-def from_opacus(history: Iterable[tuple[float, float, int]], unit: Unit = "instance") -> pd.DataFrame:
+def from_opacus(
+    history: Iterable[tuple[float, float, int]], unit: Unit = "instance", *, poisson_sampling: bool = True
+) -> pd.DataFrame:
     """Return the trace of `PrivacyEngine.accountant.history`: (noise multiplier, sampling rate, steps).
 
-    Opacus' own `rdp` is our `rdp`, its `prv` our `pld`, each of an example that is added or removed.
+    Opacus' own `rdp` is our `rdp`, its `prv` our `pld`, each of an example that is added or removed. The
+    history is the same where `make_private` was told `poisson_sampling=False`: then a loader deals batches in
+    whole passes over the data, an example comes once in each, and no sampling makes its ε smaller.
     """
-    return pd.DataFrame(
-        [
-            {
-                "unit": unit,
-                "sampling_law": "poisson",
-                "sampling_rate": rate,
-                "noise_multiplier": noise,
-                "releases": steps,
-            }
-            for noise, rate, steps in history
-        ]
-    )
+    releases = pd.DataFrame([*history], columns=["noise_multiplier", "sampling_rate", "releases"])
+    if poisson_sampling or releases.empty:
+        return releases.assign(unit=unit, sampling_law="poisson")
+    steps = releases.loc[releases.index.repeat(releases["releases"])].reset_index(drop=True)
+    batches = round(1 / releases["sampling_rate"].max())  # of a pass
+    if not np.allclose(releases["sampling_rate"] * batches, 1, rtol=0, atol=1e-9):
+        found = ", ".join(f"{rate:g}" for rate in releases["sampling_rate"].unique())
+        raise BadInput(
+            f"history: found sampling rates {found}, allowed with poisson_sampling False: one, that of a "
+            "whole number of batches in a pass"
+        )
+    # An example is in the turn of one batch: in the last of a pass, perhaps, and the first of the next.
+    turns = {"population": batches, "cohort_size": 1, "participations": -(-len(steps) // batches)}
+    return steps[["noise_multiplier"]].assign(unit=unit, sampling_law="spaced", **turns, rounds_apart=1)
 
 
 def from_tff(
@@ -54,15 +65,23 @@ def from_tff(
     rounds: int,
     adaptive: bool = True,
     clipped_count_stddev: float | None = None,
+    zeroing: bool = True,
+    poisson_sampling: bool = False,
 ) -> pd.DataFrame:
-    """Return the trace of TensorFlow Federated's `DifferentiallyPrivateFactory`, with Poisson sampling.
+    """Return the trace of TensorFlow Federated's `DifferentiallyPrivateFactory`, as if by Poisson sampling.
 
     `gaussian_adaptive` (and `tff.learning.dp_aggregator`) is `adaptive`, `gaussian_fixed` is not. The sum has
-    noise of `noise_multiplier` times the clip, and is divided by `clients_per_round`, a public number.
+    noise of `noise_multiplier` times the clip, and is divided by `clients_per_round`, a public number. Two
+    things are no guarantee but where it is said otherwise: `dp_aggregator` has `zeroing`, by a quantile of
+    the norms without noise, which a factory by itself has not; and who comes is drawn by whoever calls, by
+    `build_uniform_sampling_fn` a fixed number and not each client by itself (`poisson_sampling`).
     """
     noise = _adaptive(noise_multiplier, clients_per_round, clipped_count_stddev, adaptive)
-    facts = {"sampling_law": "poisson", "sampling_rate": clients_per_round / population}
-    return pd.DataFrame([{"unit": "client", **facts, **noise, "releases": rounds}])
+    facts = {"sampling_law": "poisson", "sampling_rate": clients_per_round / population, "releases": rounds}
+    unmet = (
+        "the norm of zeroing is a private statistic" if zeroing else "" if poisson_sampling else NOT_POISSON
+    )
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "unmet": unmet}])
 
 
 def from_flower(
@@ -71,29 +90,66 @@ def from_flower(
     num_sampled_clients: int,
     population: int,
     rounds: int,
+    largest_share: float | None = None,
+    fewest_replies: int | None = None,
     adaptive: bool = False,
     clipped_count_stddev: float | None = None,
 ) -> pd.DataFrame:
     """Return the trace of Flower's `DifferentialPrivacy{Server,Client}Side{Fixed,Adaptive}Clipping`.
 
-    The server draws `num_sampled_clients` of all that are connected, without replacement.
+    The server draws `num_sampled_clients` of all that are connected, without replacement. It means what they
+    send by their numbers of examples, and adds noise of `noise_multiplier` times the clip over
+    `num_sampled_clients`, however many replied. So what a client moves is its share of the mean:
+    `largest_share` is the most that one client can have of the examples of `num_sampled_clients`, with equal
+    weights 1 over these, and `fewest_replies` how many were in a mean at least. Those that do not reply have
+    that share each at most. Where either is not said nothing is known to bound what a client moves, and there
+    is no ε. Where clipping is adaptive no row is a guarantee: the noise is of the next round's clip.
     """
     noise = _adaptive(noise_multiplier, num_sampled_clients, clipped_count_stddev, adaptive)
+    unmet = "the noise is of the clipping norm of the next round" if adaptive else ""
+    if largest_share is None or fewest_replies is None:
+        noise, unmet = {"noise_multiplier": 0.0}, "a client's share of a mean is not known"
+    else:
+        noise["noise_multiplier"] /= _moved(num_sampled_clients, largest_share, fewest_replies)
     facts = {"sampling_law": "fixed", "population": population, "cohort_size": num_sampled_clients}
-    return pd.DataFrame([{"unit": "client", **facts, **noise, "releases": rounds}])
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "releases": rounds, "unmet": unmet}])
+
+
+def _moved(sampled: int, share: float, fewest: int) -> float:
+    """Return how much a client moves a mean at most, over what it moves one of `sampled` of equal weights.
+
+    `share` is the largest of all who are sampled, of whom `fewest` reply. A client that is replaced by one
+    with more weight moves it by no more than twice that.
+    """
+    if not 1 / sampled * (1 - 1e-9) <= share <= 1:
+        raise BadInput(f"largest_share: found {share:g}, allowed: {1 / sampled:g} (equal weights) to 1")
+    if not 1 <= fewest <= sampled:
+        raise BadInput(f"fewest_replies: found {fewest:g}, allowed: 1 to {sampled}, num_sampled_clients")
+    left = 1 - (sampled - fewest) * share  # of all weights, at least
+    return sampled * (min(1.0, share / left) if left > 0 else 1.0)
 
 
 def from_pfl(
-    *, noise_parameter: float, sampling_probability: float, num_compositions: int, noise_scale: float = 1.0
+    *,
+    noise_parameter: float,
+    sampling_probability: float,
+    num_compositions: int,
+    noise_scale: float = 1.0,
+    poisson_sampling: bool = False,
+    public_denominator: bool = False,
 ) -> pd.DataFrame:
     """Return the trace of a `PrivacyAccountant` of pfl-research with mechanism `gaussian`.
 
     Where `noise_scale` is below 1 a smaller cohort than the one that is accounted for trained, with so much
-    less noise: the trace is of what was released, and not of the larger cohort that pfl's ε is about.
+    less noise: the trace is of what was released, and not of the larger cohort that pfl's ε is about. A
+    cohort of pfl's has a fixed size, and `FederatedAveraging` divides by the sum of the weights of those who
+    came. So no row is a guarantee but where each user is drawn by itself (`poisson_sampling`) and the sum is
+    divided by a number that does not depend on who came (`public_denominator`).
     """
     facts = {"sampling_law": "poisson", "sampling_rate": sampling_probability * noise_scale}
     noise = {"noise_multiplier": noise_parameter * noise_scale, "releases": num_compositions}
-    return pd.DataFrame([{"unit": "client", **facts, **noise}])
+    unmet = NOT_POISSON if not poisson_sampling else "" if public_denominator else WEIGHTS_SEEN
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "unmet": unmet}])
 
 
 def _adaptive(total: float, clients: float, count_std: float | None, adaptive: bool) -> dict[str, float]:
@@ -102,6 +158,8 @@ def _adaptive(total: float, clients: float, count_std: float | None, adaptive: b
     The std of the noise on the count is a twentieth of the clients unless it is said. Andrew et al. 2021,
     "Differentially private learning with adaptive clipping", theorem 1.
     """
+    if not total >= 0:
+        raise BadInput(f"noise_multiplier: found {total:g}, allowed: at least 0")
     if not adaptive or total == 0:
         return {"noise_multiplier": total}
     of_count = (clients / 20 if count_std is None else count_std) / HALF

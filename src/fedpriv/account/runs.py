@@ -10,6 +10,9 @@ from fedpriv.files import left, parquet, summary
 from fedpriv.files.made import made
 from fedpriv.frozen import Deltas
 
+# Data some of whose examples are equal: older runs took those in different rows for different ones.
+REPEATED = ("aptos",)
+
 
 def account(directory: Path, deltas: Deltas) -> Path:
     """Read a run directory's trace and distances, write its ledger.parquet, return that path.
@@ -33,10 +36,13 @@ def made_with(deltas: Deltas) -> str:
 def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:
     """Return the ledger of a run directory; BadInput names the file that is missing or corrupt."""
     trace = left.trace(directory)
-    if "holders" not in trace and (summary_file := directory / "summary.json").exists():
-        # An older run says in its summary whether examples were dealt more than once.
-        dealt = summary.load(summary_file).get("config", {}).get("partition", {})
-        trace["holders"] = int(dealt.get("repeat") is False)
+    if (summary_file := directory / "summary.json").exists():
+        told = summary.load(summary_file)
+        data, config = told.get("data", {}), told.get("config", {})
+        if "holders" not in trace:  # whether examples were dealt more than once
+            trace["holders"] = int(config.get("partition", {}).get("repeat") is False)
+        kept = config.get("photos", {}).get("dedup") != "drop"
+        trace["repeated_rows"] = "distinct" not in data and data.get("name") in REPEATED and kept
     try:
         return ledger(trace, deltas, left.distances(directory))
     except BadInput as error:

@@ -62,10 +62,10 @@ WORDS = {
     "denominator": ("expected", "present"),
     "flips": ("", "coordinate", "tensor"),
 }
-FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped")
+FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped", "repeated_rows")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
-READ = ("round", "mechanism", *WORDS, *FLAGS, *NUMBERS)
+READ = ("round", "mechanism", "unmet", *WORDS, *FLAGS, *NUMBERS)
 # What Opacus, Flower, TensorFlow Privacy and their accountants call some of these columns.
 ELSEWHERE = {
     **dict.fromkeys(("step", "steps", "num_steps", "iterations", "num_compositions", "count"), "releases"),
@@ -125,11 +125,15 @@ def check_trace(trace: pd.DataFrame) -> None:
     for name, allowed in {"mechanism": tuple(MECHANISMS), **WORDS}.items():
         found = sorted({str(word) for word in trace[name]})
         if len(found) > 1 or found[0] not in allowed:
-            raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: one of {', '.join(allowed)}")
+            words = f"one of {', '.join(allowed)}, the same in all rounds"
+            raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: {words}")
     for name in FLAGS:
         if trace[name].dtype != np.bool_:
             found = next((one for one in trace[name] if not isinstance(one, bool)), trace[name].dtype)
             raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
+    if not (texts := trace["unmet"].map(lambda one: isinstance(one, str))).all():
+        found = trace.loc[~texts, "unmet"].tolist()[0]
+        raise BadInput(f"trace: unmet: found {short_repr(found)}, allowed: a text, empty where nothing fails")
     instances = trace["unit"].iloc[0] in ("instance", "both") and not central(trace)
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
         for value in np.unique(numbers(trace, name, words)).tolist():
@@ -145,6 +149,11 @@ def check_trace(trace: pd.DataFrame) -> None:
     if (trace["statistics_releases"] > 0).any() and trace["unit"].iloc[0] != "instance":
         unit = trace["unit"].iloc[0]
         raise BadInput(f"trace: statistics_releases: found some with unit {unit}, allowed: unit instance")
+    if central(trace) and (trace["holders"] > 1).any():
+        raise BadInput(
+            f"trace: holders: found {trace['holders'].max():g} with unit instance and no local_steps, "
+            "allowed: at most 1, for everybody's part of the sum is bounded once"
+        )
     if len(set(trace["noise_shares"] > 0)) > 1:
         raise BadInput("trace: noise_shares: found 0 in some rounds, allowed: in all rounds or in none")
     # On a sum of which nothing bounds a part, any noise is nothing: its multiplier is 0, whatever its std.
@@ -213,7 +222,14 @@ def _check_turns(trace: pd.DataFrame) -> None:
         for value in np.unique(numbers(trace, name, words)).tolist() if name in trace else ():
             if not (least <= value <= MOST and value == int(value)):
                 raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
-    in_turn = trace["sampling_law"].iloc[0] == "spaced"
+    law = str(trace["sampling_law"].iloc[0])
+    in_turn = law == "spaced"
+    for name, default in (("participations", 0), ("rounds_apart", 1)):
+        if not in_turn and name in trace and (trace[name] != default).any():
+            raise BadInput(
+                f"trace: {name}: found {trace[name].iloc[0]:g} with sampling_law {law}, allowed: {default}, "
+                "for a client may come in every round; only spaced keeps it from that"
+            )
     if (in_turn or trace["mechanism"].iloc[0] == "correlated_gaussian") and (trace["releases"] > 1).any():
         raise BadInput(
             f"trace: releases: found {trace['releases'].max():g}, allowed: 1 with mechanism "
@@ -221,7 +237,12 @@ def _check_turns(trace: pd.DataFrame) -> None:
         )
     if not in_turn or "participations" not in trace:
         return
-    came, population = trace["cohort_size"].to_numpy(dtype=np.float64), float(trace["population"].max())
+    if len(counts := trace["population"].unique()) > 1:
+        found = ", ".join(f"{count:g}" for count in counts)
+        raise BadInput(
+            f"trace: population: found {found} with sampling_law spaced, allowed: one in all rounds"
+        )
+    came, population = trace["cohort_size"].to_numpy(dtype=np.float64), float(counts[0])
     apart, most = (int(trace[name].iloc[0]) for name in ("rounds_apart", "participations"))
     together = np.convolve(came, np.ones(min(apart, len(came))))
     if together.max() > population:

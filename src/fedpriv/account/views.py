@@ -128,4 +128,6 @@ def _unmet(trace: pd.DataFrame, sequential: bool) -> str:
     """Return the assumption of the examples' view that fails; empty if all hold."""
     if sequential and not (trace["population"] == 1).all():
         return "the client that holds an example stays the same"
+    if trace["repeated_rows"].any():
+        return "an example is in several rows"
     return "" if (trace["holders"] > 0).all() else "a client may hold an example twice"

@@ -28,7 +28,7 @@ from fedpriv.cli.output import (
     print_result,
     spend_as_dict,
 )
-from fedpriv.cli.table import Table, spend_table
+from fedpriv.cli.table import NOTHING, Table, spend_table
 from fedpriv.errors import BadInput, Stopped, require_known, short_repr
 from fedpriv.terminal import aside
 
@@ -189,7 +189,8 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.cli.run import place, planned, train_run
+    from fedpriv.account.ledgers import statements
+    from fedpriv.cli.run import place, spends_of, train_run
     from fedpriv.files import summary
 
     settings = settings or []
@@ -200,8 +201,9 @@ def run(
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
-    spent = planned(summary)
-    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *([str(spent)] if spent else [])], as_json)
+    spends = None if as_json else spends_of(out, summary)
+    stated = [NOTHING] if spends == [] else map(str, statements(spends or []))
+    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated], as_json)
     if end == "diverged":
         aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 

@@ -52,8 +52,8 @@ def finite(value: Any) -> Any:
 
 
 def spend_as_dict(spend: Spend) -> dict[str, Any]:
-    """Return a spend as plain data, with the attacker accuracy that belongs beside every ε."""
-    return asdict(spend) | {"attacker_accuracy": spend.attacker_accuracy}
+    """Return a spend as plain data, with the status and the attacker accuracy that belong to every ε."""
+    return asdict(spend) | {"status": spend.status, "attacker_accuracy": spend.attacker_accuracy}
 
 
 def rendered(shown: RenderableType) -> str:

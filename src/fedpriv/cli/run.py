@@ -30,20 +30,17 @@ def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     return Path("results/runs", paper, name, f"seed{seed}")
 
 
-def planned(summary: Mapping[str, Any]) -> Spend | None:
-    """Return what clients have spent in a finished run whose ε public numbers alone say; None: others say it.
+def spends_of(directory: Path, summary: Mapping[str, Any]) -> list[Spend] | None:
+    """Return what a finished run has spent by its ledger, at the δ of its summary; None: that has none."""
+    from fedpriv.account.ledgers import spends
+    from fedpriv.account.runs import counted
+    from fedpriv.frozen import Deltas
 
-    It is counted by the accountant that certifies a budget of its scheme, at sensitivity C.
-    """
-    from fedpriv.account.plans import epsilon
-
-    run = Run.model_validate(summary["config"])
-    plan = run.scheme.plan(run.cohort, run.partition.clients, run.rounds)
-    if plan is None or "account" not in summary:
+    at = {name: summary.get("account", {}).get(name) for name in Deltas.model_fields}
+    if None in at.values():
         return None
-    noise, delta = getattr(run.scheme, "noise_multiplier", 0.0), summary["account"]["delta"]
-    told = {"accountant": run.scheme.accountant, "rounds": summary["rounds"], **plan}
-    return epsilon(noise_multiplier=noise, delta=delta, **told)
+    with progress("accounting", 0, 1, "run"):
+        return spends(counted(directory, Deltas.model_validate(at)))
 
 
 def train_run(

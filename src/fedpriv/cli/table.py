@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
 
 PROSE = 40  # columns: the narrowest that a cell of words is wrapped to
+NOTHING = "no ε: no accountant counts what was released"
 ESTIMATE = "What an estimate is, and why it is no guarantee: docs/accounting.md"
 
 
@@ -144,6 +145,8 @@ def spend_table(
 
     `columns` stand before ε, `marks` say of a line that it is the one that a paper uses, `notes` stand below.
     """
+    if not spends:
+        return Page(NOTHING)
     below = [*notes, *([ESTIMATE] if any(one.kind == "estimate" for one in spends) else [])]
     if len(spends) == 1 and not columns:
         return Page(str(spends[0]), *below)

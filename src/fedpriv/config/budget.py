@@ -8,6 +8,7 @@ from typing import Any
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import parse
 from fedpriv.schemes.client_dp import Budget
+from fedpriv.schemes.hooks import Hooks
 
 DIGITS = 4  # of a multiplier that is found: it is rounded up, so that its ε is still within the budget
 
@@ -27,16 +28,17 @@ def within(told: Mapping[str, Any], noise_multiplier: float) -> dict[str, Any]:
 def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     """Return the least multiplier, to 4 digits, with which all rounds of `run` cost the budget at most.
 
-    What is wrong with a budget, one that no noise meets, and a run whose ε is not that of a plan
-    (`fedpriv.account.plans`) are BadInput that names the key.
+    What is wrong with a budget, one that no noise meets, and a run that releases something else than its
+    scheme plans are BadInput that names the key.
     """
     key, scheme = "scheme.noise_multiplier", run.scheme
     budget = parse(Budget.model_validate, dict(written), key)
     plan = scheme.plan(run.cohort, run.partition.clients, run.rounds)
-    if plan is None:
+    if plan is None or run.hooks != Hooks() or run.model.sends_in_clear:
         raise BadInput(
             f"{key}: found a budget, allowed: a number; also a budget with scheme client_dp, denominator "
-            "expected and cohort.law poisson or full, or scheme dp_ftrl and cohort.law spaced or full"
+            "expected and cohort.law poisson or full, or scheme dp_ftrl and cohort.law spaced or full, "
+            "without hooks and with a model that sends nothing in the clear"
         )
     from fedpriv.account.plans import planners  # slow to import, and few runs have a budget
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedpriv.config.plan import Plan
+from fedpriv.config.run import Run
 from fedpriv.config.targets import Batch, drawn
 from fedpriv.errors import BadInput
 from fedpriv.files.made import made, said
@@ -57,13 +58,25 @@ def identities(plan: Plan, paper: str) -> dict[str, str]:
     }
 
 
-def check(planned: Mapping[str, str]) -> None:
-    """Raise BadInput unless the finished run in each directory is the planned one."""
+def check(planned: Mapping[str, str], runs: Mapping[str, Run]) -> None:
+    """Raise BadInput unless the finished run in each directory is the planned one, and its ledger is, too.
+
+    The directories are those of `runs` by name, which say at which δ each is counted.
+    """
+    from fedpriv.account.runs import made_with
+
     for directory, identity in planned.items():
         if (found := identity_in(Path(directory, "summary.json"))) != identity:
             raise BadInput(
                 f"{directory}: found {'run ' + found if found else 'no finished run'}, allowed: {identity}, "
                 "that of the plan; delete the folder to train it"
+            )
+        ledger, account = Path(directory, "ledger.parquet"), runs[Path(directory).parent.name].account
+        if ledger.exists() and said(ledger) != made_with(account):
+            raise BadInput(
+                f"{ledger}: found a ledger at another δ, or of another accountant, allowed: at δ "
+                f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the code that "
+                "is here; delete it and account the run again"
             )
 
 

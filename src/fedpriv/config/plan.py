@@ -20,6 +20,7 @@ from fedpriv.data.own import Npz, Torchvision
 from fedpriv.errors import BadInput, Gathered, plain, require_known, together
 from fedpriv.frozen import Mistake, mistakes
 from fedpriv.models import MODELS
+from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import Paper, folder_of, load_paper, load_runs
 from fedpriv.paper.read import merge, read_yaml
 
@@ -250,8 +251,21 @@ def make_plan(
         if any(matches(glob, name, one) for glob in preset.only for one in paper.runs) or not wrong.found:
             with wrong.aside():
                 planned[name] = plan_runs(preset, paper.defaults, paper.runs, homes[name] / name, where)
+                check_free(paper, planned[name], f"{where}: {name}")
     wrong.told()
     return Plan(preset, read, planned, {name: homes[name] / name for name in read})
+
+
+def check_free(paper: Paper, planned: Mapping[str, Planned], where: str) -> None:
+    """Raise BadInput for a row of a table whose ε is said to be 0 and whose run learns from private data."""
+    for name, table in accuracy_tables(paper.tables).items():
+        for row in (row for row in table.rows if row.free):
+            for run in dict.fromkeys(table.cell(row, column).run for column in table.columns):
+                if run in planned and planned[run].run.learn_from != "public":
+                    raise BadInput(
+                        f"{where}.tables.{name}.rows.free of {row.cited}: found true with run {run}, "
+                        "allowed: with a run that has learn_from public"
+                    )
 
 
 def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -> None:

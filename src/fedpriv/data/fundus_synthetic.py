@@ -18,7 +18,7 @@ from fedpriv.files.atomic import writing
 from fedpriv.streams import Streams
 
 SIDE = 96  # pixels of an image; it is drawn at twice that and averaged, so edges are smooth
-GRADES = (246, 50, 137, 26, 41)  # images of each grade: the shares of APTOS, of 500
+GRADES = (100,) * 5  # images of each grade: equally many, for the shares of APTOS are private counts
 CANVAS = 2 * SIDE
 ORANGE, DISC, VESSEL, BLOOD, EXUDATE = (
     np.array(colour, dtype=np.float32)

@@ -160,6 +160,12 @@ class Model(Frozen):
         """Return what happens to the parameter of that name."""
         return "protected"
 
+    @property
+    def sends_in_clear(self) -> bool:
+        """Return whether some of its numbers are averaged as they are, which no scheme protects."""
+        own = type(self).handling is not Model.handling  # else all of them go through the scheme
+        return own and any(self.handling(name) == "clear" for name in self.shapes(classes=1))
+
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]` of images `[n, c, h, w]` or features `[n, f]`.
 

@@ -1,4 +1,4 @@
-"""A linear softmax on features that are fixed before any private data are seen: few numbers to send."""
+"""A linear softmax on features that are computed from public images alone: few numbers to send."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ class PhotoSoftmax(OnPublicFeatures):
     name: Literal["photo_softmax"] = "photo_softmax"
     backbone: Literal["efficientnet_lite0"] = "efficientnet_lite0"
     """Trained on ImageNet."""
-    basis: Literal["fundus_synthetic"] = "fundus_synthetic"
-    """Whose principal directions are kept."""
+    basis: Literal["fundus_even"] = "fundus_even"
+    """Whose principal directions are kept: synthetic photographs, equally many of each grade."""
 
     @property
     def features(self) -> str:

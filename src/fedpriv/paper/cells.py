@@ -68,6 +68,7 @@ class Cell(NamedTuple):
     within: tuple[EpsilonBudget, ...] = ()
     published: float | None = None  # accuracy; None: no such number in the paper
     published_round: int | None = None
+    free: tuple[str, ...] = ()  # the units whose ε is 0, for the run saw no private data
 
     @property
     def budgets(self) -> list[tuple[SpendSelector, float]]:
@@ -153,7 +154,7 @@ class Row(Frozen):
     own_baseline: bool = False
     """Whether another network than the paper's ran: accuracies are then held against its own baseline."""
     free: bool = False
-    """Whether its runs saw no private data: they are read at their last round, and their ε is 0."""
+    """Whether its runs learn from public data alone: they are read at their last round, and their ε is 0."""
     run: str = ""
     """Of all columns that are not in `runs`."""
     runs: dict[str, str] = {}
@@ -242,8 +243,8 @@ class AccuracyTable(TableSpec):
             EpsilonBudget(unit, spend, budgets[unit].epsilon, budgets[unit].delta)
             for unit, spend in (column.by_unit() if not row.free else {}).items()
         )
-        run = row.runs.get(name, row.run)
-        return Cell(run, within, printed and printed.accuracy, printed and printed.round)
+        run, free = row.runs.get(name, row.run), tuple(column.by_unit()) if row.free else ()
+        return Cell(run, within, printed and printed.accuracy, printed and printed.round, free)
 
     def runs(self) -> Iterator[str]:
         for row in self.rows:

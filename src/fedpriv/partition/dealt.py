@@ -22,11 +22,14 @@ class Partition(NamedTuple):
     def clients(self) -> int:
         return len(self.offsets) - 1
 
-    def holders(self) -> int:
-        """Return how many clients hold the same example, at most; 0 if a client holds one more than once."""
-        held = np.zeros(int(self.indices.max(initial=0)) + 1, dtype=np.int64)
+    def holders(self, content: np.ndarray) -> int:
+        """Return how many clients hold the same example, at most; 0 if a client holds one more than once.
+
+        Examples are the same that have an equal number in `content` `[n]`, wherever they stand in the data.
+        """
+        held = np.zeros(len(content), dtype=np.int64)
         for i in range(self.clients):
-            held[self.client(i)] += 1  # once, however often the client holds it
+            held[content[self.client(i)]] += 1  # once, however often the client holds it
         return 0 if held.sum() < len(self.indices) else int(held.max(initial=1))
 
     def client(self, i: int) -> np.ndarray:

@@ -48,6 +48,8 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "epsilons": EPSILONS,
 }
 WIDTH = 4  # bytes of a float32
+# What older notes say of features, and what is true of them: how they are made was looked at on private data.
+NOTED = "no private data were used", "no other image of these data takes part"
 # As in the summary.
 TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
 
@@ -58,11 +60,18 @@ def collect(directories: Sequence[Path], folder: Path) -> Path:
     Each file is written whole or not at all; a missing or bad run is BadInput.
     """
     runs, rounds, epsilons = [], [], []
+    deltas: dict[tuple[str, str], float] = {}  # of every run and unit: a mean over seeds is at one
     for directory in counted("collecting", directories, "run"):
         trace, ledger = accounted(directory)
         told = facts(directory / "summary.json")
         # Before anything else was sent, every upload was of numbers of four bytes.
         trace["upload_bytes"] = trace["upload_bytes"].fillna(WIDTH * told["parameters"])
+        for unit, delta in dict(zip(ledger["unit"], ledger["delta"], strict=True)).items():
+            if (first := deltas.setdefault((told["run"], unit), delta)) != delta:
+                raise BadInput(
+                    f"{directory}: found a ledger at δ {delta:g}, allowed: {first:g}, as of other seeds of "
+                    f"{told['run']}; account it again"
+                )
         of_run = {name: told[name] for name in ("run", "seed")}
         runs.append(told)
         rounds.append(trace.assign(**of_run))
@@ -94,7 +103,7 @@ def facts(path: Path) -> dict[str, Any]:
         return {
             **{name: told[name] for name in TOLD},
             "data": data["name"],
-            "data_note": data.get("note") or "",
+            "data_note": (data.get("note") or "").replace(*NOTED),
             "stand_in_for": data.get("stand_in_for") or "",
             "train_examples": data["train"],
             "test_examples": data["test"],

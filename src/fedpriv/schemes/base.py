@@ -62,20 +62,26 @@ class RoundContext(NamedTuple):
 
 # What a scheme does with clients' data: whoever overrides one of them says anew what is released.
 VERBS = ("gradient", "memory", "bound", "release", "combine", "remember", "broadcast")
+DECLARED = ("mechanism", "plan")
 
 
 class Scheme(Frozen):
     """No protection: every verb leaves its argument alone; schemes override the verbs they change.
 
     Rows are updates, or whole weights for a scheme that `sends` these. A scheme declares what it releases
-    (`fedpriv.trace.MECHANISMS`). A declaration is not inherited by a class that overrides a verb: of a
-    mechanism that nobody has declared there is no ε.
+    (`fedpriv.trace.MECHANISMS`), and may plan what that will cost. Neither is inherited by a class that
+    overrides a verb: of a mechanism that nobody has declared there is no ε.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "mechanism" not in vars(cls) and any(verb in vars(cls) for verb in VERBS):
-            cls.mechanism = "other"
+        defined_in = {
+            name: next(place for place, one in enumerate(cls.__mro__) if name in vars(one))
+            for name in (*VERBS, *DECLARED)
+        }
+        for name in DECLARED:
+            if defined_in[name] > min(defined_in[verb] for verb in VERBS):
+                setattr(cls, name, vars(Scheme)[name])
 
     name: str
     unit: ClassVar[Unit] = "none"
@@ -99,7 +105,7 @@ class Scheme(Frozen):
         """Return what the plan of a run is beside noise, rounds and δ; None: nobody can plan it.
 
         By the names that the plans of `accountant` have for it: `sampling_rate`, and what else they may be
-        told.
+        told. It is asked before a run, for a budget; what a run has spent stands in its ledger.
         """
         return None
 

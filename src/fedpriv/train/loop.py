@@ -71,7 +71,7 @@ def train(
     streams = Streams(seed, name, run.secure_noise)
     data = normalised(run, arrays_for(run, arrays_path), streams)
     clients = load_partition(run, data, seed, partition_path)
-    holders = clients.holders()
+    holders = clients.holders(data.content)
     device = select_device(speed.device)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
     task = task_for(run, data, device)

@@ -50,6 +50,7 @@ def summarise(
         | {
             "name": run.dataset if isinstance(run.dataset, str) else run.dataset.label,
             "train": len(data.y_train),
+            "distinct": len(np.unique(data.content)),
             "test": len(data.y_test),
             "repetition": len(clients.indices) / len(data.y_train),
             "note": data.note,

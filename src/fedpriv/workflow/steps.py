@@ -132,11 +132,11 @@ def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
-    """Put all runs of a paper in `results` into its tables; another run than the plan's is BadInput."""
+    """Put all runs of a paper in `results` into its tables; another run or δ than the plan's is BadInput."""
     from fedpriv.report.collect import collect
 
     runs = finished(plan, paper, results)
-    check({str(directory): identity for directory, identity in runs.items()})
+    check({str(directory): identity for directory, identity in runs.items()}, plan.runs[paper])
     collect(sorted(runs), paper_folder(plan, paper, results))
     done(plan, "collect", paper, results)
 

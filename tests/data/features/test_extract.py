@@ -127,6 +127,14 @@ def test_dropped_duplicates_are_the_later_ones_and_are_counted(tiny, tmp_path):
     assert "1 duplicates dropped (1 pixel-identical groups" in made.note
 
 
+def test_photographs_of_the_same_pixels_have_the_same_features_and_count_as_one(tiny, tmp_path):
+    image(5).save(tiny.parent / "raw/train_images/p9.png")
+    manifest.write(TINY, [], tiny)
+    made = run(tiny, tmp_path / "made.npz", size=4)
+    first, second = (3 * (number - TINY.test_rows) for number in (5, 9))
+    assert made.content.tolist() == [first if row == second else row for row in range(24)]
+
+
 def test_a_missing_image_is_refused_unless_the_config_says_to_skip_it(tiny, tmp_path):
     raw = tiny.parent / "raw/train_images"
     (raw / "p5.png").unlink()

@@ -33,13 +33,13 @@ def quick(monkeypatch):
     few = basis.fundus()
     monkeypatch.setitem(
         basis.BASES,
-        "fundus_synthetic",
+        "fundus_even",
         lambda: few._replace(images=few.images[:40], labels=few.labels[:40], same=("tiny",)),
     )
 
 
 def made(listed, out, count=6) -> arrays.Arrays:
-    how = {"threads": 1, "seen_in": ("fundus_synthetic", count)}
+    how = {"threads": 1, "seen_in": ("fundus_even", count)}
     return arrays.load(extract.extract(listed, Photos(copies=3), "efficientnet_lite0", out, **how))
 
 
@@ -48,7 +48,7 @@ def test_norms_are_bounded_and_the_note_says_what_is_public(tiny, tmp_path):
     assert found.x_train.shape == (24, 6) and found.x_test.shape == (4, 6)
     norms = np.linalg.norm(found.x_train.astype(np.float64), axis=1)
     assert 0.99 * basis.LARGEST < norms.max() <= basis.LARGEST
-    assert "first 6 principal directions of 500 synthetic fundus photographs" in found.note
+    assert "first 6 principal directions of 500 synthetic fundus photographs, equally many" in found.note
     assert "on public data alone, ε = 0," in found.note and "standardised" not in found.note
 
 
@@ -61,3 +61,11 @@ def test_features_of_a_photograph_do_not_depend_on_the_others(tiny, tmp_path):
     after = made(tiny, tmp_path / "after.npz")
     same = [np.array_equal(*rows) for rows in zip(before.x_train, after.x_train, strict=True)]
     assert same == [True] * 6 + [False] * 18  # p4 and p5, with three copies each
+
+
+def test_alone_the_public_photographs_are_what_is_trained_on_and_no_private_one_is_read(tiny, tmp_path):
+    how = {"threads": 1, "seen_in": ("fundus_even", 6)}
+    photos, network = Photos(copies=3), "efficientnet_lite0"
+    alone = arrays.load(extract.extract(tiny, photos, network, tmp_path / "alone.npz", **how, alone=True))
+    assert len(alone.x_train) == 40 and np.array_equal(alone.y_train, basis.BASES["fundus_even"]().labels)
+    assert np.array_equal(alone.x_test, made(tiny, tmp_path / "made.npz").x_test)

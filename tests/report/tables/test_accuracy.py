@@ -201,3 +201,17 @@ def test_a_row_of_public_data_alone_is_read_at_its_end_at_an_epsilon_of_0_and_no
         {"check": "accuracy(dp) >= 0", "place": "", "text": "", "tables": ["table1"], "id": "one"}
     )
     assert [row.key for _, row in claim.rows({"table1": made})] == [100, 1000]
+
+
+def test_a_row_that_cost_nothing_has_a_line_of_epsilon_0_that_says_what_it_is(results, declared):
+    data = declared.model_dump()
+    data["rows"] = [data["rows"][0] | {"free": True, "published": {}, "baseline": None}, *data["rows"][1:]]
+    table = table_of(results, type(declared).model_validate(data))
+    line = lines(table)[0]
+    assert line["Privacy (ε, δ) DP"] == line["Privacy (ε, δ) BDP"] == "0"
+    found = table.tidy.query("quantity == 'epsilon' and source == 'reproduced' and row == 100")
+    assert (
+        found[["value", "kind", "epsilon_status"]].to_numpy().tolist()
+        == [[0.0, "guarantee", "guarantee"]] * 2
+    )
+    assert (table.seeds["epsilon"] == 0).all() and len(table.seeds) == 6

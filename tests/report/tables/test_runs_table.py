@@ -249,6 +249,10 @@ def test_every_epsilon_of_the_csv_comes_with_its_meaning(results):
     assert (
         tidy[["accountant", "accounting", "sensitivity", "unit", "relation", "delta"]].notna().all(axis=None)
     )
+    labels = table_of(results, "labels").tidy.query("quantity.str.startswith('epsilon')")
+    assert labels["epsilon_status"].notna().all()
+    assert set(labels.query("quantity == 'epsilon_if'")["epsilon_status"].str[:15]) == {"not a guarantee"}
+    assert set(labels.query("quantity == 'epsilon_label'")["epsilon_status"]) == {"nominal"}
 
 
 def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(results):

@@ -1,7 +1,7 @@
 """Features seen from public images: in their principal directions, of bounded norm, each of one image alone.
 
-What is done to an image is fixed before anything private is seen, so no ε pays for it, and one example moves
-a client's mean gradient by no more than its own share.
+What is done to an image is computed from public images alone, so no ε pays for it, and one example moves a
+client's mean gradient by no more than its own share.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from fedpriv.errors import BadInput
 
 LARGEST = 1.5  # norm of any features
 ROUNDED = 1 - 2.0**-10  # half precision does not take a norm above LARGEST again
+ALONE = "no other image of these data takes part"  # what a note says of such features
 FLAT = 1e-12  # share of the largest variance below which public images do not spread
 
 
@@ -45,11 +46,11 @@ def digits() -> Public:
 
 def fundus() -> Public:
     """Return the fundus photographs that `fedpriv.data.fundus_synthetic` draws."""
-    words = f"{sum(fundus_synthetic.GRADES)} synthetic fundus photographs"
+    words = f"{sum(fundus_synthetic.GRADES)} synthetic fundus photographs, equally many of each grade"
     return Public(*fundus_synthetic.images(), ("aptos", "fundus_synthetic"), words)
 
 
-BASES: dict[str, Callable[[], Public]] = {"digits": digits, "fundus_synthetic": fundus}
+BASES: dict[str, Callable[[], Public]] = {"digits": digits, "fundus_even": fundus}
 
 
 def seen_from(known: np.ndarray, count: int) -> Basis:
@@ -104,7 +105,7 @@ def noted(
     """
     words = (
         f", seen in the first {seen.directions.shape[1]} principal directions of {public.words}, "
-        f"norms at most {LARGEST}; no private data were used"
+        f"norms at most {LARGEST}; {ALONE}"
     )
     if dataset in public.same and public.labels is not None:
         alone = alone_accuracy(inside(seen, known), public.labels, test, wanted)

@@ -41,6 +41,13 @@ def chosen(seen: Manifest, photos: Photos, path: Path) -> tuple[list[Photograph]
     return train, test
 
 
+def first_alike(copies: Sequence[Copy]) -> np.ndarray:
+    """Return of every copy the first of the same pixels: two plain ones may be of images that are alike."""
+    first: dict[tuple[str, int], int] = {}
+    keys = ((one.image.id if one.number else one.image.sha256, one.number) for one in copies)
+    return np.array([first.setdefault(key, place) for place, key in enumerate(keys)], dtype=np.int64)
+
+
 def batches(copies: Sequence[Copy], size: int) -> list[Sequence[Copy]]:
     """Cut `copies` into batches of `size`, the last one smaller."""
     return [copies[start : start + size] for start in range(0, len(copies), size)]

@@ -17,6 +17,7 @@ import torch
 
 from fedpriv.data import arrays
 from fedpriv.data.features import scattering
+from fedpriv.data.features.basis import ALONE
 from fedpriv.data.features.projected import coefficients, features, grey, workers
 from fedpriv.terminal import aside
 
@@ -37,7 +38,7 @@ def extract(images: Path, dataset: str, groups: int | None, out: Path, threads: 
         train, test = (features(made, x, dataset) for x in (found.x_train, found.x_test))
     how = f", normalised in {groups} groups of paths, image by image" if groups else ""
     numbers = f"2 scales, 8 angles, {train.shape[1]:,} numbers"
-    note = f"Scattering ({numbers}) of {dataset}{how}; no private data were used"
+    note = f"Scattering ({numbers}) of {dataset}{how}; {ALONE}"
     aside(f"{out}: {note}")
     return arrays.save(out, found._replace(x_train=train, x_test=test, note=note))
 

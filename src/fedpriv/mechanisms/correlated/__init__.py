@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from fedpriv.errors import BadInput, short_repr
 from fedpriv.mechanisms.correlated.banded import Banded
 from fedpriv.mechanisms.correlated.blt import Blt
 from fedpriv.mechanisms.correlated.matrix import Matrix
@@ -28,4 +29,18 @@ MATRICES: dict[str, type[Matrix]] = {"tree": Tree, "banded": Banded, "blt": Blt}
 def told(facts: Mapping[str, Any]) -> Matrix | None:
     """Return the matrix that a row of a trace names; None: none of ours. BadInput names what it lacks."""
     kind = MATRICES.get(str(facts.get("matrix", "")))
-    return kind.told(int(facts.get("bands", 1)), str(facts.get("numbers", ""))) if kind else None
+    if kind is None:
+        return None
+    bands, numbers = int(facts.get("bands", 1)), str(facts.get("numbers", ""))
+    if unread := not_read(kind, bands, numbers):
+        raise BadInput(f"trace: {unread}")
+    return kind.told(bands, numbers)
+
+
+def not_read(kind: type[Matrix], bands: int, numbers: str) -> str:
+    """Return what is said of a matrix that does not read it, or the empty string; one band says nothing."""
+    for name, found, there in (("bands", bands, bands > 1), ("numbers", numbers, numbers != "")):
+        if there and name != kind.reads:
+            of = next(other for other, one in MATRICES.items() if one.reads == name)
+            return f"{name}: found {short_repr(found)} with matrix {kind.name}, allowed: with matrix {of}"
+    return ""

@@ -26,6 +26,7 @@ class Banded(Toeplitz):
     """The banded square root; its noise takes the independent normals of the last `bands` rounds."""
 
     name: ClassVar[str] = "banded"
+    reads: ClassVar[str] = "bands"
     bands: int  # diagonals that are not zero
 
     @classmethod

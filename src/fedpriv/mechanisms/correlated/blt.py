@@ -37,6 +37,7 @@ class Blt(Toeplitz):
     """
 
     name: ClassVar[str] = "blt"
+    reads: ClassVar[str] = "numbers"
     series: tuple[tuple[float, float], ...]  # scale and decay of each
 
     @classmethod

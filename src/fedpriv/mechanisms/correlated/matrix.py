@@ -30,6 +30,7 @@ class Matrix:
     """C, lower triangular in time and without a negative number."""
 
     name: ClassVar[str]
+    reads: ClassVar[str] = ""  # what else says which one it is, bands or numbers; empty: nothing
 
     @classmethod
     def planned(cls, turns: Turns, bands: int) -> Matrix:

@@ -108,10 +108,7 @@ def shown_lines(declared: AccuracyTable, found: Sequence[Number]) -> list[dict[t
                 continue
             said = source if there or source == "published" else "not run"
             line = {("", declared.heading): row_heading(row, clients), ("", "Source"): said}
-            empty = {key: "0" if row.free and there and key[0] == "epsilon" else nothing for key in layout}
-            cells = {
-                layout[key]: text(declared, there[key]) if key in there else empty[key] for key in layout
-            }
+            cells = {layout[key]: text(declared, there[key]) if key in there else nothing for key in layout}
             lines.append(line | cells)
     return lines
 
@@ -157,6 +154,8 @@ def text(declared: AccuracyTable, number: Number) -> str:
         return ", ".join(filter(None, (f"{100 * found:.{digits(declared)}f}", said)))
     if number["quantity"] == "round":
         return numbers.rounds(found) if measured else f"{found}"
+    if "delta" not in number:  # it costs nothing, at any
+        return "0"
     epsilon = numbers.epsilon(found) if measured else f"{found:g}"
     in_heading = number["delta"] == deltas(declared)[number["level"]]
     return (
@@ -207,7 +206,7 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
 
 def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
     """Return how an ε is counted, with what the ledgers of a column's runs say it means."""
-    there = [line for line in lines if place(line) == ("epsilon", column, level) and "kind" in line]
+    there = [line for line in lines if place(line) == ("epsilon", column, level) and "relation" in line]
     meant = ""
     if there:
         unit, relation, law = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from fedpriv.account.spend import attacker_accuracy
+from fedpriv.account.spend import attacker_accuracy, status
 from fedpriv.paper.cells import AccuracyTable, Cell, EpsilonBudget, Row
 from fedpriv.report.reading import epsilon_at, reading, spent
 from fedpriv.report.results import Results, rows_of
@@ -69,6 +69,9 @@ def reproduced(results: Results, cell: Cell) -> Iterator[Number]:
     said = {"status": why} if why else {}
     yield key | shared(within) | {"quantity": "accuracy", "sample": read["accuracy"]} | said
     yield key | shared(within) | {"quantity": "round", "sample": read["round"]}
+    for level in cell.free:
+        nothing = {"kind": "guarantee", "epsilon_status": status("guarantee")}
+        yield key | nothing | {"level": level, "quantity": "epsilon", "sample": read["round"] * 0.0}
     for budget, rows, meant in zip(cell.within, ledgers, within, strict=True):
         epsilons = epsilon_at(results, cell.run, budget.spend, read["round"])
         delta = rows["delta"].iloc[0] if len(rows) else budget.delta

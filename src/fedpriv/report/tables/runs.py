@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from fedpriv.account.spend import status
 from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import Line, RunsTable
@@ -16,6 +17,11 @@ from fedpriv.report.tables.columns import QUANTITIES, Column
 from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
 
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
+# Every ε that no ledger has: its kind, and the assumption that fails.
+NOT_COUNTED = {
+    "epsilon_label": ("nominal", ""),
+    "epsilon_if": ("guarantee", "nothing keeps an upload within 2C/n"),
+}
 HOW_READ = (
     "Accuracy, last round: of all clients. Best round of sampled clients: as the authors' code prints it; "
     "the test split itself chooses the round. Where all clients hold the server's weights, both are of these."
@@ -89,6 +95,9 @@ def number_of(results: Results, line: Line, column: Column) -> Number:
     """Return a number of one run; an ε, or what is read within one, with everything that gives it meaning."""
     found: Number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
     found["sample"] = column.read(results, line.run)
+    if column.quantity in NOT_COUNTED:
+        kind, unmet = NOT_COUNTED[column.quantity]
+        found |= {"kind": kind, "epsilon_status": status(kind, unmet)}
     if column.spend:
         found |= spend_words(column.spend) | meaning(spent(results, line.run, column.spend), "delta")
     return found
