@@ -1,7 +1,10 @@
 """Faults planted in schemes that state what a sound one would, with a noise multiplier of 2."""
 
+from typing import Any, ClassVar
+
 import numpy as np
 import torch
+from scipy import special, stats
 
 from fedpriv.mechanisms.clipping import Bounded, clip, norms_of
 from fedpriv.mechanisms.sampling import Poisson
@@ -105,6 +108,63 @@ class OutsideOfStreams(Noisy):
         return torch.randn(len(total))
 
 
+class Shaped(Noisy):
+    """Independent noise of the stated mean and variance, of another law."""
+
+    law: ClassVar[Any]
+
+    def noise(self, context, total, bounded):
+        even = special.ndtr(super().noise(context, total, bounded).double().numpy())
+        return torch.from_numpy((self.law.ppf(even) - self.law.mean()) / self.law.std()).to(total)
+
+
+class Uniform(Shaped):
+    law = stats.uniform()
+
+
+class TwoValues(Shaped):
+    law = stats.bernoulli(0.5)
+
+
+class FewValues(Shaped):
+    law = stats.binom(100, 0.5)
+
+
+class Laplace(Shaped):
+    law = stats.laplace()
+
+
+class StudentT(Shaped):
+    law = stats.t(8)
+
+
+class Truncated(Shaped):
+    law = stats.truncnorm(-3.2, 3.2)
+
+
+class Skewed(Shaped):
+    law = stats.gamma(50)
+
+
+class LittleNoiseHereAndThere(Noisy):
+    def noise(self, context, total, bounded):
+        few = context.noise("where").like(total) < -2
+        return super().noise(context, total, bounded) * torch.where(few, 0.05, (1 / (1 - 0.02275)) ** 0.5)
+
+
+class RepeatsWithOtherSigns(Noisy):
+    def noise(self, context, total, bounded):
+        noise, half = super().noise(context, total, bounded), len(total) // 2
+        noise[:half] = noise[half : 2 * half] * context.noise("signs").like(total[:half]).sign()
+        return noise
+
+
+class OnASphere(Noisy):
+    def noise(self, context, total, bounded):
+        noise = super().noise(context, total, bounded)
+        return noise / noise.norm() * len(noise) ** 0.5
+
+
 class CountsTwice(ClientDP):
     def combine(self, bounded, context):
         return super().combine(
@@ -199,6 +259,64 @@ class ComesTooOften(Poisson):
 class DrawsTwice(Poisson):
     def draw(self, population, rng):
         return np.repeat(super().draw(population, rng), 2)
+
+
+class FixedSize(Poisson):
+    def draw(self, population, rng):
+        return np.sort(rng.choice(population, round(self.rate * population), replace=False))
+
+
+class InPairs(Poisson):
+    def draw(self, population, rng):
+        return np.flatnonzero(np.repeat(rng.random(population // 2) < self.rate, 2))
+
+
+class TwoSizes(Poisson):
+    """Sizes have the mean and the variance that coins give them."""
+
+    def draw(self, population, rng):
+        far = (population * self.rate * (1 - self.rate)) ** 0.5
+        size = round(population * self.rate + rng.choice([-1, 1]) * far)
+        return np.sort(rng.choice(population, size, replace=False))
+
+
+class AlternatingRates(Poisson):
+    def members(self, population, streams, round):
+        rate = self.rate * (1.08 if round % 2 else 0.92)
+        return np.flatnonzero(streams.numpy("cohort", round).random(population) < rate)
+
+
+class OfNeighbours(Poisson):
+    """Sizes are those of coins; who comes is a row of neighbours."""
+
+    def draw(self, population, rng):
+        first, size = rng.integers(population), rng.binomial(population, self.rate)
+        return np.sort((first + np.arange(size)) % population)
+
+
+class Favourites(Poisson):
+    def draw(self, population, rng):
+        rates = self.rate * np.where(np.arange(population) % 2, 1.25, 0.75)
+        return np.flatnonzero(rng.random(population) < rates)
+
+
+class OnceInThreeRounds(Poisson):
+    def members(self, population, streams, round):
+        turns = streams.numpy("cohort", (round - 1) // 3).random(population) // self.rate
+        return np.flatnonzero(turns == (round - 1) % 3)
+
+
+class KnownBeforehand(Poisson):
+    def members(self, population, streams, round):
+        return self.draw(population, np.random.default_rng(round))
+
+
+class UniformUploadNoise(NbAFL):
+    def release(self, bounded, uploads, context):
+        sent, facts = super().release(bounded, uploads, context)
+        noise = (sent.updates - bounded.updates) / facts["upload_noise_std"]
+        flat = 12**0.5 * (torch.special.ndtr(noise) - 0.5)
+        return sent._replace(updates=bounded.updates + facts["upload_noise_std"] * flat), facts
 
 
 class SharesUploadNoise(NbAFL):

@@ -39,7 +39,15 @@ def test_noise_falls_from_the_first_round_to_the_last() -> None:
     assert scheme.noise_multiplier(1, 1) == 4.0
 
 
-def test_a_run_goes_from_data_to_the_accountants_epsilon(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keys", [["annealed_dp", "--set", "first=1.6", "--set", "last=0.7"], ["prefix"]])
+def test_what_a_scheme_does_is_what_its_trace_says(keys: list[str]) -> None:
+    plan = ["--sample-rate", "0.25", "--noise-multiplier", "1", "--rounds", "12", "--delta", "1e-3"]
+    assert main(["audit", "--mechanism", *keys, *plan]) == 0
+
+
+def test_a_run_goes_from_data_to_the_accountants_epsilon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out, data = tmp_path / "run", str(tmp_path / "resources")
     words = ["--paper", "striped", "--run", "annealed", "--out", str(out), "--resources", data]
     assert main(["run", str(PRESET), *words]) == 0
@@ -50,3 +58,5 @@ def test_a_run_goes_from_data_to_the_accountants_epsilon(tmp_path: Path) -> None
     (found,) = ledger[(ledger["accountant"] == "zcdp") & (ledger["sensitivity"] == "C")].groupby("accounting")
     rho = (0.5 / trace["noise_multiplier"] ** 2).sum()
     assert found[1]["epsilon"].iloc[-1] == pytest.approx(rho + 2 * np.sqrt(rho * np.log(1e3)))
+    assert main(["audit", str(out), "--json"]) == 0
+    assert "of the trace alone, no code of annealed_dp was attacked" in capsys.readouterr().out

@@ -16,6 +16,7 @@ from fedpriv.audit.finding import Finding
 from fedpriv.audit.known import Known, known
 from fedpriv.files import parquet, summary
 from fedpriv.progress import counted
+from fedpriv.schemes import SCHEMES
 
 OF_RUN = ["run", "seed"]
 COLUMNS = [*OF_RUN, *Finding._fields]
@@ -46,7 +47,15 @@ def audited(directory: Path, until: int | None = None) -> list[Finding]:
     Raises BadInput naming what is missing or corrupt.
     """
     run = known(directory, until)
-    return [found for audit in counted("attacking", AUDITS.values(), "audit") for found in audit(run)]
+    found = [one for audit in counted("attacking", AUDITS.values(), "audit") for one in audit(run)]
+    scheme = run.scheme.get("name", "")
+    return found if scheme in SCHEMES.own else [of_trace_alone(one, scheme) for one in found]
+
+
+def of_trace_alone(one: Finding, scheme: str) -> Finding:
+    """Return a finding about a scheme that is not ours, which says that arithmetic attacked no code of it."""
+    said = f"{one.cost}; of the trace alone, no code of {scheme or 'its scheme'} was attacked"
+    return one._replace(cost=said) if one.confidence == 1 else one
 
 
 def audit_runs(directories: Sequence[Path], out: Path) -> Path:

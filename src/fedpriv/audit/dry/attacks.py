@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
 from fedpriv.account import gaussian
@@ -14,12 +15,16 @@ from fedpriv.audit import bounds
 from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std
 from fedpriv.audit.dry.statements import Statement
 from fedpriv.audit.likelihood import Plan, Scores, score, scores
+from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
     import torch
 
 LOUD = 10.0  # norm of what a canary sends, in units of the bound
 CELLS = 4_000  # values of a score of which nothing is composed
+UPLOADS = 5  # of a round, of which the noise is looked at by itself
+ROUNDED = 2.0**-22  # of a number of float32, what some operations may move it by
+COARSE = 1e-2  # noise over σ that is rounded so has no law to be looked at
 
 
 class Design(NamedTuple):
@@ -36,10 +41,12 @@ class Design(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """What an attacker sees of a round, in units of the bound, and the noise of the sum, over σ."""
+    """What an attacker sees of a round, in units of the bound, and its noise, over σ."""
 
     seen: np.ndarray
-    noise: np.ndarray  # [d]
+    noise: np.ndarray  # [d], of the sum
+    drawn: np.ndarray  # single numbers of noise as they were drawn, of which a sum may be made
+    grain: float  # what float32 may round these to
     multiplier: float  # of the noise that hides a canary
 
 
@@ -47,13 +54,36 @@ class Sight(NamedTuple):
 Sides = tuple[np.ndarray, np.ndarray]
 
 
-def see_sum(site: Site, design: Design, ids: np.ndarray, played: Round) -> Sight:
-    """Return what whoever sees the noisy sum sees: the sum `[d]`."""
+def see_sum(site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
+    """Return what whoever sees the noisy sum sees: the sum `[d]`.
+
+    Of noise that uploads bring along, one half of the numbers is looked at in the sum, the other in uploads:
+    whatever is drawn, a sum of many is near a normal.
+    """
     # Of a scheme whose noise no column says the unit is the bound.
     std = declared_std(played.facts, len(played.clean)) or played.facts["clip_l2"]
     bound = declared_bound(played.facts, "sum", site.of_examples)
     noise = (played.total - played.clean.sum(0)).numpy() / std
-    return Sight(played.total.numpy() / bound, noise, std / bound)
+    drawn, grain = noise, ROUNDED * float(played.total.abs().max()) / std
+    brought = played.facts["noise_in_sum"] and upload_std(played.facts) > 0
+    if brought and len(played.clean) > 1:
+        (single, coarse), half = single_noise(played, rng), len(noise) // 2
+        if coarse < COARSE:
+            drawn, grain = np.concatenate([noise[:half], single[:, half:].ravel()]), max(grain, coarse)
+    return Sight(played.total.numpy() / bound, noise, drawn, grain, std / bound)
+
+
+def upload_std(facts: Facts) -> float:
+    """Return the std of the noise that an upload is said to have."""
+    return math.hypot(facts["upload_noise_std"], facts["instance_noise_std"])
+
+
+def single_noise(played: Round, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Return the noise of a few uploads `[k, d]`, over its σ, and what float32 may round it to."""
+    some = rng.choice(len(played.clean), min(len(played.clean), UPLOADS), replace=False)
+    noisy, clean = (rows.numpy()[some].astype(np.float64) for rows in (played.received.updates, played.clean))
+    std = upload_std(played.facts)
+    return (noisy - clean) / std, ROUNDED * float(np.abs(noisy).max(initial=0.0)) / std
 
 
 def along(design: Design, seen: np.ndarray) -> Sides:
@@ -62,30 +92,44 @@ def along(design: Design, seen: np.ndarray) -> Sides:
     return found[:, : design.population], found[:, design.population :]
 
 
-def see_uploads(site: Site, design: Design, ids: np.ndarray, played: Round) -> Sight:
+def see_uploads(
+    site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator
+) -> Sight:
     """Return what whoever receives single uploads sees of each client, along its direction and nobody's.
 
-    What is looked at for faults is the noise of their sum.
+    What is looked at for faults is the noise of their sum, and its law in a few of them.
     """
     bound = declared_bound(played.facts, "upload", site.of_examples)
-    std = played.facts["upload_noise_std"] or played.facts["instance_noise_std"]
+    std = upload_std(played.facts)
     rows = played.received.updates
     nobodys = design.directions[design.population :]
     seen = np.full((2, design.population), np.nan)
     for side, directions in enumerate((design.directions[ids], nobodys[ids % len(nobodys)])):
         seen[side, ids] = (rows * directions).sum(1).double().numpy() / bound
     noise = (rows - played.clean).sum(0).double().numpy() / (std * max(1, len(ids)) ** 0.5)
-    return Sight(seen, noise, std / bound)
+    return Sight(seen, noise, *single_noise(played, rng), std / bound)
 
 
-def see_bits(site: Site, design: Design, ids: np.ndarray, played: Round) -> Sight:
-    """Return which answers are as they were sent, of half of the bits, and flipped, of the others."""
+def see_bits(site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
+    """Return which answers are as they were sent, of half of the bits, and flipped, of the others.
+
+    What is looked at for faults is how many answers of each bit are right.
+    """
     gamma = played.facts["gamma"]
     right = (played.received.updates * played.sent > 0).double().numpy()
     first, second = np.hsplit(right, 2)
-    mean, std = 0.5 + gamma, (0.25 - gamma**2) ** 0.5
-    noise = (right - mean).sum(0) / (std * max(1, len(ids)) ** 0.5)
-    return Sight(np.stack([first.ravel(), 1 - second.ravel()]), noise, gamma)
+    noise = as_normals(right.sum(0), len(ids), 0.5 + gamma, rng)
+    return Sight(np.stack([first.ravel(), 1 - second.ravel()]), noise, noise, 0.0, gamma)
+
+
+def as_normals(counts: np.ndarray, trials: int, chance: float, rng: np.random.Generator) -> np.ndarray:
+    """Return counts as standard normals: exactly that, if they are independent and binomial.
+
+    Dunn and Smyth 1996, "Randomized quantile residuals".
+    """
+    counts = np.minimum(counts, trials)
+    below = np.where(counts > 0, bdtr(counts - 1, trials, chance), 0.0)
+    return ndtri(rng.uniform(below, bdtr(counts, trials, chance)))
 
 
 def both(design: Design, seen: np.ndarray) -> Sides:
@@ -161,7 +205,7 @@ class Attack(NamedTuple):
     `scores` are of rounds that are alike, with the multiplier that hides a canary in the plan.
     """
 
-    see: Callable[[Site, Design, np.ndarray, Round], Sight]
+    see: Callable[[Site, Design, np.ndarray, Round, np.random.Generator], Sight]
     sides: Callable[[Design, np.ndarray], Sides]
     score: Callable[[Plan, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     scores: Callable[[Statement, Plan, float], Scores]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedpriv.audit import bounds
-from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Design, design, independent
-from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked
+from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Design, Sight, design, independent
+from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked, coincidences, histogram
 from fedpriv.audit.dry.mechanisms import CLIENTS, Mechanism
 from fedpriv.audit.dry.probes import kept, probed
 from fedpriv.audit.dry.rounds import Site, declared_bound, nothing
@@ -39,7 +39,9 @@ class Dry(NamedTuple):
     inside: np.ndarray  # scores
     outside: np.ndarray
     noise: np.ndarray  # [T, d], over σ
-    sums: float  # of it
+    cells: np.ndarray  # how many single numbers of noise fell where
+    ends: tuple[float, float]  # the least and the most of them
+    ties: np.ndarray  # how many came again in their round, and how many should
     multipliers: np.ndarray  # [T]
     came: np.ndarray  # [T, population], how often each was drawn
     found: dict[str, str]
@@ -48,9 +50,7 @@ class Dry(NamedTuple):
 class Heard(NamedTuple):
     """What one dry run shows, before anything is made of it."""
 
-    seen: np.ndarray  # [T, ...]
-    noise: np.ndarray  # [T, d], over σ
-    multipliers: np.ndarray  # [T]
+    sights: list[Sight]  # of each round
     came: np.ndarray  # [T, population]
     directions: Design
     found: dict[str, str]
@@ -90,12 +90,13 @@ def transcripts(mechanism: Mechanism, said: Statement, wanted: int, seed: int = 
     each = ANSWERING * BITS // 2 if bits else CLIENTS
     times, rounds = -(-wanted // each), mechanism.plan.rounds
     gram, shared = np.zeros((site.dimension, site.dimension)), np.zeros((rounds, rounds))
+    company = np.zeros((site.population, site.population))
     together, apart, before = np.zeros((rounds, rounds)), np.zeros(rounds), np.zeros((rounds, site.dimension))
     ran: list[Dry] = []
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
         first = heard(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
         known = decoded(said, first, rounds)
-        whiten = independent(first.noise, known) if said.attack == "turns" else None
+        whiten = independent(each_round(first, "noise"), known) if said.attack == "turns" else None
         for time in range(times):
             streams = Streams(seed, f"dry run {time}")
             shown = heard(site, said, streams, turned=time % 2 == 1, probing=time == 0)
@@ -104,14 +105,17 @@ def transcripts(mechanism: Mechanism, said: Statement, wanted: int, seed: int = 
             together += one.noise @ one.noise.T
             apart += (before * one.noise).sum(axis=1)
             shared += one.came @ one.came.T
+            company += one.came.T @ one.came
             before = one.noise
             ran.append(one._replace(noise=(one.noise**2).sum(axis=1), came=one.came.sum(axis=1)))
             report({"run": time + 1})
-    inside, outside, powers, sums, multipliers, sizes = (
+    inside, outside, powers, cells, ends, ties, multipliers, sizes = (
         np.array([getattr(one, name) for one in ran])
-        for name in ("inside", "outside", "noise", "sums", "multipliers", "came")
+        for name in ("inside", "outside", "noise", "cells", "ends", "ties", "multipliers", "came")
     )
-    seen = Seen(site, inside.ravel(), outside.ravel(), powers, sums, gram, together, apart, sizes, shared)
+    law = cells.sum(axis=0), np.array([ends.min(), ends.max()]), ties.sum(axis=0)
+    noise = powers, *law, gram, together, apart
+    seen = Seen(site, inside.ravel(), outside.ravel(), *noise, sizes, shared, company)
     return Transcripts(seen, multipliers, ran[0].found, known is not None)
 
 
@@ -130,6 +134,7 @@ def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: 
     directions = design(said.attack, population, site.dimension, streams.numpy("directions"), turned)
     memory, found = site.mechanism.scheme.memory(site.dimension), dict[str, str]()
     facts, sights = site.play(nothing(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts, []
+    rng = streams.numpy("looks")
     came = np.zeros((plan.rounds, population))
     for round in rounds:
         ids = site.draw(round, streams)
@@ -139,16 +144,18 @@ def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: 
         ids = np.arange(population) if said.always else ids
         played = site.play(loud(site, said, directions, ids, facts), ids, round, memory, streams)
         memory, facts = played.memory, played.facts
-        sights.append(attack.see(site, directions, ids, played))
+        sights.append(attack.see(site, directions, ids, played, rng))
     if (came > 1).any():
         found["twice"] = (
             f"a client is drawn more than once in round {1 + int((came > 1).any(axis=1).argmax())}"
         )
     found |= out_of_turn(came, site.mechanism.law.facts(population, plan.rounds))
-    seen, noise, multipliers = (
-        np.array([getattr(one, name) for one in sights]) for name in ("seen", "noise", "multiplier")
-    )
-    return Heard(seen, noise, multipliers, came, directions, found, facts)
+    return Heard(sights, came, directions, found, facts)
+
+
+def each_round(one: Heard, name: str) -> np.ndarray:
+    """Return what was seen under a name, of each round."""
+    return np.array([getattr(sight, name) for sight in one.sights])
 
 
 def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -> Dry:
@@ -158,17 +165,21 @@ def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -
     sampling.
     """
     attack, plan, population = ATTACKS[said.attack], site.mechanism.plan, site.population
-    seen, noise, came = one.seen, one.noise, one.came
+    seen, noise, multipliers = (each_round(one, name) for name in ("seen", "noise", "multiplier"))
+    came, drawn = one.came, np.concatenate([sight.drawn.ravel() for sight in one.sights])
     if whiten is not None:
         sampled = said.sampling_law not in ("spaced", "full") and said.accountant != "matrix"
         pattern = np.full_like(came, plan.sampling_rate) if sampled else came
         seen, noise, came = whiten @ seen, whiten @ noise, whiten @ pattern
+        drawn = noise
     sides = attack.sides(one.directions, seen)
     inside, outside = (
-        attack.score(plan, side, one.multipliers, came[:, np.arange(side.shape[-1]) % population])
+        attack.score(plan, side, multipliers, came[:, np.arange(side.shape[-1]) % population])
         for side in sides
     )
-    return Dry(inside, outside, noise, float(noise.sum()), one.multipliers, one.came, one.found)
+    ties = np.sum([coincidences(sight.drawn, sight.grain) for sight in one.sights], axis=0)
+    law = histogram(drawn), (drawn.min(initial=0.0), drawn.max(initial=0.0)), ties
+    return Dry(inside, outside, noise, *law, multipliers, one.came, one.found)
 
 
 def out_of_turn(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:

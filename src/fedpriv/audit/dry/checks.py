@@ -7,12 +7,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom, chi2, norm, t
+from scipy.special import ndtr
+from scipy.stats import beta, binom, chi2, chisquare, kstest, norm, poisson, t
 
+from fedpriv.audit.dry.attacks import as_normals
 from fedpriv.audit.dry.rounds import Site
 
 ALPHA = 1e-3  # how often one of all checks of a sound mechanism is wrong: confidence pays
-RANDOM = 8  # directions
+EDGES = np.linspace(-10, 10, 161)  # of the cells into which noise falls, over σ
+FEWEST = 20  # numbers that are expected in a cell of which the law is looked at
+COARSER = 30  # than float32 rounds: noise is taken for the same that is as near
+TOLERATED = 1.1  # times as much of that as there is by chance
 
 
 class Seen(NamedTuple):
@@ -22,12 +27,15 @@ class Seen(NamedTuple):
     inside: np.ndarray  # scores with the canary
     outside: np.ndarray  # and without
     powers: np.ndarray  # [runs, T], sums of squares of the noise of a round
-    sums: np.ndarray  # [runs], of all numbers of the noise
+    cells: np.ndarray  # how many numbers of noise fell between two `EDGES`
+    ends: np.ndarray  # [2], the least and the most of them
+    ties: np.ndarray  # [2], how many pairs of them are the same within a round, and how many are expected
     gram: np.ndarray  # [d, d], sums over runs and rounds of products of two of its numbers
     together: np.ndarray  # [T, T], sums over runs and numbers of products of the noise of two rounds
     apart: np.ndarray  # [T], the same of a round and that of the run before; zero where there is one run
     sizes: np.ndarray  # [runs, T], of cohorts
     shared: np.ndarray  # [T, T], sums over runs of how many came in both of two rounds
+    company: np.ndarray  # [population, population], sums over runs of the rounds in which both of two came
 
     @property
     def rounds(self) -> int:
@@ -35,55 +43,118 @@ class Seen(NamedTuple):
         return self.powers.size
 
 
+def histogram(noise: np.ndarray) -> np.ndarray:
+    """Return how many numbers fall into each cell; those beyond, and what is no number, into the last."""
+    return np.histogram(np.nan_to_num(noise, nan=np.inf).clip(EDGES[0], EDGES[-1]), EDGES)[0]
+
+
+def coincidences(noise: np.ndarray, grain: float) -> tuple[float, float]:
+    """Return how many pairs of the noise of a round are the same but for their sign, and how many should be.
+
+    Of independent normals two fall into the same cell of width w σ with probability w/√π.
+    """
+    size = float((noise**2).mean()) ** 0.5 if noise.size else 0.0
+    width = COARSER * grain
+    if not 0 < width < size / 100:  # of bits, and where the noise is next to nothing
+        return 0.0, 0.0
+    counts = np.unique(np.floor(np.abs(noise) / width), return_counts=True)[1]
+    expected = math.comb(noise.size, 2) * width / size / math.sqrt(math.pi)
+    return float((counts * (counts - 1)).sum()) / 2, expected
+
+
 def variance(seen: Seen, alpha: float) -> str:
     """Return by how much all of the noise is off."""
     total, numbers = float(seen.powers.sum()), seen.rounds * len(seen.gram)
-    off = 2 * min(chi2.sf(total, numbers), chi2.cdf(total, numbers)) < alpha
+    off = spread(total, numbers) < alpha
     return f"the noise has {total / numbers:.4g} times the variance that is stated" if off else ""
 
 
 def centre(seen: Seen, alpha: float) -> str:
     """Return whether the noise is not around zero: of bits, whether another share of them is flipped."""
-    numbers = seen.rounds * len(seen.gram)
-    off = float(seen.sums.sum()) / math.sqrt(numbers)
+    numbers = max(1.0, float(seen.cells.sum()))
+    mean = float(seen.cells @ (EDGES[1:] + EDGES[:-1])) / 2 / numbers
+    return f"the mean of the noise is {mean:.4g} σ" if 2 * ndtr(-abs(mean) * numbers**0.5) < alpha else ""
+
+
+def spread(squares: float | np.ndarray, numbers: int) -> np.ndarray:
+    """Return how rare a sum of so many squares of standard normals is, in either direction."""
+    return 2 * np.minimum(chi2.sf(squares, numbers), chi2.cdf(squares, numbers))
+
+
+def law(seen: Seen, alpha: float) -> str:
+    """Return where numbers of the noise fall more or less often than normals: by Pearson, and by the ends."""
+    total = int(seen.cells.sum())
+    expected = total * np.diff(ndtr(EDGES))
+    inner = np.flatnonzero(expected >= FEWEST)
+    if not len(inner):
+        return ""
+    edges = np.array([-np.inf, *EDGES[inner], EDGES[inner[-1] + 1], np.inf])
+    found, wanted = (
+        np.array([cells[: inner[0]].sum(), *cells[inner], cells[inner[-1] + 1 :].sum()])
+        for cells in (seen.cells, expected)
+    )
+    if 2 * chisquare(found, wanted).pvalue >= alpha:
+        least, most = seen.ends.tolist()
+        rare = 2 * near_ends(least, most, total) < alpha
+        return f"the noise is not normal: it lies between {least:.4g} and {most:.4g} σ" if rare else ""
+    one = int((np.abs(found - wanted) / np.sqrt(wanted)).argmax())
     return (
-        f"the mean of the noise is {off / math.sqrt(numbers):.4g} σ" if 2 * norm.sf(abs(off)) < alpha else ""
+        f"the noise is not normal: between {edges[one]:.4g} and {edges[one + 1]:.4g} σ "
+        f"are {found[one]} of its numbers and not about {wanted[one]:.0f}"
     )
 
 
-def level(seen: Seen, alpha: float) -> str:
-    """Return whether some rounds have more noise than others."""
-    dimension = len(seen.gram)
-    with np.errstate(invalid="ignore"):
-        # Of noise whose level is the same in all rounds these are standard normal.
-        levels = norm.ppf(chi2.cdf(seen.powers, dimension))
-    if not chi2.sf(float((levels**2).sum()), levels.size) < alpha:
+def ties(seen: Seen, alpha: float) -> str:
+    """Return whether numbers of the noise of a round are the same but for their sign."""
+    found, expected = seen.ties
+    if poisson.sf(found - 1, TOLERATED * expected) >= alpha:
         return ""
-    return "the level of the noise changes from round to round, as if with the number of those who came"
+    return f"numbers of the noise come again in its round: {found:.0f} pairs and not about {expected:.0f}"
+
+
+def level(seen: Seen, alpha: float) -> str:
+    """Return whether noise is more in some rounds than in others, or the same in all of them."""
+    levels = norm.ppf(chi2.cdf(seen.powers, len(seen.gram)))
+    if unlike_normals(levels) >= alpha:
+        return ""
+    return f"the level of the noise changes from round to round {far(levels):.3g} times as far as by chance"
+
+
+def unlike_normals(scores: np.ndarray) -> float:
+    """Return how rare scores are as standard normals: by spread, by Kolmogorov and Smirnov, by their ends."""
+    rare = (
+        float(spread((scores**2).sum(), scores.size)),
+        kstest(scores.ravel(), "norm").pvalue,
+        near_ends(scores.min(), scores.max(), scores.size),
+    )
+    return len(rare) * min(rare)
+
+
+def near_ends(least: float, most: float, numbers: int) -> float:
+    """Return how rare it is that so many standard normals lie all between such ends."""
+    return float(beta.sf(ndtr(least) + ndtr(-most), 2, numbers - 1)) if numbers > 1 else 1.0
+
+
+def far(scores: np.ndarray) -> float:
+    """Return how far scores are from zero: 1 of standard normals."""
+    return float((scores.clip(-40, 40) ** 2).mean()) ** 0.5
 
 
 def directions(seen: Seen, alpha: float) -> str:
     """Return along which direction the variance is another: of one number, of all, of layers' difference."""
-    dimension = len(seen.gram)
-    rows = np.concatenate([special(dimension), np.eye(dimension)])
+    number = np.arange(len(seen.gram))
+    second = number >= len(number) - len(number) // 2  # of two layers
+    signs = 1 - 2 * np.stack([0 * number, number % 2, second])
+    rows = np.vstack([signs, np.eye(len(number))])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     found = np.einsum("ki,ij,kj->k", rows, seen.gram, rows, optimize=True)
-    rare = 2 * np.minimum(chi2.sf(found, seen.rounds), chi2.cdf(found, seen.rounds))
+    rare = spread(found, seen.rounds)
     worst = int(rare.argmin())
     if rare[worst] >= alpha / len(rows):
         return ""
     names = ["the sum of all numbers", "their alternating sum", "the difference of two layers"]
-    names += ["a random direction"] * RANDOM
     name = names[worst] if worst < len(names) else "one number"
     return f"the noise along {name} has {found[worst] / seen.rounds:.4g} times the variance that is stated"
-
-
-def special(dimension: int) -> np.ndarray:
-    """Return directions `[k, d]` along which faults are likely, and some at random."""
-    ones, first = np.ones(dimension), np.arange(dimension) < dimension - dimension // 2
-    alternating = np.where(np.arange(dimension) % 2, -1.0, 1.0)
-    random = np.random.default_rng(0).standard_normal((RANDOM, dimension))
-    return np.vstack([ones, alternating, np.where(first, 1.0, -1.0), random])
 
 
 def any_direction(seen: Seen, alpha: float) -> str:
@@ -127,11 +198,10 @@ def dependent(products: np.ndarray, samples: int) -> tuple[int, int, float]:
     """Return which two are the least independent, counted from 1, and how rare that is among all pairs."""
     size = np.sqrt(np.diag(products))
     with np.errstate(divide="ignore", invalid="ignore"):
-        rare = np.where(
-            np.triu(np.ones_like(products), 1) > 0, chance(products / np.outer(size, size), samples), 1.0
-        )
-    first, second = np.unravel_index(int(rare.argmin()), rare.shape)
-    return int(first) + 1, int(second) + 1, float(rare.min()) * max(1, len(size) * (len(size) - 1) // 2)
+        correlation = np.nan_to_num(np.triu(products / np.outer(size, size), 1))
+    first, second = np.unravel_index(int(np.abs(correlation).argmax()), correlation.shape)
+    rare = float(chance(correlation[first, second], samples))
+    return int(first) + 1, int(second) + 1, rare * max(1, math.comb(len(size), 2))
 
 
 def chance(correlation: np.ndarray, samples: int) -> np.ndarray:
@@ -143,34 +213,60 @@ def chance(correlation: np.ndarray, samples: int) -> np.ndarray:
     return np.where(np.isnan(odds), 1.0, 2 * t.sf(odds, samples - 1))
 
 
-def rate(seen: Seen, alpha: float) -> str:
-    """Return whether cohorts are not of the size that the law says."""
+def sizes(seen: Seen, alpha: float) -> str:
+    """Return whether a client does not come as the law says: by cohorts, by rounds, by clients."""
     law, population = seen.site.mechanism.law, seen.site.population
-    expected, total = law.expected(population), float(seen.sizes.sum())
+    expected, rng = law.expected(population), np.random.default_rng(0)
     if law.law != "poisson":
         return (
             ""
             if (seen.sizes == expected).all()
             else f"a cohort is not of the {expected:g} clients that it shall be"
         )
-    rare = two_sided(total, population * seen.rounds, expected / population)
-    found = total / (population * seen.rounds)
-    return f"a client comes with probability {found:.4g}" if rare < alpha else ""
+    of = {
+        "cohorts": (seen.sizes, population),
+        "rounds": (seen.sizes.sum(axis=0), len(seen.sizes) * population),
+        "clients": (np.diag(seen.company), seen.rounds),
+    }
+    for name, (counts, trials) in of.items():
+        scores = as_normals(counts, trials, expected / population, rng)
+        if unlike_normals(scores) < alpha / len(of):
+            return (
+                f"a client comes with probability {counts.mean() / trials:.4g}, "
+                f"and {name} differ {far(scores):.3g} times as far as by chance"
+            )
+    return ""
 
 
 def cohorts(seen: Seen, alpha: float) -> str:
     """Return which two rounds have too many clients in common, or too few."""
-    population, runs = seen.site.population, len(seen.powers)
+    population = seen.site.population
     chance = (seen.site.mechanism.law.expected(population) / population) ** 2
     if chance == 1 or seen.site.mechanism.law.law == "spaced":
         return ""  # of those who come in turn every run is looked at by itself
-    rare = np.where(
-        np.triu(np.ones_like(seen.shared), 1) > 0, two_sided(seen.shared, runs * population, chance), 1.0
-    )
-    first, second = np.unravel_index(int(rare.argmin()), rare.shape)
-    pairs = max(1, len(rare) * (len(rare) - 1) // 2)
-    found = f"the cohort of round {int(second) + 1} depends on that of round {int(first) + 1}"
-    return found if rare.min() * pairs < alpha else ""
+    first, second, rare = common(seen.shared, len(seen.powers) * population, chance)
+    return f"the cohort of round {second} depends on that of round {first}" if rare < alpha else ""
+
+
+def company(seen: Seen, alpha: float) -> str:
+    """Return which two clients come together too often, or too seldom."""
+    law, population = seen.site.mechanism.law, seen.site.population
+    if law.law != "poisson":
+        return ""
+    first, second, rare = common(seen.company, seen.rounds, (law.expected(population) / population) ** 2)
+    return f"whether client {second} comes depends on whether client {first} does" if rare < alpha else ""
+
+
+def common(counts: np.ndarray, trials: int, chance: float) -> tuple[int, int, float]:
+    """Return which two have the rarest count, counted from 1, and how rare that is among all pairs."""
+    first, second = np.triu_indices(len(counts), 1)
+    if not len(first):
+        return 1, 1, 1.0
+    pairs = counts[first, second]
+    ends = np.array([pairs.argmin(), pairs.argmax()])
+    rare = two_sided(pairs[ends], trials, chance)
+    one = ends[rare.argmin()]
+    return int(first[one]) + 1, int(second[one]) + 1, float(rare.min()) * len(pairs)
 
 
 def two_sided(count: float | np.ndarray, trials: int, chance: float) -> np.ndarray:
@@ -183,6 +279,8 @@ Check = Callable[[Seen, float], str]
 NOISE: dict[str, Check] = {
     "variance": variance,
     "centre": centre,
+    "law": law,
+    "ties": ties,
     "level": level,
     "directions": directions,
     "any direction": any_direction,
@@ -190,7 +288,7 @@ NOISE: dict[str, Check] = {
     "rounds": rounds,
     "runs": runs,
 }
-COHORTS: dict[str, Check] = {"rate": rate, "cohorts": cohorts}
+COHORTS: dict[str, Check] = {"sizes": sizes, "cohorts": cohorts, "company": company}
 EACH = ALPHA / (len(NOISE) + len(COHORTS) + 1)  # of one check; that of what is kept is in `probes`
 
 
