@@ -86,6 +86,8 @@ clean: ## remove the demo's results and what the tools left behind
 	rm -rf results/demo .pytest_cache .ruff_cache .hypothesis
 
 $(INSTALLED): pyproject.toml packages/fedpriv-engines/pyproject.toml constraints.txt
+	@$(if $(UV),$(UV) run --quiet --no-project --python $(PYTHON) python,$(PYTHON)) -c 'import sys; sys.version_info >= (3, 11) or \
+		sys.exit("fedpriv: found Python %d.%d, allowed: 3.11 or later, as in make demo PYTHON=python3.12" % sys.version_info[:2])'
 	@echo "1/3 a virtual environment in $(VENV): seconds"
 	$(if $(UV),$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
 	@echo "2/3 PyTorch: $(if $(CPU),250 MB and a minute,2 GB with CUDA and some minutes; TORCH=cpu takes 250 MB)"

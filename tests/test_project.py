@@ -1,4 +1,5 @@
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,41 @@ def test_make_help_names_every_target():
     (targets,) = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
     said = subprocess.run(["make", "-C", ROOT, "help"], capture_output=True, text=True, check=True).stdout
     assert set(re.findall(r"^make ([\w-]+)", said, re.MULTILINE)) == set(targets.split())
+
+
+def test_a_python_that_is_too_old_is_told_before_anything_is_made(tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    old = tmp_path / "python3.10"
+    said = "import sys; sys.version_info = (3, 10, 13); exec(sys.argv[1])"
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{said}" "$2"\n')
+    old.chmod(0o755)
+    made = subprocess.run(
+        ["make", "demo", f"PYTHON={old}", "UV="], cwd=tmp_path, capture_output=True, text=True
+    )
+    least = PROJECT["requires-python"].removeprefix(">=")
+    assert made.returncode == 2 and f"found Python 3.10, allowed: {least} or later" in made.stderr
+    assert not (tmp_path / ".venv").exists() and not made.stdout.startswith("1/3")
+
+
+def test_a_clone_has_the_same_bytes_whatever_git_makes_of_the_ends_of_lines(tmp_path):
+    shutil.copy(ROOT / ".gitattributes", tmp_path)
+    files = {"a.csv": b"x,y\n1,2\n", "b.tex": b"\\x\n", "c.md": b"one\r\ntwo\n", "d": b"\x00\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    settings = [
+        "-c",
+        "core.autocrlf=true",
+        "-c",
+        "core.eol=crlf",
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@y.z",
+    ]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["clone", "-q", ".", "there"]):
+        subprocess.run(["git", *settings, *words], cwd=tmp_path, check=True)
+    assert {name: (tmp_path / "there" / name).read_bytes() for name in files} == files
 
 
 @pytest.mark.parametrize("uv", [False, True])

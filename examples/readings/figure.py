@@ -13,19 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedpriv.paper.read import read_yaml
-from fedpriv.report.figures import HEIGHT, PAGE, STYLE, add_legend, labelled
+from fedpriv.report.figures import HEIGHT, PAGE, add_legend, house, labelled
 
 COLORS = {"C0": "DP", "C1": "BDP"}
 SIDES = {"DP": -0.1, "BDP": 0.1}  # how far those of a σ stand from it
 SPREAD = 0.07  # how far points of a σ stand from each other, at most
 
 
-@style.context(STYLE)
 def drawn(declared: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Return the figure of tables, a panel each; `declared` are those of settings.yaml."""
     figure = Figure(figsize=(PAGE, HEIGHT))
@@ -62,4 +60,5 @@ if __name__ == "__main__":
     folder = Path(*sys.argv[1:])
     declared = read_yaml(Path(__file__).with_name("settings.yaml"))["tables"]
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in declared}
-    drawn(declared, tables).savefig(folder / "readings.png")
+    with house():
+        drawn(declared, tables).savefig(folder / "readings.png")

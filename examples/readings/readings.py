@@ -18,6 +18,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,16 +26,17 @@ import numpy as np
 import pandas as pd
 from recount import clipped, counted_at, with_recounted
 
+from fedpriv.account.spend import legend
 from fedpriv.errors import BadInput
 from fedpriv.paper.read import read_yaml
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers, render
 from fedpriv.report.notes import footnotes
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import accuracies, epsilon_at, fact, last_reading, spent, within
+from fedpriv.report.reading import MEANING, accuracies, epsilon_at, fact, last_reading, meaning, spent, within
 from fedpriv.report.results import Results, load, rows_of
 from fedpriv.report.settings import config_of, flattened
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import STATISTIC, Number, display_frame, spend_words, tidy
 
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 KEY = ["table", "row", "run", "trained", "noise_multiplier", "clip_l2", "column", "quantity"]
@@ -233,7 +235,8 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Tabl
     baseline = [declared.baseline["run"]] if declared.baseline else []
     used = results.of(*declared.runs(results), *baseline)
     missing = [run for run in baseline if not results.has(run)]
-    notes = [*how_read(declared, wanted), *how_many(order), *footnotes(used, missing)]
+    marks = f"ε {legend(*display.to_numpy().ravel())}; what is published stands as printed."
+    notes = [marks, *how_read(declared, wanted), *how_many(order), *footnotes(used, missing)]
     long = tidy(name, [*COLUMNS, *declared.keys, "status"], lines)
     title = f"Configurations of {declared.place}, {declared.data}, 100 clients"
     caption = declared.caption.format(place=declared.place)
@@ -300,8 +303,9 @@ def epsilon(
 ) -> Number:
     """Return an ε at the rounds given by seed, or at the last evaluated one, with what gives it meaning."""
     sample = epsilon_at(own, one.run, spend, rounds)
-    found = number(heading, "epsilon", sample, numbers.epsilon, column)
-    return found | spend_words(spend) | meaning(spent(own, one.run, spend), "delta")
+    meant = meaning(spent(own, one.run, spend), "delta")
+    show = partial(numbers.epsilon, status=str(meant.get("epsilon_status", "")))
+    return number(heading, "epsilon", sample, show, column) | spend_words(spend) | meant
 
 
 def hundredths(values: pd.Series) -> str:

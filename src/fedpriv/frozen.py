@@ -1,5 +1,6 @@
 """Values read from YAML: immutable, no unknown keys, chosen by name from plain dicts."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import reduce
@@ -33,11 +34,26 @@ Label = Annotated[
 ]
 
 
+# As a number is written: YAML takes 010 for 8 and 1:30 for 90, and Python 1e-3_0 for 1e-30.
+DECIMAL = re.compile(
+    r"[-+]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|[-+]?\.?inf|\.?nan", re.ASCII | re.IGNORECASE
+)
+
+
 def _number(value: Any) -> Any:
-    """Refuse yes and no, which Python counts with."""
-    if isinstance(value, bool):
-        raise PydanticCustomError("choice", "found {found}, allowed: a number", {"found": str(value)})
+    """Refuse yes and no, which Python counts with, and what it reads otherwise than its writer."""
+    if isinstance(value, bool) or (isinstance(value, str) and _misread(value)):
+        raise PydanticCustomError("choice", "found {found}, allowed: a decimal number", {"found": str(value)})
     return value
+
+
+def _misread(text: str) -> bool:
+    """Return whether a text is a number to Python, but not as people write one."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return not DECIMAL.fullmatch(text.strip())
 
 
 NUMBER = BeforeValidator(_number)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from fedpriv.account import plans
 from fedpriv.account.plans import epsilon
+from fedpriv.config.budget import found_for
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
@@ -40,6 +42,17 @@ def test_a_run_with_a_budget_is_the_run_with_its_multiplier():
     sigma = planned({"epsilon": 3}).scheme.noise_multiplier
     assert planned({"epsilon": 3}).identity("one", 0) == planned(sigma).identity("one", 0)
     assert planned({"epsilon": 3}, rounds=100).scheme.noise_multiplier > sigma
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp", "moments"])
+@pytest.mark.parametrize("off", [-1e-6, 0, 1e-6])
+def test_the_multiplier_does_not_hang_on_where_the_search_for_it_ends(accountant, off, monkeypatch):
+    plan = {"sampling_rate": 0.3, "rounds": 50, "delta": 1e-3, "accountant": accountant}
+    just = epsilon(noise_multiplier=2.345, **plan).epsilon
+    search = plans.calibrate
+    monkeypatch.setattr(plans, "calibrate", lambda **told: search(**told) * (1 + off))
+    found_for.cache_clear()
+    assert planned({"epsilon": just, "accountant": accountant}).scheme.noise_multiplier == 2.345
 
 
 @pytest.mark.parametrize("matrix", MATRICES)

@@ -297,3 +297,39 @@ def test_only_a_run_on_public_data_alone_is_said_to_cost_nothing(plan_of):
     public = {"learn_from": "public", "model": {"name": "softmax"}, "dataset": "digits", "scheme": "none"}
     plan = plan_of(tables={"table1": table}, claims=[], runs={"private": public})
     assert plan.runs["small"]["private"].learn_from == "public"
+
+
+@pytest.mark.parametrize(
+    ("patch", "left_out"),
+    [
+        ({"rounds": 1}, "1 of 2 rounds"),
+        ({"partition": {"clients": 3}}, "3 of 4 clients, 1.5 of 2 clients a round"),
+        ({"partition": {"examples": 5}}, "5 of 10 examples a client"),
+        ({"cohort": {"rate": 0.25}}, "1 of 2 clients a round"),
+        ({"cohort": {"law": "fixed", "size": 1}}, "1 of 2 clients a round"),
+        ({"rounds": 3, "partition": {"clients": 40}}, ""),
+        ({"scheme": {"noise_multiplier": 2.0}}, ""),
+    ],
+)
+def test_a_plan_knows_what_its_preset_leaves_out_of_a_run(plan_of, patch, left_out):
+    planned = plan_of({"patches": {"private": patch}}).planned["small"]
+    assert (planned["private"].cut, planned["plain"].cut) == (left_out, "")
+
+
+def test_examples_that_the_paper_does_not_count_are_all_of_them(plan_of):
+    all_of_them = PAPER["defaults"] | {"partition": {"law": "iid", "clients": 4}}
+    plan = plan_of({"patches": {"*": {"partition": {"examples": 5}}}}, defaults=all_of_them)
+    assert plan.planned["small"]["plain"].cut == "5 of all examples a client"
+
+
+def test_of_the_presets_at_full_size_nothing_is_cut_and_of_the_others_some_runs_are():
+    cut = {name: [one.cut for _, one in every(name) if one.cut] for name in PRESETS}
+    assert not cut["paper"] and not cut["binary"] and cut["demo"]
+    assert {one.cut for name, one in every("laptop") if name == "none_n100"} == {
+        "60 of 380 rounds, 30 of 100 clients a round"
+    }
+
+
+def every(preset):
+    planned = load_preset(CONFIG / f"{preset}.yaml").planned
+    return [one for runs in planned.values() for one in runs.items()]

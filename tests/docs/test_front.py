@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from fedpriv.docs import front, guaranteed, picture
 
@@ -19,28 +20,29 @@ spends: {dp: "DP (ε, δ)"}
 -->
 """
 CELLS = """\
-row,column,source,quantity,value,low,high,seeds,status
-1000,none,published,accuracy,0.97,,,,
-1000,none,reproduced,accuracy,0.98,0.96,1.0,3,ok
-1000,dp,published,accuracy,0.9,,,,
-1000,dp,published,epsilon,8,,,,
-1000,dp,published,delta,0.001,,,,
-1000,dp,reproduced,accuracy,0.5,,,1,ok
-1000,dp,reproduced,epsilon,7.984,7.984,7.984,1,ok
-1000,dp,reproduced,delta,0.001,0.001,0.001,1,ok
-1000,dp,reproduced,epsilon,0.05,0.04,0.06,3,ok
-1000,dp,reproduced,delta,1e-5,1e-5,1e-5,3,ok
-by hand,none,reproduced,accuracy,,,,,not run
-by hand,dp,reproduced,accuracy,,,,3,diverged
+row,column,source,quantity,value,low,high,seeds,status,epsilon_status
+1000,none,published,accuracy,0.97,,,,,
+1000,none,reproduced,accuracy,0.98,0.96,1.0,3,ok,
+1000,dp,published,accuracy,0.9,,,,,
+1000,dp,published,epsilon,8,,,,,
+1000,dp,published,delta,0.001,,,,,
+1000,dp,reproduced,accuracy,0.5,,,1,ok,
+1000,dp,reproduced,epsilon,7.984,7.984,7.984,1,ok,guarantee
+1000,dp,reproduced,delta,0.001,0.001,0.001,1,ok,
+1000,dp,reproduced,epsilon,0.05,0.04,0.06,3,ok,estimate
+1000,dp,reproduced,delta,1e-5,1e-5,1e-5,3,ok,
+by hand,none,reproduced,accuracy,,,,,not run,
+by hand,dp,reproduced,accuracy,,,,3,diverged,
 """
 TABLE = """
 | data | clients |  | baseline | DP | DP (ε, δ) |
 |---|---|---|---|---|---|
-| MNIST | 1,000 | reproduced | 98.0 ± 2.0 | 50.0 | (7.98, 10⁻³), (0.050 ± 0.010, 10⁻⁵) |
+| MNIST | 1,000 | reproduced | 98.0 ± 2.0 | 50.0 | (7.98, 10⁻³), (0.050 ± 0.010‡, 10⁻⁵) |
 |  |  | published | 97 | 90 | (8, 10⁻³) |
 |  | by hand | reproduced | not run | diverged |  |
 |  |  | published |  |  |  |
 """
+SEEDS = re.compile(r"\b(?:one|two|three|four|five|[0-9]+)\s+seeds?\b", re.I)  # a count that may age
 TYPED = re.compile(r"```.*?```|^ {4}\S.*?$", re.MULTILINE | re.DOTALL)  # commands, which measure nothing
 
 
@@ -69,22 +71,22 @@ show: "{last round} ({one bit})"
 -->
 """
 NUMBERS = """\
-run,column,quantity,value,low,high,seeds,status
-iid_code_none,last round,accuracy_last,0.98,0.96,1.0,3,
-iid_code_none,one bit,epsilon,inf,,,3,
-iid_code_g10,last round,accuracy_last,0.5,,,1,
-iid_code_g10,one bit,epsilon,23.65,23.65,23.65,3,
-iid_signs_g10,last round,accuracy_last,0.9,,,1,
-iid_signs_g10,one bit,epsilon,670123,670123,670123,1,
-iid_paper_g10,last round,accuracy_last,,,,3,diverged
-iid_paper_g10,one bit,epsilon,23.65,23.65,23.65,3,
+run,column,quantity,value,low,high,seeds,status,epsilon_status
+iid_code_none,last round,accuracy_last,0.98,0.96,1.0,3,,
+iid_code_none,one bit,epsilon,inf,,,3,,guarantee
+iid_code_g10,last round,accuracy_last,0.5,,,1,,
+iid_code_g10,one bit,epsilon,23.65,23.65,23.65,3,,guarantee
+iid_signs_g10,last round,accuracy_last,0.9,,,1,,
+iid_signs_g10,one bit,epsilon,670123,670123,670123,1,,guarantee
+iid_paper_g10,last round,accuracy_last,,,,3,diverged,
+iid_paper_g10,one bit,epsilon,23.65,23.65,23.65,3,,not a guarantee: so
 """
 LINES = """
 | data | reading | no noise | γ = 0.1 |
 |---|---|---|---|
 | MNIST | released | 98.0 ± 2.0 (∞) | 50.0 (23.65) |
 |  | printed | not run | 90.0 (6.70 · 10⁵) |
-|  | drawn | not run | diverged (23.65) |
+|  | drawn | not run | diverged (23.65†) |
 """
 
 
@@ -110,11 +112,13 @@ CLAIMS = (
 @pytest.mark.parametrize(
     ("quote", "number"),
     [
+        ("one | 1000 | none | seeds", "3"),
         ("one | 1000 | none", "98.0 ± 2.0"),
         ("one | 1000 | none | mean", "98.0"),
         ("one | 1000 | none | published", "97"),
         ("one | 1000 | dp | published | epsilon", "8"),
         ("one | row=1000 | column=dp | value=7.984 | epsilon", "7.98"),
+        ("one | row=1000 | column=dp | value=0.05 | epsilon | mean", "0.050‡"),
         ("claims | more | N = 1 | gain", "−2.0 ± 8.7"),
         ("claims | more | N = 10", "93.4 ± 1.0"),
         ("claims | more | N = 10 | against", "84.8"),
@@ -132,11 +136,29 @@ def test_a_quote_of_no_cell_or_of_several_is_named(tmp_path, quote):
         quoted(tmp_path, quote)
 
 
+def test_the_readme_says_how_many_seeds_a_preset_has():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = {name: int(seeds) for name, seeds in re.findall(r"^\| `(\w+)` \|.* (\d+) seeds? \|", text, re.M)}
+    configs = {name: (ROOT / f"config/{name}.yaml").read_text(encoding="utf-8") for name in said}
+    assert len(said) > 5 and {name: yaml.safe_load(one)["seeds"] for name, one in configs.items()} == said
+
+
+def test_no_caption_of_a_table_says_how_many_seeds_there_are():
+    captions = [
+        one["caption"]
+        for path in ROOT.glob("config/papers/*/tables.yaml")
+        for one in yaml.safe_load(path.read_text(encoding="utf-8"))["tables"].values()
+        if "caption" in one
+    ]
+    assert len(captions) > 20 and not any(re.search(SEEDS, caption) for caption in captions)
+
+
 @pytest.mark.parametrize("source", front.SOURCES.values())
 def test_no_measured_number_is_typed(source):
     text = (ROOT / "docs/source" / source).read_text(encoding="utf-8")
     prose = TYPED.sub("", front.BLOCK.sub("", front.QUOTE.sub("", text)))
     assert "±" not in prose
+    assert not re.search(SEEDS, re.sub(r"^\|.*", "", prose, flags=re.M))
     typed = re.findall(r"(?<![=.\w] )(?<![.\w])\d+\.\d+(?![\w.])", prose)
     assert set(typed) <= {"3.11", "46.4"}  # Python, and the largest class of APTOS
 

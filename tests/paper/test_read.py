@@ -6,10 +6,12 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from support.trees import agreeing, trees
 
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
+from fedpriv.frozen import Count, Delta, Fraction, Positive, Real, parse
 from fedpriv.paper import read as reader
 from fedpriv.paper.read import FILES, merge, read_files, read_yaml
 
@@ -67,6 +69,37 @@ def test_a_key_given_twice_in_a_mapping_is_refused_with_its_line(tmp_path, text)
     with pytest.raises(BadInput) as error:
         read_yaml(path)
     assert str(error.value) == f"{path}: line {line}: found runs twice, allowed: every key once"
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["010", "0100", "-017", "1:30", "190:20:30", "1_000", "0x1F", "0b11", "1_0.5", "00.5", "1:30.5", "+012"],
+)
+@pytest.mark.parametrize("text", ["rounds: {}", "runs:\n  a: [1, {}]", "label: {}", "{}: x", "a: !!int '{}'"])
+def test_a_number_that_is_another_one_than_it_reads_is_refused_with_its_line(tmp_path, number, text):
+    path = tmp_path / "preset.yaml"
+    path.write_text(text.format(number))
+    line = len(text.splitlines())
+    with pytest.raises(BadInput) as error:
+        read_yaml(path)
+    allowed = "allowed: a decimal number, or text in quotes"
+    assert str(error.value) == f"{path}: line {line}: found {number}, {allowed}"
+
+
+@given(st.integers(-(2**63), 2**63) | st.floats(allow_nan=False))
+def test_a_number_as_python_writes_it_is_that_number(tmp_path_factory, number):
+    path = tmp_path_factory.mktemp("number") / "preset.yaml"
+    path.write_text(yaml.safe_dump({"x": number}) + f"y: [{number!r}, +5, .5, 0, 0.0, 1.0e-3, .inf]")
+    if "e" in repr(number):  # 1e-05 is text to YAML, and the number to whoever wants one
+        assert parse(TypeAdapter(Real | float).validate_python, read_yaml(path)["y"][0], "y") == number
+    assert read_yaml(path)["x"] == number
+
+
+@pytest.mark.parametrize("text", ["1e-3_0", "1_0", "010", "0_1.5", "\uff11\uff12", "\u0663"])
+@pytest.mark.parametrize("kind", [Count, Positive, Fraction, Delta])
+def test_a_text_that_python_alone_takes_for_a_number_is_none(kind, text):
+    with pytest.raises(BadInput, match=rf"here: found {text}, allowed: a decimal number"):
+        parse(TypeAdapter(kind).validate_python, text, "here")
 
 
 def test_the_same_key_in_different_mappings_is_no_key_twice(read):

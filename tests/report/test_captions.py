@@ -35,7 +35,8 @@ def captioned(declared, text):
 def test_a_place_holds_what_was_measured_over_seeds_with_its_unit(results, declared):
     accuracy = percent(last_reading(results, "n100_dp")["accuracy"])
     assert caption(results, captioned(declared, "DP has {accuracy(n100_dp)}.")) == f"DP has {accuracy} %."
-    spent = epsilon(epsilon_at(results, "n100_dp", SpendSelector(accountant="moments", sensitivity="C")))
+    counted = SpendSelector(accountant="moments", sensitivity="C")
+    spent = epsilon(epsilon_at(results, "n100_dp", counted), "guarantee")
     assert caption(results, captioned(declared, '{epsilon(n100_dp, "moments C")}')) == spent
     lead = last_reading(results, "n100_none")["accuracy"] - last_reading(results, "n100_dp")["accuracy"]
     text = "{accuracy(n100_none) - accuracy(n100_dp)} points"

@@ -10,10 +10,10 @@ from support.made_claims import claim
 from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge, verdict
 from fedpriv.report.claims.outcomes import Outcome
 from fedpriv.report.claims.write import claims_table, write
-from fedpriv.report.claims.yardstick import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, standing
+from fedpriv.report.claims.yardstick import FAILS, HOLDS, SUBSTITUTE, UNDECIDED, standing
 
 ABOVE, ACROSS, BELOW = np.array([0.1, 0.11]), np.array([1.0, -0.9]), np.array([-0.1, -0.11])
-STAND_IN = Outcome("a cell", None, "not judged, digits in place of mnist", NOT_JUDGED)
+STAND_IN = Outcome("a cell", None, "not judged, digits in place of mnist", SUBSTITUTE)
 CHECK = {"check": "accuracy(dp) >= published(dp) - 0.005", "tables": ["table1"]}
 LARGEST = {"check": "accuracy(dp) - accuracy(bdp) >= accuracy(dp) - accuracy(bdp)"}
 
@@ -40,7 +40,7 @@ def judged(*cells, **keys):
         ((BELOW, ACROSS, None), "not reproduced"),
         ((ACROSS, None), "undecided"),
         ((ACROSS, STAND_IN), "undecided"),
-        ((STAND_IN, None), "not judged (substitute data)"),
+        ((STAND_IN, None), "not judged: substitute data"),
         ((None, None), "not run"),
     ],
 )
@@ -156,7 +156,7 @@ CHECKS = {
     "some": CHECK | {"needs": "some"},
     "one statement": CHECK | LARGEST | {"clients": [100], "elsewhere": ["table1"]},
 }
-ORDER = ["not run", "not judged (substitute data)", "not reproduced", "undecided", "partly", "reproduced"]
+ORDER = ["not run", "not judged", "not reproduced", "undecided", "partly", "reproduced"]
 
 
 @given(counts, st.sampled_from([*CHECKS]))
@@ -172,7 +172,7 @@ def test_every_count_of_cells_has_a_verdict_and_a_better_cell_never_makes_it_wor
 @given(counts, st.sampled_from([*CHECKS]))
 def test_nothing_is_reproduced_or_not_where_nothing_is_decided(found, kind):
     nothing = found | {"hold": 0, "fail": 0}
-    assert verdict(nothing, claim(**CHECKS[kind])) in ("undecided", "not judged (substitute data)", "not run")
+    assert verdict(nothing, claim(**CHECKS[kind])) in ("undecided", "not judged", "not run")
 
 
 def test_claims_are_written_with_their_numbers_test_and_verdict(results, declared, tmp_path):

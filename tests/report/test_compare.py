@@ -3,9 +3,12 @@
 import io
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
+from report.conftest import write_small
 from rich.console import Console
 
 from fedpriv.cli.compare import published
@@ -17,6 +20,9 @@ from fedpriv.paper.claims import Claim
 from fedpriv.report import numbers, tables
 from fedpriv.report.claims import write as claims
 from fedpriv.report.claims.compare import facts, papers, published_and_reproduced
+from fedpriv.report.claims.yardstick import CUT
+from fedpriv.report.collect import collect
+from fedpriv.report.page import compared_cells
 from fedpriv.report.results import load
 from fedpriv.report.tables.accuracy import accuracy_table, verdict
 
@@ -52,15 +58,40 @@ def test_every_published_accuracy_gets_a_verdict(paper):
 
 
 def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached():
-    ours = {"sample": pd.Series([0.45, 0.5, 0.55]), "status": "ok", "stand_in_for": ""}
+    ours = {"sample": pd.Series([0.45, 0.5, 0.55]), "status": "ok", "stand_in_for": "", "cut": ""}
     low, high = numbers.interval(ours["sample"])[1:3]
     edges = low + 0.004, low + 0.006, high + 0.004, high + 0.006  # a published percent is rounded
     words = [verdict(ours, published) for published in edges]
     assert words == ["reached", "undecided", "undecided", "not reached"]
     assert verdict(ours | {"sample": pd.Series([0.5])}, 0.3) == "undecided (one seed)"
-    assert verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged (substitute data)"
+    assert verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged: substitute data"
+    assert verdict(ours | {"cut": "60 of 300 rounds"}, 0.3) == "not judged: cut by the preset"
     assert verdict(ours | {"status": "unstable: rises"}, 0.3) == "unstable: rises"
     assert verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
+
+
+def test_what_a_preset_has_cut_is_judged_in_no_form(declared, tmp_path):
+    cuts = {"n100_none": "20 of 300 rounds", "n100_dp": "20 of 300 rounds"}
+    results = load(collect(write_small(tmp_path), tmp_path, cuts))
+    tables.write(results, declared, tmp_path / "tables/table1")
+    claim = {"place": "Table I", "text": "So it is.", "tables": ["table1"], "clients": [100]}
+    checks = {
+        "theirs": "accuracy(dp) >= published(dp)",
+        "epsilon": "spent(dp) <= 1",
+        "ours_published": "accuracy(dp) >= published(dp)",
+        "ours_gap": "accuracy(baseline) >= accuracy(dp)",
+    }
+    said = [Claim.model_validate(claim | {"id": name, "check": check}) for name, check in checks.items()]
+    claims.write(results, said, {"table1": declared}, tmp_path / "claims")
+    here = published_and_reproduced(tmp_path).set_index("row").loc["100"]
+    assert set(here["verdict"]) == {CUT} and set(here["cut"]) == {cuts["n100_dp"]}
+    judged = dict(zip(checks, facts(tmp_path)["claims"], strict=True))
+    assert [judged[name]["verdict"] for name in checks] == [CUT, CUT, CUT, "reproduced"]
+    paper: Any = SimpleNamespace(tables={"table1": declared})
+    for form in ("tables/table1.md", "tables/table1.tex"):
+        text = (tmp_path / form).read_text()
+        assert f"45, {CUT}" in text and "n100" in text and "20 of 300 rounds" in text
+    assert CUT in printed(tmp_path) and not compared_cells({tmp_path.name: paper}, tmp_path.parent)
 
 
 def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, declared):
@@ -93,7 +124,7 @@ def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, t
     (tmp_path / "tables").mkdir()
     table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)
     verdicts = set(published_and_reproduced(tmp_path)["verdict"])
-    assert verdicts == {"not judged (substitute data)", "not run"}
+    assert verdicts == {"not judged: substitute data", "not run"}
 
 
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):

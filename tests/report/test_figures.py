@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import style
+from matplotlib import rc_context
 from matplotlib.image import imread
 from matplotlib.text import Text
 
@@ -16,12 +16,19 @@ from fedpriv.frozen import parse
 from fedpriv.paper.figures import Panel, RoundsFigure
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.read import papers_in
-from fedpriv.report.figures import PAGE, STYLE, draw, published, write
+from fedpriv.report import page
+from fedpriv.report.figures import PAGE, draw, house, published, write
 from fedpriv.report.figures.notes import notes
 from fedpriv.report.figures.rounds import MARKS, apart, look
 from fedpriv.report.reading import within
 from fedpriv.report.results import Results
 
+COMPARED = pd.DataFrame(
+    {
+        **{"row": ["100"] * 2, "column": ["DP", "BDP"], "published": 0.4, "value": [0.386, 0.5]},
+        **{"low": [-0.02, 0.4], "high": [0.79, 0.6], "status": "ok"},
+    }
+)
 PANEL = {"published": {"DP": 0.78, "BDP": 0.8}, "budgets": {"DP": 6}}
 CURVES = RoundsFigure.model_validate(
     {
@@ -49,7 +56,7 @@ EPSILONS = RoundsFigure.model_validate(
 def drawn(results, declared):
     """Return a figure that is laid out as it is when written."""
     figure = draw(results, declared)
-    with style.context(STYLE):
+    with house():
         figure.draw_without_rendering()
     return figure
 
@@ -61,6 +68,25 @@ def test_the_same_runs_give_the_same_pdf_png_and_markdown(results, declared, tmp
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     told = {path.suffix: path.read_bytes() for path in first}
     assert told[".pdf"].startswith(b"%PDF") and told[".png"].startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        {"font.family": "serif"},
+        {"savefig.bbox": "tight"},
+        {"path.sketch": (1, 100, 2)},
+        {"text.usetex": True},
+    ],
+    ids=str,
+)
+def test_what_a_user_says_in_a_matplotlibrc_changes_no_figure(theirs, results, tmp_path):
+    plain = write(results, CURVES, tmp_path / "plain/figure")
+    ours = page.picture({"Table IV": COMPARED})
+    with rc_context(theirs):
+        files = write(results, CURVES, tmp_path / "theirs/figure")
+        assert page.picture({"Table IV": COMPARED}) == ours
+    assert [path.read_bytes() for path in files] == [path.read_bytes() for path in plain]
 
 
 def test_what_is_said_of_a_figure_stands_beside_it(results, tmp_path):
@@ -208,7 +234,7 @@ EVERY = [
 
 @pytest.mark.parametrize("declared", EVERY)
 def test_colour_is_never_all_that_tells_two_curves_of_a_figure_apart(declared):
-    with style.context(STYLE):
+    with house():
         looks = [look(declared, number) for number in range(len(declared.parts()[0].curves))]
     assert len({(one["linestyle"], one["marker"], one.get("fillstyle")) for one in looks}) == len(looks)
 
@@ -287,13 +313,7 @@ def test_a_figure_survives_being_written_as_data():
 
 
 def test_an_interval_that_leaves_the_axis_is_not_cut_off_but_marked():
-    cells = pd.DataFrame(
-        {
-            **{"row": ["100"] * 2, "column": ["DP", "BDP"], "published": 0.4, "value": [0.386, 0.5]},
-            **{"low": [-0.02, 0.4], "high": [0.79, 0.6], "status": "ok"},
-        }
-    )
-    (axes, *_) = published.draw({"Table IV": cells}).axes
+    (axes, *_) = published.draw({"Table IV": COMPARED}).axes
     labels = axes.get_legend_handles_labels()[1]
     assert {"reproduced, 95 % interval beyond 0 to 100", "reproduced, 95 % interval"} <= {*labels}
     (whiskers,) = axes.collections

@@ -53,9 +53,9 @@ def test_numbers_are_printed_with_their_interval():
     assert numbers.percent([0.88]) == "88.0"
     assert numbers.percent([0.88, np.nan]) == numbers.NONE
     assert numbers.percent([-0.05, -0.05]) == "−5.0 ± 0.0"  # not one seed
-    assert numbers.epsilon([0.05, 0.05]) == "0.050"  # no seed changes it
-    assert numbers.epsilon([0.00042]) == "0.00042"
-    assert numbers.epsilon([20464.56]) == "20465"
-    assert numbers.epsilon([np.inf, np.inf]) == "∞"
+    assert numbers.size([0.05, 0.05]) == "0.050"  # no seed changes it
+    assert numbers.size([0.00042]) == "0.00042"
+    assert numbers.size([20464.56]) == "20465"
+    assert numbers.size([np.inf, np.inf]) == "∞"
     assert numbers.rounds([280, 285]) == "280–285"
     assert numbers.attacker(0.99966) == "> 99.9"

@@ -50,13 +50,13 @@ def table(text, name):
 def judged(text):
     """Return (verdict, claim) of every claim of `small`, as its section says it."""
     section = part(text, "small-claims").partition("</section>")[0]
-    return re.findall(r'<summary><span class="verdict [\w-]+">([\w ,()-]+)</span> (.+?)</summary>', section)
+    return re.findall(r'<summary><span class="verdict [\w-]+">([\w ,():-]+)</span> (.+?)</summary>', section)
 
 
 def test_every_verdict_stands_once_the_claims_of_the_paper_apart_from_our_questions(text):
     assert [verdict for verdict, _ in judged(text)] == [
         *("reproduced", "reproduced", "reproduced, interpretation unsound", "not run"),
-        "not judged (substitute data)",
+        "not judged: substitute data",
     ]
     for _, claim in judged(text):
         assert text.count(f"{claim}</summary>") == text.count(claim) == 1
@@ -89,8 +89,7 @@ def test_a_page_of_other_data_opens_with_the_stored_results_if_there_are_any(res
 def test_the_verdicts_are_counted(text):
     rows = re.findall(r"<tr>(.+?)</tr>", text.partition("</table>")[0])
     assert words(rows[0]) == (
-        "Claims reproduced partly not reproduced undecided not judged (substitute data) not run in all "
-        "interpretation unsound"
+        "Claims reproduced partly not reproduced undecided not judged not run in all interpretation unsound"
     )
     assert words(rows[1]) == "A <small> paper 3 0 0 0 1 1 5 1"
 

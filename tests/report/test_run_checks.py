@@ -264,7 +264,7 @@ def test_accuracies_on_data_that_stand_in_are_never_judged_and_accounts_always_a
         assert outcome.margins == pytest.approx(outcome_of(results, check, **runs).margins)
         assert not outcome.instead
     else:
-        assert (outcome.margins, outcome.instead) == (None, "not judged (substitute data)")
+        assert (outcome.margins, outcome.instead) == (None, "not judged: substitute data")
         assert outcome.measured == "not judged, digits in place of mnist"
 
 

@@ -46,7 +46,7 @@ def test_a_gain_is_paired_by_seed(results, declared):
 def test_two_ways_of_counting_the_last_round_are_compared(results, declared, check):
     outcome = outcome_of(results, declared, check)
     assert outcome.margins == pytest.approx([1.0] * 3)
-    assert outcome.measured == "ε 2.00 against 8.00"
+    assert outcome.measured == "ε 2.00‡ against 8.00"
 
 
 def test_a_limit_of_epsilon_is_that_of_the_last_round(results, declared):
@@ -85,7 +85,7 @@ def test_a_cell_whose_runs_are_missing_is_not_run(results, declared):
 def test_a_published_number_counts_as_not_run_on_data_that_stand_in(results, declared):
     other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
     outcome = outcome_of(other, declared, REACHED.format("dp"))
-    assert (outcome.margins, outcome.instead) == (None, "not judged (substitute data)")
+    assert (outcome.margins, outcome.instead) == (None, "not judged: substitute data")
     assert outcome.measured == "not run, digits in place of mnist"
 
 

@@ -1,37 +1,43 @@
 """What a reader sees of a rendered file, by parsers that know nothing of how it was written."""
 
 import re
+import unicodedata
 from html.parser import HTMLParser
 
 from markdown_it import MarkdownIt
+from matplotlib._mathtext_data import tex2uni
 
 from support.nasty import together
 
-# What LaTeX prints for each command, and for letters that it does not take as they stand.
-LETTERS = {
-    **{
-        "pm": "±",
-        "times": "×",
-        "cdot": "·",
-        "leq": "≤",
-        "geq": "≥",
-        "approx": "≈",
-        "infty": "∞",
-        "surd": "√",
-    },
-    **{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "varepsilon": "ε", "lambda": "λ", "mu": "μ"},
-    **{"rho": "ρ", "sigma": "σ"},
-}
+# What LaTeX prints for each command, as matplotlib's reader of it has them, and for letters that it does not
+# take as they stand.
+LETTERS = {name: chr(code) for name, code in tex2uni.items()} | {"cdot": "·", "bullet": "•", "surd": "√"}
 COMMANDS = {
     **{f"\\{letter}": letter for letter in "&%$#_{}"},
     **{"\\textbackslash{}": "\\", "\\textasciitilde{}": "~", "\\textasciicircum{}": "^"},
-    **{"\\textbar{}": "|", "\\textasciigrave{}": "`", "{[}": "[", "{*}": "*", "{}": "", "''": "”"},
-    **{"---": "—", "--": "–", "$<$": "<", "$>$": ">", "$-$": "−"},
+    **{
+        "\\textbar{}": "|",
+        "\\textasciigrave{}": "`",
+        "{[}": "[",
+        "{*}": "*",
+        "{}": "",
+        "''": "”",
+        "{-}": "-",
+    },
+    **{"---": "—", "--": "–", "$<$": "<", "$>$": ">", "$-$": "−", r"$^{\circ}$": "°"},
     **{f"$\\{name}$": letter for name, letter in LETTERS.items()},
 }
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SCRIPTS = {"^": "⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "_": "₋₀₁₂₃₄₅₆₇₈₉"}
+ACCENTS = dict(
+    zip(
+        "`'^~\"=.uvHcr",
+        "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u0306\u030c\u030b\u0327\u030a",
+        strict=True,
+    )
+)
 LONGEST_FIRST = map(re.escape, sorted(COMMANDS, key=len, reverse=True))
-TOKEN = re.compile("|".join([*LONGEST_FIRST, r"\$\^\{(?P<raised>[-\d]+)\}\$", "."]), re.DOTALL)
+TOKEN = re.compile("|".join([*LONGEST_FIRST, r"\$(?P<at>[\^_])\{(?P<script>[-\d]+)\}\$", "."]), re.DOTALL)
+ACCENTED = re.compile(r"\\([`'^~\"=.uvHcr])\{([^{}\\])\}")
 
 
 EMPTY = ("wbr", "img", "meta", "link", "br")  # elements
@@ -80,10 +86,12 @@ def markdown(text: str) -> Page:
 
 def latex(text: str) -> str:
     """Return what LaTeX prints for prose in which there must be no markup and no end of a line."""
+    while ACCENTED.search(text):
+        text = ACCENTED.sub(lambda one: unicodedata.normalize("NFC", one[2] + ACCENTS[one[1]]), text)
     found = []
     for token in TOKEN.finditer(text):
-        if token["raised"]:
-            found.append(token["raised"].translate(RAISED))
+        if token["script"]:
+            found.append(token["script"].translate(str.maketrans("-0123456789", SCRIPTS[token["at"]])))
         elif token[0] in COMMANDS:
             found.append(COMMANDS[token[0]])
         else:

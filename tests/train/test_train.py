@@ -1,11 +1,14 @@
+import errno
 import json
 import math
+import os
 from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from filelock import Timeout
 from support.made_run import RUN, go, result
 
 from fedpriv.account.complete import complete
@@ -223,6 +226,31 @@ def test_a_run_directory_has_one_process_at_a_time(files, tmp_path):
         go(RUN, files, tmp_path / "run")
     assert go(RUN, files, tmp_path / "run").is_dir()
     assert not (tmp_path / "run/resume/lock").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+def test_a_lock_that_cannot_be_had_is_named(number, tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    with (
+        pytest.raises(BadInput, match=rf"resume/lock: {os.strerror(number)}, allowed: .* with locks"),
+        checkpoint.exclusive(tmp_path / "run/resume/state.safetensors"),
+    ):
+        pass
+
+
+def test_a_lock_that_a_machine_without_locks_left_is_named_with_who_made_it(tmp_path, monkeypatch):
+    left = tmp_path / "run/resume/lock"
+    left.parent.mkdir(parents=True)
+    left.write_text("4711\nnode7\n")
+    monkeypatch.setattr(
+        checkpoint.FileLock, "acquire", lambda *_, **__: (_ for _ in ()).throw(Timeout(str(left)))
+    )
+    with pytest.raises(BadInput) as told, checkpoint.exclusive(left.with_name("state.safetensors")):
+        pass
+    assert str(told.value).endswith(f"one at a time (4711 node7); delete {left} if that is gone")
 
 
 @pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(outputs.FILES)], ids=str)

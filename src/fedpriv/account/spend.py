@@ -13,6 +13,7 @@ STATUSES = {
     "counterfactual": f"{NO_GUARANTEE}: the run did not clip at this bound",
     "nominal": "nominal",  # somebody says so
 }
+MARKS = {"†": "not a guarantee", "‡": "an estimate, never a guarantee"}
 
 
 def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
@@ -32,6 +33,21 @@ def status(kind: str, unmet: str = "") -> str:
         return f"{NO_GUARANTEE}: {unmet}"
     word = STATUSES[kind]
     return f"{word}: {unmet}" if unmet and NO_GUARANTEE not in word else word
+
+
+def marked(epsilon: str, status: str) -> str:
+    """Return an ε of this status as it is printed everywhere: a mark of `MARKS` behind all but a guarantee.
+
+    Nothing, or ∞, says no number that could be taken for one.
+    """
+    if status == "guarantee" or epsilon in ("", "—", "∞", "inf", "nan"):
+        return epsilon
+    return f"{epsilon}{'‡' if status.startswith('estimate') else '†'}"
+
+
+def legend(*texts: str) -> str:
+    """Return what the marks in some texts mean; nothing where there is none."""
+    return "; ".join(f"{sign}: {said}" for sign, said in MARKS.items() if any(sign in text for text in texts))
 
 
 @dataclass(frozen=True)
@@ -94,10 +110,15 @@ class Spend:
             "attacker accuracy": f"{self.attacker_accuracy:.6g}",
         }
 
+    @property
+    def shown(self) -> str:
+        """Return the ε with its mark."""
+        return marked(f"{self.epsilon:.4g}", self.status)
+
     def __str__(self) -> str:
         """Return all of it on one line; what does not apply is left out."""
         words = [text if name == "status" else f"{name} {text}" for name, text in self.words.items() if text]
-        return f"ε = {self.epsilon:.4g} at δ = {self.delta:g} ({', '.join(words)})"
+        return f"ε = {self.shown} at δ = {self.delta:g} ({', '.join(words)})"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from fedpriv.account.spend import Spend
+from fedpriv.account.spend import Spend, marked
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
@@ -63,6 +63,11 @@ class Finding(NamedTuple):
         return "refuted" if self.refuted else "not refuted"
 
     @property
+    def stated(self) -> str:
+        """Return the stated ε with its mark."""
+        return marked(f"{self.epsilon:.4g}", self.kind)
+
+    @property
     def sure(self) -> str:
         """Return how sure the lower bound is."""
         return {0.0: "estimate", 1.0: "arithmetic"}.get(self.confidence, f"{100 * self.confidence:g} %")
@@ -80,7 +85,7 @@ class Finding(NamedTuple):
         """Return all of it on one line."""
         broken = f"; {self.broken}" if self.broken else ""
         return (
-            f"{self.about}: {self.kind} ε = {self.epsilon:.4g} at δ = {self.delta:g}, "
+            f"{self.about}: {self.kind} ε = {self.stated} at δ = {self.delta:g}, "
             f"lower bound {self.lower_bound:.4g} ({self.sure}): {self.verdict}{broken} "
             f"({self.audit.replace('_', ' ')}; {self.cost})"
         )

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-import yaml
-
 from fedpriv.config.finished import outdated
 from fedpriv.config.plan import make_plan
-from fedpriv.paper.read import read_yaml
+from fedpriv.paper.read import read_value, read_yaml
 
 
 def force_outdated(command: Sequence[str]) -> list[str]:
@@ -23,7 +21,9 @@ def force_outdated(command: Sequence[str]) -> list[str]:
     asked = [word for word in command if word.startswith("results/")]
     found: set[str] = set()
     for preset in presets(command):
-        config = read_yaml(preset) | {name: yaml.safe_load(text) for name, _, text in overrides}
+        config = read_yaml(preset) | {
+            name: read_value(text, f"--config: {name}") for name, _, text in overrides
+        }
         found |= outdated(make_plan(config, Path("config/papers"), str(preset)), asked)
     return [*command, *(["--forcerun", *sorted(found)] if found else [])]
 

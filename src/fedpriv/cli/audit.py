@@ -117,7 +117,7 @@ def show(path: Path, findings: Sequence[Finding], took: float, as_json: bool) ->
     lines = [
         {
             "about": one.about,
-            "ε": f"{one.epsilon:.4g}",
+            "ε": one.stated,
             "lower bound": f"{one.lower_bound:.4g}",
             "verdict": one.verdict,
             "audit": one.audit.replace("_", " "),

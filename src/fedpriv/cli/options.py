@@ -29,7 +29,7 @@ def nested(settings: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not settings:
         return found
-    import yaml  # only with an extra is it there
+    from fedpriv.paper.read import read_value  # only with an extra is YAML there
 
     for one in settings:
         path, given, text = one.partition("=")
@@ -41,8 +41,5 @@ def nested(settings: list[str]) -> dict[str, Any]:
                 raise BadInput(f"--set: found {path} below a value, allowed: one of both")
         if not given or not all((*above, last)):
             raise BadInput(f"--set: found {plain(one)}, allowed: KEY=VALUE")
-        try:
-            place[last] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise BadInput(f"--set: {path}: found {plain(text)}, allowed: a value as YAML has it") from None
+        place[last] = read_value(text, f"--set: {path}")
     return found

@@ -152,7 +152,7 @@ def spend_table(
         return Page(str(spends[0]), *below)
     lines = [
         {name: texts[number] for name, texts in (columns or {}).items()}
-        | {"ε": f"{one.epsilon:.4g}", "δ": f"{one.delta:g}"}
+        | {"ε": one.shown, "δ": f"{one.delta:g}"}
         | one.words
         | ({"used by": marks[number]} if any(marks) else {})
         for number, one in enumerate(spends)
@@ -173,4 +173,5 @@ def words(value: Any) -> str:
 
 def is_number(text: str) -> bool:
     """Return whether a cell is a number, or nothing."""
+    text = text.rstrip("†‡")  # of an ε
     return not text or text.replace(",", "").replace(".", "").replace("e-", "").isdigit()

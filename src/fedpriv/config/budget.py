@@ -53,9 +53,19 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
 
 @cache
 def found_for(epsilon: float, accountant: str, plan: tuple[tuple[str, Any], ...]) -> float:
-    """Return the multiplier of a plan, rounded up."""
-    from fedpriv.account.plans import calibrate
+    """Return the least multiplier of so many digits whose ε is within the budget.
 
-    exact = calibrate(epsilon=epsilon, accountant=accountant, **dict(plan))
-    unit = 10.0 ** (math.floor(math.log10(exact)) + 1 - DIGITS)
-    return float(f"{math.ceil(exact / unit) * unit:.{DIGITS}g}")
+    It is part of what a run is, so that it hangs on no end of a search: of the multipliers beside that end
+    each is tried.
+    """
+    from fedpriv.account import plans
+
+    near = plans.calibrate(epsilon=epsilon, accountant=accountant, **dict(plan))
+    decimals = DIGITS - 1 - math.floor(math.log10(near))
+    count = math.floor(near * 10.0**decimals) - 1
+    while True:
+        multiplier = float(f"{count}e{-decimals}")
+        spent = plans.epsilon(accountant=accountant, noise_multiplier=multiplier, **dict(plan))
+        if spent.epsilon <= epsilon:
+            return multiplier
+        count += 1

@@ -31,7 +31,7 @@ def made_now(plan: Plan, step: str, paper: str = "") -> str:
     if step == "audit":
         return made("audit.finished", identities(plan, paper))
     if step == "collect":
-        return made("report.collect", identities(plan, paper))
+        return made("report.collect", [identities(plan, paper), cuts(plan, paper)])
     if step == "tables":
         told = plan.papers[paper].model_dump(include={"tables", "claims"})
         return made("report.paper", {"judged": not plan.preset.show, **told})
@@ -56,6 +56,11 @@ def identities(plan: Plan, paper: str) -> dict[str, str]:
         for run in plan.planned[paper]
         for seed, identity in plan.identities(paper, run).items()
     }
+
+
+def cuts(plan: Plan, paper: str) -> dict[str, str]:
+    """Return by run what the preset leaves out of the runs of a paper."""
+    return {name: one.cut for name, one in plan.planned[paper].items() if one.cut}
 
 
 def check(planned: Mapping[str, str], runs: Mapping[str, Run]) -> None:

@@ -3,6 +3,7 @@
 Torch-free and quick to import: Snakemake re-parses the plan in every job.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
@@ -26,10 +27,11 @@ from fedpriv.paper.read import merge, read_yaml
 
 
 class Planned(NamedTuple):
-    """A run and the dataset that it stands in for, if it does."""
+    """A run, the dataset that it stands in for, if it does, and what the preset leaves out of it."""
 
     run: Run
     stand_in_for: str | None
+    cut: str = ""
 
 
 class Plan(NamedTuple):
@@ -134,6 +136,25 @@ def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
     return said
 
 
+def sizes(run: Run) -> dict[str, float]:
+    """Return how large a run is: what a preset may have less of than the paper."""
+    clients = run.partition.clients
+    return {
+        "rounds": run.rounds,
+        "clients": clients,
+        "clients a round": run.cohort.expected(clients),
+        "examples a client": run.partition.each or math.inf,
+    }
+
+
+def cut(whole: Run, run: Run) -> str:
+    """Return what a run has less of than the `whole` run that its paper declares, or the empty string."""
+    less = [(name, one, sizes(run)[name]) for name, one in sizes(whole).items() if sizes(run)[name] < one]
+    return ", ".join(
+        f"{here:,.6g} of {there:,.6g} {name}".replace("inf", "all") for name, there, here in less
+    )
+
+
 def plan_runs(
     preset: Preset,
     defaults: Mapping[str, Any],
@@ -158,8 +179,11 @@ def plan_runs(
         found = checked(laid(layers, paper, name))
         if isinstance(found, Run):
             wanted = own.get("dataset", defaults.get("dataset"))
+            whole = checked(laid(layers._replace(patches={}), paper, name)) if preset.patches else found
             planned[name] = Planned(
-                found, wanted if isinstance(wanted, str) and wanted != found.dataset else None
+                found,
+                wanted if isinstance(wanted, str) and wanted != found.dataset else None,
+                cut(whole, found) if isinstance(whole, Run) else "",
             )
             continue
         for one in found:

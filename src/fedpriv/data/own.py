@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -146,6 +147,13 @@ def digest(path: Path) -> str:
     """Return the sha256 of a plain file; OSError where there is none."""
     if not path.is_file():  # a pipe has no beginning, a device no end
         raise FileNotFoundError(path)
+    now = path.stat()
+    return _digest(path.resolve(), now.st_size, now.st_mtime_ns, now.st_ino)
+
+
+@cache
+def _digest(path: Path, *_: int) -> str:
+    """Return the digest of a file as it is now: a plan of many runs reads it once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -9,8 +9,9 @@ A quote names a cell of a reference table, and is the number that the tables pri
     {{claims | ours_tight_clip | Table I, N = 100 | gain}}   −2.0 ± 8.7
 
 The folder is that of the quote before, unless it is named. `mean` leaves the interval out, `status` says what
-an ε is. Before each table stands a comment that says what it shows; each kind of comment is a class, whose
-`lines` are those of its table. The pages have the tables and the numbers, and no comment.
+an ε is, `seeds` on how many a number rests. Before each table stands a comment that says what it shows; each
+kind of comment is a class, whose `lines` are those of its table. The pages have the tables and the numbers,
+and no comment.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from fedpriv.docs.markdown import head, line
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
 from fedpriv.report.claims import compare
-from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN, REACHED, outcome
+from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, CUT, NOT_RUN, REACHED, SUBSTITUTE, outcome
 from fedpriv.report.numbers import delta
 from fedpriv.report.stability import UNSTABLE
 from fedpriv.report.tables.long import printed
@@ -43,12 +44,12 @@ SOURCES = {
 }
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
-NUMBER = r"(−?[\d.,]+(?: ± [\d.]+)?)"
+NUMBER = r"(−?[\d.,]+(?: ± [\d.]+)?[†‡]?)"
 QUANTITIES = {"epsilon": "epsilon", "status": "epsilon", "round": "round"}  # by the word that asks for one
-WORDS = ("published", "mean", *QUANTITIES)  # what a quote may say beside its cell
+WORDS = ("published", "mean", "seeds", *QUANTITIES)  # what a quote may say beside its cell
 UNLIKE = "not comparable (substitute data)"
 BASELINES = "baselines of another network"
-ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, NOT_RUN)
+ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, CUT, NOT_RUN)
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -102,6 +103,8 @@ def quoted(path: Path, asked: list[str]) -> str:
     if "status" in words:
         word, colon, reason = cell["epsilon_status"].partition(":")
         return f"**{word}**{colon}{reason}"
+    if "seeds" in words:
+        return f"{float(str(cell['seeds'])):g}"
     return printed(cell, alone="mean" in words)
 
 
@@ -238,7 +241,7 @@ def counted(results: Path, tables: tuple[str, ...]) -> str:
 
 def plain(verdict: str) -> str:
     """Return a verdict without its reason."""
-    return {NOT_JUDGED: UNLIKE, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)
+    return {SUBSTITUTE: UNLIKE, CUT: CUT, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)
 
 
 # What a comment begins with: what it asks for.

@@ -11,6 +11,7 @@ import pandas as pd
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.files.made import digest
 from fedpriv.report.claims.compare import published_and_reproduced
+from fedpriv.report.figures import plain
 from fedpriv.report.figures.published import draw
 
 PICTURE = "docs/published.png"
@@ -50,7 +51,8 @@ def write(root: Path) -> Path:
 def keep(path: Path, mark: str, drawn: Callable[[], Any]) -> Path:
     """Save a figure as `path`, with the digest of its numbers as `mark`, unless one of the same is there."""
     if told(path) != mark:
-        drawn().savefig(path, dpi=160, metadata={MARK: mark, "Software": None})
+        with plain():
+            drawn().savefig(path, dpi=160, metadata={MARK: mark, "Software": None})
     return path
 
 

@@ -26,6 +26,20 @@ DAMAGED = (
 )
 
 
+# How a file begins -> what it is.
+KINDS = {
+    b"\x93NUMPY": "a single array, as np.save writes it",
+    b"PAR1": "a Parquet file",
+    b"\x89HDF": "an HDF5 file",
+    b"MATLAB": "a file of MATLAB",
+    b"\x1f\x8b": "a gzip file",
+    b"\x80": "a pickle",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8": "a picture",
+    b"SQLite": "a database of SQLite",
+}
+
+
 def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
     """Write `arrays` to `path` atomically, sealed, and return it; equal arrays give equal bytes."""
     write = np.savez_compressed if compressed else np.savez
@@ -67,6 +81,12 @@ def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
         ) from None
 
 
+def kind_of(head: bytes) -> str:
+    """Return what a file is that begins so."""
+    known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
+    return next(known, "text" if head.isascii() else "another kind of file")
+
+
 def everything(
     path: Path, allowed: str, ours: bool = True, only: Collection[str] = ()
 ) -> dict[str, np.ndarray]:
@@ -77,10 +97,10 @@ def everything(
     try:
         if ours:
             check(path)
-        file = np.load(path)
-        if isinstance(file, np.ndarray):
-            raise ValueError("a single array, as np.save writes it and not np.savez")
-        with file:
+        with path.open("rb") as opened:
+            if (head := opened.read(8)) and not head.startswith(b"PK"):
+                raise ValueError(f"{kind_of(head)}, and no archive, as np.savez writes it")
+        with np.load(path) as file:
             return {key: part(file, key) for key in file.files if not only or key in only}
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None

@@ -21,6 +21,8 @@ from fedpriv.paper.arithmetic import (
 )
 from fedpriv.paper.cells import AccuracyTable, Cell, Row
 
+OURS = "ours_"  # how the ids begin of questions that no paper asks
+
 
 class Case(NamedTuple):
     """One thing that is judged: how it is cited, and what names stand for on either side of the line."""
@@ -61,6 +63,11 @@ class Claim(Frozen):
     """Label -> what names stand for, or the run that `run` stands for; instead of `tables`."""
     unsound: str = ""
     """Why the statement does not follow even if its numbers hold."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is a question that we asked beside the paper's claims."""
+        return self.id.startswith(OURS)
 
     @property
     def comparison(self) -> Comparison:

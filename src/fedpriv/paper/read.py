@@ -7,10 +7,11 @@ from unicodedata import category
 import yaml
 
 from fedpriv.errors import BadInput, Gathered, plain, require_known
-from fedpriv.frozen import DISCRIMINATORS
+from fedpriv.frozen import DECIMAL, DISCRIMINATORS
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 LONGEST = 10_000  # characters of one text
 LARGEST = 10 * 2**20  # bytes of one file
 
@@ -24,14 +25,14 @@ def unreadable(text: str) -> str:
 
 
 class Loader(yaml.SafeLoader):
-    """The safe loader, but a key stands once in a mapping, and there are no anchors.
+    """The safe loader, but a key stands once in a mapping, a number is decimal, and there are no anchors.
 
     A few lines of anchors are more keys than any memory holds.
     """
 
-    def __init__(self, text: str, path: Path) -> None:
+    def __init__(self, text: str, where: str) -> None:
         super().__init__(text)
-        self.path = path
+        self.where = where
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()
@@ -51,6 +52,8 @@ class Loader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag in NUMBERS and not DECIMAL.fullmatch(node.value):
+            raise self.refused(node, plain(node.value), "a decimal number, or text in quotes")
         try:
             value = super().construct_object(node, deep=deep)
         except (yaml.YAMLError, RecursionError, BadInput):
@@ -65,7 +68,15 @@ class Loader(yaml.SafeLoader):
 
     def refused(self, at: yaml.Event | yaml.Node, found: str, allowed: str) -> BadInput:
         """Return the error that names the line."""
-        return BadInput(f"{self.path}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
+        return BadInput(f"{self.where}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
+
+
+def read_value(text: str, where: str) -> Any:
+    """Return a value of one line as files have them; BadInput says what is wrong `where`."""
+    try:
+        return Loader(text, where).get_single_data()
+    except (yaml.YAMLError, RecursionError):
+        raise BadInput(f"{where}: found {plain(text)}, allowed: a value as YAML has it") from None
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -81,7 +92,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if len(content) > LARGEST:
         raise BadInput(f"{path}: found more than {LARGEST:,} bytes, allowed: a preset or a paper")
     try:
-        content = Loader(text, path).get_single_data()
+        content = Loader(text, str(path)).get_single_data()
     except RecursionError:
         raise BadInput(f"{path}: found keys within keys without end, allowed: a preset or a paper") from None
     except yaml.YAMLError as error:

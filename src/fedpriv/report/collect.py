@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -23,6 +24,7 @@ RUNS = OF_RUN | {
     "data": Column("str", "that it was trained on"),
     "data_note": Column("str", "how these were made, where there is something to say"),
     "stand_in_for": Column("str", "the paper's data that they replace; empty: these are the paper's"),
+    "cut": Column("str", "what a preset leaves out of the paper's run; empty: nothing"),
     "train_examples": Column("int64", "of all clients"),
     "test_examples": Column("int64", "that accuracies are measured on"),
     "repetition": Column("float64", "clients that hold an example, on average"),
@@ -54,10 +56,13 @@ NOTED = "no private data were used", "no other image of these data takes part"
 TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
 
 
-def collect(directories: Sequence[Path], folder: Path) -> Path:
+def collect(
+    directories: Sequence[Path], folder: Path, cuts: Mapping[str, str] = MappingProxyType({})
+) -> Path:
     """Write the runs in `directories` to the tables of `SCHEMAS` in `folder`; return it.
 
-    Each file is written whole or not at all; a missing or bad run is BadInput.
+    `cuts` says by run what a preset leaves out of the paper's. Each file is written whole or not at all; a
+    missing or bad run is BadInput.
     """
     runs, rounds, epsilons = [], [], []
     deltas: dict[tuple[str, str], float] = {}  # of every run and unit: a mean over seeds is at one
@@ -73,7 +78,7 @@ def collect(directories: Sequence[Path], folder: Path) -> Path:
                     f"{told['run']}; account it again"
                 )
         of_run = {name: told[name] for name in ("run", "seed")}
-        runs.append(told)
+        runs.append(told | {"cut": cuts.get(told["run"], "")})
         rounds.append(trace.assign(**of_run))
         epsilons.append(ledger.assign(**of_run))
     found = {"runs": pd.DataFrame(runs), "rounds": pd.concat(rounds), "epsilons": pd.concat(epsilons)}

@@ -82,7 +82,7 @@ def replaced(runs: pd.DataFrame) -> list[str]:
 def footnotes(results: Results, missing: Iterable[str] = ()) -> list[str]:
     """Return what the runs in `results` rest on, a sentence each; `missing` are runs that were not run."""
     runs = results.runs
-    found = [note for part in (data, models, seeds, ended, evaluations) for note in part(runs)]
+    found = [note for part in (data, cut, models, seeds, ended, evaluations) for note in part(runs)]
     found += [*copies(results), *unbounded(results.rounds)]
     found += [*accounting(results.epsilons, results.rounds), *machines(results)]
     names = sorted(set(missing))
@@ -96,6 +96,12 @@ def data(runs: pd.DataFrame) -> Iterator[str]:
     found = [name + (stands.format(wanted) if wanted else "") for name, wanted in told]
     if found:
         yield f"Data: {'; '.join(found)}."
+
+
+def cut(runs: pd.DataFrame) -> Iterator[str]:
+    """Say what the preset leaves out of the paper's runs."""
+    if found := [f"{run} ({less})" for run, less in unique(runs, ("run", "cut")) if less]:
+        yield f"Cut by the preset, so that nothing published is judged: {'; '.join(found)}."
 
 
 def models(runs: pd.DataFrame) -> Iterator[str]:

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedpriv.account.spend import marked
+
 LEVEL = 0.95
-METHOD = "mean ± half-width of the 95 % Student-t interval over seeds"
+METHOD = "x ± y is their mean and the half-width of its 95 % Student-t interval"
 NONE = "—"  # there is no such round
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -74,18 +76,30 @@ def hundredfold(found: Interval) -> Interval:
     return Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n)
 
 
-def epsilon(values: Iterable[float]) -> str:
-    """Return the ε of several seeds: see `epsilon_text`."""
-    return epsilon_text(interval(values))
+def epsilon(values: Iterable[float], status: str) -> str:
+    """Return the ε of several seeds, all of this status: see `epsilon_text`."""
+    return epsilon_text(interval(values), status)
 
 
-def epsilon_text(found: Interval) -> str:
-    """Return an ε: two digits after the point, two that count below 0.1, none from 1000.
+def epsilon_text(found: Interval, status: str) -> str:
+    """Return an ε with the mark of its status, which alone says whether it is a guarantee."""
+    return marked(size_text(found), status)
+
+
+def size(values: Iterable[float]) -> str:
+    """Return what is as large as an ε and is none, such as a bound below it: see `size_text`."""
+    return size_text(interval(values))
+
+
+def size_text(found: Interval) -> str:
+    """Return a number: two digits after the point, two that count below 0.1, none from 1000.
 
     From 100,000 on it is a power of ten: nobody reads on after the first digits.
     """
     if np.isinf(found.mean):
         return "∞"
+    if found.mean == 0:
+        return "0"
     if found.mean >= 1e5:
         return power(found.mean, 2)
     if found.mean >= 1000:

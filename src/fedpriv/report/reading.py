@@ -2,11 +2,12 @@
 
 import math
 from functools import reduce
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.spend import status
 from fedpriv.paper.cells import Cell
 from fedpriv.report.collect import WIDTH
 from fedpriv.report.results import Results, rows_of
@@ -15,6 +16,7 @@ from fedpriv.report.results import Results, rows_of
 # that has diverged has no accuracy at all, which is below every other.
 READING = ["round", "accuracy"]
 DIVERGED = -math.inf
+MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its spend
 
 
 class Counted(Protocol):
@@ -40,6 +42,21 @@ def accuracies(results: Results, run: str, drawn: bool = False) -> pd.DataFrame:
 def spent(results: Results, run: str, spend: Counted) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
     return results.epsilons.iloc[results.spends.get((run, *spend.key), [])]
+
+
+def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
+    """Return for whom and against whom the ε in `rows` of a ledger holds, and `more`; of no rows, nothing."""
+    if rows.empty:
+        return {}
+    first = rows.iloc[0]
+    failing = rows.loc[rows["unmet"] != "", "unmet"]  # of any row: a few rounds are enough
+    told = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
+    return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | told
+
+
+def status_of(results: Results, run: str, spend: Counted) -> str:
+    """Return what the ε of a run are that are counted so; nothing where its ledger has none."""
+    return str(meaning(spent(results, run, spend)).get("epsilon_status", ""))
 
 
 def last_reading(results: Results, run: str) -> pd.DataFrame:

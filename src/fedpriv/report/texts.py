@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  (letters that look like others)
 """A text of anybody in every medium: a reader sees it, and nothing in it is markup, formula or control.
 
 Each text goes through the function of its medium once, where it is written. All are of one line.
@@ -5,32 +6,27 @@ Each text goes through the function of its medium once, where it is written. All
 
 import html
 import re
+import unicodedata
+from functools import cache, reduce
 from itertools import pairwise
 
 from fedpriv.terminal import visible
 
-MATHS = {
-    "±": "pm",
-    "×": "times",
-    "·": "cdot",
-    "≤": "leq",
-    "≥": "geq",
-    "≈": "approx",
-    "∞": "infty",
-    "√": "surd",
-    "α": "alpha",
-    "β": "beta",
-    "γ": "gamma",
-    "δ": "delta",
-    "ε": "varepsilon",
-    "λ": "lambda",
-    "μ": "mu",
-    "ρ": "rho",
-    "σ": "sigma",
-}
+# Letters that LaTeX has in its maths, each with its command.
+MATHS = """
+    α alpha β beta γ gamma δ delta ε varepsilon ζ zeta η eta θ theta ι iota κ kappa λ lambda μ mu ν nu ξ xi
+    π pi ρ rho ς varsigma σ sigma τ tau υ upsilon φ varphi χ chi ψ psi ω omega ϕ phi ϑ vartheta ϵ epsilon
+    Γ Gamma Δ Delta Θ Theta Λ Lambda Ξ Xi Π Pi Σ Sigma Υ Upsilon Φ Phi Ψ Psi Ω Omega ℓ ell ∂ partial ∇ nabla
+    ± pm ∓ mp × times ÷ div · cdot ∘ circ ⊕ oplus ⊗ otimes ∑ sum ∏ prod ∫ int √ surd ∞ infty ∅ emptyset
+    ≤ leq ≥ geq ⩽ leq ⩾ geq ≪ ll ≫ gg ≈ approx ≠ neq ≡ equiv ∼ sim ≃ simeq ∝ propto ⊥ perp ∥ parallel
+    ∈ in ∉ notin ∋ ni ⊂ subset ⊆ subseteq ∪ cup ∩ cap ∀ forall ∃ exists ¬ neg ∧ wedge ∨ vee ⟨ langle ⟩ rangle
+    → to ← leftarrow ↔ leftrightarrow ⇒ Rightarrow ⇐ Leftarrow ⇔ Leftrightarrow ↑ uparrow ↓ downarrow ↦ mapsto
+    † dagger ‡ ddagger • bullet … ldots ′ prime
+"""
 LATEX = {
-    **{letter: rf"$\{command}$" for letter, command in MATHS.items()},
+    **{letter: rf"$\{command}$" for letter, command in re.findall(r"(\S) (\w+)", MATHS)},
     **{letter: rf"\{letter}" for letter in "&%$#_{}"},
+    **dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧο", "ABEZHIKMNOPTXo", strict=True)),  # of Greek, as Latin has them
     "<": "$<$",
     ">": "$>$",
     "|": r"\textbar{}",
@@ -41,9 +37,23 @@ LATEX = {
     "−": "$-$",
     "–": "--",
     "—": "---",
+    "‐": "{-}",
+    "⁄": "/",
+    "°": r"$^{\circ}$",
 }
+ACCENTS = dict(
+    zip(
+        "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u0306\u030c\u030b\u0327\u030a",
+        "`'^~\"=.uvHcr",
+        strict=True,
+    )
+)
+KNOWN = "ßæÆøØœŒłŁ“”‘’¿¡§¶©£"  # as they stand, in the fonts that LaTeX begins with
 LIGATURES = {"''"} | {one + other for one in "-–—" for other in "-–—"}  # LaTeX makes one sign of the two
-SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+SCRIPTS = {
+    "^": str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"),
+    "_": str.maketrans("₋₀₁₂₃₄₅₆₇₈₉", "-0123456789"),
+}
 
 # How a cell begins that a spreadsheet computes, with signs of either width; or one of these in quotes.
 FORMULA = re.compile(r"'*\s*[-=+@\uff0d\uff1d\uff0b\uff20]")
@@ -105,16 +115,32 @@ def computed(text: str) -> bool:
 
 
 def escape_latex(text: str) -> str:
-    """Return `text` for LaTeX, where the letters of the papers are maths."""
-    line = visible(text)
-    apart = (
-        "{}" * (one + other in LIGATURES) + LATEX.get(other, other) for one, other in pairwise(f" {line}")
-    )
-    escaped = re.sub(
-        "[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda raised: f"$^{{{raised[0].translate(SUPERSCRIPTS)}}}$", "".join(apart)
-    )
+    """Return `text` for LaTeX, where the letters of the papers are maths: whatever it is, it compiles.
+
+    What LaTeX has no letter for in the fonts that it begins with is spelt as Python does.
+    """
+    line = unicodedata.normalize("NFC", visible(text))
+    apart = ("{}" * (one + other in LIGATURES) + latex_letter(other) for one, other in pairwise(f" {line}"))
+    escaped = "".join(apart)
+    for sign, digits in SCRIPTS.items():
+        some = f"[{''.join(map(chr, digits))}]+"
+        escaped = re.sub(some, lambda it, sign=sign, of=digits: f"${sign}{{{it[0].translate(of)}}}$", escaped)
     # After the end of a line of a table these would be its options.
     return re.sub(r"^ *([\[*])", r"{\1}", escaped)
+
+
+@cache
+def latex_letter(letter: str) -> str:
+    """Return one letter for LaTeX; those of `SCRIPTS` as they are."""
+    if letter in LATEX:
+        return LATEX[letter]
+    if letter.isascii() or letter in KNOWN or any(ord(letter) in some for some in SCRIPTS.values()):
+        return letter
+    base, *marks = unicodedata.normalize("NFD", letter)
+    if base.isalpha() and base.isascii() and marks and set(marks) <= set(ACCENTS):
+        return reduce(lambda whole, mark: rf"\{ACCENTS[mark]}{{{whole}}}", marks, base)
+    plain = unicodedata.normalize("NFKC", letter)
+    return "".join(map(latex_letter, ascii(letter)[1:-1] if plain == letter else plain))
 
 
 def escape_figure(text: str) -> str:

@@ -32,20 +32,26 @@ def exclusive(path: Path) -> Generator[None]:
     Without a state nothing is left behind: a run that was refused leaves no folder. What stands where the
     folder, its lock or the state belongs is BadInput that names it.
     """
-    run, lock = path.parent.parent, FileLock(path.with_name("lock"))
+    run, held = path.parent.parent, path.with_name("lock")
+    lock = FileLock(held)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
-        raise BadInput(f"{run}: found another process that trains in it, allowed: one at a time") from None
+        # Where a file system has no locks, the file says who made it, and a killed process leaves it.
+        who = " ".join(held.read_text(errors="replace").split()) if held.is_file() else ""
+        left = f" ({who}); delete {held} if that is gone" if who else ""
+        found = "found another process that trains in it, allowed: one at a time"
+        raise BadInput(f"{run}: {found}{left}") from None
     except OSError as error:
-        raise BadInput(f"{error.filename}: {error.strerror}, allowed: a folder to train in") from None
+        at = error.filename or held  # a lock that there is no room for has no name
+        raise BadInput(f"{at}: {error.strerror}, allowed: a folder to train in, with locks (flock)") from None
     try:
         yield
     finally:
         if not path.exists():
             # While it is held: afterwards another process might hold it, and a third make a new one.
-            path.with_name("lock").unlink(missing_ok=True)
+            held.unlink(missing_ok=True)
             with suppress(OSError):  # not empty: the run is finished
                 path.parent.rmdir()
                 run.rmdir()

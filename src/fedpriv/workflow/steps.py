@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.finished import beside, check, identities, made_now
+from fedpriv.config.finished import beside, check, cuts, identities, made_now
 from fedpriv.config.names import arrays_id
 from fedpriv.config.plan import Plan, make_plan
 from fedpriv.config.targets import Batch, dealt, drawn, everything, inputs
@@ -137,7 +137,7 @@ def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
     runs = finished(plan, paper, results)
     check({str(directory): identity for directory, identity in runs.items()}, plan.runs[paper])
-    collect(sorted(runs), paper_folder(plan, paper, results))
+    collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
     done(plan, "collect", paper, results)
 
 

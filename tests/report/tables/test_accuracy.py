@@ -38,7 +38,7 @@ def test_columns_are_read_within_their_own_published_budget(results, declared):
         "Accuracy (%) DP": "45.1 ± 0.1",
         "Accuracy (%) BDP": "90.1 ± 0.2",
         "Privacy (ε, δ) DP": "(5.66, 10⁻³)",
-        "Privacy (ε, δ) BDP": "(2.00, 10⁻³)",
+        "Privacy (ε, δ) BDP": "(2.00‡, 10⁻³)",
         "Read at round DP": "10",
         "Read at round BDP": "20",
     }
@@ -193,7 +193,10 @@ def test_a_row_of_public_data_alone_is_read_at_its_end_at_an_epsilon_of_0_and_no
         },
     )
     made = type(declared).model_validate(data)
-    line = lines(table_of(results, made))[-2]  # a published line of the baseline follows
+    table = table_of(results, made)
+    free = table.tidy.query("row == 'public' and quantity == 'epsilon'")
+    assert set(free["value"]) == {0.0} and set(free["epsilon_status"]) == {"guarantee"}
+    line = lines(table)[-2]  # a published line of the baseline follows
     assert (line["Clients"], line["Source"]) == ("public (here N = 100)", "reproduced")
     assert line["Accuracy (%) DP"] == line["Accuracy (%) Baseline"] and line["Read at round DP"] == "20"
     assert line["Privacy (ε, δ) DP"] == line["Privacy (ε, δ) BDP"] == "0"

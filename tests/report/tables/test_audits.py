@@ -64,7 +64,7 @@ def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost(results_
         "first",
         ABOUT,
         "estimate",
-        "2.00",
+        "2.00‡",
         "10⁻³",
         "outlier",
         "2.57",

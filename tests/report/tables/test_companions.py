@@ -28,7 +28,7 @@ def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, dec
     dp, bdp = "N = 100, δ = 10⁻³ DP, round 10", "N = 100, δ = 10⁻³ BDP, round 20"
     # Nobody was followed as a panel: what no run has is no line.
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", "estimate"]
-    assert [line[dp] for line in shown] == ["5.66 (99.7)", "12.02 (> 99.9)", "1.41 (80.4)"]
+    assert [line[dp] for line in shown] == ["5.66 (99.7)", "12.02 (> 99.9)", "1.41‡ (80.4)"]
     assert shown[1][bdp] == "17.00 (> 99.9)"
     assert [line["Neighbours"] for line in shown] == ["add-or-remove", "replace-one", "add-or-remove"]
 
@@ -55,7 +55,6 @@ def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_tha
     assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
     failing = "not a guarantee: the size of a cohort is seen"
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", failing, "guarantee"]
-    assert sum(note.startswith("†: not a guarantee") for note in table.notes) == 1
     assert len(table.tidy) == 2 * 3 * len(spends)
 
 

@@ -205,14 +205,13 @@ def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_we
 
 def test_a_label_stands_beside_what_it_would_certify_and_what_holds(results):
     document, repository, _ = lines(table_of(results, "labels"))
-    assert document["ε/c"] == "10" and document["Nominal ε"] == "10"
+    assert document["ε/c"] == "10" and document["Nominal ε"] == "10†"
     assert document["Nominal δ"] == "0.758" and document["Noise, std upload"] == "0.004"
     # Twenty rounds of noise c T/ε = 2 on a sensitivity of one; the repository has lost a factor of two.
     plan = {"sampling_rate": 1, "rounds": 20, "delta": 1e-3, "accountant": "pld"}
     for line, multiplier in ((document, 2.0), (repository, 1.0)):
-        assert line["ε if 2C/n held"] == numbers.epsilon(
-            [epsilon(noise_multiplier=multiplier, **plan).epsilon]
-        )
+        size = numbers.size([epsilon(noise_multiplier=multiplier, **plan).epsilon])
+        assert line["ε if 2C/n held"] == f"{size}†"
         assert line["ε that holds"] == "500.00"
 
 

@@ -65,7 +65,7 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
     key, found = ["table", "row", "column"], pd.concat(tables)
     published = found.loc[found["source"] == "published", [*key, "value", "verdict"]]
     ours = found.loc[found["source"] == "reproduced"].reindex(
-        columns=[*key, *STATISTIC, "status", "stand_in_for"], fill_value=""
+        columns=[*key, *STATISTIC, "status", "stand_in_for", "cut"], fill_value=""
     )
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
     return both.fillna({"seeds": 0})

@@ -14,6 +14,7 @@ from fedpriv.report.claims.yardstick import (
     UNDECIDED,
     standing,
 )
+from fedpriv.report.claims.yardstick import outcome as without_reason
 
 PARTLY, REPRODUCED, NOT_REPRODUCED = "partly", "reproduced", "not reproduced"
 UNSOUND = "interpretation unsound"
@@ -22,7 +23,7 @@ OUTCOMES = {
     PARTLY: "some cells hold and some fail",
     NOT_REPRODUCED: "every cell that decides fails, and at least one does (what is one statement: one fails)",
     UNDECIDED: "cells were run, and none decides",
-    NOT_JUDGED: "accuracies on substitute data decide nothing about the paper",
+    NOT_JUDGED: "substitute data, or a run that the preset has cut, decide nothing about the paper",
     NOT_RUN: "no cell was run",
 }
 SOUNDNESS = {UNSOUND: "what was observed is true, what is made of it does not follow; the reason is given"}
@@ -32,8 +33,10 @@ COUNTS = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided", NOT_JUDGED: "not
 def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the line of one claim: what its cells decide, how many do, and the verdict that follows."""
     found = [stands(outcome) for outcome in outcomes]
-    counts = {name: found.count(standing) for standing, name in COUNTS.items()}
+    of_each = [without_reason(one) for one in found]
+    counts = {name: of_each.count(standing) for standing, name in COUNTS.items()}
     outcome = verdict(counts, claim)
+    why = next((one for one in found if outcome == NOT_JUDGED == without_reason(one)), outcome)
     unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
     seeds = {len(one.margins) for one in outcomes if one.margins is not None}
     alone = outcome == UNDECIDED and seeds == {1}
@@ -41,7 +44,7 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "id": claim.id,
         "place": claim.place,
         "claim": claim.text,
-        "verdict": outcome + (f", {UNSOUND}" if unsound else "") + (f" ({ONE_SEED})" if alone else ""),
+        "verdict": why + (f", {UNSOUND}" if unsound else "") + (f" ({ONE_SEED})" if alone else ""),
         "outcome": outcome,
         "soundness": UNSOUND if unsound else "",
         "measured": "; ".join(map(told, outcomes)),

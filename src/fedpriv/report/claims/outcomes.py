@@ -20,7 +20,7 @@ from fedpriv.report.claims.values import (
     together,
     value,
 )
-from fedpriv.report.claims.yardstick import NOT_JUDGED, NOT_RUN, UNDECIDED, above
+from fedpriv.report.claims.yardstick import CUT, NOT_RUN, SUBSTITUTE, UNDECIDED, above
 from fedpriv.report.notes import replaced
 from fedpriv.report.reading import diverged, reading, spent
 from fedpriv.report.results import Results, rows_of
@@ -72,8 +72,8 @@ def outcomes(results: Results, claim: Claim, tables: Mapping[str, AccuracyTable]
     """Yield one outcome a case.
 
     Not run is one that lacks a run, or the ε of a run, that it reads; not judged one of accuracies on data
-    that stand in for the paper's. Where nothing was learned, or an accuracy within a budget is unstable, a
-    comparison of accuracies is undecided.
+    that stand in for the paper's, and what a paper claims of a run that the preset has cut. Where nothing was
+    learned, or an accuracy within a budget is unstable, a comparison of accuracies is undecided.
     """
     for case in claim.judged(tables):
         yield Outcome(case.name, *outcome(results, claim, case))
@@ -93,11 +93,14 @@ def outcome(results: Results, claim: Claim, case: Case) -> tuple[np.ndarray | No
     others = replaced(rows_of(results.runs, *runs))
     if others and any(FUNCTIONS[name].of_accuracies for name in called):
         said = NOT_RUN if "published" in called else "not judged"
-        return None, f"{said}, {', '.join(others)}", NOT_JUDGED
+        return None, f"{said}, {', '.join(others)}", SUBSTITUTE
     if gone := [run for run in runs if len(diverged(results, run))]:
         return None, f"{gone[0]} diverged", UNDECIDED
+    cut = any(results.fact(run, "cut") for run in runs) and ("published" in called or not claim.ours)
     left, right = (value(side.term, Known(results, side.cells, case.numbers)) for side in sides)
     found, told = margins(left, at_least, right), measured(left, at_least, right)
+    if cut:
+        return found, told, CUT
     if why := shaky(results, sides):
         return found, f"{told}, {why}", UNDECIDED
     return (found, told, "") if learned(results, sides) else (found, f"{told}, nothing learned", UNDECIDED)

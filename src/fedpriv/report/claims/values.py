@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.spend import marked
 from fedpriv.audit.finding import how_counted
 from fedpriv.paper.arithmetic import Call, Operation, Term, pieces, terms
 from fedpriv.paper.cells import Cell, Rendered
-from fedpriv.paper.spends import Measure
+from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.report import numbers as words
 from fedpriv.report.claims.yardstick import NOT_RUN
 from fedpriv.report.collect import WIDTH
@@ -25,6 +26,7 @@ from fedpriv.report.reading import (
     reading,
     shared_seeds,
     spent,
+    status_of,
     within,
 )
 from fedpriv.report.results import Results
@@ -130,7 +132,8 @@ def accuracy(known: Known, call: Call) -> Value:
 def accuracy_within(known: Known, call: Call) -> Value:
     limit, spend = call.others
     found = within(known.results, known.run(call), (spend, limit)).loc[:, "accuracy"]
-    return seed_value(found.fillna(0.0), f"{percent_text(found)} within ε = {limit:g}")
+    budget = marked(f"{limit:g}", status_of(known.results, known.run(call), spend))
+    return seed_value(found.fillna(0.0), f"{percent_text(found)} within ε = {budget}")
 
 
 def published(known: Known, call: Call) -> Value:
@@ -172,14 +175,18 @@ def rounds(known: Known, call: Call) -> Value:
 
 
 def epsilon(known: Known, call: Call) -> Value:
-    found = epsilon_at(known.results, known.run(call), call.spend)
-    return seed_value(found, words.epsilon(found), EPSILON)
+    return of_spend(known.results, known.run(call), call.spend)
 
 
 def spent_by(known: Known, call: Call) -> Value:
     cell = known.cells[call.names[0]]
-    found = epsilon_at(known.results, cell.run, cell.within[0].spend)
-    return seed_value(found, words.epsilon(found), EPSILON)
+    return of_spend(known.results, cell.run, cell.within[0].spend)
+
+
+def of_spend(results: Results, run: str, spend: SpendSelector) -> Value:
+    """Return by seed the ε of a run that is counted so."""
+    found = epsilon_at(results, run, spend)
+    return seed_value(found, words.epsilon(found, status_of(results, run, spend)), EPSILON)
 
 
 def delta(known: Known, call: Call) -> Value:
@@ -189,7 +196,7 @@ def delta(known: Known, call: Call) -> Value:
 
 def grown(known: Known, call: Call) -> Value:
     found = growth(known.results, known.run(call), call.spend).iloc[-1]
-    return seed_value(found, f"{words.epsilon(found)} ({call.spend})", GROWTH)
+    return seed_value(found, f"{words.size(found)} ({call.spend})", GROWTH)
 
 
 def lower_bound(known: Known, call: Call) -> Value:
@@ -202,7 +209,7 @@ def lower_bound(known: Known, call: Call) -> Value:
         for seed, several in known.results.findings(known.run(call)).items()
     }
     series = pd.Series(found, dtype=float)
-    return seed_value(series, words.epsilon(series))
+    return seed_value(series, words.size(series))
 
 
 def upload_bytes(known: Known, call: Call) -> Value:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from fedpriv.account.spend import legend
 from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
 from fedpriv.report import render
@@ -45,7 +46,8 @@ def claims_table(results: Results, claims: Sequence[Claim], tables: Mapping[str,
         for line in lines
     ]
     meanings = [f"{verdict}: {meaning}." for verdict, meaning in {**OUTCOMES, **SOUNDNESS}.items()]
-    notes = [*meanings, STANDING, *footnotes(results)]
+    said = legend(*details)
+    notes = [*([f"ε {said}."] if said else []), *meanings, STANDING, *footnotes(results)]
     return render.Table(
         "claims", "Claims and verdicts" + stand_ins(results.runs), tidy, display, notes, details, WIDTHS
     )

@@ -12,7 +12,8 @@ import numpy as np
 from fedpriv.report.numbers import Interval, interval
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
-NOT_RUN, NOT_JUDGED = "not run", "not judged (substitute data)"
+NOT_RUN, NOT_JUDGED = "not run", "not judged"
+SUBSTITUTE, CUT = f"{NOT_JUDGED}: substitute data", f"{NOT_JUDGED}: cut by the preset"
 ONE_SEED = "one seed"
 ANOTHER_NETWORK = "another network"  # of a baseline that others are held against
 REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy

@@ -1,6 +1,7 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.text import Text
 
+from fedpriv.account.spend import legend
 from fedpriv.files.atomic import writing
 from fedpriv.paper.figures import FigureSpec, Part, RoundsFigure
 from fedpriv.report.claims import values
@@ -27,13 +30,15 @@ KINDS: dict[str, Callable[[Axes, Results, Any, Part], None]] = {
     "audits": audits.draw,
 }
 LEGENDS = {**points.LEGENDS, "audits": audits.LEGEND}
-STYLE = "fedpriv.report.figures.style"
+# What is drawn within is in the house style, or in matplotlib's own, whatever a user's matplotlibrc says.
+house = partial(style.context, "fedpriv.report.figures.style", after_reset=True)
+plain = partial(style.context, (), after_reset=True)
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT = 1.9  # of a panel, without the legend
 DATED = {"pdf": "CreationDate", "svg": "Date"}  # formats that say when they were made, unless told not to
 
 
-@style.context(STYLE)
+@house()
 def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
     """Draw the declared figure of collected runs as `stem`.pdf and .png, and tell its content in `stem`.md.
 
@@ -43,8 +48,10 @@ def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
     files = [stem.with_suffix(suffix) for suffix in (".pdf", ".png", ".md")]
     for file in files[:2]:
         save(figure, file)
+    marks = legend(*(one.get_text() for one in figure.findobj(Text)))
+    said = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
     with writing(files[2]) as path:
-        text = markdown(results, declared, caption(results, declared), stem.name)
+        text = markdown(results, declared, said, stem.name)
         path.write_text(text, encoding="utf-8")
     return files
 
@@ -64,7 +71,7 @@ def caption(results: Results, declared: FigureSpec) -> str:
     return f"{values.caption(results, declared)} {marks}".strip()
 
 
-@style.context(STYLE)
+@house()
 def draw(results: Results, declared: FigureSpec) -> Figure:
     """Return the figure: a row of panels, with what their lines are beside the last or in one legend below.
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -19,7 +18,7 @@ from fedpriv.account.plain import Phase, phases, spread
 from fedpriv.account.trace_check import check_trace
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
-from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, STYLE, add_legend, labelled, save
+from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, add_legend, house, labelled, save
 from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
 from fedpriv.report.numbers import delta as in_powers
 from fedpriv.report.texts import escape_figure
@@ -43,7 +42,7 @@ def write(trace: pd.DataFrame, deltas: Deltas, out: Path, ignore: Collection[str
     costs = ledger(laid, deltas)
     if not np.isfinite(costs["epsilon"]).any():
         raise BadInput("trace: found no finite ε, allowed: noise in every row, on what is bounded")
-    with style.context(STYLE):
+    with house():
         save(draw(costs, laid["releases"].cumsum().to_numpy(), found), out)
     return found
 

@@ -13,7 +13,7 @@ from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.figures import AttackerFigure, DivergenceFigure, Part, SweepFigure
 from fedpriv.report import numbers
 from fedpriv.report.figures.rounds import GREY
-from fedpriv.report.reading import epsilon_at, last_reading
+from fedpriv.report.reading import epsilon_at, last_reading, status_of
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.settings import config_of
 from fedpriv.report.texts import escape_figure
@@ -62,11 +62,12 @@ def attacker(axes: Axes, results: Results, declared: AttackerFigure, part: Part)
     for number, (curve, epsilon) in enumerate(ours.items()):
         if np.isfinite(epsilon):
             accuracy = numbers.attacker(float(attacker_accuracy(epsilon)))
+            shown = numbers.epsilon([epsilon], status_of(results, curve.run, curve.counted))
             axes.plot(
                 epsilon,
                 attacker_accuracy(epsilon),
                 **cycle[number % len(cycle)] | {"linestyle": "none"},
-                label=escape_figure(f"{curve.label}: ε = {numbers.epsilon([epsilon])}, {accuracy} %"),
+                label=escape_figure(f"{curve.label}: ε = {shown}, {accuracy} %"),
                 markersize=6 - 0.5 * number,  # smaller ones stand within larger ones at the same place
                 zorder=3,
             )

@@ -10,12 +10,12 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
+from fedpriv.account.spend import marked
 from fedpriv.paper.figures import NORMS, Curve, Part, RoundsFigure
 from fedpriv.report.numbers import delta
-from fedpriv.report.reading import accuracies, growth, metric, norms, spent, within
+from fedpriv.report.reading import accuracies, growth, meaning, metric, norms, spent, status_of, within
 from fedpriv.report.results import Results
 from fedpriv.report.stability import unstable
-from fedpriv.report.tables.long import meaning
 from fedpriv.report.texts import escape_figure
 
 AXES = {
@@ -51,7 +51,7 @@ def draw(axes: Axes, results: Results, declared: RoundsFigure, part: Part) -> No
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
             label = curve.label
-            what = status_of(results, curve) if declared.quantity == "epsilon" else GUARANTEE
+            what = kind_of(results, curve) if declared.quantity == "epsilon" else GUARANTEE
             label += f" ({what})" * (what != GUARANTEE)
             style = look(declared, number, what) | {
                 "label": escape_figure(label),
@@ -111,7 +111,8 @@ def marks(axes: Axes, results: Results, part: Part, best: float) -> Iterator[flo
         axes.plot(at, height, "o", color="black", markersize=4, zorder=5, label=MARKS[0])
         if curve.label in places:
             places[curve.label] = at
-        said = f"{curve.label}, ε = {epsilon:g}"
+        spent_at_most = marked(f"{epsilon:g}", status_of(results, curve.run, curve.counted))
+        said = f"{curve.label}, ε = {spent_at_most}"
         if unstable(results, curve.run, found):  # an axis that shows it would show nothing else
             where = {"xy": (at + last / 60, 0.04 + 0.09 * number), "xycoords": ("data", "axes fraction")}
             axes.annotate(escape_figure(f"{said}: unstable"), **where, bbox=WHITE, zorder=7)
@@ -174,10 +175,9 @@ def read(results: Results, curve: Curve, quantity: str) -> pd.DataFrame:
     return spent(results, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
 
 
-def status_of(results: Results, curve: Curve) -> str:
+def kind_of(results: Results, curve: Curve) -> str:
     """Return what the ε of a curve are, without the assumption that fails."""
-    told = meaning(spent(results, curve.run, curve.counted)).get("epsilon_status", GUARANTEE)
-    return told.partition(":")[0]
+    return (status_of(results, curve.run, curve.counted) or GUARANTEE).partition(":")[0]
 
 
 def look(declared: RoundsFigure, number: int, what: str = "") -> dict[str, Any]:

@@ -17,12 +17,13 @@ from fedpriv.config.targets import drawn
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec, accuracy_tables, titled
+from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.report.claims import compare
 from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
-from fedpriv.report.claims.yardstick import NOT_JUDGED, REACHED, STANDING, outcome
-from fedpriv.report.figures import published
+from fedpriv.report.claims.yardstick import CUT, REACHED, STANDING, SUBSTITUTE, outcome
+from fedpriv.report.figures import plain, published
 from fedpriv.report.figures.notes import read
 from fedpriv.report.notes import data
 from fedpriv.report.results import load
@@ -43,7 +44,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
     cells = compared_cells(plan.papers, out.parent)
-    unlike = sum(line[-1] == NOT_JUDGED for paper in papers.values() for line in paper["accuracies"])
+    instead = Counter(line[-1] for paper in papers.values() for line in paper["accuracies"])
     full = stored_results(plan.papers, stored) if stored and plan.preset.stand_ins else {}
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
     machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
@@ -60,7 +61,8 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         docs=DOCS,
         papers=papers,
         verdicts=counted(cells),
-        unlike=unlike,
+        unlike=instead[SUBSTITUTE],
+        cut=instead[CUT],
         picture=picture(cells),
         full=full,
         patches={
@@ -104,7 +106,7 @@ def apart(claims: Iterable[Any]) -> dict[str, list[Any]]:
     """Return the claims of the paper, and the questions that we asked beside them: their ids say so."""
     theirs, ours = [], []
     for claim in claims:
-        (ours if claim["id"].startswith("ours_") else theirs).append(claim)
+        (ours if claim["id"].startswith(OURS) else theirs).append(claim)
     return {"Claims of the paper": theirs, "Our questions": ours}
 
 
@@ -141,7 +143,8 @@ def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.Da
             title = declared.theirs.partition(",")[0]
             if not title or title in found:
                 continue
-            here = (every["table"] == table_name) & (every["stand_in_for"] == "") & every["value"].notna()
+            here = (every["table"] == table_name) & every["value"].notna()
+            here &= (every["stand_in_for"] == "") & (every["cut"] == "")
             if here.any():
                 rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}
                 cells = every[here]
@@ -155,7 +158,8 @@ def picture(panels: Mapping[str, pd.DataFrame]) -> str:
     if not panels:
         return ""
     written = io.BytesIO()
-    published.draw(panels).savefig(written, dpi=160, metadata={"Software": None})
+    with plain():
+        published.draw(panels).savefig(written, dpi=160, metadata={"Software": None})
     return data_url(written.getvalue())
 
 

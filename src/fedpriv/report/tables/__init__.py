@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedpriv.account.spend import legend
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
@@ -27,6 +28,8 @@ KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
 def write(results: Results, declared: TableSpec, stem: Path) -> list[Path]:
     """Write the declared table of collected runs as `stem`.csv, .md, .tex and .html, under that name."""
     table = KINDS[declared.kind](results, declared, stem.name)._replace(caption=caption(results, declared))
+    if said := legend(table.caption, *table.display.to_numpy().ravel()):
+        table = table._replace(notes=[f"ε {said}; what is published stands as printed.", *table.notes])
     with writing(stem.with_suffix(".html")) as path:
         path.write_text(render.fragment(table), encoding="utf-8")
     return [*render.write(table, stem), stem.with_suffix(".html")]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from fedpriv.account import plans
+from fedpriv.account.spend import marked, status
 from fedpriv.paper.cells import titled
 from fedpriv.paper.tables import Account, AccountsTable, Counted
 from fedpriv.report import numbers
@@ -11,12 +12,12 @@ from fedpriv.report.results import Results
 from fedpriv.report.tables.long import Number, display_frame, tidy
 
 MOST = 100_000  # rounds that are looked for
-COLUMNS = ["table", "row", "column", "quantity", "value", "accountant", "delta"]
+COLUMNS = ["table", "row", "column", "quantity", "value", "accountant", "delta", "kind", "epsilon_status"]
 SHOWN = {
     "sampling_rate": ("q", lambda value: f"{value:.3g}"),
     "noise_multiplier": ("σ", lambda value: f"{value:.3g}"),
     "releases": ("releases a round", lambda value: f"{value:.0f}"),
-    "epsilon": ("ε", lambda value: numbers.epsilon([value])),
+    "epsilon": ("ε", lambda value: numbers.size([value])),
     "rounds": ("rounds", lambda value: f"{value:,.0f}"),
 }
 HOW = (
@@ -47,11 +48,14 @@ def line_numbers(declared: AccountsTable, line: Counted) -> Iterator[Number]:
     """Yield what is counted and what is done, each with its ε and the rounds that it affords."""
     for column, one in (("counted", line.counted), ("done", line.done)):
         key = {"row": line.label, "column": column, "accountant": declared.accountant, "delta": line.delta}
+        unmet = "" if one == line.done else "something else is done"
+        counted = {"kind": "guarantee", "epsilon_status": status("guarantee", unmet)}
         told = one.model_dump() | {
             "epsilon": spent(declared, line.delta, one, declared.rounds),
             "rounds": affordable(declared, line.delta, one),
         }
-        yield from (key | {"quantity": name, "value": value} for name, value in told.items())
+        for name, value in told.items():
+            yield key | {"quantity": name, "value": value} | (counted if name == "epsilon" else {})
 
 
 def spent(declared: AccountsTable, delta: float, one: Account, rounds: int) -> float:
@@ -85,5 +89,6 @@ def shown_line(line: Counted, found: list[Number]) -> dict[tuple[str, str], str]
     words = {("", "What"): line.label, ("", "δ"): numbers.delta(line.delta)}
     for number in found:
         label, show = SHOWN[number["quantity"]]
-        words[(str(number["column"]).capitalize(), label)] = show(number["value"])
+        text = marked(show(number["value"]), number.get("epsilon_status", "guarantee"))
+        words[(str(number["column"]).capitalize(), label)] = text
     return words

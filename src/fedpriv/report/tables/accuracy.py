@@ -1,6 +1,7 @@
 """Accuracies, published under reproduced: at the last round, or within budgets at one level or at both."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,17 +9,18 @@ import pandas as pd
 from fedpriv.paper.cells import BASELINE, AccuracyTable, Row, titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.report import numbers
-from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, NOT_JUDGED, REACHED, outcome, reached
+from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, CUT, REACHED, SUBSTITUTE, outcome, reached
 from fedpriv.report.notes import LAWS, LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
-from fedpriv.report.reading import difference
+from fedpriv.report.reading import MEANING, difference
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.stability import MEANT, UNSTABLE, is_unstable, without_interval
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, over_seeds, tidy
+from fedpriv.report.tables.long import STATISTIC, Number, display_frame, over_seeds, tidy
 
 KEY = ["table", "row", "column", "source", "quantity"]
-COLUMNS = [*KEY, *STATISTIC, "verdict", "status", "stand_in_for", "run", "clients", *SPEND_COLUMNS, *MEANING]
+OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
+COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
 CELL = ("table", "row", "column", "run")
 ABSENT = "not run, or some seed has no evaluated round within the budget"
 AT_END = "Accuracy at the last round."
@@ -70,7 +72,9 @@ def verdict(ours: Number, published: float, baseline: tuple[Number, float] | Non
         if (status := (one | over_seeds(one))["status"]) != "ok":
             return status
     if ours["stand_in_for"]:
-        return NOT_JUDGED
+        return SUBSTITUTE
+    if ours["cut"] or (baseline and baseline[0]["cut"]):
+        return CUT
     if baseline is None:
         return reached(numbers.interval(ours["sample"]), published)
     below = difference(ours["sample"], baseline[0]["sample"])
@@ -80,13 +84,17 @@ def verdict(ours: Number, published: float, baseline: tuple[Number, float] | Non
 def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
     """Return a line for every seed of a cell: accuracy and ε, at the round at which the cell is read.
 
-    An ε has the level behind its name where a table has two. A seed that has diverged has -inf.
+    An ε has the level behind its name where a table has two, and what it is beside it. A seed that has
+    diverged has -inf.
     """
-    cells: dict[tuple[str, ...], dict[str, pd.Series]] = {}
+    cells: dict[tuple[str, ...], dict[str, Any]] = {}
     for one in found:
         if "sample" in one and one["quantity"] in ("accuracy", "round", "epsilon"):
             named = "_".join(filter(None, (one["quantity"], one.get("level", ""))))
-            cells.setdefault((name, one["row"], one["column"], one["run"]), {})[named] = one["sample"]
+            cell = cells.setdefault((name, one["row"], one["column"], one["run"]), {})
+            cell[named] = one["sample"]
+            if one["quantity"] == "epsilon":
+                cell[f"{named}_status"] = one.get("epsilon_status", "")
     frames = [
         pd.DataFrame(values).rename_axis("seed").reset_index().assign(**dict(zip(CELL, cell, strict=True)))
         for cell, values in cells.items()
@@ -150,17 +158,16 @@ def text(declared: AccuracyTable, number: Number) -> str:
             return without_interval(np.mean(found))
         if measured:
             return numbers.percent(found)
-        said = number["verdict"] if outcome(number["verdict"]) in REACHED.values() else ""
+        said = number["verdict"]
+        said = said if said == CUT or outcome(said) in REACHED.values() else ""
         return ", ".join(filter(None, (f"{100 * found:.{digits(declared)}f}", said)))
     if number["quantity"] == "round":
         return numbers.rounds(found) if measured else f"{found}"
     if "delta" not in number:  # it costs nothing, at any
         return "0"
-    epsilon = numbers.epsilon(found) if measured else f"{found:g}"
-    in_heading = number["delta"] == deltas(declared)[number["level"]]
-    return (
-        epsilon if in_heading or epsilon == numbers.NONE else f"({epsilon}, {numbers.delta(number['delta'])})"
-    )
+    epsilon = numbers.epsilon(found, number.get("epsilon_status", "")) if measured else f"{found:g}"
+    alone = number["delta"] == deltas(declared)[number["level"]] or epsilon == numbers.NONE
+    return epsilon if alone else f"({epsilon}, {numbers.delta(number['delta'])})"
 
 
 def digits(declared: AccuracyTable) -> int:
@@ -199,7 +206,7 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     absent = (
         f"The ledger of {line['run']} holds no ε ({line['spend']})."
         for line in lines
-        if line["quantity"] == "epsilon" and line["source"] == "reproduced" and "kind" not in line
+        if line["quantity"] == "epsilon" and line["source"] == "reproduced" and "epsilon_status" not in line
     )
     return [*notes, *baseline, *absent]
 

@@ -73,11 +73,11 @@ def shown_line(line: Line, seeds: Seeds) -> dict[tuple[str, str], str]:
         ("", "Run"): line.label,
         ("Stated", "whose ε"): readable(first.about),
         ("Stated", "kind"): first.kind,
-        ("Stated", "ε"): numbers.epsilon([one.epsilon for one in seeds]),
+        ("Stated", "ε"): numbers.epsilon([one.epsilon for one in seeds], first.kind),
         ("Stated", "δ"): numbers.delta(first.delta),
         ("Audit", "name"): words(first.audit),
         # Rounded down.
-        ("Audit", "lower bound"): numbers.epsilon([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
+        ("Audit", "lower bound"): numbers.size([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
         ("Audit", "confidence"): first.sure,
         ("Audit", "verdict"): verdict(seeds),
         ("Audit", "cost"): first.cost,

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from fedpriv.account.spend import attacker_accuracy, status
 from fedpriv.paper.cells import AccuracyTable, Cell, EpsilonBudget, Row
-from fedpriv.report.reading import epsilon_at, reading, spent
+from fedpriv.report.reading import epsilon_at, meaning, reading, spent
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.stability import unstable
-from fedpriv.report.tables.long import Number, meaning, spend_words
+from fedpriv.report.tables.long import Number, spend_words
 
 
 def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
@@ -61,7 +61,7 @@ def reproduced(results: Results, cell: Cell) -> Iterator[Number]:
         return
     read = reading(results, cell)
     clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
-    key |= {"clients": clients, "stand_in_for": results.fact(cell.run, "stand_in_for")}
+    key |= {"clients": clients} | {name: results.fact(cell.run, name) for name in ("stand_in_for", "cut")}
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"

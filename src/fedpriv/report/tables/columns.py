@@ -92,7 +92,7 @@ def epsilon(declared: RunColumn, table: RunsTable) -> list[Column]:
     def read(results: Results, run: str) -> pd.Series:
         return epsilon_at(results, run, spend) if len(spent(results, run, spend)) else pd.Series([np.nan])
 
-    return number("ε", str(spend), read, numbers.epsilon)(declared, table)
+    return number("ε", str(spend), read, numbers.size)(declared, table)
 
 
 def reading_within(declared: RunColumn, name: str) -> Read:
@@ -228,5 +228,5 @@ QUANTITIES: dict[str, Columns] = {
     "delta_label": number(NOMINAL, "δ", scheme_number(delta), numbers.rounded),
     "upload_noise_std": number(STD, "upload", least_noise, numbers.rounded),
     "broadcast_noise_std": trace(STD, "broadcast", "broadcast_noise_std", numbers.rounded),
-    "epsilon_if": number("ε", "if 2C/n held", if_right, numbers.epsilon),
+    "epsilon_if": number("ε", "if 2C/n held", if_right, numbers.size),
 }

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import status
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import Interval, epsilon_text, fraction_text, interval, whole
 from fedpriv.report.reading import Counted
@@ -18,22 +17,11 @@ from fedpriv.report.stability import is_unstable, without_interval
 
 Number = dict[str, Any]
 STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
-MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its spend
 
 
 def spend_words(spend: Counted) -> Number:
     """Return which ε a spend means, by column of the ledger."""
     return dict(zip(SPEND_COLUMNS, spend.key, strict=True))
-
-
-def meaning(rows: pd.DataFrame, *more: str) -> Number:
-    """Return for whom and against whom the ε in `rows` of a ledger holds, and `more`; of no rows, nothing."""
-    if rows.empty:
-        return {}
-    first = rows.iloc[0]
-    failing = rows.loc[rows["unmet"] != "", "unmet"]  # of any row: a few rounds are enough
-    told = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
-    return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | told
 
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
@@ -77,8 +65,10 @@ def printed(line: Mapping[Any, Any], alone: bool = False) -> str:
     if is_unstable(line.get("status")):
         return without_interval(found.mean)
     found = found._replace(n=1) if alone else found
-    if accuracy or quantity == "epsilon":
-        return fraction_text(found) if accuracy else epsilon_text(found)
+    if accuracy:
+        return fraction_text(found)
+    if quantity == "epsilon":
+        return epsilon_text(found, str(line.get("epsilon_status") or line["kind"]))
     return whole([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
 
 

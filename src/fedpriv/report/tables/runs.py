@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from fedpriv.account.spend import status
+from fedpriv.account.spend import marked, status
 from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import Line, RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
-from fedpriv.report.reading import spent
+from fedpriv.report.reading import MEANING, meaning, spent
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results
 from fedpriv.report.settings import config_of, differing, flattened
 from fedpriv.report.tables.columns import QUANTITIES, Column
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import STATISTIC, Number, display_frame, spend_words, tidy
 
 COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
 # Every ε that no ledger has: its kind, and the assumption that fails.
@@ -45,8 +45,8 @@ def runs_table(results: Results, declared: RunsTable, name: str) -> Table:
     configs = {line: flattened(config_of(results, line.run)) for line in there}
     keys = declared.keys or (differing([*configs.values()]) if declared.reference else ())
     settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
-    shown = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
-    display = display_frame(shown or [{("", "Run"): f"not run: {declared.match}"}])
+    texts = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
+    display = display_frame(texts or [{("", "Run"): f"not run: {declared.match}"}])
     lines = [{**number, **settings[line]} for line in chosen for number in found.get(line, [])]
     long = tidy(name, [*COLUMNS, *keys, "status"], lines)
     if long["status"].isna().all():  # no run has diverged
@@ -67,12 +67,18 @@ def shown_line(
     """Return the cells of one line; a run that was not run has dashes for numbers."""
     texts = [numbers.NONE] * len(columns)
     if found is not None:
-        texts = [one.show(number["sample"]) for one, number in zip(columns, found, strict=True)]
+        texts = [shown(one, number) for one, number in zip(columns, found, strict=True)]
     return (
         {("", "Run"): line.label if found is not None else f"{line.label} (not run)"}
         | {("", key): text for key, text in settings.items()}
         | {(one.group, one.label): text for one, text in zip(columns, texts, strict=True)}
     )
+
+
+def shown(column: Column, number: Number) -> str:
+    """Return a number in words; an ε with the mark of what it is."""
+    text = column.show(number["sample"])
+    return marked(text, number.get("epsilon_status", "")) if column.quantity.startswith("epsilon") else text
 
 
 def lines_of(results: Results, declared: RunsTable) -> list[Line]:

@@ -2,23 +2,21 @@
 
 from collections.abc import Sequence
 
-from fedpriv.account.spend import NO_GUARANTEE, attacker_accuracy
+from fedpriv.account.spend import attacker_accuracy
 from fedpriv.paper.cells import titled
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import SpendsTable
 from fedpriv.report import numbers
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, stand_ins
-from fedpriv.report.reading import epsilon_at, spent
+from fedpriv.report.reading import MEANING, epsilon_at, meaning, spent
 from fedpriv.report.render import Table
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.tables.accuracy import deltas, how_read, run_notes
 from fedpriv.report.tables.cells import cell_numbers
-from fedpriv.report.tables.long import MEANING, STATISTIC, Number, display_frame, meaning, spend_words, tidy
+from fedpriv.report.tables.long import STATISTIC, Number, display_frame, spend_words, tidy
 
 COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, "run", "delta", *SPEND_COLUMNS, *MEANING]
 CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
-MARK = "†"
-MARKED = f"{MARK}: {NO_GUARANTEE}; which assumption fails stands under Status."
 MATCHING = (
     "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
 )
@@ -42,10 +40,7 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> Table:
     used = results.of(*of.runs())
     title = titled(declared) + stand_ins(used.runs)
     long = tidy(name, COLUMNS, [line for lines in found for some in lines.values() for line in some])
-    marked = [MARKED] if any(MARK in text for line in shown for text in line.values()) else []
-    notes = dict.fromkeys(
-        [CELLS, *marked, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(used, of)]
-    )
+    notes = dict.fromkeys([CELLS, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(used, of)])
     return Table(name, title, long, display_frame(shown), list(notes))
 
 
@@ -88,7 +83,6 @@ def group(results: Results, place: Number) -> str:
 
 def cell(lines: Sequence[Number]) -> str:
     """Return ε and what it leaves to an attacker."""
-    if not lines or (text := numbers.epsilon(lines[0]["sample"])) == numbers.NONE:
+    if not lines or (text := numbers.epsilon(lines[0]["sample"], lines[0]["epsilon_status"])) == numbers.NONE:
         return numbers.NONE
-    mark = MARK if lines[0]["epsilon_status"].startswith(NO_GUARANTEE) else ""
-    return f"{text}{mark} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"
+    return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"
