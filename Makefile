@@ -71,7 +71,7 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
 	$(BIN)/python -m pytest --quiet tests/docs/test_links.py
 	@find Snakefile workflow src packages tests examples -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
-		awk '$$2 != "total" && $$1 > 400 {print $$2 ": " $$1 " lines, allowed: 400"; long = 1} END {exit long}'
+		awk '$$2 != "total" && $$1 > 600 {print $$2 ": " $$1 " lines, allowed: 600"; long = 1} END {exit long}'
 
 docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
 	$(BIN)/python -m fedpriv.docs
