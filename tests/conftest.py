@@ -1,5 +1,9 @@
 import os
 
+# Before anything imports Triton: its kernels run on a CPU in its interpreter alone.
+if os.environ.get("FEDPRIV_TEST_DEVICE", "cpu") == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"
+
 import pytest
 from hypothesis import settings
 from support.made_run import write_noise

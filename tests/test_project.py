@@ -52,8 +52,9 @@ def test_make_help_names_every_target():
 
 
 def test_a_python_that_is_too_old_is_told_before_anything_is_made(tmp_path):
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "packages/fedpriv-engines/pyproject.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     old = tmp_path / "python3.10"
     said = "import sys; sys.version_info = (3, 10, 13); exec(sys.argv[1])"
     old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{said}" "$2"\n')

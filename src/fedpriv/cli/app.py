@@ -189,7 +189,6 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.account.ledgers import statements
     from fedpriv.cli.run import place, spends_of, train_run
     from fedpriv.files import summary
 
@@ -201,6 +200,8 @@ def run(
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
+    from fedpriv.account.ledgers import statements  # seconds, and a mistake is named before
+
     spends = None if as_json else spends_of(out, summary)
     stated = [NOTHING] if spends == [] else map(str, statements(spends or []))
     print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated], as_json)
