@@ -2,11 +2,17 @@
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config import sizes
 from fedpriv.config.names import arrays_id
-from fedpriv.config.targets import TRAINED, alone, deltas, identified, inputs
+from fedpriv.config.targets import TRAINED, deltas, identified, inputs
 from fedpriv.files.made import maker_version
 
 partitions = plan.partitions()
 size = sizes.Sizes(plan, sizes.read(sizes.INDEX))
+
+
+def alone(wildcards):
+    return [plan.key(wildcards.paper, wildcards.run, int(wildcards.seed))]
+
+
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
 
 
@@ -67,7 +73,7 @@ rule account:
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        deltas=lambda wildcards: deltas(plan, alone(wildcards)),
+        deltas=lambda wildcards: deltas(alone(wildcards)),
         version=maker_version("account.runs"),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")
