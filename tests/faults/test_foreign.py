@@ -12,8 +12,8 @@ from support.small import PAPER, TRAIN, trained_in
 from fedpriv.cli import app
 from fedpriv.config.names import partition_id
 from fedpriv.config.run import Run
+from fedpriv.files.summary import FILES
 from fedpriv.models import native
-from fedpriv.train import outputs
 from fedpriv.train.inputs import write_partition
 
 LEFT = "it is there afterwards, and the run has the same bits"
@@ -31,7 +31,7 @@ MINE = (".env.local", ".gitlab-ci.yml", ".config.d/settings", ".trace.old.parque
 KEPT = Fault("files of somebody else", f"train: {', '.join(MINE)} in the run directory", LEFT)
 TAKEN = [
     Fault("a file of somebody else", f"train: called {name}, in the run directory", NAMED, name, name)
-    for name in outputs.FILES
+    for name in FILES
 ]
 FOLDERS = [
     Fault("a folder", f"train: called {name}, in the run directory", NAMED, name, name)

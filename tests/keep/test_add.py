@@ -108,9 +108,15 @@ REFUSED = {
     ),
     "another preset": (lambda run: told(run / "summary.json", preset="other"), "seed1: preset"),
     "another paper": (lambda run: told(run / "summary.json", paper="other"), "seed1: paper"),
-    "another run": (lambda run: told(run / "summary.json", run="other"), "seed1/summary.json: found identity"),
+    "another run": (
+        lambda run: told(run / "summary.json", run="other"),
+        "seed1/summary.json: found identity",
+    ),
     "another seed": (lambda run: told(run / "summary.json", seed=0), "seed1/summary.json: found identity"),
-    "another identity": (lambda run: told(run / "summary.json", identity="0"), "seed1/summary.json: found identity 0"),
+    "another identity": (
+        lambda run: told(run / "summary.json", identity="0"),
+        "seed1/summary.json: found identity 0",
+    ),
     "no identity": (
         lambda run: summary.save(
             run / "summary.json",

@@ -21,6 +21,7 @@ from fedpriv.terminal import aside
 INDEX = Path("results/reference/runs/index.csv")
 WHICH = ("paper", "run", "seed", "identity", "preset")  # of a summary, as it says them
 COLUMNS = (*WHICH, "data", "scheme", "clients", "accuracy", "hardware", "model", "examples", "core_seconds")
+NEEDED = {"paper", "run", "identity", "model", "scheme", "examples", "core_seconds"}  # here
 MARGIN = 1.5  # asked over known: seeds of a run differ by as much, as busy as their machines were
 START = 5  # minutes, granted to a job beside its runs
 RATE = 10_000  # examples a second of a run that is like no stored one: nine of ten stored ones are faster
@@ -55,9 +56,12 @@ def lines(index: Path) -> list[dict[str, str]]:
     if not index.is_file():
         raise ValueError("no file")
     with index.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, strict=True))
+        reader = csv.DictReader(file, strict=True)
+        rows = list(reader)
+    if missing := NEEDED - set(reader.fieldnames or ()):
+        raise ValueError(f"no column {', '.join(sorted(missing))}")
     for row in rows:
-        if tuple(row) != COLUMNS or None in row.values():
+        if None in row or None in row.values():
             raise ValueError(f"a line of other columns: {plain(' '.join(map(str, row.values())))}")
         if any(not 0 <= float(row[name] or 0) < inf for name in ("core_seconds", "examples")):
             raise ValueError(f"no number of {row['identity']}")

@@ -60,7 +60,7 @@ class RunDir:
                     f"{self.path / SUMMARY}: found run {told.get('identity')}, allowed: {known}, that of "
                     f"{self.stored}; delete it and take the run again"
                 )
-        else:
+        elif self.stored or "identity" in told:  # and not of a trace that somebody brings to be accounted
             self._check(told)
         return told
 
@@ -118,7 +118,7 @@ class RunDir:
         return all(path.exists() for path in wanted) and bool(self.summary)
 
     def _look(self) -> None:
-        """Check the summary; a trace that somebody brings to be accounted may have none."""
+        """Check the summary, if there is one."""
         if self.stored or (self.path / SUMMARY).exists():
             _ = self.summary
 
@@ -148,7 +148,7 @@ class RunDir:
             wanted, known = summary.identity(told), told["identity"]
             end = told["test_accuracy"], told["rounds"]
             seals: dict[str, str] = dict(told.get("seals", {}))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise refused(f"no summary of a run ({error!r})", "what training writes") from None
         if known != wanted:
             raise refused(f"identity {known}", f"{wanted}, that of the run, seed and config in it")

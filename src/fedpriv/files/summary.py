@@ -42,10 +42,10 @@ def save(path: Path, facts: Mapping[str, Any]) -> None:
 def identity(told: Mapping[str, Any]) -> str:
     """Return the hash of all that a run's training depends on, as its summary says it.
 
-    Of a file of data it knows what is in it, not where it is. What is no summary is a KeyError or TypeError.
+    Of a file of data it knows what is in it, not where it is. What is no summary is an error of look-up.
     """
     config = told["config"]
-    if isinstance(data := config["dataset"], dict):  # one's own
+    if isinstance(data := config.get("dataset"), dict):  # one's own
         data = f"npz-{data['sha256'][:16]}" if "npz" in data else f"torchvision-{data['torchvision']}"
     words = [told["results_version"], told["run"], told["seed"], {**config, "dataset": data}]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]

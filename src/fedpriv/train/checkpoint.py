@@ -116,7 +116,7 @@ def sealed(path: Path) -> dict[str, str]:
     try:
         check(path)
     except Broken:
-        content = path.read_bytes() if path.is_file() else b"no file"
+        content = path.read_bytes() if path.is_file() else b"a folder or a device"
         # Of a state that is cut or of which a bit flipped, its mark or the head of its format is left.
         if len(content) > HEAD and content[HEAD : HEAD + 1] != b"{" and MARK not in content:
             raise BadInput(
