@@ -18,7 +18,7 @@ from fedpriv.config.finished import beside, check, cuts, identities, made_now
 from fedpriv.config.names import arrays_id
 from fedpriv.config.plan import Plan, RunKey, make_plan
 from fedpriv.config.targets import dealt, drawn, inputs
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, require_known, together
 from fedpriv.files.atomic import writing
 from fedpriv.paper.read import merge, read_yaml
 from fedpriv.progress import announce, counted
@@ -221,6 +221,7 @@ def each_run(
 ) -> None:
     """Do the job of every run, told which and in which directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
+    wrong: list[BadInput] = []
     for key in counted(f"{paper}: {doing}", keys(plan, paper, runs), "run"):
         what = f"{paper} {key.run} seed {key.seed}"
         announce(f"{doing} {what}")
@@ -228,5 +229,8 @@ def each_run(
             job(key, root / key.directory(plan.preset.preset))
         except Exception as error:
             failed[what] = error
+            wrong += error.each if isinstance(error, BadInput) else []
+    if wrong and all(isinstance(error, BadInput) for error in failed.values()):
+        raise together(wrong)
     if failed:
         raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))
