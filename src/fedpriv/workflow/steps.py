@@ -229,7 +229,8 @@ def each_run(
             job(key, root / key.directory(plan.preset.preset))
         except Exception as error:
             failed[what] = error
-            wrong += error.each if isinstance(error, BadInput) else []
+            found = error.each if isinstance(error, BadInput) else []
+            wrong += [BadInput(f"{doing}: failed: {what}: {one}") for one in found]
     if wrong and all(isinstance(error, BadInput) for error in failed.values()):
         raise together(wrong)
     if failed:
