@@ -2,17 +2,11 @@
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config import sizes
 from fedpriv.config.names import arrays_id
-from fedpriv.config.targets import TRAINED, deltas, identified, inputs
+from fedpriv.config.targets import TRAINED, alone, deltas, identified, inputs
 from fedpriv.files.made import maker_version
 
 partitions = plan.partitions()
 size = sizes.Sizes(plan, sizes.read(sizes.INDEX))
-
-
-def alone(wildcards):
-    return [plan.key(wildcards.paper, wildcards.run, int(wildcards.seed))]
-
-
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
 
 
@@ -37,7 +31,7 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: inputs(plan, alone(wildcards)),
+        lambda wildcards: inputs(plan, alone(plan, wildcards)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
@@ -46,17 +40,17 @@ rule train:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
     benchmark:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.tsv"
-    priority: lambda wildcards: size.priority(alone(wildcards))
+    priority: lambda wildcards: size.priority(alone(plan, wildcards))
     threads: plan.preset.speed.threads or 2
     resources:
-        gpu=lambda wildcards: size.gpu(alone(wildcards)),
+        gpu=lambda wildcards: size.gpu(alone(plan, wildcards)),
         mem_mb=lambda wildcards, input, attempt: size.mem_mb(
-            alone(wildcards), attempt, input.size_mb
+            alone(plan, wildcards), attempt, input.size_mb
         ),
-        runtime=lambda wildcards, attempt: size.runtime(alone(wildcards), attempt),
+        runtime=lambda wildcards, attempt: size.runtime(alone(plan, wildcards), attempt),
     params:
         # All that changes the result, and nothing that only changes the speed.
-        runs=lambda wildcards: identified(plan, alone(wildcards)),
+        runs=lambda wildcards: identified(plan, alone(plan, wildcards)),
         version=RESULTS_VERSION,
     shell:
         step(
@@ -73,7 +67,7 @@ rule account:
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        deltas=lambda wildcards: deltas(alone(wildcards)),
+        deltas=lambda wildcards: deltas(alone(plan, wildcards)),
         version=maker_version("account.runs"),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

@@ -28,6 +28,11 @@ class Job(NamedTuple):
     priority: int = 0
 
 
+def alone(plan: Plan, wildcards: Any) -> list[RunKey]:
+    """Return the one run that a rule's wildcards name."""
+    return [plan.key(wildcards.paper, wildcards.run, int(wildcards.seed))]
+
+
 def words(runs: Sequence[RunKey]) -> list[str]:
     """Return how a step is told some runs of a paper."""
     return [runs[0].paper, *(one.word for one in runs)]
