@@ -116,7 +116,7 @@ def test_installing_says_each_stage_and_takes_wheels_without_cuda_where_asked(to
         ("fedpriv.data", ["torch"]),
         ("fedpriv.account", ["torch", "scipy.stats", "scipy.signal", "scipy.optimize", "dp_accounting"]),
         ("fedpriv.report.collect", ["torch"]),
-        ("fedpriv.keep.index", ["torch", "pandas", "pyarrow", "dp_accounting"]),
+        ("fedpriv.config.targets", ["torch", "pandas", "pyarrow", "dp_accounting"]),
         ("fedpriv.report.tables", ["torch"]),
         ("fedpriv.report.figures", ["torch"]),
         ("fedpriv.report.claims.write", ["torch"]),

@@ -18,7 +18,7 @@ from fedpriv.account.ledgers import LEDGER, rows
 from fedpriv.account.spend import Curve
 from fedpriv.account.view import View
 from fedpriv.account.views import views
-from fedpriv.files import left
+from fedpriv.files.rundir import RunDir
 from fedpriv.machine.environment import cores
 from fedpriv.report.results import Results, categorical, rows_of
 from fedpriv.workflow.rerender import ARITHMETIC
@@ -60,7 +60,8 @@ def deltas(epsilons: pd.DataFrame) -> dict[int, float]:
 
 def recounted(directory: Path, multipliers: Sequence[float], delta: float) -> pd.DataFrame:
     """Return the rows that a run's ledger would have at every σ at which this is the run."""
-    found = recount(complete(left.trace(directory)), left.distances(directory), multipliers, delta)
+    run = RunDir(directory)
+    found = recount(complete(run.trace()), run.distances(), multipliers, delta)
     return found.assign(run=directory.parent.name, seed=int(directory.name.removeprefix("seed")))
 
 

@@ -9,7 +9,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import parent_process
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -31,7 +31,8 @@ UNITS = (("s", 1), ("min", 60), ("h", 3600), ("days", 86400))  # each from two o
 
 def announce(text: str) -> None:
     """Say on stdout what a job of the workflow begins; all else goes to stderr, which is its log."""
-    put(visible(f"{MARK} {text}"), sys.stdout)
+    with suppress(OSError):
+        put(visible(f"{MARK} {text}"), sys.stdout)
 
 
 def duration(seconds: float) -> str:

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import unicodedata
+from contextlib import suppress
 from typing import TextIO
 
 LINE_BREAK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*")
@@ -34,8 +35,9 @@ def say(*lines: str) -> None:
 
 
 def aside(*lines: str) -> None:
-    """Print them to stderr."""
-    put("\n".join(map(visible, lines)), sys.stderr)
+    """Print them to stderr; that they are lost is no reason to stop."""
+    with suppress(OSError):
+        put("\n".join(map(visible, lines)), sys.stderr)
 
 
 def put(text: str, stream: TextIO | None) -> None:

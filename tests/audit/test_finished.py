@@ -156,7 +156,7 @@ def test_only_a_guarantee_that_is_refuted_is_an_error():
 
 
 def test_a_run_that_is_not_there_is_bad_input_that_names_the_file(tmp_path):
-    with pytest.raises(BadInput, match=r"trace\.parquet"):
+    with pytest.raises(BadInput, match=r"summary\.json"):
         finished.audited(tmp_path)
 
 

@@ -9,7 +9,6 @@ from fedpriv.config import sizes
 from fedpriv.config.batches import LENGTHS, batches
 from fedpriv.config.plan import load_preset, make_plan
 from fedpriv.config.run import Run
-from fedpriv.config.targets import Batch
 from fedpriv.config.work import stacked, work
 from fedpriv.paper.read import merge, read_yaml
 
@@ -22,19 +21,18 @@ def plan(**changes):
     return make_plan(merge(config, {"again": True} | changes), ROOT / "config/papers")
 
 
-def batch(*runs):
-    return Batch("paper", PAPER, [(run, 0) for run in runs])
+def keys(*runs, paper=PAPER):
+    return [plan().key(paper, run, 0) for run in runs]
 
 
 def index(path, *rows):
     """Write an index of stored runs; what a row does not say is of `NAME` and a number."""
-    columns = ("paper", "run", "identity", "model", "scheme", "examples", "core_seconds")
+    usual = {"paper": PAPER, "run": NAME, "model": "cnn", "scheme": "client_dp", "examples": 1000}
     with path.open("w", newline="") as file:
-        lines = csv.DictWriter(file, columns)
+        lines = csv.DictWriter(file, sizes.COLUMNS)
         lines.writeheader()
         lines.writerows(
-            dict(zip(columns, (PAPER, NAME, "other", "cnn", "client_dp", 1000, 10), strict=True)) | row
-            for row in rows
+            usual | {"identity": number, "core_seconds": 10} | row for number, row in enumerate(rows)
         )
     return sizes.read(path)
 
@@ -70,12 +68,36 @@ def test_without_an_index_nothing_is_known(tmp_path):
     assert sizes.read(tmp_path / "no.csv") == NOTHING
 
 
+HEAD = ",".join(sizes.COLUMNS)
+LINE = "tiny,dp,0,abc,tiny,digits,client_dp,4,0.1,CPU,cnn,279,{}"
+SPOILT = {
+    "of a spreadsheet": "\ufeff" + HEAD + "\n" + LINE.format(1),
+    "with semicolons": f"{HEAD}\n{LINE.format(1)}".replace(",", ";"),
+    "without a head": LINE.format(1),
+    "with a word": f"{HEAD}\n{LINE.format('fast')}",
+    "with no number": f"{HEAD}\n{LINE.format('nan')}",
+    "with 1e400": f"{HEAD}\n{LINE.format('1e400')}",
+    "with a run twice": f"{HEAD}\n{LINE.format(1)}\n{LINE.format(2)}",
+    "in conflict": f"{HEAD}\n<<<<<<< HEAD\n{LINE.format(1)}",
+    "of bytes": "\udcff\udcfe",
+}
+
+
+@pytest.mark.parametrize("content", SPOILT.values(), ids=SPOILT)
+def test_an_index_that_nobody_can_read_is_named_and_stops_nothing(content, tmp_path, capsys):
+    path = tmp_path / "index.csv"
+    path.write_text(content, encoding="utf-8", errors="surrogateescape")
+    assert sizes.read(path) == NOTHING
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{path}: found no index of stored runs (")
+
+
 def test_nobody_knows_how_fast_a_network_of_ones_own_is_before_one_was_stored(tmp_path, monkeypatch):
     (tmp_path / "own_net_of_sizes.py").write_text("import torch\nclass Net(torch.nn.Linear):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     own = plan(patches={f"{PAPER}/{NAME}": {"model": {"name": "module", "module": "own_net_of_sizes:Net"}}})
     size = sizes.Sizes(own, NOTHING)
-    assert size.known(PAPER, NAME) is None and size.runtime(batch(NAME)) == 65
+    assert size.known(PAPER, NAME) is None and size.runtime(keys(NAME)) == 65
     took = index(tmp_path / "index.csv", {"core_seconds": 2})
     assert sizes.Sizes(own, took).known(PAPER, NAME) == work(own.runs[PAPER][NAME]).passes / 500
 
@@ -83,22 +105,22 @@ def test_nobody_knows_how_fast_a_network_of_ones_own_is_before_one_was_stored(tm
 def test_a_job_asks_for_the_minutes_of_all_its_runs_with_a_margin_and_more_when_tried_again(tmp_path):
     took = sizes.Took({seed: 600.0 for seed in plan().identities(PAPER, NAME).values()}, {})
     size = sizes.Sizes(plan(), took)
-    assert size.runtime(batch(NAME)) == 5 + 15 and size.runtime(batch(NAME), attempt=3) == 3 * 20
-    assert size.runtime(batch(NAME, NAME)) == 5 + 30
-    assert size.priority(batch(NAME, NAME)) == 20
-    assert sizes.Sizes(plan(speed={"threads": 4}), took).runtime(batch(NAME)) == 9
+    assert size.runtime(keys(NAME)) == 5 + 15 and size.runtime(keys(NAME), attempt=3) == 3 * 20
+    assert size.runtime(keys(NAME, NAME)) == 5 + 30
+    assert size.priority(keys(NAME, NAME)) == 20
+    assert sizes.Sizes(plan(speed={"threads": 4}), took).runtime(keys(NAME)) == 9
 
 
 def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attempt():
     size, runs = sizes.Sizes(plan(), NOTHING), plan().runs
     large, small = "inverted_poisson_n10000", "none_n100"
-    of = {name: Batch("paper", "global_dp", [(name, 0)]) for name in (large, small)}
+    of = {name: keys(name, paper="global_dp") for name in (large, small)}
     sent = stacked(runs["global_dp"][large])
     assert 1000 < sent == pytest.approx(4e-6 * 507.5 * 531_400, rel=0.01)
     gpu = sizes.CUDA * size.gpu(of[large])
     assert size.mem_mb(of[large]) == pytest.approx(2 * (1000 + 2 * sent) + gpu, abs=1)
     assert size.mem_mb(of[large], 3, read=100) == pytest.approx(3 * (size.mem_mb(of[large]) + 400), abs=3)
-    both = Batch("paper", "global_dp", [(small, 0), (large, 0)])
+    both = of[small] + of[large]
     assert size.mem_mb(of[small]) < size.mem_mb(of[large]) == size.mem_mb(both)
 
 
@@ -149,18 +171,18 @@ def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
     asked = plan()
     size = sizes.Sizes(asked, sizes.read(ROOT / sizes.INDEX))
     found = batches(asked, size)
-    assert sorted(one for batch in found for one in batch.files("")) == sorted(
-        f"results/paper/{paper}/runs/{run}/seed{seed}/"
+    assert sorted(key.directory("paper") for job in found for key in job.runs) == sorted(
+        f"results/paper/{paper}/runs/{run}/seed{seed}"
         for paper in asked.runs
         for run in asked.runs[paper]
         for seed in range(5)
     )
-    for batch in found:
-        took = [size.seconds(batch.paper, name) for name, _ in batch.runs]
+    for job in found:
+        took = [size.seconds(key.paper, key.run) for key in job.runs]
         assert max(took) <= 5 * min(took) or max(took) < 60
         assert sum(took) <= 3600 or len(took) == 1
-        assert len({size.wants_gpu(batch.paper, name) for name, _ in batch.runs}) == 1
-        assert len({seed for _, seed in batch.runs}) == 1
+        assert len({size.wants_gpu(key.paper, key.run) for key in job.runs}) == 1
+        assert len({key.seed for key in job.runs}) == 1
     assert all(seconds * count <= 3600 for seconds, count in LENGTHS.items() if count > 1)
 
 

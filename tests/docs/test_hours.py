@@ -8,7 +8,7 @@ import pytest
 from fedpriv.config.plan import load_preset
 from fedpriv.docs import hours
 from fedpriv.files import stored
-from fedpriv.keep.index import place
+from fedpriv.files.summary import stored_path
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,10 +20,10 @@ def root(tmp_path: Path) -> Path:
     run = load_preset(ROOT / "config" / "paper.yaml").runs["bdp2019"]["iid_n100_dp"]
     told = {"preset": "paper", "paper": "bdp2019", "run": "iid_n100_dp"}
     for seed, seconds, known in ((0, 1.0, True), (1, 3.0, True), (2, 100.0, False)):
-        identity = run.identity("iid_n100_dp", seed) if known else "another"
+        identity = run.identity("iid_n100_dp", seed) if known else "0" * 16
         summary = {**told, "seed": seed, "identity": identity, "environment": {"hardware": "an abacus"}}
         trace = pd.DataFrame({"round": range(1, 301), "seconds": [seconds] * 300})
-        path = place(tmp_path / "results/reference", "bdp2019", "iid_n100_dp", seed, identity)
+        path = stored_path(tmp_path / "results/reference", "bdp2019", "iid_n100_dp", seed, identity)
         stored.write(path, stored.Stored(summary, trace, {}))
     return tmp_path
 

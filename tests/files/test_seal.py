@@ -43,7 +43,7 @@ def learned(path):
 
 
 def state(path):
-    state = RoundState(torch.randn(50), torch.randn(50), 3, [{"round": 3, "test_accuracy": float("nan")}])
+    state = RoundState(torch.randn(50), torch.randn(50), 1, [{"round": 1, "test_accuracy": float("nan")}])
     checkpoint.save(path, "abc", "engine", state)
     return path
 

@@ -12,13 +12,13 @@ from fedpriv.cli import app
 from fedpriv.config.batches import batches
 from fedpriv.config.plan import load_preset
 from fedpriv.config.sizes import Sizes, Took
-from fedpriv.config.targets import TAKEN, TRAINED, run_files
-from fedpriv.files import left, parquet, summary
-from fedpriv.keep import index
-from fedpriv.keep.take import take
+from fedpriv.config.targets import TAKEN, TRAINED, run_files, stored, taken
+from fedpriv.files import parquet, summary
+from fedpriv.files.rundir import RunDir, take
+from fedpriv.files.summary import everywhere
 from fedpriv.report.collect import collect
 from fedpriv.report.results import load
-from fedpriv.train import loop, outputs
+from fedpriv.train import loop
 from fedpriv.workflow import steps
 
 RUNS = Path("results/tiny/tiny/runs/dp")
@@ -35,10 +35,6 @@ def kept(here, monkeypatch):
     return here
 
 
-def stored_identities():
-    return set(map(index.identity_of, index.everywhere(REFERENCE)))
-
-
 @pytest.fixture
 def untrained(monkeypatch):
     """No round can be trained."""
@@ -52,7 +48,7 @@ def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept,
     )
     assert spent.startswith("ε = ") and not Path("resources").exists()
     assert [path.name for path in Path("out").iterdir()] == ["summary.json"]
-    assert outputs.finished(Path("out")) in stored_identities()
+    assert RunDir(Path("out")).stored in [path.resolve() for path in everywhere(REFERENCE)]
     assert "was there already" in fedpriv(*RUN)[1][0]
 
 
@@ -69,7 +65,7 @@ def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untraine
 
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
-    taken = left.trace(Path("out")).drop(columns=["seconds", "peak_mib"])
+    taken = RunDir(Path("out")).trace().drop(columns=["seconds", "peak_mib"])
     code, (said, _), _ = fedpriv(*RUN, "--again")
     assert code == 0 and said.startswith("out: trained")
     assert Path("out/model.safetensors").exists() and "stored" not in summary.load(Path("out/summary.json"))
@@ -91,66 +87,58 @@ def test_a_finished_run_of_another_config_is_refused_and_not_replaced_by_the_sto
     assert Path("out/summary.json").read_bytes() == before
 
 
-def trained(directory):
-    return (Path(directory) / "trace.parquet").exists()
+def planned():
+    return load_preset(Path("config/tiny.yaml"))
 
 
 def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untrained):
-    plan = load_preset(Path("config/tiny.yaml"))
-    taken = index.taken(plan, REFERENCE)
-    assert list(taken) == [f"{RUNS}/seed0/", f"{RUNS}/seed1/"]
+    plan = planned()
+    found = taken(plan, REFERENCE)
+    assert [key.word for key in found] == ["dp/0", "dp/1"]
     steps.take(plan, "tiny", "dp/0", "dp/1")
-    for directory, path in taken.items():
-        assert sorted(run_files(plan, "tiny", taken, *TRAINED))[:2] == [
+    runs = [Path(key.directory("tiny")) for key in found]
+    for (key, path), run in zip(found.items(), runs, strict=True):
+        assert sorted(run_files(plan, "tiny", found, *TRAINED))[:2] == [
             f"{RUNS}/seed0/{name}" for name in TAKEN[::-1]
         ]
-        assert outputs.finished(Path(directory)) == index.identity_of(path) and not trained(directory)
-        assert not parquet.stale(Path(directory, "ledger.parquet"))
-    assert index.taken(plan, REFERENCE) == taken  # in the next job, too
-    audit_runs([Path(one) for one in taken], Path("findings.parquet"))
-    results = load(collect([Path(one) for one in taken], Path()))
+        assert RunDir(run).holds(key.identity) and RunDir(run).stored == path.resolve()
+        assert not parquet.stale(run / "ledger.parquet")
+    assert taken(plan, REFERENCE) == found  # in the next job, too
+    audit_runs(runs, Path("findings.parquet"))
+    results = load(collect(runs, Path()))
     assert set(results.runs["seed"]) == {0, 1} and results.epsilons["epsilon"].notna().any()
 
 
 def test_batches_have_no_stored_runs(kept):
     write(kept / "config/tiny.yaml", PRESET | {"seeds": 3, "speed": {"runs_per_job": 8}})
-    plan = load_preset(Path("config/tiny.yaml"))
-    sizes, taken = Sizes(plan, Took({}, {})), index.taken(plan, REFERENCE)
-    assert [one.runs for one in batches(plan, sizes)] == [[("dp", seed)] for seed in (0, 1, 2)]
-    assert [one.runs for one in batches(plan, sizes, taken)] == [[("dp", 2)]]
-
-
-def test_nothing_of_another_run_is_left_beside_a_stored_one(here):
-    assert app.main(["keep", "results/tiny"]) == 0
-    plan = load_preset(Path("config/tiny.yaml"))
-    path = index.stored(plan, REFERENCE)[f"{RUNS}/seed1/"]
-    out = take(path, RUNS / "seed0", {})
-    assert not set(outputs.FILES) & {one.name for one in out.iterdir()} - {"summary.json"}
-    assert outputs.finished(out) == index.identity_of(path)
+    plan = planned()
+    for some, seeds in (((), (0, 1, 2)), (taken(plan, REFERENCE), (2,))):
+        jobs = batches(plan, Sizes(plan, Took({}, {})), some)
+        assert [[key.word for key in job.runs] for job in jobs] == [[f"dp/{seed}"] for seed in seeds]
 
 
 def test_what_was_trained_here_comes_before_what_is_stored(here):
     assert app.main(["keep", "results/tiny"]) == 0
-    plan = load_preset(Path("config/tiny.yaml"))
-    assert index.taken(plan, REFERENCE) == {} and len(index.stored(plan, REFERENCE)) == 2
+    plan, before = planned(), contents(here)
+    assert taken(plan, REFERENCE) == {} and len(stored(plan, REFERENCE, ["tiny"])) == 2
+    steps.take(plan, "tiny", "dp/0")  # by hand
+    (RUNS / "seed0/ledger.parquet").unlink()
+    assert contents(here) == before
     told = summary.load(RUNS / "seed0/summary.json")
     summary.save(RUNS / "seed0/summary.json", told | {"identity": "another"})
-    assert list(index.taken(plan, REFERENCE)) == [f"{RUNS}/seed0/"]
+    assert [key.word for key in taken(plan, REFERENCE)] == ["dp/0"]
 
 
 def test_a_run_whose_stored_file_is_gone_is_not_finished(kept):
-    plan = load_preset(Path("config/tiny.yaml"))
-    path = index.stored(plan, REFERENCE)[f"{RUNS}/seed0/"]
+    key, path = next(iter(stored(planned(), REFERENCE, ["tiny"]).items()))
     out = take(path, Path("out"), {})
     path.unlink()
-    assert outputs.finished(out) is None and f"{RUNS}/seed0/" not in index.taken(plan, REFERENCE)
+    assert not RunDir(out).holds(key.identity) and key not in taken(planned(), REFERENCE)
 
 
 def test_a_preset_may_ask_for_everything_again(kept):
-    assert len(index.identities(load_preset(Path("config/tiny.yaml")), REFERENCE)) == 2
     write(kept / "config/tiny.yaml", PRESET | {"again": True})
-    plan = load_preset(Path("config/tiny.yaml"))
-    assert index.taken(plan, REFERENCE) == {} and index.identities(plan, REFERENCE) == set()
+    assert taken(planned(), REFERENCE) == {}
 
 
 def test_a_stored_run_is_accounted_and_audited_where_it_is(fedpriv, kept):

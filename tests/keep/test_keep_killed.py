@@ -10,7 +10,7 @@ from support.fault import at_call, at_rename, die, die_writing, held
 
 from fedpriv.cli import app
 from fedpriv.files import stored
-from fedpriv.keep.index import everywhere
+from fedpriv.files.summary import everywhere
 
 RUNS = "results/tiny/tiny/runs/dp"
 STORE = "results/reference/runs"

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from fedpriv.account import Deltas
 from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
-from fedpriv.files import left, npz, parquet, stored
+from fedpriv.files import npz, parquet, stored
+from fedpriv.files.rundir import RunDir, take
 from fedpriv.keep.add import finished_run
-from fedpriv.keep.take import take
 from fedpriv.trace import MEASURED
 
 # Among them zero, the smallest floats there are, and missing samples.
@@ -86,8 +86,8 @@ def test_the_directory_of_a_stored_run_gives_what_the_trained_one_gives(trained,
     assert [one.name for one in out.iterdir()] == ["summary.json"]
     again = finished_run(out)
     assert stored.same(run, again) and again.summary == run.summary | {"preset": "other"}
-    pd.testing.assert_frame_equal(left.trace(out), parquet.load(before / "trace.parquet"))
-    one, other = left.distances(out), npz.everything(before / "distances.npz", "")
+    pd.testing.assert_frame_equal(RunDir(out).trace(), parquet.load(before / "trace.parquet"))
+    one, other = RunDir(out).distances(), npz.everything(before / "distances.npz", "")
     assert {name: array.tobytes() for name, array in one.items()} == {
         name: array.tobytes() for name, array in other.items()
     }
@@ -99,7 +99,7 @@ def test_a_results_folder_may_be_moved_together_with_the_stored_runs(run, tmp_pa
     (tmp_path / "here").rename(tmp_path / "there")
     (tmp_path / "link").symlink_to(tmp_path / "there/results")
     for place in ("there/results", "link"):
-        assert left.trace(tmp_path / place / "seed0").equals(run.trace)
+        assert RunDir(tmp_path / place / "seed0").trace().equals(run.trace)
 
 
 def test_a_file_that_is_no_stored_run_is_named(tmp_path):

@@ -18,16 +18,16 @@ class Simulated(NamedTuple):
 def simulated(plan, sizes, batches, workers):
     """Give the next job, by priority, to the core that is free first."""
     jobs = sorted(batches, key=lambda batch: -batch.priority)
-    took = [sum(truth(plan, sizes, batch.paper, *run) for run in batch.runs) for batch in jobs]
-    asked = [60 * sizes.runtime(batch) for batch in jobs]
+    took = [sum(truth(sizes, key) for key in job.runs) for job in jobs]
+    asked = [60 * sizes.runtime(job.runs) for job in jobs]
     free = [0.0] * workers
     for seconds in took:
         heapq.heappushpop(free, free[0] + seconds)
-    longest = max(truth(plan, sizes, batch.paper, *run) for batch in jobs for run in batch.runs)
+    longest = max(truth(sizes, key) for job in jobs for key in job.runs)
     over = sum(real > limit for real, limit in zip(took, asked, strict=True))
     return Simulated(len(jobs), sum(asked), sum(took), over, max(free), max(sum(took) / workers, longest))
 
 
-def truth(plan, sizes, paper, name, seed):
+def truth(sizes, key):
     """Return the seconds of a seed: its own where it is stored, else what is known of its run."""
-    return sizes.took.seconds.get(plan.identities(paper, name)[seed], sizes.known(paper, name))
+    return sizes.took.seconds.get(key.identity, sizes.known(key.paper, key.run))

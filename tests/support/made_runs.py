@@ -194,10 +194,10 @@ def write_run(
         "run": run,
         "seed": seed,
         "results_version": 2,
-        "identity": f"{run}-{seed}",
         "config": said | {name: {**said.get(name, {}), **values} for name, values in (config or {}).items()},
         "rounds": ROUNDS,
         "rounds_wanted": ROUNDS,
+        "test_accuracy": float(trace["test_accuracy"].iloc[-1]),
         "parameters": 1000,
         "data": {
             "name": data,
@@ -210,5 +210,5 @@ def write_run(
         "evaluated_on": "test",
         "environment": {"hardware": "a processor, 2 cores", "engine": "torch, float32"},
     }
-    summary.save(out / "summary.json", told)
+    summary.save(out / "summary.json", told | {"identity": summary.identity(told)})
     return out

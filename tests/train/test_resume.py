@@ -13,9 +13,11 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.files import summary
+from fedpriv.files.rundir import RunDir, keep_outputs, restore_outputs
+from fedpriv.files.summary import FILES
 from fedpriv.local.work import Speed
 from fedpriv.models import native
-from fedpriv.train import checkpoint, inputs, loop, outputs
+from fedpriv.train import checkpoint, inputs, loop
 
 WITH_MEMORY = BY_SCHEME | {
     "adam": {"server": {"optimizer": "adam", "learning_rate": 0.01}},
@@ -116,7 +118,7 @@ def test_the_state_of_another_engine_is_refused_and_left_there(
     assert len(str(told.value).splitlines()) == 1
     assert saved.read_bytes() == before
     saved.unlink()
-    assert outputs.finished(go(run, files, tmp_path / "run", **speed))
+    assert RunDir(go(run, files, tmp_path / "run", **speed)).summary
 
 
 def test_a_summary_names_the_engine_and_so_its_kernels(files, tmp_path, monkeypatch):
@@ -155,7 +157,7 @@ def test_a_run_removes_its_own_torn_files_and_no_file_of_anybody_else(files, tmp
     assert all((out / name).read_text() == name for name in NOT_OURS)
 
 
-@pytest.mark.parametrize("name", outputs.FILES)
+@pytest.mark.parametrize("name", FILES)
 def test_a_file_of_somebody_else_is_not_written_over(name, files, tmp_path):
     out = tmp_path / "run"
     out.mkdir()
@@ -187,7 +189,7 @@ def test_what_stands_in_the_way_is_named_before_anything_is_trained(place, put, 
     assert (out / place).exists()
 
 
-@pytest.mark.parametrize("name", outputs.FILES)
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("left", [0, 100])
 def test_a_finished_run_with_a_file_that_was_cut_is_not_said_to_be_finished(name, left, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
@@ -196,7 +198,7 @@ def test_a_finished_run_with_a_file_that_was_cut_is_not_said_to_be_finished(name
     with pytest.raises(BadInput, match=f"{name}: found"):
         go(RUN, files, out)
     (out / name).unlink()
-    assert outputs.finished(go(RUN, files, out))
+    assert RunDir(go(RUN, files, out)).summary
 
 
 def test_a_finished_run_is_kept_on_another_file_system_and_put_back_from_there(files, tmp_path, monkeypatch):
@@ -204,13 +206,13 @@ def test_a_finished_run_is_kept_on_another_file_system_and_put_back_from_there(f
         raise OSError(errno.EXDEV, "another file system")
 
     out, kept = go(RUN, files, tmp_path / "run"), tmp_path / "elsewhere/resume"
-    identity, said = outputs.finished(out), result(out)
+    identity, said = RunDir(out).summary["identity"], result(out)
     monkeypatch.setattr("os.link", refused)
-    outputs.keep_outputs(out, kept)
+    keep_outputs(out, kept)
     shutil.rmtree(out)
-    assert outputs.restore_outputs(out, kept, identity)
-    assert outputs.finished(out) == identity and result(out) == said
-    assert not outputs.restore_outputs(out, kept, "another")
+    assert restore_outputs(out, kept, identity)
+    assert RunDir(out).holds(identity) and result(out) == said
+    assert not restore_outputs(out, kept, "another")
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ from fedpriv.config.run import Run, Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet, summary
+from fedpriv.files.rundir import RunDir
+from fedpriv.files.summary import FILES
 from fedpriv.trace import MISSING, TRACE
-from fedpriv.train import checkpoint, inputs, outputs, record
+from fedpriv.train import checkpoint, inputs, record
 from fedpriv.train.server import learning_rate
 from fedpriv.train.state import RoundState
 
@@ -253,7 +255,7 @@ def test_a_lock_that_a_machine_without_locks_left_is_named_with_who_made_it(tmp_
     assert str(told.value).endswith(f"one at a time (4711 node7); delete {left} if that is gone")
 
 
-@pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(outputs.FILES)], ids=str)
+@pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(FILES)], ids=str)
 def test_a_finished_run_whose_files_were_removed_is_put_back_without_training(gone, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
     times = parquet.load(out / "trace.parquet")["seconds"].tolist()
@@ -261,24 +263,24 @@ def test_a_finished_run_whose_files_were_removed_is_put_back_without_training(go
         (out / name).unlink()
     again = go(RUN, files, tmp_path / "run")
     assert parquet.load(again / "trace.parquet")["seconds"].tolist() == times
-    assert outputs.finished(again)
+    assert RunDir(again).summary
 
 
-@pytest.mark.parametrize("name", outputs.FILES)
+@pytest.mark.parametrize("name", FILES)
 def test_what_was_kept_of_a_finished_run_is_not_put_back_if_it_is_damaged(name, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
-    wanted, kept = result(out), out / "resume" / name
+    wanted, (kept,) = result(out), (out / "resume").glob(f"*/{name}")
     content = bytearray(kept.read_bytes())
     content[len(content) // 2] ^= 1
     kept.write_bytes(content)
-    for one in outputs.FILES:
+    for one in FILES:
         (out / one).unlink()
     assert result(go(RUN, files, tmp_path / "run")) == wanted
 
 
 def test_another_run_is_trained_and_not_put_back(files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
-    for name in outputs.FILES:
+    for name in FILES:
         (out / name).unlink()
     other = go(RUN | {"rounds": 4}, files, tmp_path / "run")
     assert len(parquet.load(other / "trace.parquet")) == 4

@@ -2,6 +2,7 @@
 from functools import partial
 
 from fedpriv.config.batches import batches, dealt_together
+from fedpriv.config.targets import files, words
 from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
@@ -16,7 +17,7 @@ onstart:
         sizes.keep(packed_by)
 
 
-for number, (told, files) in enumerate(dealt_together(plan, together).items()):
+for number, (told, dealt) in enumerate(dealt_together(plan, together).items()):
 
     rule:
         name:
@@ -24,7 +25,7 @@ for number, (told, files) in enumerate(dealt_together(plan, together).items()):
         input:
             f"resources/{arrays_id(partitions[told.split()[1]])}.npz",
         output:
-            files,
+            dealt,
         log:
             f"logs/{plan.preset.preset}/partitions/{number}.log",
         priority: 1000
@@ -39,37 +40,37 @@ for number, (told, files) in enumerate(dealt_together(plan, together).items()):
             step("partition", "{params.told}")
 
 
-for batch in together:
+for job in together:
 
     rule:
         name:
-            overridden_as(workflow, "train", f"train_{batch.name}")
+            overridden_as(workflow, "train", f"train_{job.name}")
         input:
-            inputs(plan, batch),
+            inputs(plan, job.runs),
         output:
-            batch.files(*TRAINED),
+            files(plan, job.runs, *TRAINED),
         log:
-            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.log",
+            f"logs/{plan.preset.preset}/{job.runs[0].paper}/train/{job.name}.log",
         benchmark:
-            f"logs/{batch.preset}/{batch.paper}/train/{batch.name}.tsv"
-        priority: batch.priority  # the longest first: what is short fills the gaps
+            f"logs/{plan.preset.preset}/{job.runs[0].paper}/train/{job.name}.tsv"
+        priority: job.priority  # the longest first: what is short fills the gaps
         threads: plan.preset.speed.threads or 2
         resources:
-            gpu=size.gpu(batch),
+            gpu=size.gpu(job.runs),
             mem_mb=partial(
-                lambda wildcards, input, attempt, batch: size.mem_mb(
-                    batch, attempt, input.size_mb
+                lambda wildcards, input, attempt, runs: size.mem_mb(
+                    runs, attempt, input.size_mb
                 ),
-                batch=batch,
+                runs=job.runs,
             ),
             runtime=partial(
-                lambda wildcards, attempt, batch: size.runtime(batch, attempt),
-                batch=batch,
+                lambda wildcards, attempt, runs: size.runtime(runs, attempt),
+                runs=job.runs,
             ),
         params:
-            runs=identified(plan, batch),
+            runs=identified(plan, job.runs),
             version=RESULTS_VERSION,
-            words=batch.words,
+            words=words(job.runs),
         shell:
             step(
                 "train",
@@ -78,19 +79,19 @@ for batch in together:
 
     rule:
         name:
-            overridden_as(workflow, "account", f"account_{batch.name}")
+            overridden_as(workflow, "account", f"account_{job.name}")
         input:
-            batch.files("trace.parquet", "distances.npz"),
+            files(plan, job.runs, "trace.parquet", "distances.npz"),
         output:
-            batch.files("ledger.parquet"),
+            files(plan, job.runs, "ledger.parquet"),
         log:
-            f"logs/{batch.preset}/{batch.paper}/account/{batch.name}.log",
+            f"logs/{plan.preset.preset}/{job.runs[0].paper}/account/{job.name}.log",
         priority: 1
         group:
             "account"
         params:
-            deltas=deltas(plan, batch),
+            deltas=deltas(job.runs),
             version=maker_version("account.runs"),
-            words=batch.words,
+            words=words(job.runs),
         shell:
             step("account", "{params.words}")

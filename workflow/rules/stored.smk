@@ -1,27 +1,26 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
-from fedpriv.config.targets import TAKEN, deltas, everything, identified
+from fedpriv.config.targets import TAKEN, deltas, files, identified, taken, words
 from fedpriv.files.made import maker_version
-from fedpriv.keep import index
 
-taken = index.taken(plan, Path("results/reference"), root)
+taken = taken(plan, Path("results/reference"), root)
 
 for paper in plan.papers:
-    batch = everything(plan, paper).within(taken)
-    if batch.runs:
+    runs = [key for key in plan.keys(paper) if key in taken]
+    if runs:
 
         rule:
             name:
                 f"take_{paper}"
             input:
-                local([taken[directory] for directory in batch.files("")]),
+                local([taken[key] for key in runs]),
             output:
-                batch.files(*TAKEN),
+                files(plan, runs, *TAKEN),
             log:
                 f"logs/{plan.preset.preset}/{paper}/take.log",
             priority: 1
             params:
-                words=batch.words,
-                told=[identified(plan, batch), deltas(plan, batch)],
+                words=words(runs),
+                told=[identified(plan, runs), deltas(runs)],
                 version=maker_version("account.runs"),
             shell:
                 step("take", "{params.words}")

@@ -31,7 +31,7 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: inputs(plan, alone(wildcards)),
+        lambda wildcards: inputs(plan, alone(plan, wildcards)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
@@ -40,17 +40,17 @@ rule train:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
     benchmark:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.tsv"
-    priority: lambda wildcards: size.priority(alone(wildcards))
+    priority: lambda wildcards: size.priority(alone(plan, wildcards))
     threads: plan.preset.speed.threads or 2
     resources:
-        gpu=lambda wildcards: size.gpu(alone(wildcards)),
+        gpu=lambda wildcards: size.gpu(alone(plan, wildcards)),
         mem_mb=lambda wildcards, input, attempt: size.mem_mb(
-            alone(wildcards), attempt, input.size_mb
+            alone(plan, wildcards), attempt, input.size_mb
         ),
-        runtime=lambda wildcards, attempt: size.runtime(alone(wildcards), attempt),
+        runtime=lambda wildcards, attempt: size.runtime(alone(plan, wildcards), attempt),
     params:
         # All that changes the result, and nothing that only changes the speed.
-        runs=lambda wildcards: identified(plan, alone(wildcards)),
+        runs=lambda wildcards: identified(plan, alone(plan, wildcards)),
         version=RESULTS_VERSION,
     shell:
         step(
@@ -67,7 +67,7 @@ rule account:
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        deltas=lambda wildcards: deltas(plan, alone(wildcards)),
+        deltas=lambda wildcards: deltas(alone(plan, wildcards)),
         version=maker_version("account.runs"),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

@@ -6,8 +6,10 @@ import pandas as pd
 
 from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
-from fedpriv.files import left, parquet, summary
+from fedpriv.files import parquet
 from fedpriv.files.made import made
+from fedpriv.files.rundir import RunDir
+from fedpriv.files.summary import SUMMARY
 from fedpriv.frozen import Deltas
 
 # Data some of whose examples are equal: older runs took those in different rows for different ones.
@@ -25,7 +27,7 @@ def account(directory: Path, deltas: Deltas) -> Path:
 def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
     """Write what `counted` has returned as the ledger of a run directory; return its path."""
     path = directory / "ledger.parquet"
-    return parquet.save(frame, path, left.sources(directory), made_with(deltas))
+    return parquet.save(frame, path, RunDir(directory).sources, made_with(deltas))
 
 
 def made_with(deltas: Deltas) -> str:
@@ -35,15 +37,16 @@ def made_with(deltas: Deltas) -> str:
 
 def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:
     """Return the ledger of a run directory; BadInput names the file that is missing or corrupt."""
-    trace = left.trace(directory)
-    if (summary_file := directory / "summary.json").exists():
-        told = summary.load(summary_file)
+    run = RunDir(directory)
+    trace = run.trace()
+    if (directory / SUMMARY).exists():
+        told = run.summary
         data, config = told.get("data", {}), told.get("config", {})
         if "holders" not in trace:  # whether examples were dealt more than once
             trace["holders"] = int(config.get("partition", {}).get("repeat") is False)
         kept = config.get("photos", {}).get("dedup") != "drop"
         trace["repeated_rows"] = "distinct" not in data and data.get("name") in REPEATED and kept
     try:
-        return ledger(trace, deltas, left.distances(directory))
+        return ledger(trace, deltas, run.distances())
     except BadInput as error:
         raise BadInput(f"{directory}: {error}") from None

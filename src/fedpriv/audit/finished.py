@@ -14,7 +14,8 @@ import pandas as pd
 from fedpriv.audit import clients, response, uploads
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.known import Known, known
-from fedpriv.files import parquet, summary
+from fedpriv.files import parquet
+from fedpriv.files.rundir import RunDir
 from fedpriv.progress import counted
 from fedpriv.schemes import SCHEMES
 
@@ -63,7 +64,7 @@ def audit_runs(directories: Sequence[Path], out: Path) -> Path:
     rows = [
         {name: told[name] for name in OF_RUN} | found._asdict()
         for directory in counted("auditing", directories, "run")
-        for told in [summary.load(directory / "summary.json")]
+        for told in [RunDir(directory).summary]
         for found in audited(directory)
     ]
     return parquet.save(pd.DataFrame(rows, columns=COLUMNS), out)

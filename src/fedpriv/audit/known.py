@@ -16,7 +16,7 @@ from fedpriv.account.spend import Spend
 from fedpriv.account.view import View
 from fedpriv.account.views import views
 from fedpriv.errors import BadInput
-from fedpriv.files import left, parquet, summary
+from fedpriv.files.rundir import RunDir
 from fedpriv.streams import Streams
 
 if TYPE_CHECKING:
@@ -71,10 +71,9 @@ def known(directory: Path, until: int | None = None) -> Known:
     What was accounted has been checked. Raises BadInput naming what is missing or corrupt, or the round that
     there is not.
     """
-    trace = complete(left.trace(directory))
-    distances = left.distances(directory) if left.sources(directory)[-1].exists() else {}
-    ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
-    told = summary.load(directory / "summary.json")
+    run = RunDir(directory)
+    told, trace, ledger = run.summary, complete(run.trace()), run.ledger(LEDGER)
+    distances = run.distances() if run.sources[-1].exists() else {}
     last = len(trace) if until is None else until
     if not 1 <= last <= len(trace):
         raise BadInput(f"--round: found {last}, allowed: 1 to {len(trace)}, the rounds of {directory}")

@@ -11,7 +11,8 @@ from fedpriv.account.spend import Spend
 from fedpriv.cli.output import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet, summary
+from fedpriv.files import parquet
+from fedpriv.files.rundir import RunDir
 from fedpriv.frozen import Deltas, parse
 from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
@@ -70,7 +71,7 @@ def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[lis
 
     There are none where the paper is not declared in `configs`.
     """
-    told = summary.load(directory / "summary.json")
+    told = RunDir(directory).summary
     with suppress(BadInput):
         paper = load_paper(str(told["paper"]), configs / "papers")
         cells = [
@@ -100,7 +101,7 @@ def counted_at(directory: Path, configs: Path) -> dict[str, Any]:
     summary says is none.
     """
     path = directory / "summary.json"
-    told = summary.load(path) if path.exists() else {}
+    told = RunDir(directory).summary if path.exists() else {}
     said = told.get("account", {})
     if isinstance(said, dict):  # of a study also at which other σ: that is the study's own
         said = {name: value for name, value in said.items() if name != "recount"}

@@ -190,14 +190,14 @@ def run(
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
     from fedpriv.cli.run import place, spends_of, train_run
-    from fedpriv.files import summary
+    from fedpriv.files.rundir import RunDir
 
     settings = settings or []
     out = out or place(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
     done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))
-    summary = summary.load(out / "summary.json")
+    summary = RunDir(out).summary
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
     from fedpriv.account.ledgers import statements  # seconds, and a mistake is named before
@@ -236,7 +236,7 @@ def account(
         used: list[list[str]] = [[] for _ in spends]
     else:
         from fedpriv.cli.account import account_run, used_by
-        from fedpriv.keep.take import run_directory
+        from fedpriv.files.rundir import run_directory
 
         require_known("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
@@ -261,12 +261,16 @@ def doctor(
 
     Exit code 1 if nothing can work.
     """
-    from functools import partial
-
+    from fedpriv.config.targets import stored
     from fedpriv.doctor import diagnose
-    from fedpriv.keep.index import identities
 
-    findings = diagnose(resources, time, partial(identities, reference=reference))
+    findings = diagnose(
+        resources,
+        time,
+        lambda plan: (
+            () if plan.preset.again else {key.identity for key in stored(plan, reference, plan.papers)}
+        ),
+    )
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}
     lines = [{"": finding.name} | facts[finding.name] for finding in findings]
     print_result(facts, Table("", lines), as_json)

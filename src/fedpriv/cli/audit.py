@@ -99,7 +99,7 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path, 
     from fedpriv.audit.finished import audited
     from fedpriv.cli.account import account_run
     from fedpriv.files import made, parquet
-    from fedpriv.keep.take import run_directory
+    from fedpriv.files.rundir import run_directory
 
     started = time.perf_counter()
     with run_directory(path) as directory:

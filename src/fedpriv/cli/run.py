@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedpriv.config.names import arrays_id, partition_id
-from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.plan import Plan, RunKey, load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import require_known
 from fedpriv.progress import progress
 
 if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
+
+
+LONGEST = 200  # letters of the name of a folder
 
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
@@ -27,6 +31,8 @@ def select_run(plan: Plan, paper: str, name: str) -> Run:
 def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
     name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
+    if len(name) > LONGEST:  # what no file system takes
+        name = f"{name[:LONGEST]}-{sha256(name.encode()).hexdigest()[:16]}"
     return Path("results/runs", paper, name, f"seed{seed}")
 
 
@@ -70,8 +76,8 @@ def train_run(
         run = select_run(plan, paper, name)
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source
-    from fedpriv.keep import index, take
-    from fedpriv.train import inputs, outputs
+    from fedpriv.files.rundir import RunDir, forget, take
+    from fedpriv.train import inputs
     from fedpriv.train.loop import train
 
     speed = plan.preset.speed.model_copy(
@@ -80,14 +86,12 @@ def train_run(
     arrays_path = resources / f"{arrays_id(run)}.npz"
     partition_path = resources / "partitions" / partition_id(run) / f"seed{seed}.npz"
     if reference is None:
-        take.forget(out)
-    fresh = outputs.finished(out) is None
-    labels = plan.labels(paper, name)
-    if fresh and reference:
-        stored = index.place(reference, paper, name, seed, run.identity(name, seed))
-        if stored.exists():
-            take.take(stored, out, labels)
-            return f"is stored in {stored}"
+        forget(out)
+    key, labels = RunKey(paper, name, seed, run), plan.labels(paper, name)
+    fresh = not RunDir(out).holds(key.identity)
+    if fresh and reference and (stored := key.stored(reference)).exists():
+        take(stored, out, labels)
+        return f"is stored in {stored}"
     if fresh:
         with progress(f"data of {name}", 0, 2, "file") as report:
             inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)

@@ -5,17 +5,16 @@ finished files say it themselves: a run its identity, a ledger its accountant an
 rendered stands a small file with the code that rendered it and what it was told.
 """
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from fedpriv.config.plan import Plan
 from fedpriv.config.run import Run
-from fedpriv.config.targets import Batch, drawn
+from fedpriv.config.targets import drawn
 from fedpriv.errors import BadInput
 from fedpriv.files.made import made, said
+from fedpriv.files.summary import glanced
 
 OF_PAPER = ("audit", "collect", "tables", "figures")  # steps
 RULES = ("all",)  # what may be asked for by its rule and is made of everything
@@ -51,11 +50,7 @@ def steps(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def identities(plan: Plan, paper: str) -> dict[str, str]:
     """Return the identity that the run of every directory of a paper has in the plan."""
-    return {
-        Batch(plan.preset.preset, paper, [(run, seed)]).files("")[0]: identity
-        for run in plan.planned[paper]
-        for seed, identity in plan.identities(paper, run).items()
-    }
+    return {key.directory(plan.preset.preset): key.identity for key in plan.keys(paper)}
 
 
 def cuts(plan: Plan, paper: str) -> dict[str, str]:
@@ -71,7 +66,7 @@ def check(planned: Mapping[str, str], runs: Mapping[str, Run]) -> None:
     from fedpriv.account.runs import made_with
 
     for directory, identity in planned.items():
-        if (found := identity_in(Path(directory, "summary.json"))) != identity:
+        if (found := glanced(Path(directory))[0]) != identity:
             raise BadInput(
                 f"{directory}: found {'run ' + found if found else 'no finished run'}, allowed: {identity}, "
                 "that of the plan; delete the folder to train it"
@@ -83,13 +78,6 @@ def check(planned: Mapping[str, str], runs: Mapping[str, Run]) -> None:
                 f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the code that "
                 "is here; delete it and account the run again"
             )
-
-
-def identity_in(path: Path) -> str:
-    """Return the identity that a summary says, unchecked and fast; nothing where there is none."""
-    with suppress(OSError, ValueError, AttributeError):
-        return str(json.loads(path.read_bytes()).get("identity", ""))
-    return ""
 
 
 def outdated(plan: Plan, asked: Iterable[str] = ()) -> set[str]:
@@ -104,7 +92,7 @@ def outdated(plan: Plan, asked: Iterable[str] = ()) -> set[str]:
         counting = {name: made_with(run.account) for name, run in runs.items()}
         for directory, identity in identities(plan, paper).items():
             summary, ledger = Path(directory, "summary.json"), Path(directory, "ledger.parquet")
-            if summary.exists() and identity_in(summary) != identity:
+            if summary.exists() and glanced(Path(directory))[0] != identity:
                 found.add(str(summary))
             if ledger.exists() and said(ledger) != counting[ledger.parts[-3]]:
                 found.add(str(ledger))

@@ -5,8 +5,9 @@ Torch-free and quick to import: Snakemake re-parses the plan in every job.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz, Torchvision
 from fedpriv.errors import BadInput, Gathered, plain, require_known, together
+from fedpriv.files.summary import TRACE, glanced, stored_path
 from fedpriv.frozen import Mistake, mistakes
 from fedpriv.models import MODELS
 from fedpriv.paper.cells import accuracy_tables
@@ -32,6 +34,39 @@ class Planned(NamedTuple):
     run: Run
     stand_in_for: str | None
     cut: str = ""
+
+
+@dataclass(frozen=True)
+class RunKey:
+    """Which run: of which paper, at which seed, and by its config which identity it has."""
+
+    paper: str
+    run: str
+    seed: int
+    config: Run = field(compare=False, repr=False)
+
+    @cached_property
+    def identity(self) -> str:
+        """Return what tells it from every other: the hash of all that its training depends on."""
+        return self.config.identity(self.run, self.seed)
+
+    @property
+    def word(self) -> str:
+        """Return what a step is told, after the paper."""
+        return f"{self.run}/{self.seed}"
+
+    def directory(self, preset: str) -> str:
+        """Return where a preset has it, from its root."""
+        return f"results/{preset}/{self.paper}/runs/{self.run}/seed{self.seed}"
+
+    def stored(self, reference: Path) -> Path:
+        """Return where it is stored, if it is."""
+        return stored_path(reference, self.paper, self.run, self.seed, self.identity)
+
+    def trained(self, preset: str, root: Path = Path()) -> bool:
+        """Return whether a preset has it trained, by what its summary says, unchecked and fast."""
+        directory = root / self.directory(preset)
+        return (directory / TRACE).exists() and glanced(directory) == (self.identity, False)
 
 
 class Plan(NamedTuple):
@@ -54,9 +89,18 @@ class Plan(NamedTuple):
     def all_runs(self) -> Iterator[Run]:
         return (run for runs in self.runs.values() for run in runs.values())
 
+    def keys(self, paper: str, run: str = "") -> list[RunKey]:
+        """Return the runs of a paper at every seed, or one of them, seed by seed."""
+        names = [run] if run else list(self.planned[paper])
+        return [self.key(paper, name, seed) for seed in self.seeds for name in names]
+
     def identities(self, paper: str, run: str) -> dict[int, str]:
-        """Return by seed what tells a run from every other: the hash of all that its training depends on."""
-        return {seed: self.planned[paper][run].run.identity(run, seed) for seed in self.seeds}
+        """Return by seed the identity of a run."""
+        return {key.seed: key.identity for key in self.keys(paper, run)}
+
+    def key(self, paper: str, run: str, seed: int) -> RunKey:
+        """Return one of them."""
+        return RunKey(paper, run, seed, self.planned[paper][run].run)
 
     def datasets(self) -> list[str]:
         return sorted({run.data for run in self.all_runs()})

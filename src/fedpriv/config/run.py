@@ -4,8 +4,6 @@
 from a finished run, `Speed` only how fast it runs: neither is part of the identity.
 """
 
-import hashlib
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_validator
@@ -16,6 +14,7 @@ from fedpriv.config.owners import counted
 from fedpriv.data.own import Named, Npz
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
+from fedpriv.files import summary
 from fedpriv.frozen import (
     Below1,
     Count,
@@ -299,9 +298,8 @@ class Run(Frozen):
 
     def identity(self, name: str, seed: int) -> str:
         """Return the hash that a resumed state must match; of a file of data it knows what, not where."""
-        told = self.training() | {"dataset": self.data}
-        text = json.dumps([RESULTS_VERSION, name, seed, told], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        told = {"results_version": RESULTS_VERSION, "run": name, "seed": seed, "config": self.training()}
+        return summary.identity(told)
 
 
 def too_large(run: Run) -> str:

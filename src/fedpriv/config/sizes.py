@@ -5,19 +5,23 @@ Minutes are those of the stored runs, as their index has them.
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping
-from math import ceil
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, inf
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from fedpriv.config.plan import Plan
+from fedpriv.config.plan import Plan, RunKey
 from fedpriv.config.run import Run
-from fedpriv.config.targets import Batch
 from fedpriv.config.work import stacked, work
+from fedpriv.errors import plain
 from fedpriv.files.atomic import writing
+from fedpriv.terminal import aside
 
 INDEX = Path("results/reference/runs/index.csv")
+WHICH = ("paper", "run", "seed", "identity", "preset")  # of a summary, as it says them
+COLUMNS = (*WHICH, "data", "scheme", "clients", "accuracy", "hardware", "model", "examples", "core_seconds")
+NEEDED = {"paper", "run", "identity", "model", "scheme", "examples", "core_seconds"}  # here
 MARGIN = 1.5  # asked over known: seeds of a run differ by as much, as busy as their machines were
 START = 5  # minutes, granted to a job beside its runs
 RATE = 10_000  # examples a second of a run that is like no stored one: nine of ten stored ones are faster
@@ -45,12 +49,38 @@ def network(run: Run) -> str:
     return run.model.code or run.model.name
 
 
+def lines(index: Path) -> list[dict[str, str]]:
+    """Return the lines of an index; what is none is a ValueError."""
+    if not index.exists():
+        return []
+    if not index.is_file():
+        raise ValueError("no file")
+    with index.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file, strict=True)
+        rows = list(reader)
+    if missing := NEEDED - set(reader.fieldnames or ()):
+        raise ValueError(f"no column {', '.join(sorted(missing))}")
+    for row in rows:
+        if None in row or None in row.values():
+            raise ValueError(f"a line of other columns: {plain(' '.join(map(str, row.values())))}")
+        if any(not 0 <= float(row[name] or 0) < inf for name in ("core_seconds", "examples")):
+            raise ValueError(f"no number of {row['identity']}")
+    if len({row["identity"] for row in rows}) < len(rows):
+        raise ValueError("a run twice")
+    return rows
+
+
 def read(index: Path) -> Took:
-    """Return what the runs of an index took; those trained on a GPU are left out, no index is none."""
-    rows = []
-    if index.exists():
-        with index.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if row["core_seconds"]]
+    """Return what the runs of an index took; those trained on a GPU are left out, no index is none.
+
+    It is a hint: one that nobody can read is named on stderr and counts as none.
+    """
+    try:
+        rows = lines(index)
+    except (OSError, ValueError, csv.Error) as error:
+        aside(f"{index}: found no index of stored runs ({error}), sizes are guessed; fedpriv keep mends it")
+        rows = []
+    rows = [row for row in rows if row["core_seconds"]]
     rates: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in rows:
         if not float(row["core_seconds"]):  # in less than a clock shows
@@ -65,7 +95,7 @@ def keep(path: Path) -> None:
     """Copy the index to `path`, unless there is one; no index is an empty one."""
     if not path.exists():
         with writing(path) as partial:
-            partial.write_bytes(INDEX.read_bytes() if INDEX.exists() else b"")
+            partial.write_bytes(INDEX.read_bytes() if INDEX.is_file() else b"")
 
 
 def pays(run: Run, seconds: float) -> bool:
@@ -117,23 +147,26 @@ class Sizes:
             return device == "cuda"
         return pays(self.plan.planned[paper][name].run, self.seconds(paper, name) * self.threads)
 
-    def gpu(self, batch: Batch) -> int:
+    def gpu(self, runs: Iterable[RunKey]) -> int:
         """Return how many GPUs a job of these runs asks for."""
-        return int(any(self.wants_gpu(batch.paper, name) for name, _ in batch.runs))
+        return int(any(self.wants_gpu(one.paper, one.run) for one in runs))
 
-    def runtime(self, batch: Batch, attempt: int = 1) -> int:
+    def together(self, runs: Iterable[RunKey]) -> float:
+        """Return the seconds that a job of these runs takes."""
+        return sum(self.seconds(one.paper, one.run) for one in runs)
+
+    def runtime(self, runs: Iterable[RunKey], attempt: int = 1) -> int:
         """Return for how many minutes a job of these runs asks, the second time for twice as many."""
-        seconds = sum(self.seconds(batch.paper, name) for name, _ in batch.runs)
-        return attempt * ceil(START + MARGIN * seconds / 60)
+        return attempt * ceil(START + MARGIN * self.together(runs) / 60)
 
-    def mem_mb(self, batch: Batch, attempt: int = 1, read: float = 0) -> int:
+    def mem_mb(self, runs: Sequence[RunKey], attempt: int = 1, read: float = 0) -> int:
         """Return for how many MB a job of these runs asks that reads so many: its largest counts."""
-        runs = (self.plan.planned[batch.paper][name].run for name, _ in batch.runs)
         most = max(
-            BASE + COPIES * stacked(run) + UNCOUNTED * (not run.model.size(classes=10)) for run in runs
+            BASE + COPIES * stacked(one.config) + UNCOUNTED * (not one.config.model.size(classes=10))
+            for one in runs
         )
-        return attempt * ceil(2 * most + CUDA * self.gpu(batch) + READ * read)
+        return attempt * ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
 
-    def priority(self, batch: Batch) -> int:
+    def priority(self, runs: Iterable[RunKey]) -> int:
         """Return how soon a job of these runs is started: the longest first, below what others wait for."""
-        return min(999, ceil(sum(self.seconds(batch.paper, name) for name, _ in batch.runs) / 60))
+        return min(999, ceil(self.together(runs) / 60))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedpriv.config.names import arrays_id, partition_id
-from fedpriv.config.plan import Plan
+from fedpriv.config.plan import Plan, RunKey
 from fedpriv.data import image_datasets, prepared
 from fedpriv.paper.cells import TableSpec
 from fedpriv.paper.figures import FigureSpec
@@ -20,41 +20,39 @@ TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in resul
 TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
 
 
-class Batch(NamedTuple):
-    """Runs of one paper, each at a seed, that a job works through."""
+class Job(NamedTuple):
+    """Runs of one paper that are trained in one process, one after the other."""
 
-    preset: str
-    paper: str
-    runs: Sequence[tuple[str, int]]
-    name: str = ""
+    name: str
+    runs: list[RunKey]
     priority: int = 0
 
-    @property
-    def words(self) -> list[str]:
-        """Return how a step is told the batch: its paper, and each RUN/SEED."""
-        return [self.paper, *(f"{run}/{seed}" for run, seed in self.runs)]
 
-    def files(self, *names: str) -> list[str]:
-        """Return the files of these names of every run."""
-        root = f"results/{self.preset}/{self.paper}/runs"
-        return [f"{root}/{run}/seed{seed}/{name}" for run, seed in self.runs for name in names]
-
-    def within(self, directories: Container[str], there: bool = True) -> Batch:
-        """Return the batch of those runs that have one of these directories, or none of them."""
-        named = zip(self.runs, self.files(""), strict=True)
-        return self._replace(runs=[run for run, directory in named if (directory in directories) == there])
+def alone(plan: Plan, wildcards: Any) -> list[RunKey]:
+    """Return the one run that a rule's wildcards name."""
+    return [plan.key(wildcards.paper, wildcards.run, int(wildcards.seed))]
 
 
-def alone(wildcards: Any) -> Batch:
-    """Return the batch of the one run that a rule's wildcards name."""
-    return Batch(wildcards.preset, wildcards.paper, [(wildcards.run, int(wildcards.seed))])
+def words(runs: Sequence[RunKey]) -> list[str]:
+    """Return how a step is told some runs of a paper."""
+    return [runs[0].paper, *(one.word for one in runs)]
 
 
-def everything(plan: Plan, paper: str) -> Batch:
-    """Return all runs of a paper at all seeds."""
-    return Batch(
-        plan.preset.preset, paper, [(run, seed) for seed in plan.seeds for run in plan.planned[paper]]
-    )
+def files(plan: Plan, runs: Iterable[RunKey], *names: str) -> list[str]:
+    """Return the files of these names of every run."""
+    return [f"{one.directory(plan.preset.preset)}/{name}" for one in runs for name in names]
+
+
+def stored(plan: Plan, reference: Path, papers: Iterable[str]) -> dict[RunKey, Path]:
+    """Return the runs of papers that are stored, and their files."""
+    found = {key: key.stored(reference) for paper in papers for key in plan.keys(paper)}
+    return {key: path for key, path in found.items() if path.exists()}
+
+
+def taken(plan: Plan, reference: Path, root: Path = Path()) -> dict[RunKey, Path]:
+    """Return those that are not trained: all but what `root` has, none where a preset asks for all again."""
+    found = {} if plan.preset.again else stored(plan, reference, plan.papers)
+    return {key: path for key, path in found.items() if not key.trained(plan.preset.preset, root)}
 
 
 def dealt(plan: Plan, seed: int, *ids: str) -> list[str]:
@@ -62,42 +60,41 @@ def dealt(plan: Plan, seed: int, *ids: str) -> list[str]:
     return [f"results/{plan.preset.preset}/partitions/{one}/seed{seed}.npz" for one in ids]
 
 
-def inputs(plan: Plan, batch: Batch) -> list[str]:
-    """Return the files that the runs of a batch are trained on: arrays and partitions."""
-    runs = [(plan.planned[batch.paper][name].run, seed) for name, seed in batch.runs]
-    files = [
+def inputs(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
+    """Return the files that runs are trained on: arrays and partitions."""
+    found = [
         file
-        for run, seed in runs
-        for file in (f"resources/{arrays_id(run)}.npz", *dealt(plan, seed, partition_id(run)))
+        for one in runs
+        for file in (
+            f"resources/{arrays_id(one.config)}.npz",
+            *dealt(plan, one.seed, partition_id(one.config)),
+        )
     ]
-    return list(dict.fromkeys(files))
+    return list(dict.fromkeys(found))
 
 
 def sources(plan: Plan, name: str) -> list[str]:
     """Return the files that arrays of that name are made of; data of one's own are no file of ours."""
     if run := plan.features().get(name):
         return [str(prepared(run.data, Path("resources")))]
-    files = image_datasets()[name].files if name in image_datasets() else ()
-    return [f"resources/{name}/raw/{file.name}" for file in files]
+    raw = image_datasets()[name].files if name in image_datasets() else ()
+    return [f"resources/{name}/raw/{file.name}" for file in raw]
 
 
-def identified(plan: Plan, batch: Batch) -> list[Any]:
-    """Return what outdates the trainings of a batch: the identity of each, and what its data stand in for."""
-    planned = plan.planned[batch.paper]
-    return [(planned[run].run.identity(run, seed), planned[run].stand_in_for) for run, seed in batch.runs]
+def identified(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
+    """Return what outdates the trainings of runs: the identity of each, and what its data stand in for."""
+    return [(one.identity, plan.planned[one.paper][one.run].stand_in_for) for one in runs]
 
 
-def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
-    """Return how each run of a batch is accounted: at which δ."""
-    return [plan.planned[batch.paper][name].run.account.model_dump() for name, _ in batch.runs]
+def deltas(runs: Iterable[RunKey]) -> list[dict[str, Any]]:
+    """Return how each run is accounted: at which δ."""
+    return [one.config.account.model_dump() for one in runs]
 
 
-def run_files(plan: Plan, paper: str, taken: Container[str], *names: str) -> list[str]:
+def run_files(plan: Plan, paper: str, taken: Container[RunKey], *names: str) -> list[str]:
     """Return the files of these names of every run and seed of `paper`; of what is `taken`, all there are."""
     return [
-        directory + name
-        for directory in everything(plan, paper).files("")
-        for name in (TAKEN if directory in taken else names)
+        file for key in plan.keys(paper) for file in files(plan, [key], *(TAKEN if key in taken else names))
     ]
 
 

@@ -106,7 +106,7 @@ def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path
     if not isinstance(dataset, str):
         return own.prepare(dataset, resources)
     name, wanted, path = dataset, named(dataset), prepared(dataset, resources)
-    if path.exists():
+    if path.exists() and (isinstance(wanted, Photographs) or arrays.named(path)):
         if isinstance(wanted, Photographs) and not Path(manifest.load(path).folder).is_dir():
             found(name, resources, mirrors)
         return path

@@ -10,6 +10,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files import npz
 
 NOBODY = np.empty(0, dtype=np.int64)
+OF = "of"  # the key under which a file of arrays says which it is: the name that it is made under
 IGNORED = -1  # a label that counts for nothing, where examples have many
 # Dtype of inputs -> how many axes they may have. Bytes are parts of 255, and may be grey without saying so.
 DIMENSIONS = {
@@ -137,16 +138,26 @@ def save(path: Path, arrays: Arrays) -> Path:
     """Write the arrays to an npz file, atomically; arrays that break the schema are a ValueError."""
     if wrong := problem(arrays):
         raise ValueError(f"{path}: {wrong}")
-    return npz.save(path, arrays._asdict())
+    return npz.save(path, arrays._asdict() | {OF: np.array(path.stem)})
 
 
 def load(path: Path) -> Arrays:
-    """Read what `save` wrote, now or before there were owners; anything else is BadInput naming the file."""
-    *splits, classes, group, note, owner = npz.load(path, Arrays._fields, {"owner": NOBODY})
+    """Read what `save` wrote; anything else, among it arrays of another name, is BadInput naming the file."""
+    *splits, classes, group, note, owner, of = npz.load(path, (*Arrays._fields, OF), {OF: np.array("")})
+    if str(of) != path.stem:
+        raise BadInput(
+            f"{path}: found the arrays of {of or 'data that it does not name'}, allowed: of {path.stem}; "
+            "delete it and rerun"
+        )
     arrays = Arrays(*splits, classes=int(classes), group=group, note=str(note), owner=owner)
     if wrong := problem(arrays):
         raise BadInput(f"{path}: found {wrong}; delete it and rerun")
     return arrays
+
+
+def named(path: Path) -> bool:
+    """Return whether a file of arrays says of which data they are: older ones do not."""
+    return bool(npz.everything(path, "arrays", only=(OF,)))
 
 
 def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:

@@ -12,7 +12,7 @@ from fedpriv.config.work import work
 from fedpriv.docs import markdown
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.files import stored
-from fedpriv.keep.index import everywhere
+from fedpriv.files.summary import everywhere
 from fedpriv.progress import duration
 
 OPENING, CLOSING = "<!-- hours: written by `make docs` -->\n", "<!-- end of hours -->\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.targets import built
-from fedpriv.keep.index import RUNS
+from fedpriv.files.summary import RUNS
 from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import papers_in

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,10 @@ def load(
 def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
     """Return one array of an open file; one of objects of Python, which nobody unpickles, is a ValueError."""
     try:
-        return file[key]
+        found: Any = file[key]
+        if isinstance(found, np.ndarray):  # and not bytes, of a member that is no .npy
+            return found
+        raise ValueError(f"{key} is no array, as np.savez writes it")
     except ValueError as error:
         if "allow_pickle" not in str(error):
             raise

@@ -16,6 +16,7 @@ from fedpriv.files import made, seal
 from fedpriv.files.atomic import writing
 
 SOURCES = "made_from"
+REMEDY = "delete it and rerun"
 
 
 def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_with: str = "") -> Path:
@@ -48,21 +49,33 @@ def load(
     columns: Iterable[str] = (),
     allowed: str = "a finished run",
     only: list[str] | None = None,
+    remedy: str = REMEDY,
 ) -> pd.DataFrame:
     """Read a file that must have `columns`; a missing, damaged or foreign one is BadInput naming it.
 
     With `only` no other columns are read.
     """
-    with whole(path, allowed):
+    with whole(path, allowed, remedy):
         frame = pd.read_parquet(path, columns=only)
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
     return frame
 
 
-def said(path: Path, key: str, allowed: str) -> str:
+def column(path: Path, name: str, allowed: str = "a finished run", remedy: str = REMEDY) -> list[Any]:
+    """Return one column of a file, quickly: of a file of runs nothing else is unpacked."""
+    with whole(path, allowed, remedy):
+        return parquet.read_table(path, columns=[name]).column(name).to_pylist()
+
+
+def length(path: Path) -> int:
+    """Return how many rows a file has that was found whole."""
+    return int(parquet.read_metadata(path).num_rows)
+
+
+def said(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
     """Return what a file says under a key of its metadata; one that is not whole is BadInput naming it."""
-    with whole(path, allowed):
+    with whole(path, allowed, remedy):
         told = parquet.read_metadata(path).metadata or {}
     if key.encode() not in told:
         raise BadInput(f"{path}: found nothing that is called {key}, allowed: {allowed}")
@@ -70,7 +83,7 @@ def said(path: Path, key: str, allowed: str) -> str:
 
 
 @contextmanager
-def whole(path: Path, allowed: str) -> Generator[None]:
+def whole(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
     """Check the seal of a file that is read in the block; what goes wrong is BadInput naming it."""
     try:
         seal.check(path)
@@ -80,9 +93,7 @@ def whole(path: Path, allowed: str) -> Generator[None]:
     # What pyarrow raises on bytes that are no parquet is one of these.
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise BadInput(
-            f"{path}: found an unreadable file ({reason}), allowed: {allowed}; delete it and rerun"
-        ) from None
+        raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {allowed}; {remedy}") from None
 
 
 def stale(path: Path) -> str:

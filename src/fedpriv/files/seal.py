@@ -8,6 +8,7 @@ import hashlib
 import mmap
 import re
 from pathlib import Path
+from stat import S_ISREG
 
 MARK = b"blake2b:"
 OPEN = (MARK + b"0" * 64).decode()  # what a writer puts where the digest will stand
@@ -29,6 +30,8 @@ def seal(path: Path) -> None:
 
 def check(path: Path) -> None:
     """Raise Broken if the file is not as it was sealed, or has no seal; OSError if it cannot be opened."""
+    if not S_ISREG(path.stat().st_mode):
+        raise Broken("a folder or a device, and no file")
     with path.open("rb") as file:
         if not path.stat().st_size:
             raise Broken("an empty file")
@@ -42,11 +45,13 @@ def check(path: Path) -> None:
 
 def of(path: Path) -> str:
     """Return the digest in the seal of a file, or the empty string where there is no seal or no file."""
+    if not path.is_file():
+        return ""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             found = SEAL.search(content)
             return found.group()[len(MARK) :].decode(errors="replace") if found else ""
-    except (FileNotFoundError, ValueError):  # an empty file cannot be mapped
+    except ValueError:  # an empty file cannot be mapped
         return ""
 
 

@@ -16,11 +16,24 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow.types import is_list
 
+from fedpriv.errors import BadInput
 from fedpriv.files import parquet
 from fedpriv.trace import COLUMNS, MEASURED, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
 ALLOWED = "a stored run"
+# What two summaries of the same run agree on; all else is measured, or said by the preset.
+SAME = (
+    "run",
+    "seed",
+    "identity",
+    "config",
+    "rounds",
+    "diverged",
+    "parameters",
+    "test_accuracy",
+    "evaluated_on",
+)
 
 
 class Stored(NamedTuple):
@@ -33,21 +46,21 @@ class Stored(NamedTuple):
 
 def write(path: Path, one: Stored) -> Path:
     """Write a run atomically and sealed; the same run gives the same bytes."""
-    said = {str(name): constant(column) for name, column in one.trace.items()}
+    said = {str(name): constant(values) for name, values in one.trace.items()}
     changing = one.trace[[name for name, value in said.items() if value is None]]
     table = pa.Table.from_pandas(changing, preserve_index=False)
     for name, array in one.distances.items():
         table = table.append_column(SAMPLED + name, lists(array, len(one.trace)))
     shapes = {name: [array.dtype.name, array.shape] for name, array in one.distances.items()}
-    told = {"summary": json.dumps(one.summary, allow_nan=False)}
-    told |= {"trace": json.dumps(said), "distances": json.dumps(shapes)}
+    metadata = {"summary": json.dumps(one.summary, allow_nan=False)}
+    metadata |= {"trace": json.dumps(said), "distances": json.dumps(shapes)}
     # As parquet calls them: a list by its elements.
     columns = {field.name + ".list.element" * is_list(field.type): field.type for field in table.schema}
     numbers = [name for name, type in columns.items() if type in (pa.float64(), pa.list_(pa.float64()))]
     return parquet.save_table(
         table,
         path,
-        told,
+        metadata,
         compression="zstd",
         compression_level=19,  # slow, for a twentieth less in git for good
         write_statistics=False,
@@ -75,35 +88,63 @@ def read(path: Path) -> Stored:
     return Stored(summary(path), trace(path), distances(path))
 
 
+def remedy(path: Path) -> str:
+    """Return what to do about a stored run that is not as it was stored: it comes with the code."""
+    return f"`git checkout -- {path}` brings it back"
+
+
+def told(path: Path, key: str) -> dict[str, Any]:
+    """Return what a stored run says under a key of its metadata; no mapping is BadInput naming it."""
+    text = parquet.said(path, key, ALLOWED, remedy(path))
+    try:
+        if isinstance(found := json.loads(text), dict):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    raise BadInput(f"{path}: {key}: found no JSON object, allowed: {ALLOWED}; {remedy(path)}")
+
+
 def summary(path: Path) -> dict[str, Any]:
     """Return the summary of a stored run, in a millisecond."""
-    return json.loads(parquet.said(path, "summary", ALLOWED))
+    return told(path, "summary")
+
+
+def column(path: Path, name: str) -> list[Any]:
+    """Return one column of the trace of a stored run, in a millisecond."""
+    if (constant := told(path, "trace").get(name)) is not None:
+        return [constant] * parquet.length(path)
+    return parquet.column(path, name, ALLOWED, remedy(path))
 
 
 def trace(path: Path) -> pd.DataFrame:
     """Return the trace of a stored run."""
-    said = json.loads(parquet.said(path, "trace", ALLOWED))
-    frame = parquet.load(path, allowed=ALLOWED, only=[name for name, value in said.items() if value is None])
+    said = told(path, "trace")
+    only = [name for name, value in said.items() if value is None]
+    frame = parquet.load(path, allowed=ALLOWED, only=only, remedy=remedy(path))
     known = COLUMNS | own_columns(said.get("mechanism", ""))
 
-    def column(name: str, value: Any) -> Any:
+    def typed(name: str, value: Any) -> Any:
         """Return a column of its type; of all at once `astype` takes three times as long."""
         type: Any = known[name].dtype if name in known else None
         if value is None:
             return frame[name].astype(type) if type else frame[name]
         return value if type in (None, "str") else np.full(len(frame), value, type)
 
-    return pd.DataFrame({name: column(name, value) for name, value in said.items()}, index=frame.index)
+    return pd.DataFrame({name: typed(name, value) for name, value in said.items()}, index=frame.index)
 
 
 def distances(path: Path) -> dict[str, np.ndarray]:
     """Return the sampled distances of a stored run."""
-    shapes = json.loads(parquet.said(path, "distances", ALLOWED))
-    frame = parquet.load(path, allowed=ALLOWED, only=[SAMPLED + name for name in shapes])
-    return {
-        name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)
-        for name, (dtype, shape) in shapes.items()
-    }
+    shapes = told(path, "distances")
+    only = [SAMPLED + name for name in shapes]
+    frame = parquet.load(path, allowed=ALLOWED, only=only, remedy=remedy(path))
+    try:
+        return {
+            name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)
+            for name, (dtype, shape) in shapes.items()
+        }
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path}: found other distances than it says ({error}); {remedy(path)}") from None
 
 
 def same(one: Stored, other: Stored) -> bool:
@@ -113,5 +154,5 @@ def same(one: Stored, other: Stored) -> bool:
         {name: (array.dtype, array.shape, array.tobytes()) for name, array in run.distances.items()}
         for run in (one, other)
     ]
-    who = [[run.summary[key] for key in ("run", "seed", "identity")] for run in (one, other)]
+    who = [[run.summary.get(key) for key in SAME] for run in (one, other)]
     return who[0] == who[1] and left.equals(right) and arrays[0] == arrays[1]

@@ -14,14 +14,14 @@ from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
 from fedpriv.config.work import work
 from fedpriv.errors import BadInput
-from fedpriv.files import left, stored, summary
+from fedpriv.files import stored
 from fedpriv.files.atomic import remove_torn, writing
+from fedpriv.files.rundir import RunDir
 from fedpriv.files.stored import Stored, same
-from fedpriv.keep.index import RUNS, everywhere, place
+from fedpriv.files.summary import RUNS, everywhere, stored_path
 from fedpriv.progress import counted
 
-WHICH = ("paper", "run", "seed", "identity", "preset")  # of a summary, as it says them
-INDEX = (*WHICH, "data", "scheme", "clients", "accuracy", "hardware", "model", "examples", "core_seconds")
+OF_FILES = ("seal", "seals", "stored")  # keys of a summary
 
 
 class Added(NamedTuple):
@@ -56,15 +56,14 @@ def add(results: Path, config: Path, reference: Path) -> Added:
 
 def add_one(directory: Path, one: Stored, reference: Path) -> bool:
     """Store a run unless it is; return whether it was not. Another one of that identity is BadInput."""
-    run, seed, identity = (one.summary[key] for key in ("run", "seed", "identity"))
-    path = place(reference, one.summary["paper"], run, seed, identity)
+    path = stored_path(reference, *(one.summary[key] for key in ("paper", "run", "seed", "identity")))
     if not path.exists():
         remove_torn(path)
         stored.write(path, one)
         return True
-    if not same(one, stored.read(path)):
+    if not same(one, opened(RunDir(path))):
         raise BadInput(
-            f"{directory}: found another result than the one stored under its identity {identity}, "
+            f"{directory}: found another result than the one stored as {path.name}, "
             "allowed: the same bits, but for what was measured"
         )
     return False
@@ -80,7 +79,7 @@ def planned(plan: Plan, directory: Path, config: Path) -> Stored:
             raise BadInput(f"{directory}: {key}: found {one.summary.get(key)}, allowed: {allowed}")
     if run not in plan.runs.get(paper, {}) or int(seed) not in plan.seeds:
         raise BadInput(f"{directory}: found a run that {config} does not have, allowed: its runs and seeds")
-    found, wanted = one.summary["identity"], plan.identities(paper, run)[int(seed)]
+    found, wanted = one.summary.get("identity"), plan.identities(paper, run)[int(seed)]
     if found != wanted:
         raise BadInput(
             f"{directory}: found identity {found}, allowed: {wanted}, that of this run in {config} now"
@@ -90,34 +89,36 @@ def planned(plan: Plan, directory: Path, config: Path) -> Stored:
 
 def finished_run(directory: Path) -> Stored:
     """Read a finished run; BadInput names the file that is missing, damaged or not what training writes."""
-    told = summary.load(directory / left.SUMMARY)
-    trace, distances = left.trace(directory), left.distances(directory)
+    one = opened(RunDir(directory))
     try:
-        whole = complete(trace)
+        whole = complete(one.trace)
         check_trace(whole)
-        check_distances(distances, whole)
-        if missing := [key for key in ("paper", "run", "seed", "identity") if key not in told]:
-            raise BadInput(f"{left.SUMMARY}: found no {missing[0]}")
+        check_distances(one.distances, whole)
     except BadInput as error:
         raise BadInput(
             f"{directory}: found no finished run ({error}), allowed: what training wrote"
         ) from None
-    told = {key: value for key, value in told.items() if key not in ("seal", "stored")}
-    return Stored(told, trace, distances)
+    return one
+
+
+def opened(run: RunDir) -> Stored:
+    """Return what a run left, as it is stored: of its files themselves it says nothing."""
+    told = {key: value for key, value in run.summary.items() if key not in OF_FILES}
+    return Stored(told, run.trace(), run.distances())
 
 
 def write_index(reference: Path) -> None:
     """Write which runs are stored, a line each, and what they took: jobs are sized by it."""
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(INDEX)
+        lines.writerow(sizes.COLUMNS)
         lines.writerows(map(line, counted("index of stored runs", everywhere(reference), "run")))
 
 
 def line(path: Path) -> Iterator[object]:
-    """Yield what the index says of a stored run, in the order of `INDEX`."""
-    told = stored.summary(path)
-    yield from (told[key] for key in WHICH)
+    """Yield what the index says of a stored run, in the order of its columns."""
+    told = RunDir(path).summary
+    yield from (told[key] for key in sizes.WHICH)
     config = told["config"]
     yield from (told["data"]["name"], config["scheme"]["name"], config["partition"]["clients"])
     yield from (told["test_accuracy"], told["environment"]["hardware"])

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.data import DATASETS
-from fedpriv.files import stored
-from fedpriv.keep.index import everywhere
+from fedpriv.files.rundir import RunDir
+from fedpriv.files.summary import everywhere
 from fedpriv.paper.cells import titled
 from fedpriv.paper.paper import Paper, load_paper
 from fedpriv.paper.read import merge, papers_in
@@ -38,7 +38,7 @@ def seeds(reference: Path, paper: str) -> Seeds:
     A damaged file is BadInput naming it.
     """
     found: dict[str, dict[str, list[int]]] = {}
-    for told in map(stored.summary, everywhere(reference, paper)):
+    for told in (RunDir(path).summary for path in everywhere(reference, paper)):
         found.setdefault(told["run"], {}).setdefault(told["preset"], []).append(told["seed"])
     return found
 

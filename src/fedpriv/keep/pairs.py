@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.errors import BadInput
-from fedpriv.files import stored, summary
+from fedpriv.files.rundir import RunDir
+from fedpriv.files.summary import STORED, SUMMARY
 from fedpriv.report.claims.compare import read
 from fedpriv.report.numbers import LEVEL, Interval, interval
 from fedpriv.report.settings import flattened
@@ -58,10 +59,10 @@ def result(path: Path) -> Result:
 def summaries(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the summaries of the finished runs at a path."""
     if path.is_file():
-        yield stored.summary(path)
-    for one in (*path.glob("summary.json"), *sorted(path.glob("seed*/summary.json"))):
-        yield summary.load(one)
-    yield from map(stored.summary, sorted(path.glob("seed*-*.parquet")))
+        yield RunDir(path).summary
+    for one in (*path.glob(SUMMARY), *sorted(path.glob(f"seed*/{SUMMARY}"))):
+        yield RunDir(one.parent).summary
+    yield from (RunDir(one).summary for one in sorted(path.glob("seed*")) if STORED.fullmatch(one.name))
 
 
 def pairs(one: Result, other: Result) -> list[Pair]:

@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.account.spend import Spend
-from fedpriv.config.finished import identity_in
 from fedpriv.config.origins import origins, said_at
-from fedpriv.config.plan import laid, load_preset
+from fedpriv.config.plan import RunKey, laid, load_preset
 from fedpriv.errors import unknown
-from fedpriv.files import left, stored, summary
-from fedpriv.keep import index, place
+from fedpriv.files.rundir import RunDir
+from fedpriv.keep import place
 from fedpriv.paper.read import merge
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.claims import compare
@@ -139,12 +138,13 @@ def named(what: str, found: str, allowed: Iterable[str], listing: str = "") -> s
 def summaries(folder: Path, configs: Path) -> Iterator[tuple[dict[str, Any], Path]]:
     """Yield the summaries of the finished runs of a paper, and where their traces are: beside, or stored."""
     there = sorted(folder.glob("runs/*/seed*/summary.json"))
-    yield from ((summary.load(path), left.sources(path.parent)[0]) for path in there)
+    yield from ((run.summary, run.sources[0]) for run in (RunDir(path.parent) for path in there))
     if not there:
         preset, paper, reference = folder.parent.name, folder.name, folder.parents[1]
         plan = load_preset(configs / f"{preset}.yaml")
-        for path in index.stored(plan, reference, paper).values():
-            yield merge(stored.summary(path), plan.labels(paper, path.parent.name)), path
+        for key in plan.keys(paper):
+            if (path := key.stored(reference)).exists():
+                yield merge(RunDir(path).summary, plan.labels(paper, key.run)), path
 
 
 def number(line: Mapping[Any, Any]) -> dict[str, Any]:
@@ -210,7 +210,6 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     one = plan.runs[paper][run]
     above = (plan.preset.stand_ins, plan.preset.patches, str(config))
     tree = laid(origins(plan.folders[paper], *above), paper, run)
-    there = Path("results") / plan.preset.preset / paper / "runs" / run
     return {
         "paper": paper,
         "run": run,
@@ -219,18 +218,15 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
             for path, value in flattened(one.model_dump(mode="json")).items()
         },
         "seeds": {
-            seed: {
-                "identity": identity,
-                "trace": trace(there / f"seed{seed}", index.place(reference, paper, run, seed, identity)),
-            }
-            for seed, identity in plan.identities(paper, run).items()
+            key.seed: {"identity": key.identity, "trace": trace(key, plan.preset.preset, reference)}
+            for key in plan.keys(paper, run)
         },
     }
 
 
-def trace(folder: Path, path: Path) -> str | None:
+def trace(key: RunKey, preset: str, reference: Path) -> str | None:
     """Return where the trace of a run and seed is: in its folder, in the file of a stored run, or nowhere."""
-    own = folder / "trace.parquet"
-    if own.exists() and identity_in(folder / "summary.json") == index.identity_of(path):
-        return str(own)
+    if key.trained(preset):
+        return str(Path(key.directory(preset), "trace.parquet"))
+    path = key.stored(reference)
     return str(path) if path.exists() else None

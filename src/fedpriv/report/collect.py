@@ -12,7 +12,8 @@ import pandas as pd
 from fedpriv.account.complete import complete
 from fedpriv.account.ledgers import LEDGER
 from fedpriv.errors import BadInput
-from fedpriv.files import left, parquet, summary
+from fedpriv.files import parquet
+from fedpriv.files.rundir import RunDir
 from fedpriv.progress import counted
 from fedpriv.trace import COLUMNS, MISSING, TRACE, Column
 
@@ -67,8 +68,9 @@ def collect(
     runs, rounds, epsilons = [], [], []
     deltas: dict[tuple[str, str], float] = {}  # of every run and unit: a mean over seeds is at one
     for directory in counted("collecting", directories, "run"):
-        trace, ledger = accounted(directory)
-        told = facts(directory / "summary.json")
+        run = RunDir(directory)
+        told = facts(directory / "summary.json", run.summary)
+        trace, ledger = accounted(run)
         # Before anything else was sent, every upload was of numbers of four bytes.
         trace["upload_bytes"] = trace["upload_bytes"].fillna(WIDTH * told["parameters"])
         for unit, delta in dict(zip(ledger["unit"], ledger["delta"], strict=True)).items():
@@ -87,22 +89,19 @@ def collect(
     return folder
 
 
-def accounted(directory: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def accounted(run: RunDir) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the trace and the ledger of one run; a ledger of another trace is BadInput."""
-    trace = complete(left.trace(directory, [name for name in TRACE if name not in MISSING]))
-    ledger = parquet.load(directory / "ledger.parquet", LEDGER, "a finished and accounted run")
-    if name := parquet.stale(directory / "ledger.parquet"):
-        raise BadInput(f"{directory}: found the ledger of another {name}; delete ledger.parquet and rerun")
+    trace = complete(run.trace([name for name in TRACE if name not in MISSING]))
+    ledger = run.ledger(LEDGER)
     if stray := sorted(set(ledger["round"]) - set(trace["round"])):
         raise BadInput(
-            f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
+            f"{run.path}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
         )
     return trace, ledger
 
 
-def facts(path: Path) -> dict[str, Any]:
-    """Return what a summary says about the run as a whole, by column of `RUNS`."""
-    told = summary.load(path)
+def facts(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the summary in a file says about the run as a whole, by column of `RUNS`."""
     try:
         data, environment = told["data"], told["environment"]
         return {

@@ -7,6 +7,7 @@ import math
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,12 +17,13 @@ from safetensors.torch import save_file
 
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import remove_torn, writing
-from fedpriv.files.seal import OPEN, check, seal
+from fedpriv.files.seal import MARK, OPEN, Broken, check, seal
 from fedpriv.local.client import ClientState
 from fedpriv.local.optimiser import OptimizerState
 from fedpriv.train.state import RoundState
 
 SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
+HEAD = 8  # bytes of a safetensors file before its JSON
 OPTIONAL = ("second", "average")  # tensors that not every state has
 
 
@@ -78,54 +80,83 @@ def save(path: Path, identity: str, engine: str, state: RoundState) -> None:
         seal(temporary)
 
 
-def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundState | None:
-    """Return the saved state, or None if there is none, or it is of another config or damaged.
+def load(
+    path: Path, identity: str, engine: str, device: torch.device, first: RoundState | None = None
+) -> RoundState | None:
+    """Return the saved state, or None if there is none, or it is damaged, or not of the sizes of the `first`.
 
-    Raises BadInput if another engine has computed it: what came of both would be the result of neither.
+    Raises BadInput if it is the state of another config, or another engine has computed it: what came of both
+    would be the result of neither. So does what is no state at all.
     """
     if not path.exists():
         return None
-    if path.is_dir():
-        raise BadInput(f"{path}: found a folder, allowed: the state of a run")
+    try:
+        metadata = sealed(path)
+        if (other := metadata.get("identity")) != identity:
+            raise BadInput(
+                f"{path}: found the saved state of another config, {other}, allowed: {identity}; go on with "
+                "that config, or move or delete the file to start over"
+            )
+        if (computed := metadata["engine"]) != engine:
+            raise BadInput(
+                f"{path}: found a state computed by {computed}, allowed: by {engine}, which is here; go on "
+                "where that engine is, or delete the file to start over"
+            )
+        state = read(path, json.loads(metadata["book"]), device)
+    except BadInput:
+        raise
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        return None
+    sizes = [(one.flat.shape, one.velocity.shape, one.clients is None) for one in (state, first or state)]
+    return state if sizes[0] == sizes[1] and state.round == len(state.rows) > 0 else None
+
+
+def sealed(path: Path) -> dict[str, str]:
+    """Return the metadata of a state; a damaged one is Broken, what nobody saved as one BadInput."""
     try:
         check(path)
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("identity") != identity:
-                return None
-            other, book = metadata["engine"], json.loads(metadata["book"])
-            # Copied: in the file they lie anywhere, and some kernels sum in another order where a tensor
-            # does not lie as torch lays it.
-            flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
-            names = list(file.keys())
-            optional = {name: file.get_tensor(name).clone().to(device) for name in OPTIONAL if name in names}
-            held, memory = (
-                {
-                    name.removeprefix(prefix): file.get_tensor(name).clone().to(where)
-                    for name in names
-                    if name.startswith(prefix)
-                }
-                for prefix, where in ((CLIENTS, device), (MEMORY, "cpu"))
-            )
-            values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
-    except (SafetensorError, OSError, KeyError, ValueError):
-        return None
-    if other != engine:
-        raise BadInput(
-            f"{path}: found a state computed by {other}, allowed: by {engine}, which is here; go on where "
-            "that engine is, or delete the file to start over"
+    except Broken:
+        content = path.read_bytes() if path.is_file() else b"a folder or a device"
+        # Of a state that is cut or of which a bit flipped, its mark or the head of its format is left.
+        if len(content) > HEAD and content[HEAD : HEAD + 1] != b"{" and MARK not in content:
+            raise BadInput(
+                f"{path}: found no state of a run, allowed: one; move it away or delete it"
+            ) from None
+        raise
+    with safe_open(path, framework="pt") as file:
+        return file.metadata() or {}
+
+
+def read(path: Path, book: dict[str, Any], device: torch.device) -> RoundState:
+    """Return the state in a file that was found whole."""
+    with safe_open(path, framework="pt") as file:
+        # Copied: in the file they lie anywhere, and some kernels sum in another order where a tensor
+        # does not lie as torch lays it.
+        flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
+        names = list(file.keys())
+        optional = {name: file.get_tensor(name).clone().to(device) for name in OPTIONAL if name in names}
+        held, memory = (
+            {
+                name.removeprefix(prefix): file.get_tensor(name).clone().to(where)
+                for name in names
+                if name.startswith(prefix)
+            }
+            for prefix, where in ((CLIENTS, device), (MEMORY, "cpu"))
         )
+        values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
     samples = {}
     for name, shapes in book["shapes"].items():
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     clients = ClientState(held.pop("weights"), OptimizerState(**held)) if held else None
-    state = flat, velocity, book["round"], book["rows"], samples, memory
+    state = flat, velocity, book["round"], list(book["rows"]), samples, memory
     return RoundState(*state, clients=clients, **optional)
 
 
-def remove(path: Path) -> None:
-    """Remove the state of a finished run, and what a killed writer may have left of one."""
-    path.unlink(missing_ok=True)
+def remove(path: Path, identity: str) -> None:
+    """Remove the state of a finished run, and what a killed writer may have left of one; no other's."""
+    with suppress(SafetensorError, OSError, ValueError):
+        if path.exists() and sealed(path).get("identity") == identity:
+            path.unlink()
     remove_torn(path)

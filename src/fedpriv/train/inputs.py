@@ -20,12 +20,16 @@ from fedpriv.streams import Streams
 
 
 def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> Path:
-    """Return the file of the run's arrays, resources/<arrays_id>.npz, making what is not there yet."""
+    """Return the file of the run's arrays, resources/<arrays_id>.npz, making what is not there yet.
+
+    Older arrays, which do not say of which data they are, are made again; features take hours and stay.
+    """
     out = resources / f"{arrays_id(run)}.npz"
-    if not out.exists():
-        made = data.prepare(run.dataset, resources, mirrors)
-        if made != out:
-            write_features(run, made, out, speed)
+    if out.exists() and (run.model.features or arrays.named(out)):
+        return out
+    made = data.prepare(run.dataset, resources, mirrors)
+    if made != out and not out.exists():
+        write_features(run, made, out, speed)
     return out
 
 

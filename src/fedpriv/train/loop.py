@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.config.run import Run
-from fedpriv.errors import BadInput, Stopped
+from fedpriv.errors import Stopped
+from fedpriv.files.rundir import RESUME, RunDir, keep_outputs, restore_outputs
 from fedpriv.local.engine import LocalEngine
 from fedpriv.local.work import Speed
 from fedpriv.machine.allocator import keep_buffers
@@ -19,7 +20,7 @@ from fedpriv.machine.environment import cores, environment, peak_mib
 from fedpriv.machine.gpus import select_device
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
-from fedpriv.train import canaries, checkpoint, outputs, record
+from fedpriv.train import canaries, checkpoint, record
 from fedpriv.train.evaluate import evaluate, looked_at
 from fedpriv.train.inputs import arrays_for, load_partition, normalised
 from fedpriv.train.round import run_round
@@ -42,8 +43,9 @@ def train(
     """Train `run` on the files made for it and write its run directory `out`; return it.
 
     Resumes from the folder `resume`, by default `out/resume`, if a state of the same identity is there, or
-    the finished run itself, whose files a workflow may have removed. A directory that already holds the
-    finished run is left as it is. `labels` (paper, preset, what stands in for what) go into the summary.
+    the finished run itself, whose files a workflow may have removed: below its identity they are kept. A
+    directory that already holds the finished run is left as it is. `labels` (paper, preset, what stands in
+    for what) go into the summary.
 
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
     the number of threads and however often the run was killed and resumed by the same engine.
@@ -53,19 +55,14 @@ def train(
     A run has diverged when its weights are no longer finite or nobody in a cohort has a finite loss: it ends
     there, and its summary says so.
 
-    Raises BadInput when `out` holds a finished run of another config, a file that training did not write, or
-    the state of another engine, and when another process trains in it.
+    Raises BadInput when `out` holds a run of another config, a file that training did not write, or the state
+    of another config or engine, and when another process trains in it.
     """
     identity = run.identity(name, seed)
-    resume = resume or out / outputs.RESUME
-    saved = resume / "state.safetensors"
-    finished = outputs.finished(out)
-    if finished:
-        if finished != identity:
-            raise BadInput(f"{out}: found the finished run of another config, allowed: an empty folder")
-        saved.unlink(missing_ok=True)  # left by a process that was killed when it had finished
-        return out
-    if outputs.restore_outputs(out, resume, identity):
+    resume = resume or out / RESUME
+    saved, kept = resume / "state.safetensors", resume / identity
+    if RunDir(out).holds(identity) or restore_outputs(out, kept, identity):
+        checkpoint.remove(saved, identity)  # left by a process that was killed when it had finished
         return out
     keep_buffers()  # before the first tensor
     streams = Streams(seed, name, run.secure_noise)
@@ -78,8 +75,8 @@ def train(
 
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
         test = looked_at(run.evaluation, device, data.x_test, data.y_test)
-        state = checkpoint.load(saved, identity, engine.name, device)
-        state = state or initial_state(run, task, streams, clients.clients)
+        first = initial_state(run, task, streams, clients.clients)
+        state = checkpoint.load(saved, identity, engine.name, device, first) or first
         with progress(f"{name} seed {seed}", state.round, rounds) as report, warned() as warning:
             while state.round < rounds and not state.diverged:
                 started = time.perf_counter()
@@ -106,6 +103,6 @@ def train(
             "environment": environment(device, engine.name, speed.threads or cores()),
         }
         record.write(out, state, run.probe, summary)
-        checkpoint.remove(saved)
-        outputs.keep_outputs(out, resume)
+        checkpoint.remove(saved, identity)
+        keep_outputs(out, kept)
     return out

@@ -15,10 +15,10 @@ from fedpriv.config.run import RESULTS_VERSION, Probe, Run
 from fedpriv.data.arrays import Arrays
 from fedpriv.files import npz, parquet, summary
 from fedpriv.files.atomic import remove_torn, writing
-from fedpriv.files.seal import OPEN, seal
+from fedpriv.files.seal import OPEN, of, seal
+from fedpriv.files.summary import DISTANCES, FILES, SUMMARY, TRACE, WEIGHTS
 from fedpriv.mechanisms.distances import distance_count, pad_rounds
 from fedpriv.trace import MISSING, columns_of
-from fedpriv.train.outputs import FILES, WEIGHTS
 from fedpriv.train.state import RoundState
 
 
@@ -83,7 +83,7 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
     """Write the four files of a run directory, each atomically; the summary last: it marks completion."""
     for name in FILES:
         remove_torn(out / name)
-    parquet.save(trace(state), out / "trace.parquet")
+    parquet.save(trace(state), out / TRACE)
     arrays = {}
     for name, rows in state.samples.items():
         if name.startswith(("instance_", "canary_")):
@@ -91,8 +91,9 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
         else:
             shape = (distance_count(name, probe.panel if name.startswith("panel_") else probe.clients),)
         arrays[name] = pad_rounds(rows, shape)
-    npz.save(out / "distances.npz", arrays, compressed=True)
+    npz.save(out / DISTANCES, arrays, compressed=True)
     with writing(out / WEIGHTS) as path:
         save_file({"flat": state.model.cpu()}, path, metadata={"seal": OPEN})
         seal(path)
-    summary.save(out / "summary.json", told)
+    seals = {name: of(out / name) for name in (TRACE, DISTANCES, WEIGHTS)}
+    summary.save(out / SUMMARY, told | {"seals": seals})

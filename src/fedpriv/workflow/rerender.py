@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from fedpriv.account.runs import account
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.targets import figures, tables
+from fedpriv.config.targets import figures, stored, tables
 from fedpriv.errors import BadInput, require_known
 from fedpriv.files.atomic import writing
+from fedpriv.files.rundir import take
+from fedpriv.files.summary import RUNS
 from fedpriv.frozen import Deltas
-from fedpriv.keep.index import RUNS, stored
-from fedpriv.keep.take import take
 from fedpriv.machine.environment import cores
 from fedpriv.progress import counted, progress
 from fedpriv.workflow import steps
@@ -110,8 +110,12 @@ def check_place(out: Path, reference: Path) -> None:
 def taken(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
     """Take the stored runs of a paper to where the workflow has them, but for `results`."""
     runs = {
-        path: take(path, out / Path(directory).relative_to("results"), plan.labels(paper, path.parent.name))
-        for directory, path in stored(plan, reference, paper).items()
+        path: take(
+            path,
+            out / Path(key.directory(plan.preset.preset)).relative_to("results"),
+            plan.labels(paper, key.run),
+        )
+        for key, path in stored(plan, reference, [paper]).items()
     }
     return Paper(plan, paper, runs)
 

@@ -8,7 +8,7 @@ a step needs is imported in it: only `train` and the features of `prepare` impor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from typing import Any
 from fedpriv import data
 from fedpriv.config.finished import beside, check, cuts, identities, made_now
 from fedpriv.config.names import arrays_id
-from fedpriv.config.plan import Plan, make_plan
-from fedpriv.config.targets import Batch, dealt, drawn, everything, inputs
-from fedpriv.errors import BadInput, require_known
+from fedpriv.config.plan import Plan, RunKey, make_plan
+from fedpriv.config.targets import dealt, drawn, inputs
+from fedpriv.errors import BadInput, require_known, together
 from fedpriv.files.atomic import writing
 from fedpriv.paper.read import merge, read_yaml
 from fedpriv.progress import announce, counted
@@ -80,21 +80,20 @@ def train(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
     What they go on from is in the run directories, or in those of the root that FEDPRIV_RESUME names.
     """
+    from fedpriv.files.rundir import RESUME
     from fedpriv.train.loop import train
-    from fedpriv.train.outputs import RESUME
 
     kept = Path(os.environ.get("FEDPRIV_RESUME") or root)
 
-    def one(name: str, seed: int, out: Path) -> None:
-        run, files = plan.runs[paper][name], inputs(plan, Batch(plan.preset.preset, paper, [(name, seed)]))
+    def one(key: RunKey, out: Path) -> None:
         train(
-            run,
-            name,
-            seed,
-            *(root / file for file in files),
+            key.config,
+            key.run,
+            key.seed,
+            *(root / file for file in inputs(plan, [key])),
             out=out,
             speed=plan.preset.speed,
-            labels=plan.labels(paper, name),
+            labels=plan.labels(paper, key.run),
             resume=kept / out.relative_to(root) / RESUME,
         )
 
@@ -105,19 +104,18 @@ def account(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     """Write the ledger of each run directory, counted as its config says."""
     from fedpriv.account.runs import account
 
-    planned = plan.runs[paper]
-    each_run("accounting", plan, paper, runs, root, lambda name, _, out: account(out, planned[name].account))
+    each_run("accounting", plan, paper, runs, root, lambda key, out: account(out, key.config.account))
 
 
 def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     """Account stored runs where they are: their directories get a ledger and a summary that says where."""
-    from fedpriv.keep import index, take
+    from fedpriv.files.rundir import take
 
-    stored = index.stored(plan, REFERENCE, paper)
-    for name, _, out in counted(f"{paper}: taking", list(directories(plan, paper, runs, root)), "run"):
-        if (path := stored.get(f"{out.relative_to(root)}/")) is None:
+    for key in counted(f"{paper}: taking", keys(plan, paper, runs), "run"):
+        out, path = root / key.directory(plan.preset.preset), key.stored(REFERENCE)
+        if not path.exists():
             raise BadInput(f"{out}: found nothing stored in {REFERENCE}, allowed: a stored run")
-        take.take(path, out, plan.labels(paper, name))
+        take(path, out, plan.labels(paper, key.run))
     account(plan, paper, *runs, root=root)
 
 
@@ -205,15 +203,12 @@ def done(plan: Plan, step: str, paper: str, results: Path) -> None:
         path.write_text(made_now(plan, step, paper) + "\n", encoding="utf-8")
 
 
-def directories(plan: Plan, paper: str, runs: Sequence[str], root: Path) -> Iterator[tuple[str, int, Path]]:
-    """Yield the name, seed and directory of runs, given as RUN/SEED; BadInput for what the plan has not."""
+def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:
+    """Return the runs that are given as RUN/SEED; BadInput for what the plan has not."""
     require_known("paper", [paper], plan.papers)
-    planned = everything(plan, paper)
-    there = dict(zip(planned.words[1:], zip(planned.runs, planned.files(""), strict=True), strict=True))
+    there = {key.word: key for key in plan.keys(paper)}
     require_known("run", runs, there, f"fedpriv list runs --paper {paper}")
-    for one in runs:
-        (name, seed), directory = there[one]
-        yield name, seed, root / directory
+    return [there[one] for one in runs]
 
 
 def each_run(
@@ -222,16 +217,21 @@ def each_run(
     paper: str,
     runs: Sequence[str],
     root: Path,
-    job: Callable[[str, int, Path], object],
+    job: Callable[[RunKey, Path], object],
 ) -> None:
-    """Do the job of every run, told its name, seed and directory; what failed is raised after all of them."""
+    """Do the job of every run, told which and in which directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
-    for name, seed, out in counted(f"{paper}: {doing}", list(directories(plan, paper, runs, root)), "run"):
-        what = f"{paper} {name} seed {seed}"
+    wrong: list[BadInput] = []
+    for key in counted(f"{paper}: {doing}", keys(plan, paper, runs), "run"):
+        what = f"{paper} {key.run} seed {key.seed}"
         announce(f"{doing} {what}")
         try:
-            job(name, seed, out)
+            job(key, root / key.directory(plan.preset.preset))
         except Exception as error:
             failed[what] = error
+            found = error.each if isinstance(error, BadInput) else []
+            wrong += [BadInput(f"{doing}: failed: {what}: {one}") for one in found]
+    if wrong and all(isinstance(error, BadInput) for error in failed.values()):
+        raise together(wrong)
     if failed:
         raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))

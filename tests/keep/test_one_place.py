@@ -1,0 +1,239 @@
+"""A run is what its content says, whatever it is called, and nothing of another run is written over."""
+
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from support.tiny import PRESET, contents, write
+
+from fedpriv.cli import app
+from fedpriv.errors import BadInput
+from fedpriv.files import npz, stored, summary
+from fedpriv.files.rundir import RunDir
+from fedpriv.files.summary import everywhere
+from fedpriv.models.by_path import imported
+
+RUNS, REFERENCE = Path("results/tiny/tiny/runs/dp"), Path("results/reference")
+RUN = ("run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out")
+
+
+@pytest.fixture
+def kept(here):
+    """Two stored runs and nothing that was trained; the first file of the two."""
+    assert app.main(["keep", "results/tiny"]) == 0
+    shutil.rmtree("results/tiny")
+    (REFERENCE / "tiny/tiny/tables").mkdir(parents=True)
+    return everywhere(REFERENCE)[0]
+
+
+def said(path, **changes):
+    one = stored.read(path)
+    stored.write(path, one._replace(summary=one.summary | changes))
+
+
+def reset(path, key, text):
+    """Put another text under a key of the metadata of a stored run, and seal it again."""
+    import pyarrow.parquet as pq
+
+    from fedpriv.files import parquet
+
+    table = pq.read_table(path)
+    known = pq.read_metadata(path).metadata
+    told = {name.decode(): value.decode() for name, value in known.items() if name != b"seal"}
+    parquet.save_table(table.replace_schema_metadata(None), path, told | {key: text})
+
+
+def noisier(path):
+    config = json.loads(json.dumps(stored.summary(path)["config"]))
+    config["scheme"]["noise_multiplier"] = 9.0
+    said(path, config=config)
+
+
+SPOILT = {
+    "another seed": lambda path: shutil.copyfile(everywhere(REFERENCE)[1], path),
+    "another accuracy": lambda path: said(path, test_accuracy=0.99),
+    "another config": noisier,
+    "fewer rounds": lambda path: said(path, rounds=1),
+    "another paper": lambda path: said(path, paper="other"),
+    "a pointer of Git LFS": lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\n"),
+    "half of it": lambda path: path.write_bytes(path.read_bytes()[:2000]),
+    "a list": lambda path: reset(path, "summary", "[]"),
+    "brackets": lambda path: reset(path, "summary", "[" * 100_000),
+}
+VERBS = {
+    "run": RUN,
+    "take": ("step", "take", "config/tiny.yaml", "tiny", "dp/0"),
+    "list": ("list", "runs"),
+    "compare": ("compare", "FILE", "FILE"),
+    "account": ("account", "FILE"),
+    "audit": ("audit", "FILE"),
+    "keep": ("keep", "results/tiny"),
+    "rerender": ("rerender", "--out", "new"),
+}
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "verb"),
+    [(one, "run") for one in SPOILT] + [("another seed", one) for one in VERBS if one != "run"],
+)
+def test_a_stored_run_that_is_not_what_it_is_called_is_named_by_every_verb(spoilt, verb, kept, fedpriv):
+    SPOILT[spoilt](kept)
+    Path("results/tiny").mkdir()
+    before = contents(REFERENCE)
+    code, _, err = fedpriv(*(str(kept) if word == "FILE" else word for word in VERBS[verb]))
+    assert (
+        code == 2
+        and err[-1].count(kept.name) >= 1
+        and f"`git checkout -- {kept}" in err[-1].replace(f"{Path.cwd()}/", "")
+    )
+    assert contents(REFERENCE) == before and not Path("out").exists()
+
+
+def test_what_has_no_name_of_a_stored_run_is_none(kept, fedpriv):
+    shutil.copyfile(kept, kept.with_name(f"{kept.stem} (copy).parquet"))
+    os.mkfifo(kept.with_name("seed3-0123456789abcdef.parquet"))
+    code, out, err = fedpriv("list", "runs", "--json")
+    assert (code, err) == (0, []) and json.loads("".join(out))["runs"][0]["stored"] == {"tiny": [0, 1]}
+    with pytest.raises(BadInput, match=r"seed3-\w+\.parquet: found an unreadable file"):
+        _ = RunDir(kept.with_name("seed3-0123456789abcdef.parquet")).summary
+
+
+def test_every_stored_run_in_git_is_what_it_is_called():
+    paths = everywhere(Path(__file__).parents[2] / REFERENCE)
+    assert len(paths) > 1000
+    for path in paths:
+        assert RunDir(path).summary["identity"] in path.name
+
+
+MIXED = {
+    "a trace of another seed": "trace.parquet",
+    "distances of another seed": "distances.npz",
+    "weights of another seed": "model.safetensors",
+}
+
+
+@pytest.mark.parametrize("name", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("verb", ["account", "audit", "keep", "run"])
+def test_a_mixture_of_two_runs_is_refused(name, verb, here, fedpriv):
+    shutil.copyfile(RUNS / "seed1" / name, RUNS / "seed0" / name)
+    words = {"keep": ("keep", "results/tiny"), "run": (*RUN[:-1], RUNS / "seed0")}
+    code, _, (line,) = fedpriv(*words.get(verb, (verb, RUNS / "seed0")))
+    assert code == 2 and f"seed0/{name}: found a file of another run" in line
+
+
+def test_of_an_older_run_whose_summary_names_no_seals_the_last_row_is_compared(here, fedpriv):
+    path = RUNS / "seed0/summary.json"
+    summary.save(path, {key: value for key, value in summary.load(path).items() if key != "seals"})
+    assert fedpriv("account", RUNS / "seed0")[0] == 0
+    shutil.copyfile(RUNS / "seed1/trace.parquet", RUNS / "seed0/trace.parquet")
+    code, _, (line,) = fedpriv("account", RUNS / "seed0")
+    assert code == 2 and "summary.json: found accuracy " in line
+
+
+def test_what_was_kept_of_a_mixture_is_not_put_back(here, fedpriv):
+    (kept,) = (RUNS / "seed0/resume").glob("*/trace.parquet")
+    kept.unlink()
+    shutil.copyfile(RUNS / "seed1/trace.parquet", kept)
+    (RUNS / "seed0/summary.json").unlink()
+    assert fedpriv(*RUN[:-1], RUNS / "seed0")[1][0].startswith(f"{RUNS / 'seed0'}: trained")
+
+
+@pytest.mark.parametrize("gone", ["distances.npz", "trace.parquet", "model.safetensors"])
+@pytest.mark.parametrize("how", ["trained", "taken"])
+def test_what_is_left_of_a_run_of_another_config_stays(gone, how, here, fedpriv):
+    assert fedpriv("keep", "results/tiny")[0] == 0
+    out = Path(shutil.copytree(RUNS / "seed1", "out"))
+    (out / gone).unlink()
+    before = contents(out)
+    code, _, (line,) = fedpriv(*RUN, *(["--set", "rounds=3"] if how == "trained" else []))
+    assert code == 2 and line.startswith("fedpriv: out: found the finished run of another config, ")
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "summary.json", "IDENTITY/trace.parquet"])
+def test_what_somebody_has_in_resume_stays(name, here, fedpriv):
+    (identity,) = (path.name for path in (RUNS / "seed0/resume").iterdir() if path.is_dir())
+    mine = Path("out/resume", name.replace("IDENTITY", identity))
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    assert fedpriv(*RUN)[0] == 0 and mine.read_text() == "mine"
+
+
+def test_a_state_that_nobody_saved_is_named_and_stays(here, fedpriv):
+    mine = Path("out/resume/state.safetensors")
+    mine.parent.mkdir(parents=True)
+    mine.write_text("a letter of somebody")
+    code, _, (line,) = fedpriv(*RUN)
+    assert code == 2 and f"{mine}: found no state of a run" in line and mine.exists()
+
+
+def test_arrays_are_those_of_the_dataset_that_they_are_called(here, fedpriv):
+    shutil.copyfile("resources/digits.npz", "resources/mnist.npz")
+    code, _, (line,) = fedpriv(*RUN, "--set", "dataset=mnist")
+    assert code == 2 and "resources/mnist.npz: found the arrays of digits, allowed: of mnist" in line
+
+
+def test_arrays_that_do_not_say_of_which_dataset_they_are_are_made_again(here, fedpriv):
+    path = Path("resources/digits.npz")
+    arrays = npz.everything(path, "")
+    assert str(arrays.pop("of")) == "digits"
+    npz.save(path, arrays)
+    assert fedpriv(*RUN)[0] == 0 and "of" in npz.everything(path, "")
+
+
+def test_a_member_that_is_no_array_is_named(tmp_path):
+    with zipfile.ZipFile(tmp_path / "own.npz", "w") as file:
+        file.writestr("x_train.npy", "garbage")
+    with pytest.raises(BadInput, match=r"own\.npz: found an unreadable file \(x_train is no array"):
+        npz.everything(tmp_path / "own.npz", "arrays", ours=False)
+
+
+@pytest.mark.parametrize("path", ["fedpriv.docs.__main__:x", "fedpriv.cli:app", "snakemake.__main__:main"])
+def test_a_program_is_no_part_of_a_network(path, monkeypatch):
+    monkeypatch.setattr("importlib.import_module", None)
+    with pytest.raises(BadInput, match=r"module: found .*, a program and no part of a network, allowed: "):
+        imported("module", path, "one's own", "NAME")
+
+
+@pytest.mark.parametrize(
+    ("setting", "found"),
+    [
+        ("scheme={noise_multiplier: 1.0, noise_multiplier: 0.1}", "noise_multiplier twice"),
+        ("rounds=010", "found 010"),
+        ("rounds=1:30", "found 1:30"),
+        ("scheme=&a {name: none}", "found &a"),
+        ("model=" + "[" * 3000, "--set: model"),
+    ],
+)
+def test_what_is_set_is_read_as_files_are(setting, found, here, fedpriv):
+    code, _, (line,) = fedpriv(*RUN, "--set", setting)
+    assert code == 2 and found in line
+
+
+def test_two_configs_that_share_a_folder_to_resume_from_lose_nothing(here, fedpriv, monkeypatch):
+    from fedpriv.train import loop
+
+    monkeypatch.setenv("FEDPRIV_RESUME", str(here / "shared"))
+    write(here / "config/tiny.yaml", PRESET | {"speed": {**PRESET["speed"], "checkpoint_every": 1}})
+    (dealt,) = Path("resources/partitions").iterdir()
+    assert fedpriv("step", "partition", "config/tiny.yaml", "0", dealt.name)[0] == 0
+    shutil.rmtree(RUNS)
+    train = ("step", "train", "config/tiny.yaml", "tiny", "dp/0")
+    advance = loop.run_round
+
+    def ended(*arguments):
+        if arguments[4].round == 1:
+            raise OSError("ended")
+        return advance(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "run_round", ended)
+        assert fedpriv(*train)[0] == 1
+    (state,) = Path("shared").rglob("state.safetensors")
+    before = state.read_bytes()
+    code, _, (*_, line) = fedpriv(*train, "--set", 'patches={"*": {rounds: 3}}')
+    assert code == 2 and "found the saved state of another config" in line and state.read_bytes() == before
+    assert fedpriv(*train)[0] == 0
