@@ -6,7 +6,7 @@ from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
 # would be done again. Jobs that are apart do not see it.
-packed_by = Path(f"results/{plan.preset.preset}/made/index.csv")
+packed_by = Path(f"results/{plan.preset.preset}/plan/index.csv")
 lengths = sizes.read(sizes.INDEX if apart or not packed_by.exists() else packed_by)
 together = batches(plan, sizes.Sizes(plan, lengths), taken)
 
@@ -45,7 +45,12 @@ for batch in together:
         name:
             overridden_as(workflow, "train", f"train_{batch.name}")
         input:
-            inputs(plan, batch),
+            partial(
+                lambda wildcards, batch: again(
+                    workflow, plan, batch, inputs(plan, batch)
+                ),
+                batch=batch,
+            ),
         output:
             batch.files(*TRAINED),
         log:
@@ -80,7 +85,15 @@ for batch in together:
         name:
             overridden_as(workflow, "account", f"account_{batch.name}")
         input:
-            batch.files("trace.parquet", "distances.npz"),
+            partial(
+                lambda wildcards, batch: again(
+                    workflow,
+                    plan,
+                    batch,
+                    batch.files("trace.parquet", "distances.npz"),
+                ),
+                batch=batch,
+            ),
         output:
             batch.files("ledger.parquet"),
         log:
@@ -90,7 +103,6 @@ for batch in together:
             "account"
         params:
             deltas=deltas(plan, batch),
-            version=maker_version("account.runs"),
             words=batch.words,
         shell:
             step("account", "{params.words}")

@@ -1,6 +1,7 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
+from functools import partial
+
 from fedpriv.config.targets import TAKEN, deltas, everything, identified
-from fedpriv.files.made import maker_version
 from fedpriv.keep import index
 
 taken = index.taken(plan, Path("results/reference"), root)
@@ -13,7 +14,15 @@ for paper in plan.papers:
             name:
                 f"take_{paper}"
             input:
-                local([taken[directory] for directory in batch.files("")]),
+                partial(
+                    lambda wildcards, batch: again(
+                        workflow,
+                        plan,
+                        batch,
+                        local([taken[directory] for directory in batch.files("")]),
+                    ),
+                    batch=batch,
+                ),
             output:
                 batch.files(*TAKEN),
             log:
@@ -22,6 +31,5 @@ for paper in plan.papers:
             params:
                 words=batch.words,
                 told=[identified(plan, batch), deltas(plan, batch)],
-                version=maker_version("account.runs"),
             shell:
                 step("take", "{params.words}")

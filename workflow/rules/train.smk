@@ -3,7 +3,6 @@ from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config import sizes
 from fedpriv.config.names import arrays_id
 from fedpriv.config.targets import TRAINED, alone, deltas, identified, inputs
-from fedpriv.files.made import maker_version
 
 partitions = plan.partitions()
 size = sizes.Sizes(plan, sizes.read(sizes.INDEX))
@@ -31,7 +30,9 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: inputs(plan, alone(wildcards)),
+        lambda wildcards: again(
+            workflow, plan, alone(wildcards), inputs(plan, alone(wildcards))
+        ),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
@@ -61,13 +62,17 @@ rule train:
 
 rule account:
     input:
-        [f"{RUN}/trace.parquet", f"{RUN}/distances.npz"],
+        lambda wildcards: again(
+            workflow,
+            plan,
+            alone(wildcards),
+            alone(wildcards).files("trace.parquet", "distances.npz"),
+        ),
     output:
         f"{RUN}/ledger.parquet",
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
         deltas=lambda wildcards: deltas(plan, alone(wildcards)),
-        version=maker_version("account.runs"),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

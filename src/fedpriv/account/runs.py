@@ -7,7 +7,6 @@ import pandas as pd
 from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 from fedpriv.files import left, parquet, summary
-from fedpriv.files.made import made
 from fedpriv.frozen import Deltas
 
 # Data some of whose examples are equal: older runs took those in different rows for different ones.
@@ -25,12 +24,7 @@ def account(directory: Path, deltas: Deltas) -> Path:
 def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
     """Write what `counted` has returned as the ledger of a run directory; return its path."""
     path = directory / "ledger.parquet"
-    return parquet.save(frame, path, left.sources(directory), made_with(deltas))
-
-
-def made_with(deltas: Deltas) -> str:
-    """Return what a ledger of today says that it was made with: our code, at which δ."""
-    return made("account.runs", deltas.model_dump())
+    return parquet.save(frame, path, left.sources(directory), deltas.made_with)
 
 
 def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan
 from fedpriv.data import image_datasets, prepared
-from fedpriv.paper.cells import TableSpec
+from fedpriv.paper.cells import Rendered, TableSpec
+from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
 
 TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
@@ -87,9 +88,9 @@ def identified(plan: Plan, batch: Batch) -> list[Any]:
     return [(planned[run].run.identity(run, seed), planned[run].stand_in_for) for run, seed in batch.runs]
 
 
-def deltas(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
-    """Return how each run of a batch is accounted: at which δ."""
-    return [plan.planned[batch.paper][name].run.account.model_dump() for name, _ in batch.runs]
+def deltas(plan: Plan, batch: Batch) -> list[str]:
+    """Return what outdates the ledgers of a batch: the version of the accounting, and each run's δ."""
+    return [plan.planned[batch.paper][name].run.account.made_with for name, _ in batch.runs]
 
 
 def run_files(plan: Plan, paper: str, taken: Container[str], *names: str) -> list[str]:
@@ -136,6 +137,12 @@ def rendered(plan: Plan) -> list[str]:
             *figures(plan, paper),
         )
     ]
+
+
+def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[str]:
+    """Return the file of the findings about the runs of `paper`, if any of what is `shown` reads them."""
+    audits = any(getattr(one, "kind", "") == "audits" or "lower_bound" in str(one) for one in shown)
+    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if audits else []
 
 
 def collected(plan: Plan, paper: str) -> list[str]:

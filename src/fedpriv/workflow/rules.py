@@ -1,4 +1,8 @@
-"""What rules of Snakemake share: the command of a step, and what is set for one and meant for more."""
+"""What rules of Snakemake share: the command of a step, what is set for one and meant for more, and plans.
+
+Snakemake looks at the times of files wherever it is started, at all else only where it remembers it. So what
+a step after training is told stands in a file, an input of its rule, which is written where it changes.
+"""
 
 import json
 import shlex
@@ -6,7 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedpriv.config.finished import cuts, identities, outdated
+from fedpriv.config.plan import Plan
+from fedpriv.config.targets import Batch, drawn
+from fedpriv.files.atomic import writing
 from fedpriv.paper.read import read_yaml
+from fedpriv.report import RENDER_VERSION
 
 
 def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) -> Callable[..., str]:
@@ -36,3 +45,38 @@ def overridden_as(workflow: Any, rule: str, name: str) -> str:
         if rule in said:
             said[name] = said[rule]
     return name
+
+
+def again(workflow: Any, plan: Plan, batch: Batch, files: list[str]) -> list[str]:
+    """Return what a batch is made from; what there is of it and says that it is not the plan's is made again.
+
+    Snakemake may have forgotten what it was made from, or never have known it. `workflow` is Snakemake's, of
+    which no other way in knows what is asked for.
+    """
+    if workflow.is_main_process:
+        workflow.dag.forcefiles.update(outdated(plan, batch))
+    return files
+
+
+def planned(plan: Plan, step: str, paper: str = "") -> str:
+    """Return the file that says what a step after training is told now; a file that says so is left alone."""
+    path = Path("results", plan.preset.preset, paper, "plan", f"{step}.json")
+    text = json.dumps([RENDER_VERSION, told(plan, step, paper)], indent=1)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        with writing(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def told(plan: Plan, step: str, paper: str) -> Any:
+    """Return all of the plan that changes what a step after training makes of its files, as plain data."""
+    if step in ("audit", "collect"):
+        return [identities(plan, paper), cuts(plan, paper)]
+    if step == "tables":
+        shown = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})
+        return {"judged": not plan.preset.show, **shown}
+    if step == "figures":
+        return {name: one.model_dump(mode="json") for name, one in drawn(plan, paper).items()}
+    shown = {"title", "authors", "year", "url", "tables", "figures", "notes"}
+    papers = [[one.model_dump(mode="json", include=shown), list(one.runs)] for one in plan.papers.values()]
+    return [plan.preset.model_dump(mode="json", exclude={"speed", "mirrors", "again"}), papers]
