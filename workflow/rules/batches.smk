@@ -45,12 +45,7 @@ for batch in together:
         name:
             overridden_as(workflow, "train", f"train_{batch.name}")
         input:
-            partial(
-                lambda wildcards, batch: again(
-                    workflow, plan, batch, inputs(plan, batch)
-                ),
-                batch=batch,
-            ),
+            again(workflow, plan, batch, partial(inputs, plan)),
         output:
             batch.files(*TRAINED),
         log:
@@ -85,14 +80,11 @@ for batch in together:
         name:
             overridden_as(workflow, "account", f"account_{batch.name}")
         input:
-            partial(
-                lambda wildcards, batch: again(
-                    workflow,
-                    plan,
-                    batch,
-                    batch.files("trace.parquet", "distances.npz"),
-                ),
-                batch=batch,
+            again(
+                workflow,
+                plan,
+                batch,
+                lambda batch: batch.files("trace.parquet", "distances.npz"),
             ),
         output:
             batch.files("ledger.parquet"),

@@ -12,14 +12,21 @@ from fedpriv.config.targets import (
 )
 
 
+def told_in(step, paper=""):
+    """Return the file that says what a step is told; where jobs are apart, only its params say it."""
+    return [] if apart else planned(plan, step, paper)
+
+
 rule audit:
     input:
         lambda wildcards: run_files(plan, wildcards.paper, taken, *AUDITED),
-        lambda wildcards: local(planned(plan, "audit", wildcards.paper)),
+        lambda wildcards: told_in("audit", wildcards.paper),
     output:
         "results/{preset}/{paper}/findings.parquet",
     log:
         "logs/{preset}/{paper}/audit.log",
+    params:
+        told=lambda wildcards: plan_digest(plan, "audit", wildcards.paper),
     message:
         "» attacking the runs of {wildcards.paper}"
     shell:
@@ -32,11 +39,13 @@ rule collect:
         lambda wildcards: run_files(
             plan, wildcards.paper, taken, *(AUDITED if apart else COLLECTED)
         ),
-        lambda wildcards: local(planned(plan, "collect", wildcards.paper)),
+        lambda wildcards: told_in("collect", wildcards.paper),
     output:
         expand("results/{{preset}}/{{paper}}/{table}.parquet", table=RESULTS),
     log:
         "logs/{preset}/{paper}/collect.log",
+    params:
+        told=lambda wildcards: plan_digest(plan, "collect", wildcards.paper),
     message:
         "» collecting the runs of {wildcards.paper}"
     shell:
@@ -54,7 +63,7 @@ for paper, declared in plan.papers.items():
         input:
             collected(plan, paper),
             findings(plan, paper, shown),
-            local(planned(plan, "tables", paper)),
+            told_in("tables", paper),
         output:
             tables(plan, paper),
         log:
@@ -65,6 +74,7 @@ for paper, declared in plan.papers.items():
             runtime=30,  # minutes, for a scheduler
         params:
             paper=paper,  # the command itself is made when the loop has ended
+            told=plan_digest(plan, "tables", paper),
         message:
             f"» tables and verdicts of {paper}"
         shell:
@@ -76,7 +86,7 @@ for paper, declared in plan.papers.items():
         input:
             collected(plan, paper),
             findings(plan, paper, drawn(plan, paper).values()),
-            local(planned(plan, "figures", paper)),
+            told_in("figures", paper),
         output:
             figures(plan, paper),
         log:
@@ -87,6 +97,7 @@ for paper, declared in plan.papers.items():
             runtime=30,
         params:
             paper=paper,
+            told=plan_digest(plan, "figures", paper),
         message:
             f"» figures of {paper}"
         shell:

@@ -5,11 +5,13 @@ from fedpriv.config.targets import rendered
 rule report:
     input:
         rendered(plan),
-        local(planned(plan, "report")),
+        told_in("report"),
     output:
         f"results/{plan.preset.preset}/report.html",
     log:
         f"logs/{plan.preset.preset}/report.log",
+    params:
+        told=plan_digest(plan, "report"),
     message:
         "» the report"
     shell:

@@ -1,6 +1,4 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
-from functools import partial
-
 from fedpriv.config.targets import TAKEN, deltas, everything, identified
 from fedpriv.keep import index
 
@@ -14,14 +12,11 @@ for paper in plan.papers:
             name:
                 f"take_{paper}"
             input:
-                partial(
-                    lambda wildcards, batch: again(
-                        workflow,
-                        plan,
-                        batch,
-                        local([taken[directory] for directory in batch.files("")]),
-                    ),
-                    batch=batch,
+                again(
+                    workflow,
+                    plan,
+                    batch,
+                    lambda batch: local([taken[one] for one in batch.files("")]),
                 ),
             output:
                 batch.files(*TAKEN),

@@ -1,4 +1,6 @@
 # From arrays to run directories, and from their traces to ε.
+from functools import partial
+
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config import sizes
 from fedpriv.config.names import arrays_id
@@ -30,9 +32,7 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: again(
-            workflow, plan, alone(wildcards), inputs(plan, alone(wildcards))
-        ),
+        again(workflow, plan, alone, partial(inputs, plan)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
@@ -62,11 +62,11 @@ rule train:
 
 rule account:
     input:
-        lambda wildcards: again(
+        again(
             workflow,
             plan,
-            alone(wildcards),
-            alone(wildcards).files("trace.parquet", "distances.npz"),
+            alone,
+            lambda batch: batch.files("trace.parquet", "distances.npz"),
         ),
     output:
         f"{RUN}/ledger.parquet",

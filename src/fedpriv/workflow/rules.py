@@ -14,6 +14,7 @@ from fedpriv.config.finished import cuts, identities, outdated
 from fedpriv.config.plan import Plan
 from fedpriv.config.targets import Batch, drawn
 from fedpriv.files.atomic import writing
+from fedpriv.files.seal import digest
 from fedpriv.paper.read import read_yaml
 from fedpriv.report import RENDER_VERSION
 
@@ -47,29 +48,41 @@ def overridden_as(workflow: Any, rule: str, name: str) -> str:
     return name
 
 
-def again(workflow: Any, plan: Plan, batch: Batch, files: list[str]) -> list[str]:
-    """Return what a batch is made from; what there is of it and says that it is not the plan's is made again.
+def again(
+    workflow: Any, plan: Plan, batch: Batch | Callable[[Any], Batch], files: Callable[[Batch], list[str]]
+) -> Callable[[Any], list[str]]:
+    """Return the inputs of a batch; what there is of it and says that it is not the plan's is made again.
 
     Snakemake may have forgotten what it was made from, or never have known it. `workflow` is Snakemake's, of
     which no other way in knows what is asked for.
     """
-    if workflow.is_main_process:
-        workflow.dag.forcefiles.update(outdated(plan, batch))
-    return files
+
+    def inputs(wildcards: Any) -> list[str]:
+        one = batch(wildcards) if callable(batch) else batch
+        if workflow.is_main_process:
+            workflow.dag.forcefiles.update(outdated(plan, one))
+        return files(one)
+
+    return inputs
 
 
 def planned(plan: Plan, step: str, paper: str = "") -> str:
     """Return the file that says what a step after training is told now; a file that says so is left alone."""
-    path = Path("results", plan.preset.preset, paper, "plan", f"{step}.json")
-    text = json.dumps([RENDER_VERSION, told(plan, step, paper)], indent=1)
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
+    path = Path("results", plan.preset.preset, paper, "plan", f"{step}.txt")
+    text = plan_digest(plan, step, paper)
+    if not path.exists() or path.read_text() != text:
         with writing(path) as partial:
-            partial.write_text(text, encoding="utf-8")
+            partial.write_text(text)
     return str(path)
 
 
-def told(plan: Plan, step: str, paper: str) -> Any:
-    """Return all of the plan that changes what a step after training makes of its files, as plain data."""
+def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
+    """Return what stands for all that changes what a step after training makes of its files."""
+    return digest([RENDER_VERSION, declared(plan, step, paper)])
+
+
+def declared(plan: Plan, step: str, paper: str) -> Any:
+    """Return what of a plan a step after training reads, as plain data."""
     if step in ("audit", "collect"):
         return [identities(plan, paper), cuts(plan, paper)]
     if step == "tables":
