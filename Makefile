@@ -16,7 +16,7 @@ CPU := $(filter cpu,$(TORCH))
 WHEELS := https://download.pytorch.org/whl/cpu
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --no-compile --progress-bar on)
-FOLLOW := $(BIN)/python -m fedpriv.cli.follow
+FOLLOW := $(BIN)/python -P -m fedpriv.cli.follow
 CONFIG := $(if $(AGAIN)$(ONLY),--config $(if $(AGAIN),again=true) $(if $(ONLY),'show=["$(ONLY)"]'))
 
 # Many a container sets it; every process would then compile torch and pandas again.
@@ -74,8 +74,8 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 		awk '$$2 != "total" && $$1 > 600 {print $$2 ": " $$1 " lines, allowed: 600"; long = 1} END {exit long}'
 
 docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
-	$(BIN)/python -m fedpriv.docs
-	$(BIN)/python -m fedpriv.docs.schema
+	$(BIN)/python -P -m fedpriv.docs
+	$(BIN)/python -P -m fedpriv.docs.schema
 
 site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, in build/site
 	@NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mkdocs build
@@ -94,5 +94,5 @@ $(INSTALLED): pyproject.toml packages/fedpriv-engines/pyproject.toml constraints
 	$(PIP) $(if $(CPU),--no-deps --index-url $(WHEELS)) --constraint constraints.txt torch torchvision
 	@echo "3/3 everything else: 500 MB and a minute or two"
 	$(PIP) --constraint constraints.txt --editable '.[dev]' --editable packages/fedpriv-engines
-	@$(BIN)/python -m fedpriv.docs.schema
+	@$(BIN)/python -P -m fedpriv.docs.schema
 	@touch $@

@@ -1,9 +1,11 @@
 """Values read from YAML: immutable, no unknown keys, chosen by name from plain dicts."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from functools import reduce
+from functools import cache, reduce
+from importlib.metadata import version
 from operator import or_
 from typing import Annotated, Any, LiteralString, NamedTuple, TypeVar, cast
 
@@ -20,6 +22,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from fedpriv.errors import BadInput, plain, short_repr, together
+from fedpriv.registry import packages
 
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
@@ -101,6 +104,10 @@ class Frozen(BaseModel):
         return value
 
 
+# Raise it with every change of the accounting that makes another ledger: others are outdated.
+ACCOUNT_VERSION = 1
+
+
 class Deltas(Frozen):
     """The δ at which each unit is counted; changing it never trains a run again."""
 
@@ -112,6 +119,17 @@ class Deltas(Frozen):
     def of(self, unit: str) -> float:
         """Return the δ of rows about `unit`."""
         return self.instance_delta if unit == "instance" else self.delta
+
+    @property
+    def made_with(self) -> str:
+        """What a ledger at these δ says that it was made with: the version of the accounting, and the δ."""
+        return json.dumps([account_version(), self.model_dump()])
+
+
+@cache
+def account_version() -> list[Any]:
+    """Return the version of our accounting, and of each package that may add accountants to it."""
+    return [ACCOUNT_VERSION, {name: version(name) for name in sorted(packages())}]
 
 
 def _unknown(key: Any, found: Any, allowed: str) -> InitErrorDetails:

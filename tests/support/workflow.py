@@ -2,17 +2,17 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import yaml
+from snakemake import cli
 
 from support.tiny_paper import tiny_paper
 
 ROOT = Path(__file__).parents[2]
-PRESETS = ("demo", "laptop", "binary", "paper", "readings", "guarantees")
 PAPER = tiny_paper(
     "tiny",
     {
@@ -42,28 +42,48 @@ PRESET = {
 }
 
 
-RENDER = {"audit": 1, "collect": 1, "tables_tiny": 1, "figures_tiny": 1, "report": 1}  # jobs
+RENDER = {"collect": 1, "tables_tiny": 1, "figures_tiny": 1, "report": 1}  # jobs
 
 
 def snakemake(*arguments, cwd=ROOT, check=True):
-    """Run Snakemake on the project's Snakefile in folder `cwd`; return what it printed."""
-    command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--directory", cwd]
-    done = subprocess.run(
-        [*map(str, command), *arguments],
-        cwd=ROOT,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])},
-        capture_output=True,
-        text=True,
-    )
-    said = done.stdout + done.stderr
-    assert not check or done.returncode == 0, said
-    return said
+    """Run Snakemake on the project's Snakefile in folder `cwd`; return what it printed.
+
+    It runs in a fork of this process: to import it costs more than a dry run.
+    """
+    command = ["--snakefile", ROOT / "Snakefile", "--directory", cwd, *arguments]
+    with TemporaryFile("w+", encoding="utf-8") as said:
+        if not (child := os.fork()):
+            _live(list(map(str, command)), said)
+        _, status = os.waitpid(child, 0)
+        said.seek(0)
+        text = said.read()
+    assert not check or status == 0, text
+    return text
+
+
+def _live(command, said):
+    code = 1
+    try:
+        for stream in (1, 2):
+            os.dup2(said.fileno(), stream)
+        sys.stdout, sys.stderr = (os.fdopen(stream, "w", closefd=False) for stream in (1, 2))
+        os.chdir(ROOT)
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+        cli.main(command)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(code)
 
 
 def planned(*arguments, cwd):
     """Return how often each rule would run."""
-    said = snakemake("--dry-run", *arguments, cwd=cwd)
+    return jobs_in(snakemake("--dry-run", *arguments, cwd=cwd))
+
+
+def jobs_in(said):
+    """Return how often each rule would run, by what Snakemake printed."""
     if "Nothing to be done" in said:
         return {}
     (stats,) = re.findall(r"Job stats:\njob +count\n[- ]+\n(.+?)\ntotal", said, re.DOTALL)[:1]

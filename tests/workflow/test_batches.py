@@ -83,7 +83,7 @@ def test_what_is_stored_meanwhile_packs_nothing_anew(together):
     columns = "paper,run,identity,model,scheme,examples,core_seconds"
     index.write_text(f"{columns}\ntiny,private,0,cnn,client_dp,1,1000\n")
     assert planned(*config, cwd=together) == {}
-    (together / "results/test/made/index.csv").unlink()
+    (together / "results/test/plan/index.csv").unlink()
     assert kinds(planned(*config, cwd=together))["train"] == 4
 
 

@@ -1,169 +1,192 @@
-"""The workflow: clean, complete, and no more is done again than what was changed."""
+"""The workflow: complete, and what was changed is done again and no more, whatever Snakemake remembers."""
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.workflow import PRESETS, RENDER, ROOT, changed, kinds, planned, snakemake, write_config
+from support.workflow import RENDER, ROOT, changed, jobs_in, kinds, planned, snakemake, write_config
 
+from fedpriv import frozen
+from fedpriv.account.runs import account
 from fedpriv.cli.account import account_run
-from fedpriv.files import summary
+from fedpriv.config.plan import load_preset
+from fedpriv.errors import BadInput
+from fedpriv.files import parquet, summary
+from fedpriv.frozen import Deltas
+from fedpriv.workflow import rules, steps
+
+RUN = "results/test/tiny/runs/private/seed0"
+TABLES = {"tables_tiny": 1, "report": 1}  # jobs
+AGAIN = {"train": 2, "account": 2} | RENDER
+CLIP = ("runs", "private", "scheme", "clip_l2")
 
 
-def test_the_workflow_lints():
-    assert "good condition" in snakemake("--lint")
+@pytest.fixture
+def forgotten(copy, monkeypatch):
+    """The built folder, of which Snakemake has forgotten everything."""
+    shutil.rmtree(copy / ".snakemake")
+    monkeypatch.chdir(copy)
+    return copy
 
 
-def test_the_profile_beside_the_snakefile_is_used():
-    assert "Using workflow specific profile" in snakemake("--dry-run", "--quiet")
+@pytest.fixture
+def presets(tmp_path):
+    """A folder with the presets and papers, in which nothing was done."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    return tmp_path
 
 
 def test_the_snakefile_is_a_table_of_contents():
     assert len((ROOT / "Snakefile").read_text().splitlines()) <= 50
-    for rules in (ROOT / "workflow/rules").glob("*.smk"):
-        assert len(rules.read_text().splitlines()) <= 120
+    for rules_file in (ROOT / "workflow/rules").glob("*.smk"):
+        assert len(rules_file.read_text().splitlines()) <= 120
 
 
-@pytest.mark.parametrize("rules", sorted((ROOT / "workflow/rules").glob("*.smk")), ids=lambda path: path.name)
-def test_a_command_names_no_variable_of_a_loop_which_has_ended_when_it_is_made(rules):
-    commands = re.findall(r"shell:\n\s+step\((.+?)\n *\)?\n", rules.read_text() + "\n\n", re.DOTALL)
+@pytest.mark.parametrize("path", sorted((ROOT / "workflow/rules").glob("*.smk")), ids=lambda path: path.name)
+def test_a_command_names_no_variable_of_a_loop_which_has_ended_when_it_is_made(path):
+    commands = re.findall(r"shell:\n\s+step\((.+?)\n *\)?\n", path.read_text() + "\n\n", re.DOTALL)
     assert commands and all(re.fullmatch(r'[\s,)]*("[^"]*"[\s,)]*)+', one) for one in commands)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_plans_every_step_from_nothing(preset, tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    jobs = kinds(planned("--configfile", str(tmp_path / f"config/{preset}.yaml"), cwd=tmp_path))
-    assert jobs["train"] == jobs["account"] >= 4
-    assert ("fetch" in jobs) == (preset != "demo")
-    assert {"arrays", "partition", "collect", "tables", "figures", "report"} <= set(jobs)
+def test_the_demo_is_few_jobs_with_the_profile_beside_the_snakefile(presets):
+    said = snakemake("--dry-run", cwd=presets)
+    jobs = jobs_in(said)
+    assert "Using workflow specific profile" in said and sum(jobs.values()) <= 34
+    assert {"arrays", "partition", "collect", "tables", "figures", "report"} <= set(kinds(jobs))
+    assert kinds(jobs)["train"] == kinds(jobs)["account"] >= 4 and "fetch" not in jobs
 
 
-def test_the_demo_is_few_jobs(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    assert sum(planned(cwd=tmp_path).values()) <= 34
-
-
-def test_a_given_preset_inherits_nothing_from_the_default_one(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    said = snakemake("--dry-run", "--configfile", str(tmp_path / "config/laptop.yaml"), cwd=tmp_path)
-    assert "digits" not in said and "resources/mnist.npz" in said
-
-
-def test_one_table_costs_one_table(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    laptop = ("--configfile", str(tmp_path / "config/laptop.yaml"), "--config", 'show=["bdp2019/table2"]')
-    jobs = planned(*laptop, cwd=tmp_path)
+def test_a_given_preset_inherits_nothing_from_the_default_one_and_one_table_costs_one_table(presets):
+    laptop = ("--configfile", str(presets / "config/laptop.yaml"), "--config", 'show=["bdp2019/table2"]')
+    said = snakemake("--dry-run", *laptop, cwd=presets)
+    jobs = jobs_in(said)
     # Without privacy, DP, DP with a small clipping norm: three seeds each of the row that a laptop runs.
     assert jobs["train"] == jobs["account"] == 9 and sum(jobs.values()) <= 30
-    assert jobs["tables_bdp2019"] == 1 and "report" not in jobs
-    said = snakemake("--dry-run", *laptop, cwd=tmp_path)
-    assert "resources/mnist.npz" in said and "aptos" not in said and "claims" not in said
+    assert jobs["tables_bdp2019"] == 1 and not {"report", "audit"} & set(jobs) and "fetch" in jobs
+    assert "resources/mnist.npz" in said and not re.search("aptos|claims|digits", said)
 
 
-def test_a_misspelt_key_is_said_in_one_line(tmp_path):
-    said = snakemake("--dry-run", *write_config(tmp_path, preset={"seed": 1}), cwd=tmp_path, check=False)
-    assert re.search(r"BadInput.*\n.*seed: unknown key|BadInput.*seed: unknown key", said)
+def test_runs_are_attacked_where_a_table_says_what_attacks_find(tmp_path):
+    audits = {
+        "kind": "audits",
+        "title": "Audits",
+        "place": "ours",
+        "lines": [{"label": "1", "run": "private"}],
+    }
+    assert planned(*write_config(tmp_path, changed(("tables", "found"), audits)), cwd=tmp_path)["audit"] == 1
 
 
 def test_a_key_that_stands_twice_is_refused_though_snakemake_takes_the_last(tmp_path):
     (_, path) = option = write_config(tmp_path)
     Path(path).write_text(Path(path).read_text() + "seeds: 1\n")
     said = snakemake("--dry-run", *option, cwd=tmp_path, check=False)
-    assert re.search(r"test\.yaml: line \d+: found seeds twice, allowed: every key once", said)
+    assert re.search(r"BadInput.*\n?.*test\.yaml: line \d+: found seeds twice, allowed: every key once", said)
 
 
 def test_everything_is_built_from_nothing(built):
-    results = built / "results/test/tiny"
+    results, logs = built / "results/test", built / "logs"
     for stem, suffixes in (
         ("tables/table1", ("csv", "md", "tex", "html")),
         ("figures/epsilons", ("pdf", "png", "md")),
         ("claims", ("csv", "md", "tex")),
     ):
-        assert all((results / f"{stem}.{suffix}").stat().st_size for suffix in suffixes)
-    assert "reproduced" in (results / "tables/table1.md").read_text()
-    assert not list(results.glob("runs/unused*"))
+        assert all((results / f"tiny/{stem}.{suffix}").stat().st_size for suffix in suffixes)
+    table = (results / "tiny/tables/table1.md").read_text()
+    assert "reproduced" in table and "substitute data for mnist" in table
+    assert not list(results.glob("tiny/runs/unused*"))
+    text = (results / "report.html").read_text(encoding="utf-8")
+    assert "digits replaces mnist" in text
+    assert all(f'id="tiny-{name}"' in text for name in ("table-table1", "figure-epsilons", "claim-tighter"))
+    written = {str(path.relative_to(logs)) for path in logs.rglob("*.log")}
+    assert {"arrays/digits.log", "test/tiny/train/private/seed1.log", "test/tiny/collect.log"} <= written
+    assert "max_rss" in pd.read_csv(logs / "test/tiny/train/private/seed0.tsv", sep="\t")
 
 
-def test_what_stands_in_is_said_in_what_was_built(built):
-    assert "substitute data for mnist" in (built / "results/test/tiny/tables/table1.md").read_text()
-
-
-def test_every_job_has_a_log_and_training_was_measured(built):
-    logs = {str(path.relative_to(built / "logs")) for path in (built / "logs").rglob("*.log")}
-    assert {"arrays/digits.log", "test/tiny/train/private/seed1.log", "test/tiny/collect.log"} <= logs
-    (measured,) = built.rglob("private/seed0.tsv")
-    assert "max_rss" in pd.read_csv(measured, sep="\t")
-
-
-def test_what_is_built_is_not_built_again(copy):
+def test_what_is_built_is_not_built_again_though_its_data_lie_on_another_disk_now(copy, tmp_path):
+    disk = shutil.copytree(copy / "resources", tmp_path / "disk")
+    shutil.rmtree(copy / "resources")
+    (copy / "resources").symlink_to(disk)
     assert planned(*write_config(copy), cwd=copy) == {}
 
 
-@pytest.mark.parametrize(("keep", "made_again"), [(shutil.copy2, False), (shutil.copyfile, True)])
-def test_data_may_lie_on_another_disk_that_resources_links_to_if_their_times_are_kept(
-    copy, tmp_path, keep, made_again
-):
-    disk = shutil.copytree(copy / "resources", tmp_path / "disk", copy_function=keep)
-    shutil.rmtree(copy / "resources")
-    (copy / "resources").symlink_to(disk)
-    config = ("--configfile", str(copy / "config/test.yaml"))
-    assert bool(planned(*config, cwd=copy)) == made_again
-
-
 @pytest.mark.parametrize(
-    "path, value, jobs",
+    ("path", "value", "jobs"),
     [
-        (("runs", "private", "scheme", "clip_l2"), 0.6, {"train": 2, "account": 2} | RENDER),
-        (("runs", "plain", "rounds"), 3, {"train": 2, "account": 2} | RENDER),
+        (("notes",), [], {}),  # as it was
+        (CLIP, 0.6, AGAIN),
         (("defaults", "server"), {"learning_rate": 0.5}, {"train": 4, "account": 4} | RENDER),
         (("runs", "private", "account"), {"delta": 1e-4}, {"account": 2} | RENDER),
-        (
-            ("runs", "private", "partition"),
-            {"clients": 11},
-            {"partition": 2, "train": 2, "account": 2} | RENDER,
-        ),
-        (
-            ("tables", "table1", "rows", 0, "baseline", "accuracy"),
-            0.95,
-            {"tables_tiny": 1, "report": 1},
-        ),
+        (("runs", "private", "partition"), {"clients": 11}, AGAIN | {"partition": 2}),
+        (("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95, TABLES),
+        (("tables", "table1", "caption"), "A caption.", TABLES),
+        (("claims", 0, "text"), "Tighter it is.", TABLES),
         (("figures", "epsilons", "title"), "ε", {"figures_tiny": 1, "report": 1}),
-        (("claims", 0, "text"), "Tighter it is.", {"tables_tiny": 1, "report": 1}),
         (("runs", "unused", "rounds"), 9, {}),
         (("notes",), ["A note."], {"report": 1}),
     ],
     ids=lambda value: "-".join(map(str, value)) if isinstance(value, tuple) else None,
 )
-def test_an_edit_of_the_paper_does_again_what_depends_on_it_and_no_more(copy, path, value, jobs):
-    assert planned(*write_config(copy, changed(path, value)), cwd=copy) == jobs
+def test_an_edit_of_the_paper_does_again_what_depends_on_it_and_no_more(forgotten, path, value, jobs):
+    assert planned(*write_config(forgotten, changed(path, value)), cwd=forgotten) == jobs
 
 
 @pytest.mark.parametrize(
-    "preset, jobs",
+    ("preset", "jobs"),
     [
-        ({"speed": {"device": "cpu", "threads": 2, "chunk": 7}}, {}),
-        ({"mirrors": ["https://example.org"]}, {}),
+        ({"speed": {"device": "cpu", "threads": 2, "chunk": 7}, "mirrors": ["https://example.org"]}, {}),
         ({"seeds": 3}, {"partition": 1, "train": 2, "account": 2} | RENDER),
-        ({"only": ["*"]}, {"train": 2, "account": 2} | RENDER),
+        ({"only": ["*"]}, AGAIN),
+        ({"only": ["private"]}, RENDER),
     ],
-    ids=["speed", "mirrors", "seeds", "only"],
+    ids=["speed", "seeds", "more", "less"],
 )
-def test_an_edit_of_the_preset_does_again_what_depends_on_it_and_no_more(copy, preset, jobs):
-    assert planned(*write_config(copy, preset=preset), cwd=copy) == jobs
+def test_an_edit_of_the_preset_does_again_what_depends_on_it_and_no_more(forgotten, preset, jobs):
+    assert planned(*write_config(forgotten, preset=preset), cwd=forgotten) == jobs
 
 
-def test_a_run_that_was_changed_can_be_run_again(copy):
-    config = write_config(copy, changed(("runs", "private", "scheme", "clip_l2"), 0.6))
-    snakemake("--cores", "2", "results/test/tiny/runs/private/seed0/ledger.parquet", *config, cwd=copy)
-    trace = pd.read_parquet(copy / "results/test/tiny/runs/private/seed0/trace.parquet")
-    assert set(trace["clip_l2"]) == {0.6}
+@pytest.mark.parametrize(
+    ("place", "name", "jobs"),
+    [(frozen, "ACCOUNT_VERSION", {"account": 4} | RENDER), (rules, "RENDER_VERSION", RENDER)],
+    ids=["accounting", "rendering"],
+)
+def test_what_another_version_has_counted_or_rendered_is_made_again(
+    forgotten, monkeypatch, place, name, jobs
+):
+    frozen.account_version.cache_clear()
+    monkeypatch.setattr(place, name, 1000)
+    assert planned(*write_config(forgotten), cwd=forgotten) == jobs
+    frozen.account_version.cache_clear()
+
+
+def test_what_was_changed_is_made_again_once_as_far_as_it_is_asked_for(forgotten):
+    table = forgotten / "results/test/tiny/tables/table1.csv"
+    before = table.read_bytes()
+    config = write_config(forgotten, changed(CLIP, 0.6))
+    snakemake("--cores", "2", f"{RUN}/ledger.parquet", *config, cwd=forgotten)
+    assert set(pd.read_parquet(f"{RUN}/trace.parquet")["clip_l2"]) == {0.6}
+    assert planned(*config, cwd=forgotten) == {"train": 1, "account": 1} | RENDER
+    snakemake("--cores", "2", *config, cwd=forgotten)
+    assert planned(*config, cwd=forgotten) == {} and table.read_bytes() != before
+
+
+def test_a_run_or_ledger_that_is_not_the_plans_is_refused_in_a_line_and_made_again_by_the_workflow(forgotten):
+    plan = load_preset(Path("config/test.yaml"))
+    (forgotten / RUN / "ledger.parquet").unlink()
+    account(Path(RUN), Deltas(delta=0.5, instance_delta=0.5))
+    with pytest.raises(BadInput, match=rf"{RUN}/ledger.parquet: found a ledger at another δ.*: at δ 0.001"):
+        steps.collect(plan, "tiny")
+    assert planned(*write_config(forgotten), cwd=forgotten) == {"account": 1} | RENDER
+    shutil.copyfile("results/test/tiny/runs/plain/seed0/summary.json", f"{RUN}/summary.json")
+    with pytest.raises(BadInput, match=rf"{RUN}: found run [0-9a-f]+, allowed: [0-9a-f]+, that of the plan"):
+        steps.collect(plan, "tiny")
+    assert planned(*write_config(forgotten), cwd=forgotten) == {"train": 1, "account": 1} | RENDER
 
 
 def test_a_run_of_the_workflow_is_counted_at_its_own_delta_whatever_counts_it(copy):
-    run = copy / "results/test/tiny/runs/private/seed0"
+    run = copy / RUN
     told = summary.load(run / "summary.json")
     assert told["account"]["delta"] == 1e-3
     for known in (told, {key: value for key, value in told.items() if key != "account"}):  # as before
@@ -171,31 +194,31 @@ def test_a_run_of_the_workflow_is_counted_at_its_own_delta_whatever_counts_it(co
         summary.save(run / "summary.json", {key: value for key, value in known.items() if key != "seal"})
         configs = copy / "config" if "account" not in known else copy / "nowhere"
         assert {spend.delta for spend in account_run(run, configs=configs)} == {1e-3}
+    assert parquet.made_with(run / "ledger.parquet") == Deltas(delta=1e-3).made_with
 
 
-def test_a_failed_job_leaves_the_reason_in_its_log(copy):
-    (copy / "results/test/tiny/runs/private/seed0/trace.parquet").write_bytes(b"PAR1")
-    said = snakemake("--cores", "1", "--forcerun", "account", *write_config(copy), cwd=copy, check=False)
+def test_a_failed_job_leaves_the_reason_in_its_log_and_a_training_what_it_resumes_from(copy):
+    broken, resumed = copy / RUN, copy / "results/test/tiny/runs/private/seed1"
+    (broken / "trace.parquet").write_bytes(b"PAR1")
+    for kept in (resumed / "resume").iterdir():
+        kept.unlink()
+    (resumed / "resume/state").write_text("the state of round 1")
+    (dealt,) = copy.glob("results/test/partitions/*/seed1.npz")
+    dealt.write_bytes(b"PK")
+    targets = (f"{RUN}/ledger.parquet", str((resumed / "trace.parquet").relative_to(copy)))
+    force = ("--forcerun", "account", "--until", "account", "train")
+    said = snakemake("--cores", "1", *targets, *force, *write_config(copy), cwd=copy, check=False)
     log = (copy / "logs/test/tiny/account/private/seed0.log").read_text()
     assert "BadInput" in log and "trace.parquet" in log and "trace.parquet" in said
+    assert (resumed / "resume/state").exists() and not (resumed / "trace.parquet").exists()
 
 
-def test_a_failed_training_keeps_what_it_resumes_from_and_no_half_result(copy):
-    run = copy / "results/test/tiny/runs/private/seed0"
-    for kept in (run / "resume").iterdir():
-        kept.unlink()
-    (run / "resume/state").write_text("the state of round 1")
-    (dealt,) = copy.glob("results/test/partitions/*/seed0.npz")
-    dealt.write_bytes(b"PK")
-    target = "results/test/tiny/runs/private/seed0/trace.parquet"
-    snakemake("--cores", "1", target, *write_config(copy), cwd=copy, check=False)
-    assert (run / "resume/state").exists() and not (run / "trace.parquet").exists()
-
-
-def test_the_report_has_the_tables_figures_and_claims(built):
-    text = (built / "results/test/report.html").read_text(encoding="utf-8")
-    assert "digits replaces mnist" in text
-    assert all(f'id="tiny-{name}"' in text for name in ("table-table1", "figure-epsilons", "claim-tighter"))
-
-
-# The same paper where the runs of a seed share a job.
+def test_make_clean_removes_the_demo_and_nothing_of_other_presets(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    kept = [".snakemake/metadata/one", "results/laptop/report.html", "results/reference/index"]
+    for name in (*kept, "results/demo/report.html", ".ruff_cache/one"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert left == sorted([*kept, "Makefile"])

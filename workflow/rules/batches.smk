@@ -7,7 +7,7 @@ from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
 # would be done again. Jobs that are apart do not see it.
-packed_by = Path(f"results/{plan.preset.preset}/made/index.csv")
+packed_by = Path(f"results/{plan.preset.preset}/plan/index.csv")
 lengths = sizes.read(sizes.INDEX if apart or not packed_by.exists() else packed_by)
 together = batches(plan, sizes.Sizes(plan, lengths), taken)
 
@@ -46,7 +46,7 @@ for job in together:
         name:
             overridden_as(workflow, "train", f"train_{job.name}")
         input:
-            inputs(plan, job.runs),
+            again(workflow, plan, job.runs, partial(inputs, plan)),
         output:
             files(plan, job.runs, *TRAINED),
         log:
@@ -81,7 +81,12 @@ for job in together:
         name:
             overridden_as(workflow, "account", f"account_{job.name}")
         input:
-            files(plan, job.runs, "trace.parquet", "distances.npz"),
+            again(
+                workflow,
+                plan,
+                job.runs,
+                lambda runs: files(plan, runs, "trace.parquet", "distances.npz"),
+            ),
         output:
             files(plan, job.runs, "ledger.parquet"),
         log:
@@ -91,7 +96,6 @@ for job in together:
             "account"
         params:
             deltas=deltas(job.runs),
-            version=maker_version("account.runs"),
             words=words(job.runs),
         shell:
             step("account", "{params.words}")

@@ -1,26 +1,32 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.config.finished import beside, made_now
 from fedpriv.config.targets import (
     AUDITED,
     COLLECTED,
     RESULTS,
     collected,
+    drawn,
     figures,
+    findings,
     run_files,
     tables,
 )
 
 
+def told_in(step, paper=""):
+    """Return the file that says what a step is told; where jobs are apart, only its params say it."""
+    return [] if apart else planned(plan, step, paper)
+
+
 rule audit:
     input:
         lambda wildcards: run_files(plan, wildcards.paper, taken, *AUDITED),
+        lambda wildcards: told_in("audit", wildcards.paper),
     output:
         "results/{preset}/{paper}/findings.parquet",
-        made="results/{preset}/{paper}/made/audit.txt",
     log:
         "logs/{preset}/{paper}/audit.log",
     params:
-        made=lambda wildcards: made_now(plan, "audit", wildcards.paper),
+        told=lambda wildcards: plan_digest(plan, "audit", wildcards.paper),
     message:
         "» attacking the runs of {wildcards.paper}"
     shell:
@@ -33,13 +39,13 @@ rule collect:
         lambda wildcards: run_files(
             plan, wildcards.paper, taken, *(AUDITED if apart else COLLECTED)
         ),
+        lambda wildcards: told_in("collect", wildcards.paper),
     output:
         expand("results/{{preset}}/{{paper}}/{table}.parquet", table=RESULTS),
-        made="results/{preset}/{paper}/made/collect.txt",
     log:
         "logs/{preset}/{paper}/collect.log",
     params:
-        made=lambda wildcards: made_now(plan, "collect", wildcards.paper),
+        told=lambda wildcards: plan_digest(plan, "collect", wildcards.paper),
     message:
         "» collecting the runs of {wildcards.paper}"
     shell:
@@ -47,17 +53,19 @@ rule collect:
 
 
 # All at once: most of one table's time is starting to make it.
-for paper in plan.papers:
+for paper, declared in plan.papers.items():
+    judged = [] if plan.preset.show else declared.claims
+    shown = [*declared.tables.values(), *judged]
 
     rule:
         name:
             f"tables_{paper}"
         input:
             collected(plan, paper),
-            f"results/{plan.preset.preset}/{paper}/findings.parquet",
+            findings(plan, paper, shown),
+            told_in("tables", paper),
         output:
             tables(plan, paper),
-            made=beside(plan, "tables", paper),
         log:
             f"logs/{plan.preset.preset}/{paper}/tables.log",
         group:
@@ -66,7 +74,7 @@ for paper in plan.papers:
             runtime=30,  # minutes, for a scheduler
         params:
             paper=paper,  # the command itself is made when the loop has ended
-            made=made_now(plan, "tables", paper),
+            told=plan_digest(plan, "tables", paper),
         message:
             f"» tables and verdicts of {paper}"
         shell:
@@ -77,10 +85,10 @@ for paper in plan.papers:
             f"figures_{paper}"
         input:
             collected(plan, paper),
-            f"results/{plan.preset.preset}/{paper}/findings.parquet",
+            findings(plan, paper, drawn(plan, paper).values()),
+            told_in("figures", paper),
         output:
             figures(plan, paper),
-            made=beside(plan, "figures", paper),
         log:
             f"logs/{plan.preset.preset}/{paper}/figures.log",
         group:
@@ -89,7 +97,7 @@ for paper in plan.papers:
             runtime=30,
         params:
             paper=paper,
-            made=made_now(plan, "figures", paper),
+            told=plan_digest(plan, "figures", paper),
         message:
             f"» figures of {paper}"
         shell:

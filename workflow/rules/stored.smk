@@ -1,6 +1,5 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
 from fedpriv.config.targets import TAKEN, deltas, files, identified, taken, words
-from fedpriv.files.made import maker_version
 
 taken = taken(plan, Path("results/reference"), root)
 
@@ -12,7 +11,12 @@ for paper in plan.papers:
             name:
                 f"take_{paper}"
             input:
-                local([taken[key] for key in runs]),
+                again(
+                    workflow,
+                    plan,
+                    runs,
+                    lambda runs: local([taken[key] for key in runs]),
+                ),
             output:
                 files(plan, runs, *TAKEN),
             log:
@@ -21,6 +25,5 @@ for paper in plan.papers:
             params:
                 words=words(runs),
                 told=[identified(plan, runs), deltas(runs)],
-                version=maker_version("account.runs"),
             shell:
                 step("take", "{params.words}")

@@ -1,9 +1,10 @@
 # From arrays to run directories, and from their traces to ε.
+from functools import partial
+
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config import sizes
 from fedpriv.config.names import arrays_id
-from fedpriv.config.targets import TRAINED, alone, deltas, identified, inputs
-from fedpriv.files.made import maker_version
+from fedpriv.config.targets import TRAINED, alone, deltas, files, identified, inputs
 
 partitions = plan.partitions()
 size = sizes.Sizes(plan, sizes.read(sizes.INDEX))
@@ -31,7 +32,7 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: inputs(plan, alone(plan, wildcards)),
+        again(workflow, plan, partial(alone, plan), partial(inputs, plan)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
@@ -61,13 +62,17 @@ rule train:
 
 rule account:
     input:
-        [f"{RUN}/trace.parquet", f"{RUN}/distances.npz"],
+        again(
+            workflow,
+            plan,
+            partial(alone, plan),
+            lambda runs: files(plan, runs, "trace.parquet", "distances.npz"),
+        ),
     output:
         f"{RUN}/ledger.parquet",
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
         deltas=lambda wildcards: deltas(alone(plan, wildcards)),
-        version=maker_version("account.runs"),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

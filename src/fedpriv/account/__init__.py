@@ -5,6 +5,7 @@ What is public:
 - `ledger`: ε after every round of a trace, by every accountant; `spends`: what it says of the last round.
 - `epsilon`, `calibrate`, `affordable_rounds`: before a run, what a plan costs, the noise and the rounds that
   an ε allows.
+- `ACCOUNT_VERSION`: which version of the accounting this is, as every ledger says.
 - `Spend`: one ε with everything that gives it meaning; `Deltas`: δ by the unit that it is for.
 - `ACCOUNTANTS`: the accountants by name.
 """
@@ -13,10 +14,11 @@ from fedpriv.account.accountants import ACCOUNTANTS, Accountant
 from fedpriv.account.ledgers import LEDGER, ledger, spends
 from fedpriv.account.plans import affordable_rounds, calibrate, epsilon
 from fedpriv.account.spend import Spend
-from fedpriv.frozen import Deltas
+from fedpriv.frozen import ACCOUNT_VERSION, Deltas
 
 __all__ = [
     "ACCOUNTANTS",
+    "ACCOUNT_VERSION",
     "LEDGER",
     "Accountant",
     "Deltas",

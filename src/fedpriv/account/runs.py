@@ -7,7 +7,6 @@ import pandas as pd
 from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet
-from fedpriv.files.made import made
 from fedpriv.files.rundir import RunDir
 from fedpriv.files.summary import SUMMARY
 from fedpriv.frozen import Deltas
@@ -27,12 +26,7 @@ def account(directory: Path, deltas: Deltas) -> Path:
 def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
     """Write what `counted` has returned as the ledger of a run directory; return its path."""
     path = directory / "ledger.parquet"
-    return parquet.save(frame, path, RunDir(directory).sources, made_with(deltas))
-
-
-def made_with(deltas: Deltas) -> str:
-    """Return what a ledger of today says that it was made with: our code, at which δ."""
-    return made("account.runs", deltas.model_dump())
+    return parquet.save(frame, path, RunDir(directory).sources, deltas.made_with)
 
 
 def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,13 +99,15 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path, 
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audited
     from fedpriv.cli.account import account_run
-    from fedpriv.files import made, parquet
+    from fedpriv.files import parquet
     from fedpriv.files.rundir import run_directory
+    from fedpriv.frozen import account_version
 
     started = time.perf_counter()
     with run_directory(path) as directory:
         ledger = directory / "ledger.parquet"
-        if delta is not None or not made.said(ledger) or parquet.stale(ledger):
+        counted = json.loads(parquet.made_with(ledger) or "[0]")[0] == account_version()
+        if delta is not None or not counted or parquet.stale(ledger):
             account_run(directory, delta, configs=configs)
         findings = audited(directory, until)
     show(path, findings, time.perf_counter() - started, as_json)

@@ -7,15 +7,18 @@ import contextlib
 import fcntl
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
-from typing import Self
 
-from fedpriv.cli.again import force_outdated
+import psutil
+
 from fedpriv.errors import BadInput
 from fedpriv.progress import MARK
 from fedpriv.terminal import say
@@ -26,73 +29,63 @@ FAILED = re.compile(r"^Error in rule (\w+)")
 LOG = re.compile(r"^    log: (.+?)(?: \(check log file|$)")
 LAST = 20  # lines of what failed
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last where the terminal goes away
-UTF8 = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}  # of the command, whatever our terminal takes
+IDLE = 10  # seconds after which a workflow that was told to end, and of which nothing runs, is killed
+# Of the command: UTF-8, whatever our terminal takes, and no module of the current folder.
+ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8", "PYTHONSAFEPATH": "1"}
 
 
-class Log:
-    """The file that keeps all that is said, while there is room for it."""
+def opened(path: Path, command: Sequence[str]) -> FileIO:
+    """Return the log that keeps all that is said, emptied; BadInput where another workflow still writes it.
 
-    def __init__(self, path: Path) -> None:
-        """Empty the log of those before, unless one of them still writes it: BadInput."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path, self.lost = path, ""
-        self.file = path.open("ab", buffering=0)  # closing tries nothing again that found no room
-        try:
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it dies with this process
-        except BlockingIOError:
-            self.file.close()
-            raise BadInput(
-                f"{path}: found another workflow that writes it, allowed: one of a preset at a time"
-            ) from None
-        except OSError:  # a file system without locks
-            pass
-        self.file.truncate(0)
+    Its first line says which process follows what.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    log = FileIO(path, "a+")
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it dies with this process
+    except BlockingIOError:
+        process = path.read_text(encoding="utf-8", errors="replace").partition(":")[0]
+        raise BadInput(
+            f"{path}: found another workflow that writes it, {process}, allowed: one of a preset at a time"
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    log.truncate(0)
+    keep(log, f"process {os.getpid()}: {shlex.join(command)}\n")
+    return log
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-    def keep(self, line: str) -> None:
-        """Write a line; from the first that does not fit on, nothing."""
-        if self.lost:
-            return
-        try:
-            self.file.write(line.encode())
-        except OSError as error:
-            self.lost = f"{self.path}: {error.strerror}; the workflow goes on, what it says is kept no longer"
-            tell(self.lost)
+def keep(log: FileIO, line: str) -> None:
+    """Write a line of the log; from the first that does not fit on, nothing."""
+    if log.closed:
+        return
+    try:
+        log.write(line.encode(errors="replace"))
+    except OSError as error:
+        log.close()
+        tell(f"{log.name}: {error.strerror}; the workflow goes on, what it says is kept no longer")
 
 
 def follow(command: Sequence[str], kept: Path) -> int:
     """Run `command`, print a line for whatever it begins and return its exit code, 128 + n after signal n.
 
-    A failed job is told with the end of its log. An interrupt is the command's to handle: it is waited for,
-    and so is its end where the terminal goes away. Nothing of it depends on who reads what is printed, in
-    which encoding, or whether there is room for it. BadInput where another one is followed into that file.
+    A failed job is told with the end of its log. A command that is interrupted ends by itself, and so it does
+    where the terminal goes away; it is killed if it does not, though nothing that it started runs any more.
+    Nothing of it depends on who reads what is printed, in which encoding, or whether there is room for it.
     """
     started, done, total, failed = time.monotonic(), "0", "?", False
     signals: list[int] = []
+    log = opened(kept, command)
     # The command and its jobs would die of it, and leave a lock: they end when this process tells them.
     hushed = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with (
-        Log(kept) as log,
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            env=os.environ | UTF8,
-        ) as process,
-    ):
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
+    with log, subprocess.Popen(command, env=os.environ | ENVIRONMENT, **pipe) as process:
         # Under nohup nobody minds the end of the terminal.
         for number in STOPPED_BY if hushed != signal.SIG_IGN else STOPPED_BY[:-1]:
             signal.signal(number, lambda number, _: signals.append(passed_on(process, number)))
         assert process.stdout
         for line in process.stdout:
-            log.keep(line)
+            keep(log, line)
             if found := TOTAL.match(line):
                 total = found[1]
             elif found := STEPS.match(line):
@@ -107,9 +100,11 @@ def follow(command: Sequence[str], kept: Path) -> int:
                 minutes, seconds = divmod(int(time.monotonic() - started), 60)
                 what = line.partition(MARK)[2].strip()
                 tell(f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}")
+    if process.returncode == -signal.SIGKILL and signals:  # its lock is left behind
+        subprocess.run([*command, "--unlock"], capture_output=True)
     if process.returncode and total == "?":  # before the first job
         tell(*end(kept))
-    tell(log.lost or f"All that Snakemake said: {kept}")
+    tell(f"All that Snakemake said: {kept}")
     if process.returncode and signals:
         tell(f"interrupted after {done} of {total} steps; the same command goes on from there")
         return 128 + signals[0]
@@ -126,9 +121,22 @@ def passed_on(process: subprocess.Popen[str], number: int) -> int:
     """Let the command end by itself, and return the signal; a terminal has sent the interrupt to it too."""
     if number != signal.SIGINT:
         process.terminate()
+    threading.Thread(target=kill_idle, args=[process], daemon=True).start()
     with contextlib.suppress(OSError):  # nobody may read it
         os.write(1, b"stopping when what runs has ended\n")  # print may be in the midst of a line
     return number
+
+
+def kill_idle(process: subprocess.Popen[str]) -> None:
+    """Kill a command that should end as soon as nothing that it has started ran for `IDLE` seconds."""
+    last = time.monotonic()
+    while process.poll() is None and time.monotonic() < last + IDLE:
+        time.sleep(IDLE / 10)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            children = psutil.Process(process.pid).children()
+            if any(child.status() != psutil.STATUS_ZOMBIE for child in children):
+                last = time.monotonic()
+    process.kill()
 
 
 def end(log: Path) -> list[str]:
@@ -142,7 +150,7 @@ def end(log: Path) -> list[str]:
 
 if __name__ == "__main__":
     try:
-        sys.exit(follow(force_outdated(sys.argv[2:]), Path(sys.argv[1])))
+        sys.exit(follow(sys.argv[2:], Path(sys.argv[1])))
     except BadInput as error:
         say(str(error))
         sys.exit(2)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from fedpriv.config.names import arrays_id, partition_id
 from fedpriv.config.plan import Plan, RunKey
 from fedpriv.data import image_datasets, prepared
-from fedpriv.paper.cells import TableSpec
+from fedpriv.paper.cells import Rendered, TableSpec
+from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
 
 TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
@@ -86,9 +87,9 @@ def identified(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
     return [(one.identity, plan.planned[one.paper][one.run].stand_in_for) for one in runs]
 
 
-def deltas(runs: Iterable[RunKey]) -> list[dict[str, Any]]:
-    """Return how each run is accounted: at which δ."""
-    return [one.config.account.model_dump() for one in runs]
+def deltas(runs: Iterable[RunKey]) -> list[str]:
+    """Return what outdates the ledgers of runs: the version of the accounting, and each run's δ."""
+    return [one.config.account.made_with for one in runs]
 
 
 def run_files(plan: Plan, paper: str, taken: Container[RunKey], *names: str) -> list[str]:
@@ -133,6 +134,12 @@ def rendered(plan: Plan) -> list[str]:
             *figures(plan, paper),
         )
     ]
+
+
+def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[str]:
+    """Return the file of the findings about the runs of `paper`, if any of what is `shown` reads them."""
+    audits = any(getattr(one, "kind", "") == "audits" or "lower_bound" in str(one) for one in shown)
+    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if audits else []
 
 
 def collected(plan: Plan, paper: str) -> list[str]:

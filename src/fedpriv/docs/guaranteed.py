@@ -9,7 +9,7 @@ import pandas as pd
 
 from fedpriv.docs import picture
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.files.made import digest
+from fedpriv.files.seal import digest
 from fedpriv.report.claims.compare import published_and_reproduced
 
 PICTURE = "docs/guaranteed.png"

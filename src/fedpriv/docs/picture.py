@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.files.made import digest
+from fedpriv.files.seal import digest
 from fedpriv.report.claims.compare import published_and_reproduced
 from fedpriv.report.figures import plain
 from fedpriv.report.figures.published import draw

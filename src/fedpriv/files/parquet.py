@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from fedpriv.errors import BadInput
-from fedpriv.files import made, seal
+from fedpriv.files import seal
 from fedpriv.files.atomic import writing
 
-SOURCES = "made_from"
+SOURCES, MAKER = "made_from", "by"
 REMEDY = "delete it and rerun"
 
 
@@ -23,11 +23,11 @@ def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_wit
     """Write `frame`, without its index, atomically and sealed; return `path`.
 
     The seals of the files that it was made from are kept with it, by where they are from there, and what it
-    was `made_with` (`fedpriv.files.made`).
+    was `made_with`.
     """
     folder = path.parent.resolve()
     made_from = {os.path.relpath(source.resolve(), folder): seal.of(source) for source in sources}
-    told = {SOURCES: json.dumps(made_from)} | ({"by": made_with} if made_with else {})
+    told = {SOURCES: json.dumps(made_from)} | ({MAKER: made_with} if made_with else {})
     return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, told)
 
 
@@ -97,8 +97,14 @@ def whole(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
 
 
 def stale(path: Path) -> str:
-    """Return what a file was not made with as it is now, or nothing: another file, or our own code."""
+    """Return which file a file was made from that is another now, or nothing."""
     kept = parquet.read_metadata(path).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
-    others = (name for name, was in made_from.items() if was != seal.of(path.parent.resolve() / name))
-    return next(others, "version of the code" if made.made_otherwise(path) else "")
+    return next((name for name, was in made_from.items() if was != seal.of(path.parent.resolve() / name)), "")
+
+
+def made_with(path: Path) -> str:
+    """Return what a file says that it was made with; nothing where it says nothing, or cannot be read."""
+    with suppress(OSError, ValueError, pa.ArrowException):
+        return (parquet.read_metadata(path).metadata or {}).get(MAKER.encode(), b"").decode()
+    return ""

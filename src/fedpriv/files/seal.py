@@ -5,10 +5,12 @@ metadata, JSON in a key.
 """
 
 import hashlib
+import json
 import mmap
 import re
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 MARK = b"blake2b:"
 OPEN = (MARK + b"0" * 64).decode()  # what a writer puts where the digest will stand
@@ -53,6 +55,11 @@ def of(path: Path) -> str:
             return found.group()[len(MARK) :].decode(errors="replace") if found else ""
     except ValueError:  # an empty file cannot be mapped
         return ""
+
+
+def digest(told: Any) -> str:
+    """Return the digest of plain data, the same for equal ones."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _digest(content: mmap.mmap, start: int) -> bytes:

@@ -62,7 +62,11 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
     if not presets:
         raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
-    plans = [load_preset(configs / f"{preset}.yaml") for preset in counted("reading", presets, "preset")]
+    asked = {name.partition("/")[0] for name in only} or presets
+    require_known("PRESET/PAPER", asked, presets)
+    plans = [
+        load_preset(configs / f"{preset}.yaml") for preset in counted("reading", sorted(asked), "preset")
+    ]
     wanted = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
     require_known("PRESET/PAPER", only, wanted)
     wanted = [one for name, one in wanted.items() if not only or name in only]

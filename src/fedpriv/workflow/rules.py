@@ -1,4 +1,8 @@
-"""What rules of Snakemake share: the command of a step, and what is set for one and meant for more."""
+"""What rules of Snakemake share: the command of a step, what is set for one and meant for more, and plans.
+
+Snakemake looks at the times of files wherever it is started, at all else only where it remembers it. So what
+a step after training is told stands in a file, an input of its rule, which is written where it changes.
+"""
 
 import json
 import shlex
@@ -6,7 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedpriv.config.finished import cuts, identities, outdated
+from fedpriv.config.plan import Plan, RunKey
+from fedpriv.config.targets import drawn
+from fedpriv.files.atomic import writing
+from fedpriv.files.seal import digest
 from fedpriv.paper.read import read_yaml
+from fedpriv.report import RENDER_VERSION
 
 
 def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) -> Callable[..., str]:
@@ -36,3 +46,53 @@ def overridden_as(workflow: Any, rule: str, name: str) -> str:
         if rule in said:
             said[name] = said[rule]
     return name
+
+
+def again(
+    workflow: Any,
+    plan: Plan,
+    runs: Sequence[RunKey] | Callable[[Any], Sequence[RunKey]],
+    files: Callable[[Sequence[RunKey]], list[str]],
+) -> Callable[[Any], list[str]]:
+    """Return the inputs of a rule for some runs; of these what says that it is not the plan's is made again.
+
+    Snakemake may have forgotten what it was made from, or never have known it. `workflow` is Snakemake's, of
+    which no other way in knows what is asked for.
+    """
+
+    def inputs(wildcards: Any) -> list[str]:
+        asked = runs(wildcards) if callable(runs) else runs
+        if workflow.is_main_process:
+            workflow.dag.forcefiles.update(outdated(plan, asked))
+        return files(asked)
+
+    return inputs
+
+
+def planned(plan: Plan, step: str, paper: str = "") -> str:
+    """Return the file that says what a step after training is told now; a file that says so is left alone."""
+    path = Path("results", plan.preset.preset, paper, "plan", f"{step}.txt")
+    text = plan_digest(plan, step, paper)
+    if not path.exists() or path.read_text() != text:
+        with writing(path) as partial:
+            partial.write_text(text)
+    return str(path)
+
+
+def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
+    """Return what stands for all that changes what a step after training makes of its files."""
+    return digest([RENDER_VERSION, declared(plan, step, paper)])
+
+
+def declared(plan: Plan, step: str, paper: str) -> Any:
+    """Return what of a plan a step after training reads, as plain data."""
+    if step in ("audit", "collect"):
+        return [identities(plan, paper), cuts(plan, paper)]
+    if step == "tables":
+        shown = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})
+        return {"judged": not plan.preset.show, **shown}
+    if step == "figures":
+        return {name: one.model_dump(mode="json") for name, one in drawn(plan, paper).items()}
+    shown = {"title", "authors", "year", "url", "tables", "figures", "notes"}
+    papers = [[one.model_dump(mode="json", include=shown), list(one.runs)] for one in plan.papers.values()]
+    return [plan.preset.model_dump(mode="json", exclude={"speed", "mirrors", "again"}), papers]

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.finished import beside, check, cuts, identities, made_now
+from fedpriv.config.finished import check, cuts, identities
 from fedpriv.config.names import arrays_id
 from fedpriv.config.plan import Plan, RunKey, make_plan
 from fedpriv.config.targets import dealt, drawn, inputs
 from fedpriv.errors import BadInput, require_known, together
-from fedpriv.files.atomic import writing
 from fedpriv.paper.read import merge, read_yaml
 from fedpriv.progress import announce, counted
 
@@ -126,7 +125,6 @@ def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     audit_runs(
         sorted(finished(plan, paper, results)), paper_folder(plan, paper, results) / "findings.parquet"
     )
-    done(plan, "audit", paper, results)
 
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
@@ -136,7 +134,6 @@ def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     runs = finished(plan, paper, results)
     check({str(directory): identity for directory, identity in runs.items()}, plan.runs[paper])
     collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
-    done(plan, "collect", paper, results)
 
 
 def tables(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
@@ -144,7 +141,6 @@ def tables(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     from fedpriv.report.paper import write_tables
 
     write_tables(paper_folder(plan, paper, results), plan.papers[paper], judged=not plan.preset.show)
-    done(plan, "tables", paper, results)
 
 
 def figures(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
@@ -152,7 +148,6 @@ def figures(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     from fedpriv.report.paper import write_figures
 
     write_figures(paper_folder(plan, paper, results), drawn(plan, paper))
-    done(plan, "figures", paper, results)
 
 
 def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REFERENCE / "paper") -> None:
@@ -160,7 +155,6 @@ def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REF
     from fedpriv.report import page
 
     page.write(plan, results / plan.preset.preset / "report.html", comparison)
-    done(plan, "report", "", results)
 
 
 OF_PAPER = {step.__name__: step for step in (audit, collect, tables, figures)}
@@ -195,12 +189,6 @@ def finished(plan: Plan, paper: str, results: Path) -> dict[Path, str]:
         for directory, identity in identities(plan, paper).items()
     }
     return {one: identity for one, identity in planned.items() if (one / "summary.json").exists()}
-
-
-def done(plan: Plan, step: str, paper: str, results: Path) -> None:
-    """Write what a step has made its files with: the last thing that it does."""
-    with writing(results / Path(beside(plan, step, paper)).relative_to(RESULTS)) as path:
-        path.write_text(made_now(plan, step, paper) + "\n", encoding="utf-8")
 
 
 def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:
