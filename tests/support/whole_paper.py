@@ -68,11 +68,9 @@ CHECK = {"check": "accuracy(run) >= 0.5", "cases": {"A case": {"run": "n100_dp"}
 PAPER = {
     "paper": "whole",
     "title": "A whole paper",
-    "authors": [{"given": "First", "family": "Last", "affiliation": "Somewhere"}, "A team"],
+    "authors": ["First Last", "A team"],
     "year": 2000,
     "url": "https://example.org/whole",
-    "venue": "A venue",
-    "publisher": "A publisher",
     "runs": {"n100_none": {}, "n100_dp": {}},
     "tables": TABLES,
     "figures": FIGURES,

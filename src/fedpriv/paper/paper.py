@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, field_validator
 
@@ -21,40 +21,17 @@ from fedpriv.registry import Registry
 Link = Annotated[str, StringConstraints(pattern=r"^https?://[0-9A-Za-z][!-~]*$")]
 
 
-class Author(Frozen):
-    """A person."""
-
-    given: str
-    """Given names, as printed."""
-    family: str
-    affiliation: str = ""
-    """For CITATION.cff."""
-
-    def __str__(self) -> str:
-        return f"{self.given} {self.family}"
-
-
 class Paper(Frozen):
     """One published experiment: its runs, what is rendered from them, what it printed and what it claims."""
 
     paper: Name
     """Its name: that of its folder."""
     title: str
-    authors: tuple[Author | str, ...] = Field(min_length=1)
-    """A team by its name alone."""
+    authors: tuple[str, ...] = Field(min_length=1)
+    """As they are printed."""
     year: Count
     url: Link
     """Where it can be read."""
-    type: Literal["article", "conference-paper", "manual"] | None = None
-    """Of the publication; without one it was not published, and nobody cites it."""
-    venue: str = ""
-    """The journal or the conference."""
-    publisher: str = ""
-    """Of the venue."""
-    isbn: str = ""
-    """Of a book of proceedings."""
-    doi: str = ""
-    """Without a resolver, as `10.1000/182`."""
     defaults: dict[str, Any] = {}
     """What every run says unless its parts or itself say otherwise; keys of a [Run](#run)."""
     parts: dict[Name, Part] = {}
@@ -79,8 +56,8 @@ class Paper(Frozen):
 
     @property
     def by(self) -> str:
-        """Return the authors' names, as they are printed."""
-        return ", ".join(map(str, self.authors))
+        """Return the authors' names in one text."""
+        return ", ".join(self.authors)
 
     def showing(self, names: Container[str]) -> "Paper":
         """Return the paper with these tables and figures alone, the runs that they read, and no claims."""
