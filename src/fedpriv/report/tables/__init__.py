@@ -26,7 +26,7 @@ KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
 
 
 def write(results: Results, declared: TableSpec, stem: Path) -> list[Path]:
-    """Write the declared table of collected runs as `stem`.csv, .md, .tex and .html, under that name."""
+    """Write the declared table of collected runs as `stem`.csv, .md, .html; accuracies as .tex, too."""
     table = KINDS[declared.kind](results, declared, stem.name)._replace(caption=caption(results, declared))
     if said := legend(table.caption, *table.display.to_numpy().ravel()):
         table = table._replace(notes=[f"ε {said}; what is published stands as printed.", *table.notes])
