@@ -19,9 +19,8 @@ from fedpriv.report.paper import write_figures, write_tables
 from fedpriv.terminal import visible
 
 PLACES = whole_paper.texts()
-# What only a picture or a citation shows, and what is said only where something is missing.
-ELSEWHERE = ("Author.affiliation", "Paper.venue", "Paper.publisher", "Panel.published key", "Guess.label")
-ELSEWHERE += ("SweepFigure.axis", "RunsTable.infinite", "AttackerFigure.spends key", "RunsTable.place")
+# What only a picture shows, and what is said only where something is missing.
+ELSEWHERE = ("Panel.published key", "RunsTable.infinite", "RunsTable.place")
 MARKDOWN = {"h1", "p", "img", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li"}
 
 

@@ -14,6 +14,7 @@ from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_files
+from fedpriv.paper.scripts import Scripted
 from fedpriv.paper.tables import TABLES, self_contained
 from fedpriv.registry import Registry
 
@@ -136,6 +137,8 @@ def load_paper(name: str, folder: Path, only: str = "") -> Paper:
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
             with wrong.aside():
+                if isinstance(spec, Scripted):
+                    spec.find(path / f"{kind}.py", f"{path}: {kind}.{item}")
                 require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
                 named = caption_runs(spec.caption)
                 require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))

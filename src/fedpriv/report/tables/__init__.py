@@ -10,7 +10,6 @@ from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
 from fedpriv.report.claims.values import caption
 from fedpriv.report.results import Results
-from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.audits import audits_table
 from fedpriv.report.tables.runs import runs_table
@@ -20,7 +19,7 @@ KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
     "accuracy": accuracy_table,
     "spends": spends_table,
     "runs": runs_table,
-    "accounts": accounts_table,
+    "python": lambda results, declared, name: declared.call(results, declared, name),
     "audits": audits_table,
 }
 
