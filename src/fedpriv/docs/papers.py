@@ -82,18 +82,21 @@ def preset_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     yield f"## Preset `{plan.preset.preset}`"
     yield told(plan, paper, results)
     for kind, declared in (("tables", paper.tables), ("figures", paper.figures)):
+        shown = set[str]()
         for name in built(declared, plan, paper.paper):
             path, one = results / kind / f"{name}.md", declared[name]
             if not path.exists():
                 continue
-            if not one.theirs:
+            place, first = one.theirs, one.theirs not in shown
+            shown.add(place)
+            if not (place and first):  # of several for one place the first is the main configuration
                 rest.append(f"- [{escape_markdown(titled(one))}]({link(root, path)})")
             elif kind == "tables":
                 yield from table_blocks(root, path)
             else:
                 yield from figure_blocks(root, path, one)
     if rest:
-        yield "### Ours, beside it"
+        yield "### Other configurations, and ours"
         yield "\n".join(rest)
     if paper.claims:
         yield from table_blocks(root, results / "claims.md")
