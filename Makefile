@@ -73,7 +73,7 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 	@find Snakefile workflow src packages tests examples -name '*.py' -o -name '*.smk' -o -name Snakefile | xargs wc -l | \
 		awk '$$2 != "total" && $$1 > 600 {print $$2 ": " $$1 " lines, allowed: 600"; long = 1} END {exit long}'
 
-docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/, CITATION.cff, codecheck.yml
+docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/
 	$(BIN)/python -P -m fedpriv.docs
 	$(BIN)/python -P -m fedpriv.docs.schema
 

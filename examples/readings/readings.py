@@ -240,7 +240,7 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Tabl
     long = tidy(name, [*COLUMNS, *declared.keys, "status"], lines)
     title = f"Configurations of {declared.place}, {declared.data}, 100 clients"
     caption = declared.caption.format(place=declared.place)
-    return render.Table(name, title, long, display, notes, printed=False, caption=caption)
+    return render.Table(name, title, long, display, notes, caption=caption)
 
 
 def numbers_of(

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from support import tiny
 
+from fedpriv import doctor
 from fedpriv.cli import app
 from fedpriv.config.plan import load_preset
 from fedpriv.config.sizes import INDEX, RATE, Sizes, Took
 from fedpriv.config.work import work
-from fedpriv.doctor import times
 from fedpriv.errors import BadInput
 from fedpriv.machine.environment import cores
 from fedpriv.progress import duration
@@ -29,7 +29,7 @@ def test_the_time_of_a_preset_is_that_of_its_runs_at_all_seeds(here):
     plan = load_preset(here / "config/tiny.yaml")
     (run,) = plan.all_runs()
     one, few = 3 * work(run).passes / RATE, duration
-    finding = times.finding(Sizes(plan, Took({}, {})), ())
+    finding = doctor.time_of(Sizes(plan, Took({}, {})), ())
     assert finding.name == "time tiny" and finding.state == "ok"
     assert finding.text == f"{few(one)} of one core, {few(one / cores())} on these {cores()}: 3 trainings"
 
@@ -39,7 +39,7 @@ def test_the_time_that_is_left_is_that_of_what_is_not_kept_and_a_gpu_takes_what_
     plan = load_preset(here / "config/tiny.yaml")
     seeds = plan.identities("tiny", "dp")
     took = Took({seeds[1]: 7200.0}, {})
-    said = times.finding(Sizes(plan, took), {seeds[1], "of another run"}).text
+    said = doctor.time_of(Sizes(plan, took), {seeds[1], "of another run"}).text
     assert said.endswith("3 trainings; a GPU pays for 6.0 h of it; 4.0 h without the 1 that are stored")
 
 
@@ -47,12 +47,12 @@ def test_a_network_that_nobody_has_stored_is_guessed_and_said_to_be(here, monkey
     (here / "own_net_of_times.py").write_text("import torch\nclass Net(torch.nn.Linear):\n    pass\n")
     monkeypatch.syspath_prepend(here)
     tiny.patch(here, model={"name": "module", "module": "own_net_of_times:Net"})
-    said = times.finding(Sizes(load_preset(here / "config/tiny.yaml"), Took({}, {})), ()).text
+    said = doctor.time_of(Sizes(load_preset(here / "config/tiny.yaml"), Took({}, {})), ()).text
     assert "5 trainings" in said and said.endswith("5 are guessed, of networks that nobody has stored")
 
 
 def test_every_preset_of_a_folder_has_a_line_with_the_hours_of_its_papers():
-    found = times.findings(times.presets(ROOT / "config"), lambda _: (), ROOT / INDEX)
+    found = doctor.times(doctor.presets(ROOT / "config"), lambda _: (), ROOT / INDEX)
     text = {finding.name: finding.text for finding in found}
     assert {"time demo", "time paper", "time guarantees_search"} <= set(text)
     assert all(f"{paper} " in text["time paper"] for paper in ("bdp2019", "nbafl", "global_dp"))
@@ -88,6 +88,6 @@ def test_a_place_without_presets_is_refused_in_one_line(place, here, capsys):
 
 
 def test_one_preset_is_taken_by_its_name(here):
-    assert times.presets(Path("config/tiny.yaml")) == times.presets(Path("config"))
+    assert doctor.presets(Path("config/tiny.yaml")) == doctor.presets(Path("config"))
     with pytest.raises(BadInput, match="no such"):
-        times.presets(Path("no such"))
+        doctor.presets(Path("no such"))

@@ -19,9 +19,8 @@ from fedpriv.report.paper import write_figures, write_tables
 from fedpriv.terminal import visible
 
 PLACES = whole_paper.texts()
-# What only a picture or a citation shows, and what is said only where something is missing.
-ELSEWHERE = ("Author.affiliation", "Paper.venue", "Paper.publisher", "Panel.published key", "Guess.label")
-ELSEWHERE += ("SweepFigure.axis", "RunsTable.infinite", "AttackerFigure.spends key", "RunsTable.place")
+# What only a picture shows, and what is said only where something is missing.
+ELSEWHERE = ("Panel.published key", "RunsTable.infinite", "RunsTable.place")
 MARKDOWN = {"h1", "p", "img", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li"}
 
 
@@ -46,7 +45,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Glyph", "ignore:constrained_layo
 
 def test_no_declared_text_is_left_as_it_was(made):
     _, filled = made
-    assert len(filled) > 40 and not set(filled) & set(filled.values())
+    assert len(filled) > 30 and not set(filled) & set(filled.values())
 
 
 def test_the_page_says_every_text_and_has_no_other_element_or_link(made):

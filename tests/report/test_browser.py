@@ -125,16 +125,10 @@ def test_what_is_wider_than_a_phone_fades_out_until_its_end_is_seen(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_verdicts_can_be_told_from_their_ground(opened, scheme):
     page = opened(color_scheme=scheme)
+    ground = {"light": "rgb(253, 253, 252)", "dark": "rgb(23, 25, 27)"}[scheme]
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
     ratios = page.eval_on_selector_all(".verdict", CONTRAST)
     assert len(ratios) > 20 and min(ratios) >= 4.5
-
-
-def test_in_the_dark_the_page_is_dark(opened):
-    page = opened(color_scheme="light")
-    ground = "getComputedStyle(document.body).backgroundColor"
-    light = page.evaluate(ground)
-    page.emulate_media(color_scheme="dark")
-    assert (light, page.evaluate(ground)) == ("rgb(253, 253, 252)", "rgb(23, 25, 27)")
 
 
 def test_on_paper_everything_is_opened_and_no_column_is_cut_off(opened):
@@ -153,17 +147,9 @@ def test_on_paper_everything_is_opened_and_no_column_is_cut_off(opened):
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_first_screen_of_the_report_says_what_came_out_in_a_number_or_a_picture(opened, width):
     page = opened(viewport={"width": width, "height": 900})
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
     picture = page.locator("header img").first.bounding_box()
     assert page.locator("h1").count() == 1 and picture["y"] + picture["height"] < 900
     assert re.search(r"Published accuracies: \d+", page.locator("header .summary").first.inner_text())
-
-
-def test_every_verdict_stands_once(opened):
-    page = opened()
-    claims = page.locator("ol.claims > li summary").all_inner_texts()
-    assert claims and len(claims) == len(set(claims)) == page.locator("[id*='-claim-']").count()
-    assert page.locator("ol.claims .verdict").count() == len(claims)
 
 
 @pytest.mark.parametrize("width", [1400, 390])

@@ -1,12 +1,13 @@
 """Figures of ε: how it grows, and what it leaves to an attacker."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.made_runs import ROUNDS, write_run
 
-from fedpriv.paper.figures import AttackerFigure, RoundsFigure
+from fedpriv.paper.figures import PythonFigure, RoundsFigure
 from fedpriv.report.collect import collect
 from fedpriv.report.figures import caption, draw, write
 from fedpriv.report.figures.notes import notes
@@ -27,11 +28,11 @@ GROWTH = RoundsFigure.model_validate(
         "panels": {"photos": "Photographs"},
     }
 )
-ATTACKER = AttackerFigure.model_validate(
+ATTACKER = PythonFigure.model_validate(
     {
         "title": "What ε leaves",
         "place": "eq. (1)",
-        "published": [{"label": "99.33 %", "epsilon": 5, "accuracy": 0.9933}],
+        "function": "equation1",
         "lines": {"n100": "", "missing": "of no run"},
         "spends": {
             "sequential": "sequential moments C",
@@ -40,6 +41,7 @@ ATTACKER = AttackerFigure.model_validate(
         },
     }
 )
+ATTACKER.find(Path(__file__).parents[2] / "config/papers/bdp2019/figures.py", "equation1")
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +141,8 @@ def test_runs_stand_on_the_curve_where_they_ended(instance_results):
 
 
 def test_published_points_are_labelled(instance_results):
-    (label,) = draw(instance_results, ATTACKER).axes[0].texts
-    assert (label.get_text(), label.xy) == ("99.33 %", (5, 0.9933))
+    first, *others = draw(instance_results, ATTACKER).axes[0].texts
+    assert (first.get_text(), first.xy, len(others)) == ("99.33 %", (5, 0.9933), 2)
 
 
 def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instance_results):
@@ -156,7 +158,5 @@ def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instanc
 def test_the_curve_of_the_attacker_needs_no_run(instance_results):
     alone = ATTACKER.model_copy(update={"lines": {"missing": "of no run"}})
     figure = draw(instance_results, alone)
-    assert len(figure.axes[0].get_lines()) == 2
+    assert len(figure.axes[0].get_lines()) == 1 + 3
     assert "Not run in this preset: of no run, sequential;" in words_of(instance_results, alone)
-    curve, published = draw(instance_results, ATTACKER.model_copy(update={"lines": {}})).axes[0].get_lines()
-    assert len(curve.get_xdata()) > 100 and list(published.get_xdata()) == [5]

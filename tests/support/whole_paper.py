@@ -54,25 +54,14 @@ FIGURES = {
         **{"kind": "rounds", "title": "Every ε", "quantity": "epsilon", "lines": {"n100_dp": "Its noise"}},
         **{"spends": {"One way": "moments C", "Another way": "pld C"}, "panels": {"": "Only panel"}},
     },
-    "guess": {
-        **{"kind": "attacker", "title": "Guess", "lines": {"n100_dp": "Guessed"}},
-        **{"spends": {"Known": "moments C"}, "published": [{"label": "Said", "epsilon": 1, "accuracy": 0.7}]},
-    },
-    "bit": {"kind": "divergence", "title": "One bit", "lines": {"n100_dp": "Its bits"}},
-    "sweep": {
-        **{"kind": "sweep", "title": "Sweep", "axis": "An axis", "along": "server.learning_rate"},
-        **{"series": {"A series": ["n100_dp"]}},
-    },
 }
 CHECK = {"check": "accuracy(run) >= 0.5", "cases": {"A case": {"run": "n100_dp"}}}
 PAPER = {
     "paper": "whole",
     "title": "A whole paper",
-    "authors": [{"given": "First", "family": "Last", "affiliation": "Somewhere"}, "A team"],
+    "authors": ["First Last", "A team"],
     "year": 2000,
     "url": "https://example.org/whole",
-    "venue": "A venue",
-    "publisher": "A publisher",
     "runs": {"n100_none": {}, "n100_dp": {}},
     "tables": TABLES,
     "figures": FIGURES,
@@ -86,9 +75,6 @@ NAMES = {
     *(
         "Paper.paper",
         "Paper.url",
-        "Paper.isbn",
-        "Paper.doi",
-        "Paper.type",
         "Paper.runs key",
         "Paper.defaults",
     ),
@@ -104,9 +90,7 @@ NAMES = {
     ),
     *("RunsTable.match", "RunsTable.reference", "RunsTable.keys", "RunColumn.name", "RoundsFigure.kind"),
     *("RoundsFigure.quantity", "RoundsFigure.run", "RoundsFigure.lines key", "RoundsFigure.panels key"),
-    *("Budget.line", "AttackerFigure.kind", "AttackerFigure.run", "AttackerFigure.lines key"),
-    *("DivergenceFigure.kind", "DivergenceFigure.run", "DivergenceFigure.lines key"),
-    *("SweepFigure.kind", "SweepFigure.along", "SweepFigure.per", "SweepFigure.series"),
+    "Budget.line",
     *("SpendSelector.accountant", "SpendSelector.composition", "SpendSelector.distance"),
     *("SpendSelector.right_term", "SpendSelector.sensitivity", "SpendSelector.accounting"),
     *(

@@ -18,7 +18,7 @@ COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
 RESULTS = ("runs", "rounds", "epsilons")  # the tables of a paper
 AUDITED = (*COLLECTED, "distances.npz")
 TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
-TABLE, FIGURE, CLAIMS = ("csv", "md", "tex", "html"), ("pdf", "png", "md"), ("csv", "md", "tex")
+FIGURE, CLAIMS = ("pdf", "png", "md"), ("csv", "md", "tex")
 
 
 class Job(NamedTuple):
@@ -99,14 +99,18 @@ def run_files(plan: Plan, paper: str, taken: Container[RunKey], *names: str) -> 
     ]
 
 
+def forms(table: TableSpec) -> tuple[str, ...]:
+    """Return in which files a table is for readers; one that a paper would print is LaTeX, too."""
+    return ("csv", "md", "tex") if table.kind == "accuracy" else ("csv", "md")
+
+
 def tables(plan: Plan, paper: str) -> list[str]:
     """Return the files of the tables of `paper`, and of its claims unless only some of it is shown."""
     root = f"results/{plan.preset.preset}/{paper}"
     there = plan.papers[paper].tables
-    written = [f"{root}/tables/{table}.{suffix}" for table in there for suffix in TABLE]
-    written += [
-        f"{root}/tables/{name}_seeds.csv" for name, table in there.items() if table.kind == "accuracy"
-    ]
+    written = [f"{root}/tables/{name}.{suffix}" for name in there for suffix in (*forms(there[name]), "html")]
+    accuracies = [name for name, table in there.items() if table.kind == "accuracy"]
+    written += [f"{root}/tables/{name}_seeds.csv" for name in accuracies]
     written += [f"{root}/runs.csv", f"{root}/runs.md"]
     return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
 

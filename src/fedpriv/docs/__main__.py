@@ -1,12 +1,12 @@
-"""Write the generated pages of the repository in the current folder, and how it is cited."""
+"""Write the generated pages of the repository in the current folder."""
 
 from pathlib import Path
 
 from fedpriv import docs
-from fedpriv.docs import citation, guaranteed, picture
+from fedpriv.docs import guaranteed, picture
 
 root = Path.cwd()
-for path, text in {**docs.pages(root), **citation.pages(root)}.items():
+for path, text in docs.pages(root).items():
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
 picture.write(root)

@@ -1,13 +1,13 @@
-"""What training took: hours and rates of the stored runs, by paper, data, clients and hardware."""
+"""What training took: hours and rates of the stored runs, by paper and hardware."""
 
-from collections.abc import Iterator, Mapping
-from itertools import groupby
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.plan import load_preset
 from fedpriv.config.work import work
 from fedpriv.docs import markdown
 from fedpriv.docs.papers import REFERENCE
@@ -16,48 +16,31 @@ from fedpriv.files.summary import everywhere
 from fedpriv.progress import duration
 
 OPENING, CLOSING = "<!-- hours: written by `make docs` -->\n", "<!-- end of hours -->\n"
-NUMBERS = ("clients", "runs", "in all", "median of a run", "examples a second")
-
-
-class Spent(NamedTuple):
-    """A stored run and what it took."""
-
-    group: tuple[str, str, int, str]  # paper, data, clients, hardware
-    seconds: float
-    examples: float  # of passes forward and backward
+NUMBERS = ("runs", "in all", "median of a run", "examples a second")
 
 
 def page(root: Path) -> str:
     """Return docs/stored-runs.md with its table of hours as the stored runs have it."""
-    text = (root / "docs/stored-runs.md").read_text(encoding="utf-8")
-    before, rest = text.split(OPENING)
-    _, after = rest.split(CLOSING)
-    return f"{before}{OPENING}{table(root)}{CLOSING}{after}"
+    before, rest = (root / "docs/stored-runs.md").read_text(encoding="utf-8").split(OPENING)
+    table = markdown.head(["paper", *NUMBERS, "hardware"], NUMBERS) + "".join(lines(root))
+    return f"{before}{OPENING}{table}{CLOSING}{rest.split(CLOSING)[1]}"
 
 
-def table(root: Path) -> str:
-    """Return the table of hours; stored runs of a config that has changed since are left out."""
+def lines(root: Path) -> Iterator[str]:
+    """Yield a line for each paper and hardware; stored runs of a config that has changed are left out."""
     runs = {path: stored.summary(path) for path in everywhere(root / REFERENCE)}
-    presets = {told["preset"] for told in runs.values()}
-    plans = {preset: load_preset(root / "config" / f"{preset}.yaml") for preset in presets}
-    spent = sorted(one for path, told in runs.items() for one in run_cost(plans[told["preset"]], told, path))
-    head = markdown.head(["paper", "data", *NUMBERS, "hardware"], NUMBERS)
-    return head + "".join(line(list(runs)) for _, runs in groupby(spent, key=lambda one: one.group))
-
-
-def run_cost(plan: Plan, told: Mapping[str, Any], path: Path) -> Iterator[Spent]:
-    """Yield what a stored run took, if its preset still has it."""
-    name, paper = told["run"], told["paper"]
-    run = plan.runs[paper].get(name)
-    if run and told["identity"] == run.identity(name, told["seed"]):
-        group = paper, run.data, run.partition.clients, told["environment"]["hardware"]
-        yield Spent(group, float(sum(stored.trace(path)["seconds"])), work(run).trained)
-
-
-def line(runs: list[Spent]) -> str:
-    """Return the runs of one group as a line of the table."""
-    paper, data, clients, hardware = runs[0].group
-    seconds = np.array([one.seconds for one in runs])
-    rate = sum(one.examples for one in runs) / seconds.sum()
-    cells = [paper, data, f"{clients:,}", len(runs), duration(seconds.sum())]
-    return markdown.line([*cells, duration(float(np.median(seconds))), f"{rate:,.0f}", hardware])
+    plans = {
+        name: load_preset(root / f"config/{name}.yaml") for name in {one["preset"] for one in runs.values()}
+    }
+    spent: list[dict[str, Any]] = []
+    for path, told in runs.items():
+        run = plans[told["preset"]].runs[told["paper"]].get(told["run"])
+        if run and told["identity"] == run.identity(told["run"], told["seed"]):
+            facts = {"paper": told["paper"], "hardware": told["environment"]["hardware"]}
+            seconds = float(sum(stored.trace(path)["seconds"]))
+            spent.append(facts | {"seconds": seconds, "examples": work(run).trained})
+    for (paper, hardware), some in pd.DataFrame(spent).groupby(["paper", "hardware"]):
+        seconds = some["seconds"].to_numpy()
+        rate = f"{some['examples'].sum() / seconds.sum():,.0f}"
+        took = duration(seconds.sum()), duration(float(np.median(seconds)))
+        yield markdown.line([paper, len(some), *took, rate, hardware])

@@ -28,11 +28,3 @@ def keep_buffers() -> bool:
     mallopt = ctypes.CDLL(None).mallopt
     settings = {M_MMAP_THRESHOLD: KEPT, M_TRIM_THRESHOLD: UNTRIMMED, M_TOP_PAD: PADDED}
     return all(mallopt(key, value) for key, value in settings.items())
-
-
-def describe() -> str:
-    """Return one line for `fedpriv doctor`."""
-    name, version = platform.libc_ver()
-    if name != "glibc":
-        return "not glibc: large buffers are handled by the system's own allocator"
-    return f"glibc {version}: buffers of up to {KEPT // MIB} MiB are kept during training"

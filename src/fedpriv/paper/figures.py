@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedpriv.frozen import Fraction, Frozen, Positive, Real, alone, choice_error
+from fedpriv.frozen import Frozen, Positive, Real, alone, choice_error
 from fedpriv.paper.cells import Rendered
+from fedpriv.paper.scripts import Scripted
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 Norm = Literal["", "update", "noise"]
@@ -174,44 +175,6 @@ class RoundsFigure(LinesFigure):
             yield Curve(self.named(budget.line, key), label, budget.spend), epsilon
 
 
-class Guess(Frozen):
-    """A point that the paper quotes: the accuracy of an attacker's guess at an ε."""
-
-    label: str
-    epsilon: Positive
-    accuracy: Fraction
-    """Of the guess, as quoted."""
-
-
-class AttackerFigure(LinesFigure):
-    """What ε leaves to an attacker who guesses membership; points: what was published, what runs spent."""
-
-    kind: Literal["attacker"] = "attacker"
-    published: tuple[Guess, ...] = ()
-    """Points that the paper quotes."""
-    spends: Spends = Field(min_length=1)
-    """Label -> which ε is read at the last round."""
-
-    def parts(self) -> list[Part]:
-        return [Part("", self.curves(self.spends))]
-
-
-class DivergenceFigure(LinesFigure):
-    """The Rényi divergence of one noisy bit against γ, with points at the γ of runs."""
-
-    kind: Literal["divergence"] = "divergence"
-
-    def parts(self) -> list[Part]:
-        return [Part("", self.curves({}))]
-
-
-class PublishedAt(Frozen):
-    """A published accuracy and where it stands on the horizontal axis."""
-
-    at: Positive
-    value: Fraction
-
-
 class AuditsFigure(FigureSpec):
     """Stated ε, tighter accountants and the lower bounds of audits on one axis: a line a run and ε."""
 
@@ -223,29 +186,18 @@ class AuditsFigure(FigureSpec):
         return [Part("", [Curve(run, label) for run, label in self.lines.items()])]
 
 
-class SweepFigure(FigureSpec):
-    """Accuracy at the last round against a number of the config, a point a run, a colour a series."""
+class PythonFigure(Scripted, LinesFigure):
+    """A figure of one panel by a function of `figures.py`, `(axes, results, curves)`."""
 
-    kind: Literal["sweep"] = "sweep"
-    axis: str
-    """What is on it, in the paper's letters."""
-    along: str
-    """Dotted path into a run's config."""
-    per: str = ""
-    """Another, by which the first is divided."""
-    series: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(min_length=1)
-    """Label -> runs."""
-    published: tuple[PublishedAt, ...] = ()
-    """The points that the paper prints."""
+    spends: Spends = {}
+    """Label -> an ε of every run, which the notes explain."""
 
     def parts(self) -> list[Part]:
-        return [Part("", [Curve(run, label) for label, runs in self.series.items() for run in runs])]
+        return [Part("", self.curves(self.spends))]
 
 
 FIGURES: dict[str, type[FigureSpec]] = {
     "rounds": RoundsFigure,
-    "attacker": AttackerFigure,
-    "divergence": DivergenceFigure,
-    "sweep": SweepFigure,
     "audits": AuditsFigure,
+    "python": PythonFigure,
 }

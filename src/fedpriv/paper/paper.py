@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, field_validator
 
@@ -14,24 +14,12 @@ from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
 from fedpriv.paper.parts import Part, runs_of
 from fedpriv.paper.read import papers_in, read_files
+from fedpriv.paper.scripts import Scripted
 from fedpriv.paper.tables import TABLES, self_contained
 from fedpriv.registry import Registry
 
 # What a browser may be sent to: nothing that runs, and nothing of this machine.
 Link = Annotated[str, StringConstraints(pattern=r"^https?://[0-9A-Za-z][!-~]*$")]
-
-
-class Author(Frozen):
-    """A person."""
-
-    given: str
-    """Given names, as printed."""
-    family: str
-    affiliation: str = ""
-    """For CITATION.cff."""
-
-    def __str__(self) -> str:
-        return f"{self.given} {self.family}"
 
 
 class Paper(Frozen):
@@ -40,21 +28,11 @@ class Paper(Frozen):
     paper: Name
     """Its name: that of its folder."""
     title: str
-    authors: tuple[Author | str, ...] = Field(min_length=1)
-    """A team by its name alone."""
+    authors: tuple[str, ...] = Field(min_length=1)
+    """As they are printed."""
     year: Count
     url: Link
     """Where it can be read."""
-    type: Literal["article", "conference-paper", "manual"] | None = None
-    """Of the publication; without one it was not published, and nobody cites it."""
-    venue: str = ""
-    """The journal or the conference."""
-    publisher: str = ""
-    """Of the venue."""
-    isbn: str = ""
-    """Of a book of proceedings."""
-    doi: str = ""
-    """Without a resolver, as `10.1000/182`."""
     defaults: dict[str, Any] = {}
     """What every run says unless its parts or itself say otherwise; keys of a [Run](#run)."""
     parts: dict[Name, Part] = {}
@@ -79,8 +57,8 @@ class Paper(Frozen):
 
     @property
     def by(self) -> str:
-        """Return the authors' names, as they are printed."""
-        return ", ".join(map(str, self.authors))
+        """Return the authors' names in one text."""
+        return ", ".join(self.authors)
 
     def showing(self, names: Container[str]) -> "Paper":
         """Return the paper with these tables and figures alone, the runs that they read, and no claims."""
@@ -159,6 +137,8 @@ def load_paper(name: str, folder: Path, only: str = "") -> Paper:
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
             with wrong.aside():
+                if isinstance(spec, Scripted):
+                    spec.find(path / f"{kind}.py", f"{path}: {kind}.{item}")
                 require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
                 named = caption_runs(spec.caption)
                 require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))

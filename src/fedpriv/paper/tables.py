@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from fedpriv.frozen import Count, Delta, Frozen, Label, Positive, Share, alone, choice_error
+from fedpriv.frozen import Frozen, Label, Positive, alone, choice_error
 from fedpriv.paper.cells import AccuracyTable, TableSpec
+from fedpriv.paper.scripts import Scripted
 from fedpriv.paper.spends import SpendInWords
 
 
@@ -107,47 +108,6 @@ class RunsTable(TableSpec):
         yield from (run for run in there if fnmatchcase(run, self.match))
 
 
-class Account(Frozen):
-    """Releases of a sum to which one client adds at most 1, with Gaussian noise."""
-
-    sampling_rate: Share
-    """Chance of a client to be in a round."""
-    noise_multiplier: Positive
-    """Noise std over the sensitivity."""
-    releases: Count = 1
-    """In a round."""
-
-
-class Counted(Frozen):
-    """A way of doing it: what its accountant counts, and what is released."""
-
-    label: Label
-    delta: Delta
-    """At which ε is counted."""
-    counted: Account
-    """What the accountant is told."""
-    done: Account
-    """What is released."""
-    why: str = ""
-    """Why they are not the same."""
-
-
-class AccountsTable(TableSpec):
-    """What is counted beside what is done, by arithmetic alone: no run is needed."""
-
-    kind: Literal["accounts"] = "accounts"
-    epsilon: Positive
-    rounds: Count
-    """After which ε is compared."""
-    accountant: Literal["moments", "rdp", "pld"] = "moments"
-    """Of both."""
-    lines: tuple[Counted, ...] = Field(min_length=1)
-    """From top to bottom."""
-
-    def runs(self) -> Iterator[str]:
-        yield from ()
-
-
 class AuditsTable(TableSpec):
     """Lower bounds beside what is stated: a line for every ε of a run that is audited."""
 
@@ -159,11 +119,21 @@ class AuditsTable(TableSpec):
         return (line.run for line in self.lines)
 
 
+class PythonTable(Scripted, TableSpec):
+    """A table by a function of `tables.py`, `(results, declared, name) -> render.Table`."""
+
+    lines: dict[str, str] = {}
+    """A run that it reads -> what readers know it by."""
+
+    def runs(self) -> Iterator[str]:
+        yield from self.lines
+
+
 TABLES: dict[str, type[TableSpec]] = {
     "accuracy": AccuracyTable,
     "spends": SpendsTable,
     "runs": RunsTable,
-    "accounts": AccountsTable,
+    "python": PythonTable,
     "audits": AuditsTable,
 }
 

@@ -26,7 +26,7 @@ class Table(NamedTuple):
     details: Sequence[str] = ()  # numbered, one for every line of the table
     column_format: str = ""  # of LaTeX; by default every column is as wide as its longest cell
     seeds: pd.DataFrame | None = None  # of a table of accuracies: a line for every seed of a cell
-    printed: bool = True  # whether a paper would print it
+    printed: bool = False  # whether a paper would print it: as LaTeX, too
     caption: str = ""  # what people wrote of it
 
 

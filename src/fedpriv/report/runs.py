@@ -68,7 +68,7 @@ def runs_table(results: Results) -> Table:
     ]
     tidy = pd.DataFrame(told, columns=[*FACTS, *keys])
     title = "What every run was set to, and what it ran on"
-    return Table("runs", title, tidy, display_frame(shown), notes, printed=False)
+    return Table("runs", title, tidy, display_frame(shown), notes)
 
 
 def shown_line(one: Mapping[str, Any]) -> dict[tuple[str, str], str]:

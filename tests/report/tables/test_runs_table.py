@@ -236,10 +236,9 @@ def test_a_table_of_which_nothing_was_run_says_so(results, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-def test_every_table_becomes_four_files_of_which_the_latex_is_ascii(results, kind, tmp_path):
+def test_every_table_becomes_three_files_and_no_latex(results, kind, tmp_path):
     written = write(results, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
-    assert [path.suffix for path in written] == [".csv", ".md", ".tex", ".html"]
-    assert (tmp_path / f"{kind}.tex").read_text().isascii()
+    assert [path.suffix for path in written] == [".csv", ".md", ".html"]
 
 
 def test_every_epsilon_of_the_csv_comes_with_its_meaning(results):

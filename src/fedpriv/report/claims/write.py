@@ -49,5 +49,6 @@ def claims_table(results: Results, claims: Sequence[Claim], tables: Mapping[str,
     said = legend(*details)
     notes = [*([f"ε {said}."] if said else []), *meanings, STANDING, *footnotes(results)]
     return render.Table(
-        "claims", "Claims and verdicts" + stand_ins(results.runs), tidy, display, notes, details, WIDTHS
+        *("claims", "Claims and verdicts" + stand_ins(results.runs), tidy, display, notes, details, WIDTHS),
+        printed=True,
     )

@@ -16,7 +16,7 @@ from fedpriv.account.spend import legend
 from fedpriv.files.atomic import writing
 from fedpriv.paper.figures import FigureSpec, Part, RoundsFigure
 from fedpriv.report.claims import values
-from fedpriv.report.figures import audits, points, rounds
+from fedpriv.report.figures import audits, rounds
 from fedpriv.report.figures.notes import actual, markdown
 from fedpriv.report.results import Results
 from fedpriv.report.texts import escape_figure
@@ -24,12 +24,9 @@ from fedpriv.report.texts import escape_figure
 # A kind draws a panel, whose labels end up in one legend; a text says what the marks mean.
 KINDS: dict[str, Callable[[Axes, Results, Any, Part], None]] = {
     "rounds": rounds.draw,
-    "attacker": points.attacker,
-    "divergence": points.divergence,
-    "sweep": points.sweep,
     "audits": audits.draw,
+    "python": lambda axes, results, declared, part: declared.call(axes, results, part.curves),
 }
-LEGENDS = {**points.LEGENDS, "audits": audits.LEGEND}
 # What is drawn within is in the house style, or in matplotlib's own, whatever a user's matplotlibrc says.
 house = partial(style.context, "fedpriv.report.figures.style", after_reset=True)
 plain = partial(style.context, (), after_reset=True)
@@ -67,7 +64,8 @@ def save(figure: Figure, out: Path) -> None:
 
 def caption(results: Results, declared: FigureSpec) -> str:
     """Return the caption of the figure, and what its marks mean."""
-    marks = rounds.legend(declared) if isinstance(declared, RoundsFigure) else LEGENDS[declared.kind]
+    marks = rounds.legend(declared) if isinstance(declared, RoundsFigure) else ""
+    marks = audits.LEGEND if declared.kind == "audits" else marks
     return f"{values.caption(results, declared)} {marks}".strip()
 
 

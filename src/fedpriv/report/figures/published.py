@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from textwrap import fill
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from fedpriv.report.figures import labelled
 from fedpriv.report.stability import is_unstable
+from fedpriv.report.texts import escape_figure
 
 SHORT = {"baseline": "none", "Baseline": "none", "no noise": "none"}  # what fits below a mark
 
@@ -53,7 +54,7 @@ def draw_table(axes: Any, cells: list[dict[Any, Any]], title: str) -> None:
     ends = [after for after in range(1, len(rows)) if rows[after] != rows[after - 1]]
     for end in ends:
         axes.axvline(end - 0.5, color="0.85", linewidth=0.8)
-    names = [short(str(cell["column"])) for cell in cells]
+    names = [escape_figure(short(str(cell["column"]))) for cell in cells]
     axes.set_xticks(range(len(cells)), names, fontsize=7, rotation=90)
     below, lines = axes.get_xaxis_transform(), -0.07 - 0.034 * max(map(len, names))
     for start, end in pairwise([0, *ends, len(cells)]):
@@ -61,13 +62,13 @@ def draw_table(axes: Any, cells: list[dict[Any, Any]], title: str) -> None:
         axes.text(
             place,
             lines,
-            fill(str(rows[start]), 10, break_on_hyphens=False),
+            "\n".join(map(escape_figure, wrap(str(rows[start]), 10, break_on_hyphens=False))),
             transform=below,
             ha="center",
             va="top",
             fontsize=7,
         )
-    axes.set_title(title, fontsize=9)
+    axes.set_title(escape_figure(title), fontsize=9)
     axes.set_ylim(0, 102)
     axes.set_xlim(-0.7, len(cells) - 0.3)
     axes.grid(axis="y", color="0.9", linewidth=0.6)

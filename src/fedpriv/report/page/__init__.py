@@ -13,7 +13,7 @@ import pandas as pd
 import yaml
 
 from fedpriv.config.plan import Plan
-from fedpriv.config.targets import drawn
+from fedpriv.config.targets import drawn, forms
 from fedpriv.errors import BadInput
 from fedpriv.files.atomic import writing
 from fedpriv.paper.cells import TableSpec, accuracy_tables, titled
@@ -171,7 +171,7 @@ def data_url(image: bytes) -> str:
 def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
     text = content(folder / f"tables/{name}.html").decode()
-    return {"name": name, "title": titled(declared), "html": text}
+    return {"name": name, "title": titled(declared), "html": text, "forms": forms(declared)}
 
 
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:

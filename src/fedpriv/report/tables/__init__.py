@@ -10,7 +10,6 @@ from fedpriv.paper.cells import TableSpec
 from fedpriv.report import render
 from fedpriv.report.claims.values import caption
 from fedpriv.report.results import Results
-from fedpriv.report.tables.accounts import accounts_table
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.audits import audits_table
 from fedpriv.report.tables.runs import runs_table
@@ -20,13 +19,13 @@ KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
     "accuracy": accuracy_table,
     "spends": spends_table,
     "runs": runs_table,
-    "accounts": accounts_table,
+    "python": lambda results, declared, name: declared.call(results, declared, name),
     "audits": audits_table,
 }
 
 
 def write(results: Results, declared: TableSpec, stem: Path) -> list[Path]:
-    """Write the declared table of collected runs as `stem`.csv, .md, .tex and .html, under that name."""
+    """Write the declared table of collected runs as `stem`.csv, .md, .html; accuracies as .tex, too."""
     table = KINDS[declared.kind](results, declared, stem.name)._replace(caption=caption(results, declared))
     if said := legend(table.caption, *table.display.to_numpy().ravel()):
         table = table._replace(notes=[f"ε {said}; what is published stands as printed.", *table.notes])

@@ -37,7 +37,8 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Tabl
     if levels and (display == numbers.NONE).to_numpy().any():
         notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
     title = titled(declared) + stand_ins(used.runs)
-    return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=seed_lines(name, found))
+    seeds = seed_lines(name, found)
+    return Table(name, title, tidy(name, COLUMNS, found), display, notes, seeds=seeds, printed=True)
 
 
 def judged(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:

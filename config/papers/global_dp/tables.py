@@ -1,0 +1,103 @@
+"""What accountants are told of the code of SecretFlow and of Geyer et al., beside what is done."""
+
+from typing import NamedTuple
+
+from fedpriv.account import plans
+from fedpriv.account.spend import marked, status
+from fedpriv.paper.cells import titled
+from fedpriv.report import numbers
+from fedpriv.report.render import Table
+from fedpriv.report.tables.long import display_frame, tidy
+
+EPSILON, ROUNDS, MOST = (
+    8,
+    10,
+    100_000,
+)  # a budget; rounds after which ε is compared; rounds that are looked for
+COLUMNS = ["table", "row", "column", "quantity", "value", "accountant", "delta", "kind", "epsilon_status"]
+HOW = (
+    f"ε after {ROUNDS} rounds, and the rounds whose ε is at most {EPSILON}, by accountant moments under "
+    "Poisson sampling, add/remove neighbours, at the δ of the line; σ is the std of the noise on a sum over "
+    "what one client can add to it. Counted: as its own accountant has it. "
+    "Done: what is released. 0: one round costs more."
+)
+
+
+class Account(NamedTuple):
+    """Releases of a sum to which one client adds at most 1, with Gaussian noise."""
+
+    sampling_rate: float
+    noise_multiplier: float
+    releases: int = 1  # in a round
+
+
+THREE = (
+    "three releases of one cohort are one release of three parts, σ/√3, and not three cohorts; here and "
+    "below."
+)
+TOLD = Account(0.3, 1)
+LINES = {  # label: δ, counted, done, why they are not the same
+    "as the document describes it": (1e-5, TOLD, TOLD, ""),
+    "SecretFlow, clip squared, C = 0.1": (
+        *(1e-5, TOLD, Account(0.3, 0.1)),
+        "the noise is in proportion to C², what a client adds to C.",
+    ),
+    "SecretFlow, noise at 30 clients, C = 1": (
+        *(1e-5, TOLD, Account(0.3, 0.182574)),
+        "noise for the mean is added by every client, and averaged, σ/√30.",
+    ),
+    "SecretFlow, nobody sampled": (
+        *(1e-5, TOLD, Account(1, 1)),
+        "`num_updates` goes into the account alone; everybody takes part.",
+    ),
+    "SecretFlow, all of it, C = 1": (1e-5, TOLD, Account(1, 0.333333), "100 clients, σ√100/30."),
+    "SecretFlow, all of it, C = 0.1": (1e-5, TOLD, Account(1, 0.0333333), "the same times C."),
+    "Geyer et al., K = 100, three layers": (1e-3, Account(0.3, 1, 3), Account(0.3, 0.57735), THREE),
+    "Geyer et al., K = 1,000, three layers": (1e-5, Account(0.1, 1, 3), Account(0.1, 0.57735), ""),
+    "Geyer et al., K = 10,000, three layers": (1e-6, Account(0.03, 1, 3), Account(0.03, 0.57735), ""),
+}
+
+
+def accounts(results, declared, name):
+    """Return a line for every way of doing it; `results` is not looked at."""
+    found, shown = [], []
+    for label, (delta, counted, done, _) in LINES.items():
+        line = {("", "What"): label, ("", "δ"): numbers.delta(delta)}
+        for column, one in (("counted", counted), ("done", done)):
+            said = status("guarantee", "" if one == done else "something else is done")
+            of_epsilon = {"kind": "guarantee", "epsilon_status": said}
+            spent, afforded = epsilon(one, delta, ROUNDS), rounds(one, delta)
+            for quantity, heading, value, text in (
+                ("sampling_rate", "q", one.sampling_rate, f"{one.sampling_rate:.3g}"),
+                ("noise_multiplier", "σ", one.noise_multiplier, f"{one.noise_multiplier:.3g}"),
+                ("releases", "releases a round", one.releases, f"{one.releases}"),
+                ("epsilon", "ε", spent, marked(numbers.size([spent]), said)),
+                ("rounds", "rounds", afforded, f"{afforded:,}"),
+            ):
+                number = {
+                    "row": label,
+                    "column": column,
+                    "quantity": quantity,
+                    "value": value,
+                    "delta": delta,
+                }
+                found.append(number | {"accountant": "moments"} | (of_epsilon if heading == "ε" else {}))
+                line[column.capitalize(), heading] = text
+        shown.append(line)
+    why = [f"{label}: {why}" for label, (*_, why) in LINES.items() if why]
+    return Table(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW, *why])
+
+
+def epsilon(one, delta, rounds):
+    """Return the ε of so many rounds."""
+    plan = {"sampling_rate": one.sampling_rate, "noise_multiplier": one.noise_multiplier, "delta": delta}
+    return plans.epsilon(**plan, rounds=rounds * one.releases, accountant="moments").epsilon
+
+
+def rounds(one, delta):
+    """Return the most rounds within the budget; 0 where one is too many."""
+    if epsilon(one, delta, 1) > EPSILON:
+        return 0
+    plan = {"sampling_rate": one.sampling_rate, "noise_multiplier": one.noise_multiplier, "delta": delta}
+    found = plans.affordable_rounds(**plan, epsilon=EPSILON, at_most=MOST, accountant="moments")
+    return found // one.releases

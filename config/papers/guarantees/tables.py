@@ -1,0 +1,48 @@
+"""What the noise of Table IV guarantees an example: full participation, so that nothing is sampled."""
+
+from fedpriv.account import plans
+from fedpriv.paper.cells import titled
+from fedpriv.report import numbers
+from fedpriv.report.render import Table
+from fedpriv.report.tables.long import display_frame, tidy
+
+EPSILON, ROUNDS, DELTA, MOST = 0.1, 100, 1e-5, 100_000
+COLUMNS = ["table", "row", "column", "quantity", "value", "accountant", "delta", "kind", "epsilon_status"]
+SIGMAS = {  # what stands for σ: σC/Δ, half of it for a replaced example
+    "APTOS 2019, a photograph's gradients become zero": 310.7,
+    "APTOS 2019, a photograph is replaced": 155.3,
+    "i.i.d., an example's gradient becomes zero": 308.3,
+    "i.i.d., an example is replaced": 154.1,
+    "non-i.i.d., an example's gradient becomes zero": 323.4,
+    "non-i.i.d., an example is replaced by one of its label": 161.7,
+}
+HOW = (
+    f"ε after {ROUNDS} rounds, and the rounds whose ε is at most {EPSILON:g}, by accountant pld with "
+    "everybody in every round, add/remove neighbours, at the δ of the line; σ is the std of the noise on a "
+    "sum over what one client can add to it. Counted: as its own accountant has it. "
+    "Done: what is released. 0: one round costs more."
+)
+
+
+def table4_examples(results, declared, name):
+    """Return a line for every data set and relation; what is counted is what is done."""
+    found, shown = [], []
+    for label, sigma in SIGMAS.items():
+        plan = {"sampling_rate": 1, "noise_multiplier": sigma, "delta": DELTA, "accountant": "pld"}
+        epsilon = plans.epsilon(**plan, rounds=ROUNDS).epsilon
+        rounds = plans.affordable_rounds(**plan, epsilon=EPSILON, at_most=MOST)
+        line = {("", "What"): label, ("", "δ"): numbers.delta(DELTA)}
+        for column in ("counted", "done"):
+            for quantity, heading, value, text in (
+                ("sampling_rate", "q", 1, "1"),
+                ("noise_multiplier", "σ", sigma, f"{sigma:.3g}"),
+                ("releases", "releases a round", 1, "1"),
+                ("epsilon", "ε", epsilon, numbers.size([epsilon])),
+                ("rounds", "rounds", rounds, f"{rounds:,}"),
+            ):
+                status = {"kind": "guarantee", "epsilon_status": "guarantee"} if heading == "ε" else {}
+                key = {"row": label, "column": column, "accountant": "pld", "delta": DELTA}
+                found.append(key | {"quantity": quantity, "value": value} | status)
+                line[column.capitalize(), heading] = text
+        shown.append(line)
+    return Table(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW])

@@ -1,0 +1,46 @@
+"""Accuracy against ε/c: the figure that the document's table stands for."""
+
+import numpy as np
+import pandas as pd
+from matplotlib import rcParams
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from fedpriv.report.figures.rounds import GREY
+from fedpriv.report.reading import last_reading
+from fedpriv.report.settings import config_of
+from fedpriv.report.texts import escape_figure
+
+APART = 1.03  # between the points of two series at the same place, as a ratio
+PUBLISHED = (  # ε/c, accuracy (%)
+    *((3.333, 11.73), (5, 24.82), (10, 41.71), (16.67, 54.85), (25, 67.98), (50, 80.58)),
+    *((33.33, 74.8), (50, 80.39), (100, 80.58)),
+)
+
+
+def sweep(axes, results, curves):
+    """Draw the mean of every run at its last round, its seeds, and what is published."""
+    labels = list(dict.fromkeys(curve.label for curve in curves))
+    for number, (label, style) in enumerate(zip(labels, rcParams["axes.prop_cycle"], strict=False)):
+        runs = [curve.run for curve in curves if curve.label == label and results.has(curve.run)]
+        if not runs:
+            continue
+        schemes = [config_of(results, run)["scheme"] for run in runs]
+        places = np.array([float(one["epsilon"]) / float(one["constant"]) for one in schemes])
+        places *= APART ** (
+            number - (len(labels) - 1) / 2
+        )  # beside each other where they would hide each other
+        found = [100 * last_reading(results, run)["accuracy"] for run in runs]
+        style |= {"linestyle": "none"}
+        means = [seeds.mean() for seeds in found]
+        axes.plot(places, means, **style, label=escape_figure(label), markersize=4)
+        axes.plot(
+            np.repeat(places, list(map(len, found))), pd.concat(found), **style, markersize=2, alpha=0.4
+        )
+    if not axes.has_data():
+        return
+    style = {"color": GREY, "linewidth": 0.6, "markersize": 5, "mfc": "none", "mew": 0.8}
+    axes.plot(*zip(*sorted(PUBLISHED), strict=True), "o-", label="published", zorder=1, **style)
+    axes.set(xlabel="ε/c", ylabel="Test accuracy (%)", xscale="log", ylim=(0, 102))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,197 @@
+"""What stops a first run on this machine, and how long presets train.
+
+    fedpriv doctor                               Python, torch and the GPU it sees, disk space, Kaggle's token
+    fedpriv doctor --time config/laptop.yaml     hours of a preset by paper, with and without stored runs
+
+Nothing is measured, written or downloaded. Times are those of the stored runs.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Callable, Collection, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.sizes import INDEX, Sizes, read
+from fedpriv.data.kaggle import CREDENTIALS
+from fedpriv.data.source import mirrors
+from fedpriv.errors import BadInput
+from fedpriv.machine.environment import cores
+from fedpriv.models import native
+from fedpriv.paper.read import read_yaml
+from fedpriv.progress import counted, duration
+
+KeptOf = Callable[[Plan], Collection[str]]  # the identities of what is stored of a preset
+DRIVER = Path("/proc/driver/nvidia/version")
+# GB of data and results together, while it runs: measured and rounded up, but for paper, which is estimated
+# from the size of its models and data. The photographs of APTOS 2019 from Kaggle come on top.
+NEEDS = {
+    "demo": 0.1,
+    "search": 0.2,
+    "readings": 0.3,
+    "laptop": 0.4,
+    "guarantees_search": 0.4,
+    "guarantees": 0.5,
+    "binary": 0.6,
+    "handcrafted": 2.4,
+    "paper": 6.0,
+}
+PHOTOGRAPHS = 20.0  # GB that kagglehub takes while it unpacks APTOS 2019
+
+
+class Finding(NamedTuple):
+    """What was looked at, how it stands, and in words: what is there, or what to do.
+
+    `ok` works, or is not needed; `to do` works once somebody did what the text says; nothing at all works
+    without what is `missing`.
+    """
+
+    name: str
+    state: Literal["ok", "to do", "missing"]
+    text: str
+
+
+def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _: ()) -> list[Finding]:
+    """Return what a first run depends on; `resources` is where data lie.
+
+    `timed` is a preset, or a folder of presets: how long each trains is said, with and without the runs that
+    `kept` names.
+    """
+    found = [
+        Finding("python", "ok", f"{platform.python_version()}, {cores()} cores"),
+        torch(),
+        engines(),
+        disk(resources, Path("results")),
+        kaggle(resources),
+    ]
+    return found + (times(presets(timed), kept) if timed else [])
+
+
+def torch() -> Finding:
+    """Name torch's version and the GPUs that it sees; a GPU that it cannot use is something to do."""
+    if find_spec("torch") is None:
+        said = "not installed; pip install -c constraints.txt -e '.[train]' brings it"
+        return Finding("torch", "missing", said)
+    import torch
+
+    if torch.cuda.is_available():
+        seen = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+        devices = ", ".join(f"{one.name} ({one.total_memory / 2**30:.0f} GiB)" for one in seen)
+        return Finding("torch", "ok", f"{torch.__version__}, {devices}")
+    said = f"{torch.__version__}, runs on the CPU"
+    if not DRIVER.exists():
+        return Finding("torch", "ok", f"{said}: no GPU here")
+    if torch.version.cuda is None:
+        why = "this torch has no CUDA; install the one that https://pytorch.org/get-started names for it"
+    else:
+        why = (
+            f"its GPU cannot be used with CUDA {torch.version.cuda}; see whether nvidia-smi lists it and "
+            "CUDA_VISIBLE_DEVICES allows it, or bring the driver up to date"
+        )
+    return Finding("torch", "to do", f"{said}: an NVIDIA driver is here, but {why}")
+
+
+def engines() -> Finding:
+    """Say whether small networks are trained in C, and why not."""
+    why = {native.why_not(name) for name in native.UNITS if not native.available(name)}
+    if not why:
+        return Finding("compiled code", "ok", "available")
+    return Finding(
+        "compiled code", "to do", f"{', '.join(sorted(map(str, why)))}; torch does its work, slower"
+    )
+
+
+def free(folder: Path) -> float:
+    """Return the free space, GB, where `folder` is or would be made."""
+    return shutil.disk_usage(existing(folder)).free / 1e9
+
+
+def existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    folder = folder.absolute()
+    return next(one for one in (folder, *folder.parents) if one.exists())
+
+
+def disk(resources: Path, results: Path) -> Finding:
+    """Say which presets there is room for, where data and results are written."""
+    if locked := [str(one) for one in (resources, results) if not os.access(existing(one), os.W_OK)]:
+        return Finding("disk", "missing", f"{', '.join(locked)} cannot be written; take a folder of your own")
+    least = min(free(resources), free(results))
+    fits = [name for name, need in NEEDS.items() if need <= least]
+    wanting = [f"{name} ({need} GB)" for name, need in NEEDS.items() if need > least]
+    said = f"{least:,.1f} GB free"
+    if not fits:
+        return Finding("disk", "missing", f"{said}; make room: even the demo takes {NEEDS['demo']} GB")
+    if wanting:
+        return Finding("disk", "to do", f"{said}; make room for {', '.join(wanting)}")
+    return Finding("disk", "ok", f"{said}: enough for every preset")
+
+
+def kaggle(resources: Path) -> Finding:
+    """Say whether APTOS 2019 is here, or could be downloaded; what a credential is, is never shown."""
+    there = [Path(place).expanduser() / "aptos/train.csv" for place in mirrors() if "://" not in place]
+    if any(path.is_file() for path in (resources / "aptos/images.json", *there)):
+        return Finding("kaggle", "ok", "not needed: aptos is here")
+    home = Path.home() / ".kaggle"
+    config = Path(os.environ.get("KAGGLE_CONFIG_DIR") or home) / "kaggle.json"
+    files = [path for path in (home / "access_token", home / "access_token.txt", config) if path.exists()]
+    names = "KAGGLE_API_TOKEN" in os.environ or {"KAGGLE_USERNAME", "KAGGLE_KEY"} <= set(os.environ)
+    if not (names or files):
+        return Finding("kaggle", "to do", f"no credentials, only aptos needs them; {CREDENTIALS}")
+    cache = Path(os.environ.get("KAGGLEHUB_CACHE") or Path.home() / ".cache/kagglehub")
+    if (room := free(cache)) < PHOTOGRAPHS:
+        said = f"{room:,.1f} GB free for {cache}, aptos takes {PHOTOGRAPHS:g} while it is unpacked"
+        return Finding("kaggle", "to do", f"{said}: make room, or set KAGGLEHUB_CACHE")
+    return Finding("kaggle", "ok", "credentials are here; accept the competition's rules once, in a browser")
+
+
+def presets(path: Path) -> list[Path]:
+    """Return the preset `path`, or those in that folder; BadInput if there is none."""
+    if path.is_file():
+        return [path]
+    found = [file for file in sorted(path.glob("*.yaml")) if "preset" in read_yaml(file)]
+    if not found:
+        raise BadInput(f"{path}: found no preset, allowed: one, or a folder with some, as fedpriv's config")
+    return found
+
+
+def times(paths: Sequence[Path], kept: KeptOf, index: Path = INDEX) -> list[Finding]:
+    """Return a line for every preset, by the `index` of the stored runs."""
+    took, found = read(index), list[Finding]()
+    for path in counted("how long presets train", paths, "preset"):
+        plan = load_preset(path)
+        found.append(time_of(Sizes(plan, took), kept(plan)))
+    return found
+
+
+def time_of(sizes: Sizes, kept: Collection[str]) -> Finding:
+    """Say how long one preset trains, by paper, where a GPU would pay, and without what is kept of it."""
+    plan, spent, seen = sizes.plan, dict[str, float](), set[str]()
+    pays, left, unknown = 0.0, 0.0, 0
+    for paper, runs in plan.runs.items():
+        for name in runs:
+            seeds = set(plan.identities(paper, name).values()) - seen
+            seconds = sizes.seconds(paper, name) * sizes.threads
+            spent[paper] = spent.get(paper, 0.0) + len(seeds) * seconds
+            pays += len(seeds) * seconds * sizes.wants_gpu(paper, name)
+            left += len(seeds.difference(kept)) * seconds
+            unknown += len(seeds) * (sizes.known(paper, name) is None)
+            seen |= seeds
+    total, here = sum(spent.values()), cores()
+    papers = ", ".join(f"{paper} {duration(took)}" for paper, took in spent.items())
+    said = [
+        f"{duration(total)} of one core, {duration(total / here)} on these {here}: {len(seen)} trainings"
+        + f" ({papers})" * (len(spent) > 1)
+    ]
+    if pays:
+        said.append(f"a GPU pays for {duration(pays)} of it")
+    if unknown:
+        said.append(f"{unknown} are guessed, of networks that nobody has stored")
+    if taken := len(seen.intersection(kept)):
+        said.append(f"{duration(left)} without the {taken} that are stored")
+    return Finding(f"time {plan.preset.preset}", "ok", "; ".join(said))
