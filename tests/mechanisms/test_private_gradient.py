@@ -144,7 +144,6 @@ def test_sampling_no_distances_changes_no_gradient(task, backend, example):
         return done
 
     without, sampled = clean(0), clean(4)
-    # Layer by layer a norm is taken for a little larger than it is.
     assert torch.allclose(without.clean, sampled.clean, atol=1e-5)
     assert torch.allclose(without.losses, sampled.losses, atol=1e-6)
 
