@@ -22,7 +22,6 @@ CONFIG = Path(__file__).parents[2] / "config"
 UNUSED = [  # no shipped file has them
     DeclaredRun(uses=("x",), over={"n": ("1",)}),
     Part(uses=("x",)),
-    PARTITIONS["quantity"](clients=4, alpha=1.0),
     PARTITIONS["natural"](clients=4),
     SCHEMES["adaptive_dp"](clip_l2=1.0, noise_multiplier=1.0),
     SCHEMES["dp_ftrl"](clip_l2=1.0, noise_multiplier=1.0),

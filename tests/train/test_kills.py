@@ -1,7 +1,7 @@
 """A run that is killed at any moment, and started again, ends with the same bits.
 
-Here a run of a scheme without memory and of one with it, once each; `make explore` kills runs of every scheme,
-as many as FEDPRIV_KILLS says. test_resume holds the same of all schemes, killed between rounds.
+Here a run of a scheme without memory and of one with it, once each; `make explore` kills runs of every
+scheme, as many as FEDPRIV_KILLS says. test_resume holds the same of all schemes, killed between rounds.
 """
 
 import os
