@@ -189,7 +189,6 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.account.ledgers import statements
     from fedpriv.cli.run import place, spends_of, train_run
     from fedpriv.files import summary
 
@@ -198,6 +197,8 @@ def run(
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
     done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))
+    from fedpriv.account.ledgers import statements  # heavy: after what is wrong was told
+
     summary = summary.load(out / "summary.json")
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
