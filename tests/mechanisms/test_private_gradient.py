@@ -72,6 +72,8 @@ def test_a_backend_computes_the_private_gradient_of_a_plain_loop(task, backend, 
         rows = client.rows[poisson_batch(len(client.rows), B, client.rng)]
         each = examples_gradients(task, rows)
         if example:
+            share = float((each.norm(dim=1) > example).double().mean()) if len(each) else 0.0
+            assert float(done.share_clipped[place, 0]) == pytest.approx(share)
             each = torch.stack([projected(one, example) for one in each])
         mean = each.sum(0) / B
         noise = torch.from_numpy(client.noise.generator.standard_normal(len(FLAT), dtype=np.float32))
