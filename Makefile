@@ -55,8 +55,9 @@ rerender: $(INSTALLED) ## every reference table, figure and verdict again from s
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
-explore: $(INSTALLED) ## the tests with a property, on examples drawn anew
+explore: $(INSTALLED) ## the tests with a property, on examples drawn anew, and runs killed at random moments
 	HYPOTHESIS_PROFILE=new OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 $$(grep -rl hypothesis tests --include='test_*.py')
+	FEDPRIV_KILLS=$${FEDPRIV_KILLS:-2} OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 tests/train/test_kills.py
 
 slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in GPU; skipped where none can be installed
 	sh tests/workflow/slurm/install.sh

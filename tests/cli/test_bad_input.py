@@ -1,40 +1,40 @@
+"""Whatever is wrong is told at once, early, a line each, and only to whom it matters."""
+
+import copy
+import json
+import subprocess
+import sys
+import warnings
+
 import pytest
-from support.tiny import BITS, GOAL, PLAN, PRESET, RUN, patch, write
+from support.tiny import BITS, GOAL, PAPER, PLAN, PRESET, RUN, patch, write
 
-OUT_OF_RANGE = [
-    (["epsilon", *PLAN], "--sample-rate", ["0", "1.5", "nan"], "--sample-rate"),
-    (["epsilon", *PLAN], "--delta", ["0", "1", "-1"], "delta"),
-    (["epsilon", *PLAN], "--noise-multiplier", ["0", "-3"], "noise_multiplier"),
-    (["epsilon", *PLAN], "--rounds", ["0", "many", "1.5"], "rounds"),
-    (["epsilon", *PLAN, "--accountant", "rdp"], "--accountant", ["opacus"], "--accountant"),
-    (["calibrate", *GOAL], "--epsilon", ["0", "-1", "1e-09"], "epsilon"),
-    (["calibrate", *GOAL], "--sample-rate", ["0", "2"], "--sample-rate"),
-    (["calibrate", *GOAL], "--delta", ["0", "1"], "delta"),
-    (["calibrate", *GOAL], "--rounds", ["0"], "rounds"),
-    (["rr-epsilon", *BITS], "--gamma", ["-.1", ".5", "nan"], "gamma"),
-    (["rr-epsilon", *BITS], "--delta", ["0", "1"], "delta"),
-    (["rr-epsilon", *BITS], "--rounds", ["0"], "rounds"),
-    (["rr-epsilon", *BITS, "--dimension", "9"], "--dimension", ["0"], "dimension"),
-    ([*RUN, "--seed", "0"], "--seed", ["-1", "one"], "--seed"),
-    (RUN, "--paper", ["another"], "--paper"),
-    (RUN, "--run", ["another"], "--run"),
-    ([*RUN, "--device", "cpu"], "--device", ["tpu"], "--device"),
-    ([*RUN, "--dtype", "float32"], "--dtype", ["float8"], "--dtype"),
-    ([*RUN, "--threads", "1"], "--threads", ["-1"], "--threads"),
-]
+HEAVY = {"torch", "pandas", "matplotlib", "dp_accounting", "pyarrow", "scipy"}
+STEP = ("step", "train", "config/tiny.yaml", "tiny", "dp/0")
 
 
-@pytest.mark.parametrize(
-    ("words", "option", "value", "named"),
-    [(words, option, value, named) for words, option, values, named in OUT_OF_RANGE for value in values],
-    ids=lambda value: value if isinstance(value, str) else value[0],
-)
-def test_a_value_out_of_range_is_one_line_that_names_it(refused, words, option, value, named):
-    words = list(words)
-    words[words.index(option) + 1] = value
-    line = refused(*words)
-    assert named in line
-    assert value.lstrip("-0.") in line
+def paper_of(here, **runs):
+    """Write the paper with other keys in its run, and with more runs."""
+    paper = copy.deepcopy(PAPER)
+    own = runs.pop("dp", {})
+    paper["runs"] |= {name: {**copy.deepcopy(paper["runs"]["dp"]), **keys} for name, keys in runs.items()}
+    paper["runs"]["dp"] |= own
+    write(here / "config/papers/tiny/paper.yaml", paper)
+
+
+@pytest.fixture
+def lines(fedpriv):
+    """Run the program on bad input: exit code 2; return its lines, without its name."""
+
+    def call(*words):
+        code, out, err = fedpriv(*words)
+        assert (code, out) == (2, []) and all(line.startswith("fedpriv: ") for line in err)
+        return [line.removeprefix("fedpriv: ") for line in err]
+
+    return call
+
+
+# The words of a command
 
 
 @pytest.mark.parametrize(
@@ -43,77 +43,191 @@ def test_a_value_out_of_range_is_one_line_that_names_it(refused, words, option, 
         ([], "Missing command"),
         (["fly"], "fly"),
         (["epsilon", *PLAN, "--accountant", "bayesian"], "fedpriv account RUN"),
+        (["epsilon", *PLAN, "--accountant", "opacus"], "--accountant"),
         ([*RUN[:-4], "--run", "pd"], "--run: found pd"),
+        ([*RUN, "--seed", "-1"], "--seed"),
+        ([*RUN, "--device", "tpu"], "--device"),
+        ([*RUN, "--dtype", "float8"], "--dtype"),
+        ([*RUN, "--threads", "-1"], "--threads"),
         ([*RUN, "--set", "scheme.clip_l3=1"], "scheme.clip_l3"),
         ([*RUN, "--set", "scheme"], "--set: found scheme"),
         (["epsilon", "--q", ".3", "--delta", "1e-5"], "--noise-multiplier"),
-        (["fetch", "cifar10"], "cifar10"),
         (["fetch", "digits", "cifar10"], "cifar10"),
         (["fetch", "mnist", "--mirror", "nowhere"], "nowhere"),
         (["run", "config/none.yaml", *RUN[2:]], "config/none.yaml"),
         (["account", "out"], "out"),
         (["compare", "results/tiny/tiny"], "results/tiny/tiny"),
         ([*RUN[:-1], ""], "--out: found an empty word"),
-        ([*RUN[:-2], "--out="], "--out: found an empty word"),
         (["account", " "], "account: found an empty word"),
         (["fetch", "digits", "--resources", ""], "--resources: found an empty word"),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else None,
 )
-def test_what_is_not_there_is_named(refused, words, named):
+def test_what_is_not_there_or_not_allowed_is_named(refused, words, named):
     assert named in refused(*words)
 
 
-def test_an_unknown_key_of_a_preset_is_named_with_its_file(refused, here):
-    write(here / "config/tiny.yaml", PRESET | {"sedes": 3})
-    line = refused(*RUN)
-    assert "config/tiny.yaml" in line
-    assert "sedes" in line
+STRANGE = ["nan", "inf", "-1", "0", "5e-324", "1e300", "0.9999999999999999", "1e-12", "abc", "1000000000"]
+STRANGE += [str(10**18), str(10**400)]
+ASKED = {"epsilon": PLAN, "calibrate": GOAL, "rr-epsilon": [*BITS, "--dimension", "1000", "--clients", "9"]}
 
 
-def test_an_unknown_key_of_a_run_is_named_with_its_run(refused, here):
-    patch(here, scheme={"epsilon": 1})
-    line = refused(*RUN)
-    assert "tiny.runs.dp" in line
-    assert "epsilon" in line
+@pytest.mark.parametrize(
+    ("verb", "option"), [(verb, word) for verb, words in ASKED.items() for word in words[::2]]
+)
+def test_a_strange_number_is_counted_with_or_refused_in_one_line_that_names_it(fedpriv, verb, option):
+    every = [] if verb == "rr-epsilon" else ["--accountant", "all"]
+    answered = 0
+    for value in STRANGE:
+        words = [verb, *ASKED[verb], *every, "--json"]
+        words[words.index(option) + 1] = value
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            code, out, err = fedpriv(*words)
+        if code == 0:
+            answered += 1
+            told = json.loads("\n".join(out)).values()
+            assert any("epsilon" in spend for spend in told)
+            for spend in told:  # or why this accountant cannot
+                assert "allowed" in spend.get("found", "") or (spend["epsilon"] >= 0 and spend["delta"] > 0)
+        else:
+            assert (code, out, len(err)) == (2, [], 1)
+            assert len(err[0]) < 300 and ("found" in err[0] or option in err[0])
+    assert 0 < answered < len(STRANGE)
 
 
-def test_a_yaml_syntax_error_is_named_with_its_line(refused, here):
+def test_noise_in_six_digits_is_still_enough(fedpriv):
+    _, out, _ = fedpriv("calibrate", *GOAL, "--accountant", "all")
+    shown = [words for line in out if (words := line.split())[-1:] in (["moments"], ["rdp"], ["pld"])]
+    assert len(shown) == 3
+    for noise, accountant in shown:
+        words = [*PLAN, "--noise-multiplier", noise, "--accountant", accountant, "--json"]
+        _, answer, _ = fedpriv("epsilon", *words)
+        assert json.loads("\n".join(answer))["epsilon"] <= 8
+
+
+# Presets, papers and their runs
+
+
+def test_every_wrong_key_of_a_run_has_a_line_and_a_misspelt_one_is_not_missing_too(lines, here):
+    wrong = {"name": "client_dp", "clip_l3": 1.0, "noise": 1, "clip_l2": -1}
+    paper_of(here, dp={"scheme": wrong, "rounds": 0})
+    found = lines(*RUN)
+    keys = ("scheme.clip_l3", "scheme.noise", "scheme.noise_multiplier", "scheme.clip_l2", "rounds")
+    assert len(found) == len(keys)
+    assert all(any("tiny.runs.dp" in line and f" {key}: " in line for line in found) for key in keys)
+    paper_of(here, dp={"scheme": {"name": "client_dp", "clip_l2": 0.5, "noise_multipler": 1.0}})
+    (line,) = lines(*RUN)
+    assert "noise_multipler: unknown key" in line
+
+
+def test_mistakes_of_the_preset_its_papers_and_their_runs_are_told_together(lines, here):
+    write(here / "config/tiny.yaml", PRESET | {"sedes": 3, "mirrors": 4})
+    paper_of(here, dp={"rouns": 1}, other={"model": "cn"})
+    paper = here / "config/papers/tiny/paper.yaml"
+    paper.write_text(paper.read_text() + "notes: 5\n")
+    found = lines(*STEP)
+    named = ("sedes", "mirrors", "rouns", "model", "notes")
+    assert len(found) == len(named)
+    assert all(sum(name in line.partition("allowed")[0] for line in found) == 1 for name in named)
+
+
+def test_the_same_mistake_of_many_runs_is_one_line(lines, here):
+    write(here / "config/tiny.yaml", PRESET | {"patches": {"*": {"rouns": 1}}})
+    paper_of(here, second={}, third={})
+    (line,) = lines(*STEP)
+    assert (
+        "tiny.runs.dp (config/tiny.yaml: patches.*): rouns" in line and "2 more runs, third the last" in line
+    )
+
+
+def test_files_that_are_no_yaml_are_a_line_each_with_the_place(lines, here):
+    folder = here / "config/papers/tiny"
+    (folder / "runs.yaml").write_text("runs: [\n")
+    (folder / "claims.yaml").write_text("claims: {\n")
+    found = lines(*RUN)
+    assert len(found) == 2 and "runs.yaml" in found[0] and "claims.yaml" in found[1]
     (here / "config/tiny.yaml").write_text("preset: tiny\npapers: [tiny\nseeds: 1\n")
-    line = refused(*RUN)
-    assert "config/tiny.yaml" in line
-    assert "line 3" in line
+    (line,) = lines(*RUN)
+    assert "config/tiny.yaml" in line and "line 3" in line
 
 
 def test_a_paper_that_is_not_there_is_named_with_those_that_are(refused, here):
     write(here / "config/tiny.yaml", PRESET | {"papers": ["other"]})
     line = refused(*RUN)
-    assert "other" in line
-    assert "tiny" in line
+    assert "other" in line and "tiny" in line
 
 
-def test_an_unknown_dataset_is_named_with_those_that_are_known(refused, here):
-    patch(here, dataset="cifar10")
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"dataset": "cifar10"}, ("cifar10", "mnist")),
+        ({"partition": {"clients": 1000}}, ("found 1000", "at most 143")),
+        ({"cohort": {"law": "fixed", "size": 5}}, ("found 5",)),
+    ],
+    ids=str,
+)
+def test_a_run_that_cannot_be_is_refused_with_what_could(refused, here, wrong, named):
+    patch(here, **wrong)
     line = refused(*RUN)
-    assert "cifar10" in line
-    assert "mnist" in line
+    assert all(word in line for word in named)
 
 
-def test_more_clients_than_shards_is_refused_with_the_number_there_are(refused, here):
-    patch(here, partition={"clients": 1000})
-    line = refused(*RUN)
-    assert "found 1000" in line
-    assert "at most 143" in line
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"other": {"rouns": 1}},
+        {"other": {"uses": ["nothing"]}},
+        {"other": {"over": 3}},
+        {"o_{n}": {"over": {"n": ["A b"]}}},
+    ],
+    ids=str,
+)
+def test_a_mistake_in_another_run_leaves_a_run_alone(wrong, lines, fedpriv, here):
+    paper_of(here, **wrong)
+    code, out, err = fedpriv(*RUN)
+    assert code == 0 and "trained" in out[0] and not any("found" in line for line in err)
+    assert lines(*STEP)
 
 
-def test_more_members_than_clients_is_refused(refused, here):
-    patch(here, cohort={"law": "fixed", "size": 5})
-    assert "found 5" in refused(*RUN)
+def test_a_mistake_in_a_table_or_another_family_leaves_a_run_alone(fedpriv, here):
+    paper_of(here, **{"n{n}": {"over": {"n": [4, 5]}}, "m{n}": {"over": {"n": [4, 5]}, "rouns": 2}})
+    words = list(RUN)
+    words[words.index("dp")] = "n4"
+    assert fedpriv(*words)[0] == 0
+    paper = copy.deepcopy(PAPER)
+    paper["tables"]["table1"]["kind"] = "pie"
+    write(here / "config/papers/tiny/paper.yaml", paper)
+    assert fedpriv(*RUN[:-1], "another")[0] == 0
+
+
+def test_nothing_heavy_is_imported_before_a_mistake_is_told(here):
+    paper_of(here, dp={"rouns": 1, "rounds": 0})
+    code = (
+        "import sys; from fedpriv.cli.app import main; "
+        f"code = main({RUN!r}); print(*sys.modules); sys.exit(code)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=here)
+    assert said.returncode == 2 and len(said.stderr.splitlines()) == 2
+    assert not HEAVY & set(said.stdout.split())
+
+
+# What a run has left
 
 
 @pytest.mark.parametrize("delta", ["0", "1", "nan"])
 def test_an_account_refuses_a_delta_out_of_range(refused, trained, delta):
     assert "delta: found" in refused("account", "out", "--delta", delta)
+
+
+@pytest.mark.parametrize("found", ["much", {"delta": "much"}, {"delta": 0}, {"detla": 1e-5}, [1]])
+def test_a_summary_without_a_delta_is_refused_by_its_name(refused, trained, found):
+    from fedpriv.files import summary
+
+    path = trained / "summary.json"
+    facts = summary.load(path)
+    summary.save(path, {name: value for name, value in facts.items() if name != "seal"} | {"account": found})
+    assert "out/summary.json: account" in refused("account", "out")
 
 
 @pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])

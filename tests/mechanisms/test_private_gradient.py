@@ -72,6 +72,8 @@ def test_a_backend_computes_the_private_gradient_of_a_plain_loop(task, backend, 
         rows = client.rows[poisson_batch(len(client.rows), B, client.rng)]
         each = examples_gradients(task, rows)
         if example:
+            share = float((each.norm(dim=1) > example).double().mean()) if len(each) else 0.0
+            assert float(done.share_clipped[place, 0]) == pytest.approx(share)
             each = torch.stack([projected(one, example) for one in each])
         mean = each.sum(0) / B
         noise = torch.from_numpy(client.noise.generator.standard_normal(len(FLAT), dtype=np.float32))
@@ -144,7 +146,6 @@ def test_sampling_no_distances_changes_no_gradient(task, backend, example):
         return done
 
     without, sampled = clean(0), clean(4)
-    # Layer by layer a norm is taken for a little larger than it is.
     assert torch.allclose(without.clean, sampled.clean, atol=1e-5)
     assert torch.allclose(without.losses, sampled.losses, atol=1e-6)
 

@@ -13,11 +13,10 @@ from fedpriv.partition import PARTITIONS, Partition, PartitionLaw
 from fedpriv.partition.base import whole
 from fedpriv.partition.dirichlet import Dirichlet, balance, serve
 from fedpriv.partition.iid import Iid
-from fedpriv.partition.quantity import Quantity
 from fedpriv.partition.shards import Shards
 
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-OWN_KEYS = {"dirichlet": {"alpha": 0.3}, "quantity": {"alpha": 0.3}}
+OWN_KEYS = {"dirichlet": {"alpha": 0.3}}
 
 LAWS = sorted(name for name, law in PARTITIONS.items() if not law.by_owner)
 every_law = pytest.mark.parametrize("name", LAWS)
@@ -55,7 +54,7 @@ def test_every_client_gets_its_examples_and_none_is_dealt_twice(name, clients, p
     sizes = np.diff(dealt.offsets)
     assert dealt.clients == len(sizes) == clients
     assert sizes.min() >= 1 and sizes.sum() == len(dealt.indices) == clients * 2 * pairs
-    assert name == "quantity" or set(sizes) == {2 * pairs}
+    assert set(sizes) == {2 * pairs}
     assert times_dealt(dealt, n).max() <= 1 and dealt.indices.max() < n
 
 
@@ -246,22 +245,6 @@ def test_a_class_that_ran_out_is_replaced_by_the_one_with_most_left():
     assert served.tolist() == [[1, 0, 2], [3, 0, 0]]
 
 
-@given(clients=st.integers(1, 50), mean=st.integers(1, 20), alpha=st.floats(1e-2, 1e3), seed=seeds)
-def test_quantity_gives_everybody_at_least_one_example(clients, mean, alpha, seed):
-    labels = random_labels(clients * mean, 3, seed)
-    sizes = np.diff(Quantity(clients=clients, alpha=alpha).split(labels, generator(seed)).offsets)
-    assert sizes.min() >= 1 and sizes.sum() == len(labels)
-
-
-def test_quantity_sizes_are_more_unequal_with_a_smaller_alpha():
-    labels = random_labels(5000, 10)
-    spread = [
-        np.diff(Quantity(clients=100, alpha=alpha).split(labels, generator()).offsets).std()
-        for alpha in (0.1, 1, 10, 1000)
-    ]
-    assert spread == sorted(spread, reverse=True)
-
-
 # Bad input
 
 
@@ -275,7 +258,6 @@ def test_quantity_sizes_are_more_unequal_with_a_smaller_alpha():
             "partition.clients: found 11 with 2 each, allowed: at most 10, .* repeat",
         ),
         (Dirichlet(clients=11, alpha=1), "partition.clients: found 11, allowed: at most 10"),
-        (Quantity(clients=5, alpha=1, examples=3), "partition.examples: found 3 .*allowed: at most 2"),
         (Shards(clients=3, shard_examples=2), r"partition.clients: found 3 .*at most 2 \(5 shards of 2\)"),
         (Shards(clients=3), "partition.shard_examples: found 300, allowed: at most 10"),
     ],

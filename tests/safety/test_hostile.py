@@ -9,6 +9,7 @@ import struct
 import zipfile
 import zlib
 from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgpack
@@ -19,6 +20,7 @@ import pyarrow.parquet
 import pytest
 import torch
 from PIL import Image
+from pydantic import ValidationError
 from support.photos import TINY, lay, table
 
 from fedpriv import partition
@@ -26,7 +28,7 @@ from fedpriv.account import Deltas
 from fedpriv.account.runs import account
 from fedpriv.cli import app
 from fedpriv.config import plan
-from fedpriv.data import arrays, femnist, manifest, mnist, photographs, source
+from fedpriv.data import DATASETS, arrays, femnist, manifest, mnist, photographs, source
 from fedpriv.data.features import backbone, parts
 from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, summary
@@ -292,3 +294,48 @@ def test_a_mirror_of_links_gives_nothing_but_the_right_bytes(tmp_path):
         source.fetch(lonely, file, raw, [str(tmp_path / "mirror")])  # pyright: ignore[reportArgumentType]
     assert list(raw.iterdir()) == []
     assert (tmp_path / "secret").read_text() == "secret"
+
+
+NAMES = ["../evil", "/evil", "a/b", "..", ".", "", "a\n", "a b", "A", "ä", "$(touch evil)", "a;b", "{b}"]
+PRESET = {"preset": "tiny", "papers": ["tiny"]}
+LINK = "https://example.org"
+PAPER = {"paper": "tiny", "title": "", "authors": ["Nobody"], "year": 2026, "url": LINK, "runs": {}}
+
+
+def refused(model, value):
+    """Return the places of what a model refuses, and why."""
+    try:
+        model.model_validate(value)
+    except ValidationError as error:
+        return {(*one["loc"], one["type"]) for one in error.errors()}
+    return set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_a_preset_or_paper_is_a_word(name):
+    pattern = "string_pattern_mismatch"
+    assert refused(plan.Preset, PRESET | {"preset": name}) == {("preset", pattern)}
+    assert ("papers", 0, pattern) in refused(plan.Preset, PRESET | {"papers": [name]})
+    assert refused(plan.Paper, PAPER | {"paper": name}) == {("paper", pattern)}
+    for kind in ("runs", "tables", "figures"):
+        assert (kind, name, "[key]", pattern) in refused(plan.Paper, PAPER | {kind: {name: {}}})
+
+
+def test_words_are_taken():
+    assert not refused(plan.Preset, PRESET)
+    assert not refused(plan.Paper, PAPER)
+    for kind in ("runs", "tables", "figures"):
+        assert not any("[key]" in place for place in refused(plan.Paper, PAPER | {kind: {"a_b2": {}}}))
+
+
+@pytest.mark.parametrize("words", [["fetch", "../evil"], ["fetch", "/evil"], ["fetch", "mnist/../../evil"]])
+def test_a_dataset_by_a_path_is_bad_input(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert app.main(words) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_names_of_datasets_and_of_their_files_are_names_alone(name):
+    files = [file.name for file in getattr(DATASETS[name], "files", ())]
+    assert all(Path(one).name == one and one not in ("", ".", "..") for one in (name, *files))

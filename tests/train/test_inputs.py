@@ -35,7 +35,6 @@ LAWS = (
     {"law": "shards", "clients": 3, "shard_examples": 9, "examples": 18},
     {"law": "dirichlet", "clients": 6, "alpha": 0.5},
     {"law": "dirichlet", "clients": 6, "alpha": 0.5, "examples": 8, "balanced": True},
-    {"law": "quantity", "clients": 6, "alpha": 0.5},
 )
 
 

@@ -49,8 +49,8 @@ class Server(Frozen):
     """The server's step: w += rate(t) · v, of any scheme.
 
     v = momentum · v + step or, with `optimizer: adam`, m / (√s + τ), where m and s are moving averages of the
-    step and its square (FedAdam of Reddi et al. 2021). Either is computed from what was released, at no cost,
-    and so is an average of weights.
+    step and its square (FedAdam of Reddi et al. 2021, with their 0.9, 0.99 and τ = 0.001). Either is computed
+    from what was released, at no cost, and so is an average of weights.
     """
 
     optimizer: Literal["sgd", "adam"] = unless("sgd")
@@ -58,10 +58,6 @@ class Server(Frozen):
     """Of the first round."""
     momentum: Below1 = 0.0
     """Of sgd: share of the last step's velocity that is kept."""
-    adam_betas: tuple[Below1, Below1] = unless((0.9, 0.99))
-    """Of adam: of the mean of steps, and of that of their squares."""
-    adam_tau: Positive = unless(1e-3)
-    """τ: where moments are smaller, the step counts as it is."""
     averaging: Below1 = unless(0.0)
     """Share of the weights' moving average that a round keeps: it is evaluated and saved; 0: the weights."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
@@ -72,9 +68,7 @@ class Server(Frozen):
     @model_validator(mode="after")
     def _momentum_is_of_sgd(self) -> "Server":
         if self.momentum and self.optimizer != "sgd":
-            raise choice_error(
-                "momentum", [self.momentum], "0 with optimizer adam, whose betas are adam_betas"
-            )
+            raise choice_error("momentum", [self.momentum], "0 with optimizer adam")
         return self
 
 

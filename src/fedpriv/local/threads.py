@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch.func import vmap
 
-from fedpriv.local import by_layer
 from fedpriv.local.client import (
     Client,
     ClientResults,
@@ -50,7 +49,6 @@ class CpuBackend:
         read = task.inputs.dtype, tuple(task.inputs.shape[1:])
         known = net and net.available() and read == (net.dtype, net.inputs)
         self.engine = net if known else None  # for gradients
-        self.by_layer = self.engine is None and by_layer.knows(task)  # gradients clipped one by one
         known = steps and native.available(steps.unit) and read == (torch.uint8, (28, 28))
         self.step_engine = steps if known else None  # for all local steps at once
         units = [one.unit for one in (self.engine, self.step_engine) if one]
@@ -60,7 +58,6 @@ class CpuBackend:
         self.copied = filters or self.dtype != torch.float32  # whether a pass reads the weights otherwise
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
         names = [f"{unit} {native.version(unit)}" for unit in units]
-        names += ["gradients clipped by layer"] if self.by_layer else []
         dtype = str(self.dtype).removeprefix("torch.")
         self.name = ", ".join((library, *names, dtype, f"{self.chunk} examples a pass"))
         workers = speed.threads or cores()
@@ -193,12 +190,6 @@ class CpuBackend:
         alone = rows if private_gradient.example_clip_l2 else rows[: private_gradient.samples]
         total, sampled = torch.zeros_like(flat), flat.new_zeros(0, len(flat))
         clipped, loss = 0, 0.0
-        if self.by_layer and private_gradient.example_clip_l2 and not private_gradient.samples:
-            for chunk in rows.split(self.chunk) if len(rows) else ():
-                part = by_layer.clipped(self.task, flat, chunk, private_gradient.example_clip_l2)
-                total += part.total
-                loss, clipped = loss + part.loss, clipped + part.clipped
-            return Gradients(total, sampled, loss, clipped)
         for chunk in alone.split(max(self.chunk, private_gradient.samples)) if len(alone) else ():
             found, chunk_loss = self._per_example(flat, chunk)
             if private_gradient.example_clip_l2:

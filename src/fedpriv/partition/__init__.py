@@ -5,7 +5,6 @@ from fedpriv.partition.dealt import Partition, load, save
 from fedpriv.partition.dirichlet import Dirichlet
 from fedpriv.partition.iid import Iid
 from fedpriv.partition.natural import Natural
-from fedpriv.partition.quantity import Quantity
 from fedpriv.partition.shards import Shards
 
 __all__ = ["PARTITIONS", "Partition", "PartitionLaw", "load", "save"]
@@ -14,6 +13,5 @@ PARTITIONS: dict[str, type[PartitionLaw]] = {
     "iid": Iid,
     "shards": Shards,
     "dirichlet": Dirichlet,
-    "quantity": Quantity,
     "natural": Natural,
 }

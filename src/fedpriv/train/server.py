@@ -9,6 +9,9 @@ import torch
 from fedpriv.config.run import Server
 from fedpriv.train.state import RoundState
 
+# FedAdam: of the mean of steps, and of that of their squares; where moments are below τ, steps count as is.
+BETAS, TAU = (0.9, 0.99), 1e-3
+
 
 def learning_rate(server: Server, round: int, rounds: int) -> float:
     """Return the server's rate in `round` of 1..`rounds`: full in the first, `final_fraction` in the last."""
@@ -37,7 +40,7 @@ def move(server: Server, state: RoundState, step: torch.Tensor) -> torch.Tensor:
     if server.optimizer == "sgd":
         state.velocity = server.momentum * state.velocity + step
         return state.velocity
-    (one, two), tau = server.adam_betas, server.adam_tau
+    (one, two), tau = BETAS, TAU
     second = torch.full_like(step, tau**2) if state.second is None else state.second
     state.velocity = one * state.velocity + (1 - one) * step
     state.second = two * second + (1 - two) * step.square()
