@@ -142,7 +142,7 @@ def test_with_every_example_at_the_bound_the_estimate_is_the_moments_accountant(
         cost = view.counts.sum() * log_moment(mechanism.sampling_rate, mechanism.noise_multiplier)
         expected, _ = best(cost, 0.99 * DELTA)
         for composition in ("product", "hoelder"):
-            labels = {"composition": composition, "right_term": "both_left"}
+            labels = {"composition": composition}
             assert end(bayesian.curves(view, DELTA), **labels) == pytest.approx(float(expected), rel=1e-12)
 
 
@@ -157,7 +157,7 @@ def test_a_client_of_fewer_than_three_samples_costs_the_largest_distance_there_c
     for view in (sequential, parallel):
         (mechanism,) = view.mechanisms
         worst = 3 * log_moment(mechanism.sampling_rate, mechanism.noise_multiplier / largest)
-        found = end(bayesian.curves(view, DELTA), composition="product", right_term="both_left")
+        found = end(bayesian.curves(view, DELTA), composition="product")
         assert found == pytest.approx(float(best(worst, 0.99 * DELTA)[0]), rel=1e-12)
 
 
@@ -218,7 +218,7 @@ def test_delta_pays_for_every_bound_of_every_client_and_step(make_instances) -> 
     bounds = bayesian.log_upper_bound(log_moment(mechanism.sampling_rate, scaled), failure)
     bounds = np.minimum(bounds, log_moment(mechanism.sampling_rate, mechanism.noise_multiplier))
     expected, _ = best(bounds.max(axis=2).sum(axis=(0, 1)), 0.99 * DELTA)
-    labels = {"distance": "remove_sum", "composition": "product", "right_term": "both_left"}
+    labels = {"distance": "remove_sum", "composition": "product"}
     assert end(bayesian.curves(parallel, DELTA), **labels) == pytest.approx(float(expected), rel=1e-12)
 
 
@@ -233,7 +233,7 @@ def test_hoelders_exponent_is_the_number_of_steps_that_are_composed(make_instanc
         costs = np.minimum(costs, log_moment(mechanism.sampling_rate, mechanism.noise_multiplier))
         steps = costs.sum(axis=2) if view.accounting == "sequential" else costs.max(axis=2)
         expected, _ = best(steps.sum(axis=(0, 1)), 0.99 * DELTA)
-        labels = {"composition": "hoelder", "right_term": "both_left"}
+        labels = {"composition": "hoelder"}
         assert end(bayesian.curves(view, DELTA), **labels) == pytest.approx(float(expected), rel=1e-12)
 
 

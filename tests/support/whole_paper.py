@@ -108,7 +108,7 @@ NAMES = {
     *("DivergenceFigure.kind", "DivergenceFigure.run", "DivergenceFigure.lines key"),
     *("SweepFigure.kind", "SweepFigure.along", "SweepFigure.per", "SweepFigure.series"),
     *("SpendSelector.accountant", "SpendSelector.composition", "SpendSelector.distance"),
-    *("SpendSelector.right_term", "SpendSelector.sensitivity", "SpendSelector.accounting"),
+    *("SpendSelector.sensitivity", "SpendSelector.accounting"),
     *(
         "Claim.needs",
         "Claim.tables",

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.files import npz, parquet, stored, summary
+from fedpriv.trace import is_read
 
 TRACE, DISTANCES, SUMMARY = "trace.parquet", "distances.npz", "summary.json"
 ALLOWED = "the {} that a run wrote"
@@ -31,6 +32,12 @@ def trace(directory: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def distances(directory: Path) -> dict[str, np.ndarray]:
-    """Return the sampled distances of a run; a missing, damaged or foreign file is BadInput naming it."""
+    """Return the sampled distances of a run; a missing, damaged or foreign file is BadInput naming it.
+
+    Those of pairs of clients that older runs have are passed over: such a run is the same as one without.
+    """
     path, *others = sources(directory)
-    return npz.everything(others[0], ALLOWED.format("distances")) if others else stored.distances(path)
+    if not others:
+        return stored.distances(path)
+    found = npz.everything(others[0], ALLOWED.format("distances"))
+    return {name: array for name, array in found.items() if is_read(name)}

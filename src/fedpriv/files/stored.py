@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow.types import is_list
 
 from fedpriv.files import parquet
-from fedpriv.trace import COLUMNS, MEASURED, own_columns
+from fedpriv.trace import COLUMNS, MEASURED, is_read, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
 ALLOWED = "a stored run"
@@ -97,8 +97,9 @@ def trace(path: Path) -> pd.DataFrame:
 
 
 def distances(path: Path) -> dict[str, np.ndarray]:
-    """Return the sampled distances of a stored run."""
+    """Return the sampled distances of a stored run; those of pairs that older ones have are passed over."""
     shapes = json.loads(parquet.said(path, "distances", ALLOWED))
+    shapes = {name: shape for name, shape in shapes.items() if is_read(name)}
     frame = parquet.load(path, allowed=ALLOWED, only=[SAMPLED + name for name in shapes])
     return {
         name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)

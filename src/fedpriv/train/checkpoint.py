@@ -19,6 +19,7 @@ from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import OPEN, check, seal
 from fedpriv.local.client import ClientState
 from fedpriv.local.optimiser import OptimizerState
+from fedpriv.trace import is_read
 from fedpriv.train.state import RoundState
 
 SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
@@ -107,7 +108,8 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
                 }
                 for prefix, where in ((CLIENTS, device), (MEMORY, "cpu"))
             )
-            values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
+            shapes_of = {name: shapes for name, shapes in book["shapes"].items() if is_read(name)}
+            values = {name: file.get_tensor(SAMPLES + name).numpy() for name in shapes_of}
     except (SafetensorError, OSError, KeyError, ValueError):
         return None
     if other != engine:
@@ -116,7 +118,7 @@ def load(path: Path, identity: str, engine: str, device: torch.device) -> RoundS
             "that engine is, or delete the file to start over"
         )
     samples = {}
-    for name, shapes in book["shapes"].items():
+    for name, shapes in shapes_of.items():
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
