@@ -61,12 +61,6 @@ def test_after_every_round_a_ledger_is_what_one_calculation_gives(make_bits) -> 
             assert found[(rounds, *column)] == pytest.approx(expected[name].epsilon, rel=1e-6)
 
 
-def test_epsilon_never_falls_from_round_to_round(make_bits) -> None:
-    frame = ledger(make_bits(30, 0.3), DELTAS)
-    steps = frame.groupby(["accounting", "sensitivity", "accountant"])["epsilon"].diff().dropna()
-    assert (steps >= -1e-9).all()
-
-
 def test_one_bit_is_not_called_a_client_and_neighbours_are_replaced(make_bits) -> None:
     frame = ledger(make_bits(), DELTAS)
     units = set(zip(frame["sensitivity"], frame["unit"], strict=True))

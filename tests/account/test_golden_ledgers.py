@@ -1,8 +1,8 @@
 """Ledgers of runs of every kind, pinned: no number of an account moves without somebody who means it.
 
-Where this fails because a number moved, the version of accounts must be raised (and the ledgers of the reference are
-made again); only then is `python tests/account/test_golden_ledgers.py` to write golden_ledgers.json anew. That
-the numbers are right is what the other tests are for.
+Where this fails because a number moved, the version of accounts must be raised, and the ledgers of the
+reference are made again; only then `python tests/account/test_golden_ledgers.py` writes golden_ledgers.json
+anew. That the numbers are right is what the other tests are for.
 """
 
 import json
