@@ -58,7 +58,6 @@ class Counting(NamedTuple):
     accountant: str
     composition: str = ""
     distance: str = ""
-    right_term: str = ""
     sensitivity: str = ""
     accounting: str = ""
 
@@ -85,9 +84,7 @@ class Configuration(NamedTuple):
 
     def estimate(self, estimator: str = "product") -> Counting:
         """Return the Bayesian ε by one of `recount.ESTIMATORS`."""
-        return Counting(
-            "bayesian", estimator, MATCHING[self.denominator], "both_left", counted_at(self.clip_l2)
-        )
+        return Counting("bayesian", estimator, MATCHING[self.denominator], counted_at(self.clip_l2))
 
 
 class Outcome(NamedTuple):

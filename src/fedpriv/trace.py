@@ -25,7 +25,13 @@ BEFORE_MECHANISM = {
 }
 
 # Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.distances`).
-DISTANCES = ("remove_sum", "remove_mean", "pairwise")
+DISTANCES = ("remove_sum", "remove_mean")
+UNREAD = "pairwise"  # that of pairs, which older runs measured as well; nothing is counted from it
+
+
+def is_read(name: str) -> bool:
+    """Return whether anything reads an array of this name among the sampled distances of a run."""
+    return not name.endswith(UNREAD)
 
 
 class Column(NamedTuple):

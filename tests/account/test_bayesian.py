@@ -99,13 +99,13 @@ def test_a_round_of_fewer_than_three_samples_costs_the_worst_case(present: int) 
     np.testing.assert_array_equal(round_costs(samples, worst, 1e-6, exponent=9), worst)
 
 
-@pytest.mark.parametrize(("distance", "largest"), [("remove_sum", 1), ("remove_mean", 2), ("pairwise", 2)])
+@pytest.mark.parametrize(("distance", "largest"), [("remove_sum", 1), ("remove_mean", 2)])
 def test_empty_rounds_cost_what_dp_pays_at_the_largest_possible_distance(
     make_trace, distance: str, largest: float
 ) -> None:
     trace = make_trace(rounds=10, rate=0.1, multiplier=3.0, clip=0.7)
     curves = bayesian.curves(server_views(trace, constant(10, 5, np.nan))[0], DELTA)
-    found = find(curves, distance=distance, composition="product", right_term="both_left")
+    found = find(curves, distance=distance, composition="product")
     expected, _ = best(10 * log_moment(0.1, 3.0 / largest), 0.99 * DELTA)
     assert found.epsilon[-1] == pytest.approx(float(expected), rel=1e-12)
 
@@ -203,15 +203,14 @@ def test_with_everybody_at_the_clip_bound_epsilon_is_that_of_moments_and_the_pri
     everybody = np.full((rounds, 20), 2.5)
     distances = {"remove_sum": everybody, "panel_remove_sum": everybody}
     for curve in bayesian.curves(server_views(trace, distances)[0], delta):
-        if curve.right_term == "both_left":
-            assert (curve.epsilon >= certain).all()
-            np.testing.assert_allclose(curve.epsilon, certain, rtol=0.02)
+        assert (curve.epsilon >= certain).all()
+        np.testing.assert_allclose(curve.epsilon, certain, rtol=0.02)
 
 
-def test_every_distance_composition_and_term_is_an_estimate_of_its_own(make_trace) -> None:
+def test_every_distance_and_composition_is_an_estimate_of_its_own(make_trace) -> None:
     curves = bayesian.curves(server_views(make_trace(), constant(30, 10, 0.4, panel=6))[0], DELTA)
-    keys = {(curve.distance, curve.composition, curve.right_term) for curve in curves}
-    assert len(curves) == len(keys) == 3 * 3 * 2
+    keys = {(curve.distance, curve.composition) for curve in curves}
+    assert len(curves) == len(keys) == 2 * 3
     assert {curve.kind for curve in curves} == {"estimate"}
 
 
@@ -220,22 +219,12 @@ def test_the_relation_follows_the_distance(make_trace) -> None:
     assert {(curve.distance, curve.relation) for curve in curves} == {
         ("remove_sum", "add_remove"),
         ("remove_mean", "add_remove"),
-        ("pairwise", "replace_one"),
     }
 
 
 def test_without_distances_there_is_nothing_to_estimate(make_trace) -> None:
     assert bayesian.curves(server_views(make_trace(), {})[0], DELTA) == []
     assert bayesian.curves(server_views(make_trace(), constant(30, 0, 0.4))[0], DELTA) == []
-
-
-def test_the_printed_right_term_never_gives_the_smaller_epsilon(make_trace) -> None:
-    distances = {name: np.random.default_rng(1).uniform(0, 1, (30, 12)) for name in DISTANCES}
-    curves = bayesian.curves(server_views(make_trace(), distances)[0], DELTA)
-    for left in (curve for curve in curves if curve.right_term == "both_left"):
-        labels = {"distance": left.distance, "composition": left.composition}
-        printed = find(curves, right_term="literal", **labels)
-        assert (printed.epsilon >= left.epsilon).all()
 
 
 def test_clients_that_move_nothing_leave_the_floor_of_the_orders(make_trace) -> None:

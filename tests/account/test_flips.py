@@ -16,16 +16,9 @@ from fedpriv.errors import BadInput
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 BITS = 81_958
 
-# γ -> ε after 100 rounds at δ = 1e-5, by (accounting, sensitivity, accountant).
-TABLE = {
-    0.1: (26.15, 24.96, 23.65, 28.31, 6.70e5, 2.06, 7.4e3),
-    0.2: (67.63, 66.07, 63.93, 83.34, 2.79e6, 4.66, 3.3e4),
-    0.3: (128.2, 126.5, 124.2, 180.9, 6.83e6, 8.66, 9.6e4),
-    0.4: (219.7, 219.3, 219.3, 361.8, 1.44e7, 18.1, 3.2e5),
-}
+# Readings of a ledger, by (accounting, sensitivity, accountant).
 COLUMNS = [
     ("upload", "bit", "rdp"),
-    ("upload", "bit", "rdp_tight"),
     ("upload", "bit", "exact"),
     ("upload", "bit", "theorem"),
     ("upload", "bits", "rdp"),
@@ -34,7 +27,7 @@ COLUMNS = [
 ]
 # The same readings, as `randomized_response` names them.
 NAMES = (
-    *("bit_rdp", "bit_rdp_tight", "bit_exact", "bit_theorem", "vector_rdp"),
+    *("bit_rdp", "bit_exact", "bit_theorem", "vector_rdp"),
     *("central_bit_rdp", "central_vector_rdp"),
 )
 
@@ -58,13 +51,6 @@ def at_end(trace: pd.DataFrame) -> dict[tuple[str, str, str], float]:
     return last.set_index(["accounting", "sensitivity", "accountant"])["epsilon"].to_dict()
 
 
-@pytest.mark.parametrize("gamma", TABLE)
-def test_a_ledger_holds_the_known_epsilon_of_every_reading(make_bits, gamma: float) -> None:
-    found = at_end(make_bits(100, gamma))
-    for column, expected in zip(COLUMNS, TABLE[gamma], strict=True):
-        assert found[column] == pytest.approx(expected, rel=2e-2 if column[0] == "sum" else 2e-3)
-
-
 def test_after_every_round_a_ledger_is_what_one_calculation_gives(make_bits) -> None:
     frame = ledger(make_bits(7), DELTAS)
     key = ["round", "accounting", "sensitivity", "accountant"]
@@ -73,12 +59,6 @@ def test_after_every_round_a_ledger_is_what_one_calculation_gives(make_bits) -> 
         expected = rr.epsilons(0.1, rounds, DELTAS.delta, BITS, clients=100)
         for column, name in zip(COLUMNS, NAMES, strict=True):
             assert found[(rounds, *column)] == pytest.approx(expected[name].epsilon, rel=1e-6)
-
-
-def test_epsilon_never_falls_from_round_to_round(make_bits) -> None:
-    frame = ledger(make_bits(30, 0.3), DELTAS)
-    steps = frame.groupby(["accounting", "sensitivity", "accountant"])["epsilon"].diff().dropna()
-    assert (steps >= -1e-9).all()
 
 
 def test_one_bit_is_not_called_a_client_and_neighbours_are_replaced(make_bits) -> None:

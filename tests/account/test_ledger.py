@@ -19,13 +19,12 @@ DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 
 
 def sampled(rounds: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Return distances as a run writes them: pairs are half as many, one cohort was empty."""
+    """Return distances as a run writes them: one cohort was empty."""
     rng = np.random.default_rng(seed)
     found = {}
     for prefix, size in (("", 12), ("panel_", 8)):
         for name in DISTANCES:
-            columns = size // 2 if name == "pairwise" else size
-            found[prefix + name] = rng.uniform(0, 1, (rounds, columns))
+            found[prefix + name] = rng.uniform(0, 1, (rounds, size))
     for name in DISTANCES:
         found[name][rounds // 2] = np.nan
     return found
@@ -35,9 +34,7 @@ def of_instances(rounds: int, members: int, steps: int = 1) -> dict[str, np.ndar
     """Return distances of instances as a run writes them."""
     rng = np.random.default_rng(0)
     return {
-        f"instance_{name}": rng.uniform(
-            0, 1 / 60, (rounds, steps, members, 4 if name == "pairwise" else 8)
-        ).astype(np.float32)
+        f"instance_{name}": rng.uniform(0, 1 / 60, (rounds, steps, members, 8)).astype(np.float32)
         for name in DISTANCES
     }
 
@@ -57,15 +54,15 @@ def test_a_ledger_has_exactly_its_columns_and_types(make_trace) -> None:
 
 def test_every_accountant_writes_every_round_of_every_way_of_counting_once(make_trace) -> None:
     frame = ledger(make_trace(rounds=5), DELTAS, sampled(5))
-    ways = ["accounting", "accountant", "composition", "distance", "right_term", "sensitivity"]
+    ways = ["accounting", "accountant", "composition", "distance", "sensitivity"]
     assert set(frame["accountant"]) == {*ACCOUNTANTS} - {"matrix"}  # of noise that is correlated
     assert (frame.groupby(ways)["round"].apply(list).map(lambda rounds: rounds == [1, 2, 3, 4, 5])).all()
-    assert len(frame) == 5 * (3 * 2 + 3 * 3 * 2)
+    assert len(frame) == 5 * (3 * 2 + 2 * 3)
 
 
 def test_epsilon_never_falls_from_round_to_round(make_trace) -> None:
     frame = ledger(make_trace(rounds=25, rate=0.02), DELTAS, sampled(25))
-    ways = ["accounting", "accountant", "composition", "distance", "right_term", "sensitivity"]
+    ways = ["accounting", "accountant", "composition", "distance", "sensitivity"]
     assert (frame.groupby(ways)["epsilon"].diff().dropna() >= -1e-12).all()
     assert (frame["epsilon"] > 0).all()
 
@@ -248,16 +245,18 @@ def test_an_empty_trace_is_refused(make_trace) -> None:
     "value", [np.zeros((2, 5)), np.zeros(3), np.full((3, 5), -1.0), np.full((3, 5), np.inf)]
 )
 def test_distances_that_make_no_sense_are_named(make_trace, value: np.ndarray) -> None:
-    with pytest.raises(BadInput, match=r"distances: panel_pairwise: found .*, allowed: "):
-        ledger(make_trace(rounds=3), DELTAS, {"panel_pairwise": value})
+    with pytest.raises(BadInput, match=r"distances: panel_remove_mean: found .*, allowed: "):
+        ledger(make_trace(rounds=3), DELTAS, {"panel_remove_mean": value})
 
 
 @pytest.mark.parametrize("shape", [(3, 1, 10), (3, 2, 10, 8), (3, 1, 9, 8), (2, 1, 10, 8)])
 def test_distances_of_instances_must_fit_rounds_steps_and_cohorts(
     make_instances, shape: tuple[int, ...]
 ) -> None:
-    with pytest.raises(BadInput, match=r"distances: instance_pairwise: found shape .*, allowed: \(3, 1, 10"):
-        ledger(make_instances(rounds=3), DELTAS, {"instance_pairwise": np.zeros(shape)})
+    with pytest.raises(
+        BadInput, match=r"distances: instance_remove_mean: found shape .*, allowed: \(3, 1, 10"
+    ):
+        ledger(make_instances(rounds=3), DELTAS, {"instance_remove_mean": np.zeros(shape)})
 
 
 @pytest.mark.parametrize("name", ["delta", "instance_delta"])

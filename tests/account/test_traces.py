@@ -115,8 +115,8 @@ def test_a_bound_of_zero_beneath_an_uploads_noise_promises_nothing(make_trace, s
 
 @pytest.mark.parametrize("dtype", ["<U3", "complex128", "bool"])
 def test_distances_that_are_no_numbers_are_named(make_trace, dtype: str) -> None:
-    with pytest.raises(BadInput, match=r"distances: pairwise: found an array of .*, allowed: numbers"):
-        ledger(make_trace(2), DELTAS, {"pairwise": np.zeros((2, 3)).astype(dtype)})
+    with pytest.raises(BadInput, match=r"distances: remove_sum: found an array of .*, allowed: numbers"):
+        ledger(make_trace(2), DELTAS, {"remove_sum": np.zeros((2, 3)).astype(dtype)})
 
 
 def test_the_largest_distances_cost_everything_in_silence(make_trace) -> None:

@@ -7,55 +7,15 @@ import pytest
 from fedpriv.account import Deltas, bayesian, moments, pld, rdp
 from fedpriv.account.events import Mechanism
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.views import server_views, upload_views, views
+from fedpriv.account.views import upload_views, views
 
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
-
-
-def seen(trace: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return unit and accounting of every view of a trace."""
-    return [(view.unit, view.accounting) for view in views(trace, {})]
 
 
 def noisy(trace: pd.DataFrame, **facts: float | list[float]) -> pd.DataFrame:
     """Return the trace with noise on uploads: multiplier 2."""
     facts = {"upload_l2": 0.5, "upload_noise_std": 1.0, "noise_in_sum": True} | facts
     return trace.assign(**facts)
-
-
-def test_noise_on_uploads_has_a_view_beside_those_of_the_scheme(make_trace, make_instances) -> None:
-    bare = make_trace(multiplier=0.0, clip=np.inf).assign(unit="none")
-    uploads = [("client", "upload"), ("client", "drawn")]
-    assert seen(noisy(bare)) == uploads
-    assert seen(noisy(make_trace())) == [("client", ""), ("client", "sized"), *uploads]
-    instances = [("instance", "sequential"), ("instance", "parallel")]
-    assert seen(noisy(make_instances())) == [("client", "upload"), *instances]
-    split = make_instances(unit="both", server_multiplier=3.0)
-    assert seen(noisy(split)) == [("client", ""), ("client", "upload"), *instances]
-
-
-def test_joint_noise_is_counted_as_ever_and_more_of_it_does_no_harm(make_instances) -> None:
-    joint = make_instances(joint=True)
-    assert seen(noisy(joint)) == seen(joint)
-    more, same = (upload_views(trace, {})[0] for trace in (noisy(joint), joint))
-    assert more.mechanisms == same.mechanisms
-
-
-@pytest.mark.parametrize("accountant", [moments, rdp, pld])
-def test_an_upload_is_a_client_alone_with_its_noise_in_every_round(make_trace, accountant) -> None:
-    found = accountant.curves(upload_views(noisy(make_trace(rounds=6, rate=0.1)), {})[0], 1e-5)
-    full = make_trace(rounds=6, rate=1.0, multiplier=2.0, law="full")
-    expected = accountant.curves(server_views(full, {})[0], 1e-5)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one.epsilon, other.epsilon)
-    assert [one.relation for one in found] == ["zero_out", "replace_one"]
-
-
-def test_cohorts_of_a_fixed_size_change_nothing_about_single_uploads(make_trace) -> None:
-    fixed, poisson = (
-        upload_views(noisy(make_trace(rounds=3, law=law)), {})[0] for law in ("fixed", "poisson")
-    )
-    assert fixed.law == "full" and fixed.mechanisms == poisson.mechanisms
 
 
 def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace) -> None:

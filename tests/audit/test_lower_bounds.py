@@ -31,19 +31,6 @@ def known():
     return simulated(PLAN, True, 60_000, rng), simulated(PLAN, False, 20_000, rng), scores(PLAN)
 
 
-def guessed(inside, outside):
-    """Return canaries, guesses and right ones of an attacker who guesses the top tenth to be inside."""
-    threshold = np.quantile(np.concatenate([inside, outside]), 0.9)
-    right, wrong = (inside >= threshold).sum(), (outside >= threshold).sum()
-    return len(inside) + len(outside), int(right + wrong), int(right)
-
-
-def coins(inside, outside, rng):
-    """Return the scores of so many canaries whose coins are independent."""
-    heads = rng.random(len(inside)) < 0.5
-    return inside[heads], outside[~heads]
-
-
 ESTIMATORS = {
     "thresholded": lambda inside, outside: bounds.thresholded(inside, outside, 1.0, DELTA),
     "gaussian": lambda inside, outside: bounds.gaussian_reading(inside, outside, 1.0, DELTA),
@@ -53,8 +40,6 @@ ESTIMATORS = {
     "flips": lambda inside, outside: bounds.flipped(
         int((inside >= 1.0).sum()), len(inside), rounds=1, kept=1, gamma=0.5 - norm.sf(1.0), delta=DELTA
     ),
-    "one run": lambda inside, outside: bounds.one_run(*guessed(inside, outside), delta=1e-5),
-    "one run, f-DP": lambda inside, outside: bounds.one_run_fdp(*guessed(inside, outside), delta=1e-5),
     "one shot, lower end": lambda inside, outside: bounds.one_shot(inside / 100, 10_000, DELTA)[1],
 }
 
@@ -65,8 +50,7 @@ def test_on_null_scores_an_estimator_says_zero_in_95_of_100_trials(name):
     found = []
     for _ in range(REPEATS):
         inside, outside = rng.standard_normal(500), rng.standard_normal(500)
-        some = coins(inside, outside, rng) if "run" in name else (inside, outside)
-        found.append(ESTIMATORS[name](*some))
+        found.append(ESTIMATORS[name](inside, outside))
     assert sum(one > 0 for one in found) <= ALLOWED
 
 
@@ -97,16 +81,13 @@ def test_no_estimator_exceeds_the_truth_more_often_than_its_confidence_allows(kn
     inside, outside, law = known
     size = len(outside) // REPEATS
     threshold, log_null = law.threshold(len(inside) // REPEATS, DELTA)
-    rng, over = np.random.default_rng(3), dict.fromkeys(["null", "rates", "run", "fdp"], 0)
+    over = dict.fromkeys(["null", "rates"], 0)
     for number in range(REPEATS):
         some = slice(number * size, (number + 1) * size)
         more = inside[number * 600 : (number + 1) * 600]
-        drawn = coins(inside[some], outside[some], rng)
         found = {
             "null": bounds.against_null(int((more >= threshold).sum()), len(more), log_null, DELTA),
             "rates": bounds.thresholded(inside[some], outside[some], threshold, DELTA),
-            "run": bounds.one_run(*guessed(*drawn), delta=1e-5),
-            "fdp": bounds.one_run_fdp(*guessed(*drawn), delta=1e-5),
         }
         for name, value in found.items():
             over[name] += value > TRUTH
@@ -165,17 +146,9 @@ def test_estimators_agree_with_jax_privacy_on_common_scores(auditing):
     inside, outside = rng.standard_normal(400) + 2.5, rng.standard_normal(420)
     theirs = auditing.CanaryScoreAuditor(inside, outside)
     at = auditing.Explicit(1.7)
-    kept, wrong = int((inside >= 1.7).sum()), int((outside >= 1.7).sum())
-    counts = len(inside) + len(outside), kept + wrong, kept
     for delta in (1e-5, 1e-4):
         assert bounds.thresholded(inside, outside, 1.7, delta) == pytest.approx(
             theirs.epsilon_clopper_pearson(0.05, delta, threshold_strategy=at), abs=1e-6
-        )
-        assert bounds.one_run(*counts, delta) == pytest.approx(
-            theirs.epsilon_one_run(0.05, delta, threshold_strategy=at), abs=2e-6
-        )
-        assert bounds.one_run_fdp(*counts, delta) == pytest.approx(
-            theirs.epsilon_one_run_fdp(0.05, delta, threshold_strategy=at), abs=2e-6
         )
 
 

@@ -51,13 +51,13 @@ def write(folder: Path, run: str, sigma: float, counted: dict[float, tuple[float
     out = write_run(folder, run, 0, scheme="client_dp", final=final, facts=facts, config={"scheme": scheme})
     ledger = pd.read_parquet(out / "ledger.parquet")
     first = ledger.drop_duplicates("round")
-    ways = [("moments", "", "", "")]
-    ways += [("bayesian", estimator, "remove_sum", "both_left") for estimator in ESTIMATORS]
+    ways = [("moments", "", "")]
+    ways += [("bayesian", estimator, "remove_sum") for estimator in ESTIMATORS]
     for one, (dp, bdp) in counted.items():
-        for accountant, composition, distance, term in ways:
+        for accountant, composition, distance in ways:
             end = dp if accountant == "moments" else bdp
             words = {"accountant": accountant, "composition": composition, "distance": distance}
-            words |= {"right_term": term, "sensitivity": counted_at(NOISE / one), "accounting": ""}
+            words |= {"sensitivity": counted_at(NOISE / one), "accounting": ""}
             again = first.assign(**words, epsilon=end * np.sqrt(first["round"] / ROUNDS))
             ledger = pd.concat([ledger, again.loc[again["round"] % 2 == 0]], ignore_index=True)
     parquet.save(ledger, out / "ledger.parquet")

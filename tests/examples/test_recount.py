@@ -63,7 +63,7 @@ def test_a_run_that_clips_nothing_is_counted_as_the_run_with_that_sigma_and_clip
     assert np.allclose(
         dp["epsilon"], rows(other, accountant="moments", sensitivity="C")["epsilon"], rtol=1e-12
     )
-    same = rows(other, composition="product", distance="remove_sum", right_term="both_left")
+    same = rows(other, composition="product", distance="remove_sum")
     assert np.allclose(bayesian["epsilon"], same["epsilon"], rtol=1e-12)
     assert bayesian["assumptions_met"].all() and set(bayesian["kind"]) == {"estimate"}
 

@@ -160,7 +160,6 @@ def test_fedavg_takes_as_many_private_steps_as_it_is_told(task, backend):
     assert {name: array.shape for name, array in done.distances.items()} == {
         "remove_sum": (4, 3, 3),
         "remove_mean": (4, 3, 3),
-        "pairwise": (4, 3, 1),
     }
     # Four steps of noise of std 0.5 C at rate 0.1, and gradients of norm at most C.
     noise = 0.1 * how.noise_std * math.sqrt(4 * len(FLAT))
@@ -173,7 +172,6 @@ def test_one_example_moves_a_clipped_mean_by_no_more_than_its_sensitivity():
     rows = rows / rows.norm(dim=1, keepdim=True) * C / B
     found = leave_one_out(rows.sum(0), rows, 8 / 7, C)
     assert found["remove_sum"].max() <= how.sensitivity * (1 + 1e-5)
-    assert found["pairwise"].max() <= 2 * how.sensitivity * (1 + 1e-5)
 
 
 @given(seed=st.integers(0, 10**6), scale=st.floats(1e-3, 1e3), l2=st.floats(1e-2, 1e2))
@@ -193,9 +191,6 @@ def test_the_leave_one_out_distances_are_their_definitions():
     means = [rows[torch.arange(5) != i].mean(0) for i in range(5)]
     moved = [5 * float((rows.mean(0) - mean).norm()) for mean in means]
     assert found["remove_mean"].tolist() == pytest.approx(moved)
-    assert found["pairwise"].tolist() == pytest.approx(
-        [float((rows[0] - rows[1]).norm()), float((rows[2] - rows[3]).norm())]
-    )
 
 
 @pytest.mark.parametrize("example_clip", [None, C])

@@ -14,7 +14,7 @@ from fedpriv.report.results import load
 MOMENTS = SpendSelector(accountant="moments")
 SUM = SpendSelector(accountant="moments", accounting="sum")
 SEQUENTIAL = SpendSelector(accountant="moments", accounting="sequential")
-TOTAL = SPENDS["moments", "", "", "", "C", ""]
+TOTAL = SPENDS["moments", "", "", "C", ""]
 
 
 @pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])

@@ -13,36 +13,36 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 ROUNDS = 20
 # Spend, as the columns `SPEND_COLUMNS` -> ε after the last round; ε grows with √round.
 SPENDS = {
-    ("moments", "", "", "", "C", ""): 8.0,
-    ("moments", "", "", "", "2C", ""): 17.0,
-    ("rdp", "", "", "", "C", ""): 7.0,
-    ("pld", "", "", "", "C", ""): 6.0,
-    ("bayesian", "product", "remove_mean", "both_left", "", ""): 2.0,
-    ("bayesian", "hoelder", "remove_mean", "both_left", "", ""): 9.0,
+    ("moments", "", "", "C", ""): 8.0,
+    ("moments", "", "", "2C", ""): 17.0,
+    ("rdp", "", "", "C", ""): 7.0,
+    ("pld", "", "", "C", ""): 6.0,
+    ("bayesian", "product", "remove_mean", "", ""): 2.0,
+    ("bayesian", "hoelder", "remove_mean", "", ""): 9.0,
 }
 INSTANCE_SPENDS = {
-    ("moments", "", "", "", "C", "sequential"): 0.2,
-    ("moments", "", "", "", "2C", "sequential"): 0.5,
-    ("bayesian", "product", "remove_sum", "both_left", "", "sequential"): 0.1,
-    ("moments", "", "", "", "C", "parallel"): 4.0,
-    ("moments", "", "", "", "2C", "parallel"): 9.0,
-    ("bayesian", "product", "remove_sum", "both_left", "", "parallel"): 2.0,
+    ("moments", "", "", "C", "sequential"): 0.2,
+    ("moments", "", "", "2C", "sequential"): 0.5,
+    ("bayesian", "product", "remove_sum", "", "sequential"): 0.1,
+    ("moments", "", "", "C", "parallel"): 4.0,
+    ("moments", "", "", "2C", "parallel"): 9.0,
+    ("bayesian", "product", "remove_sum", "", "parallel"): 2.0,
 }
 JOINT_SPENDS = {
-    ("moments", "", "", "", "C", "sum"): 1.6,
-    ("bayesian", "product", "remove_sum", "both_left", "", "sum"): 0.8,
-    ("moments", "", "", "", "C", "upload"): 40.0,
-    ("bayesian", "product", "remove_sum", "both_left", "", "upload"): 20.0,
+    ("moments", "", "", "C", "sum"): 1.6,
+    ("bayesian", "product", "remove_sum", "", "sum"): 0.8,
+    ("moments", "", "", "C", "upload"): 40.0,
+    ("bayesian", "product", "remove_sum", "", "upload"): 20.0,
     **INSTANCE_SPENDS,
 }
 BIT_SPENDS = {
-    ("exact", "", "", "", "bit", "upload"): 23.65,
-    ("rdp", "", "", "", "bit", "upload"): 26.15,
-    ("theorem", "", "", "", "bit", "upload"): 28.31,
-    **{("rdp", "", "", "", sensitivity, "upload"): 6.7e5 for sensitivity in ("bits", "all")},
-    **{("rdp", "", "", "", sensitivity, "sum"): 7400.0 for sensitivity in ("bits", "all")},
+    ("exact", "", "", "bit", "upload"): 23.65,
+    ("rdp", "", "", "bit", "upload"): 26.15,
+    ("theorem", "", "", "bit", "upload"): 28.31,
+    **{("rdp", "", "", sensitivity, "upload"): 6.7e5 for sensitivity in ("bits", "all")},
+    **{("rdp", "", "", sensitivity, "sum"): 7400.0 for sensitivity in ("bits", "all")},
 }
-UPLOAD_SPENDS = {("rdp", "", "", "", sensitivity, "upload"): 500.0 for sensitivity in ("C", "2C")}
+UPLOAD_SPENDS = {("rdp", "", "", sensitivity, "upload"): 500.0 for sensitivity in ("C", "2C")}
 BITS = 1000
 # Scheme -> what its ledger holds, and what its trace says.
 SCHEMES: dict[str, tuple[Mapping[tuple[str, ...], float], dict[str, Any]]] = {

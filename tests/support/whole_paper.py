@@ -92,7 +92,7 @@ NAMES = {
     *("RoundsFigure.quantity", "RoundsFigure.run", "RoundsFigure.lines key", "RoundsFigure.panels key"),
     "Budget.line",
     *("SpendSelector.accountant", "SpendSelector.composition", "SpendSelector.distance"),
-    *("SpendSelector.right_term", "SpendSelector.sensitivity", "SpendSelector.accounting"),
+    *("SpendSelector.sensitivity", "SpendSelector.accounting"),
     *(
         "Claim.needs",
         "Claim.tables",

@@ -50,10 +50,8 @@ def test_the_distances_have_their_shapes(files, tmp_path):
     assert shapes == {
         "remove_sum": (6, 3),
         "remove_mean": (6, 3),
-        "pairwise": (6, 1),
         "panel_remove_sum": (6, 2),
         "panel_remove_mean": (6, 2),
-        "panel_pairwise": (6, 1),
     }
 
 
@@ -122,7 +120,7 @@ def test_instance_distances_have_a_place_for_every_step_client_and_sample(files,
     out = go(RUN | {"scheme": {"name": "instance"} | INSTANCE, "local": local}, files, tmp_path / "run")
     trace = pd.read_parquet(out / "trace.parquet")
     with np.load(out / "distances.npz") as file:
-        assert sorted(file.files) == ["instance_pairwise", "instance_remove_mean", "instance_remove_sum"]
+        assert sorted(file.files) == ["instance_remove_mean", "instance_remove_sum"]
         found = file["instance_remove_sum"]
     assert found.shape == (6, 2, trace["cohort_size"].max(), 3)
     present = np.isfinite(found).any(axis=(1, 3)).sum(axis=1)

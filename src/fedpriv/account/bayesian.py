@@ -5,8 +5,8 @@ round at λ is the log of E_x[exp(λ D_{λ+1})] over clients x, bounded from m s
 upper confidence bound. Why the result is no guarantee is told in docs/accounting.md.
 
 DEVIATION: BDP Theorem 3 prints a right-hand term that is the moment given the client is in the cohort; it is
-always the larger one and undoes the amplification by sampling. By default the left term stands for both
-directions, which it bounds; the printed term is `literal`.
+always the larger one and undoes the amplification by sampling. The left term stands for both directions,
+which it bounds; `moments.moment_given_presence` is the printed one.
 DEVIATION: BDP Theorem 1 (`product`) multiplies expectations over the same client across rounds, which is no
 bound. `hoelder` (the exponent T of the authors' later code) and `panel` (the joint moment of clients followed
 through all rounds) stand beside it.
@@ -16,13 +16,12 @@ DEVIATION: the authors' code takes the least ε over λ at no charge. Here δ pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import get_args
 
 import numpy as np
 from scipy.special import stdtrit
 
 from fedpriv.account.chords import LogMoments, log_moments
-from fedpriv.account.moments import LAMBDAS, Term, best
+from fedpriv.account.moments import LAMBDAS, best
 from fedpriv.account.spend import Curve
 from fedpriv.account.view import DISTANCES, FIXED, Samples, View
 
@@ -127,18 +126,17 @@ def _within(largest: np.ndarray, worst: np.ndarray) -> np.ndarray:
 
 
 def curves(view: View, delta: float) -> list[Curve]:
-    """Return ε after every round for every distance, composition and right term that was sampled.
+    """Return ε after every round for every distance and composition that was sampled.
 
     Costs add up as `view` says: over a round's members, or the largest of them, and over steps and rounds.
     """
     samples = view.samples
     if not (samples.distances or samples.panels):
         return []
-    functions = {term: _functions(samples, term) for term in get_args(Term)}
+    by_rate = _functions(samples)
     return [
-        _curve(view, distance, term, composition, cost, delta)
+        _curve(view, distance, composition, cost, delta)
         for distance in DISTANCES
-        for term, by_rate in functions.items()
         for composition, cost in _total_costs(view, distance, by_rate, delta)
     ]
 
@@ -146,7 +144,7 @@ def curves(view: View, delta: float) -> list[Curve]:
 def sampled_moments(view: View) -> np.ndarray:
     """Return λ D_{λ+1} of the sampled distances that the view's neighbours are apart, `[T, K, n, m, Λ]`."""
     samples = view.samples
-    return _log_moments(samples, samples.distances[view.apart[0]], _functions(samples, "both_left"))
+    return _log_moments(samples, samples.distances[view.apart], _functions(samples))
 
 
 def product(view: View, moments: np.ndarray, delta: float, failure: float = 0.0) -> Curve:
@@ -155,24 +153,23 @@ def product(view: View, moments: np.ndarray, delta: float, failure: float = 0.0)
     `moments` are its `sampled_moments`, or those of some of the samples. Each upper bound may fail with
     probability `failure`; 0: with what δ pays for, as in `curves`.
     """
-    samples, distance = view.samples, view.apart[0]
+    samples = view.samples
     failure = failure or failure_probability(delta, samples.bounds)
-    worst = _worst(samples, distance, _functions(samples, "both_left"))
+    worst = _worst(samples, view.apart, _functions(samples))
     (cost,) = _costs(samples, moments, worst, slice(None), failure, (1,))
-    return _curve(view, distance, "both_left", "product", cost.cumsum(axis=0), delta)
+    return _curve(view, view.apart, "product", cost.cumsum(axis=0), delta)
 
 
-def _curve(view: View, distance: str, term: Term, composition: str, cost: np.ndarray, delta: float) -> Curve:
+def _curve(view: View, distance: str, composition: str, cost: np.ndarray, delta: float) -> Curve:
     """Return ε of the total cost after each round `[T, Λ]`, with what it means."""
     value, order = best(cost, (1 - ESTIMATOR_SHARE) * delta)
     return Curve(
         value,
         order,
         accountant="bayesian",
-        relation=view.relations[DISTANCES[distance][0]],
+        relation=view.relations["C"],
         composition=composition,
         distance=distance,
-        right_term=term,
         kind="estimate",
         unmet=_unmet(view, distance),
     )
@@ -182,7 +179,7 @@ def _unmet(view: View, distance: str) -> str:
     """Return the assumption of an estimate by `distance` that fails; empty if all hold."""
     if view.unmet or view.law == "fixed":
         return view.unmet or FIXED
-    return "" if distance in view.apart else "the sum has another denominator"
+    return "" if distance == view.apart else "the sum has another denominator"
 
 
 def _worst(samples: Samples, distance: str, by_rate: Mapping[float, LogMoments]) -> np.ndarray:
@@ -249,7 +246,7 @@ def _costs(
     return np.stack(found)
 
 
-def _functions(samples: Samples, term: Term) -> dict[float, LogMoments]:
+def _functions(samples: Samples) -> dict[float, LogMoments]:
     """Return sampling rate -> log-moments of scales, made for all distances sampled or charged at it."""
     farthest = [most * samples.bound for most in samples.largest.values()]
     arrays = [*samples.distances.values(), *samples.panels.values(), *farthest]
@@ -257,7 +254,7 @@ def _functions(samples: Samples, term: Term) -> dict[float, LogMoments]:
     for rate in np.unique(samples.sampling_rate):
         rounds = samples.sampling_rate == rate
         scales = [_scale(array[rounds], samples.noise_std[rounds]).ravel() for array in arrays]
-        found[rate] = log_moments(rate, np.concatenate(scales), term)
+        found[rate] = log_moments(rate, np.concatenate(scales))
     return found
 
 

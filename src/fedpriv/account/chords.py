@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fedpriv.account.moments import LAMBDAS, Term, log_moments_at
+from fedpriv.account.moments import LAMBDAS, log_moments_at
 
 LogMoments = Callable[[np.ndarray], np.ndarray]  # s, of any shape -> [*shape, Λ]; NaN stays NaN
 
@@ -25,7 +25,7 @@ TOLERANCE = 5e-5  # relative height of a chord over the middle of its cell; at m
 NEGLIGIBLE = 1e-9  # a log-moment this small matters to no ε: a million of them cost 0.001
 
 
-def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMoments:
+def log_moments(sampling_rate: float, scale: np.ndarray) -> LogMoments:
     """Return a function from s to log-moments, made for the values in `scale` (NaN: missing).
 
     Of few values it is exact. Of many it is never below the exact value nor more than 2·TOLERANCE above it,
@@ -33,17 +33,17 @@ def log_moments(sampling_rate: float, scale: np.ndarray, term: Term) -> LogMomen
     """
     proper = scale[(scale > 0) & (scale < REVEALED)]
     if proper.size <= EXACT:
-        return lambda s: log_moments_at(sampling_rate, s, LAMBDAS, term)
+        return lambda s: log_moments_at(sampling_rate, s, LAMBDAS)
     highest = math.ceil(math.log(proper.max(), STRIDE))
-    return _on_chords(sampling_rate, term, max(LOWEST + 1, highest))
+    return _on_chords(sampling_rate, max(LOWEST + 1, highest))
 
 
 @lru_cache(maxsize=16)  # of 1 MB, at low rates of 30
-def _on_chords(sampling_rate: float, term: Term, highest: int) -> LogMoments:
+def _on_chords(sampling_rate: float, highest: int) -> LogMoments:
     """Return what `log_moments` does, for values up to this power of STRIDE: the same for many runs."""
     low, high = STRIDE**LOWEST, STRIDE**highest
     curves = [
-        _chords(lambda s, one=int(one): log_moments_at(sampling_rate, s, [one], term)[:, 0], low, high)
+        _chords(lambda s, one=int(one): log_moments_at(sampling_rate, s, [one])[:, 0], low, high)
         for one in LAMBDAS
     ]
     # All orders on the points of all of them: the same chords, in one table.

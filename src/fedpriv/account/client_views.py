@@ -14,8 +14,6 @@ from fedpriv.account.events import Mechanism
 from fedpriv.account.view import (
     ADD_OR_REMOVE,
     DISTANCES,
-    OF_MEANS,
-    OF_SUMS,
     REPLACE,
     SIZE_SEEN,
     ZERO_OUT,
@@ -76,7 +74,7 @@ def _of_server(
         relations=relations,
         certified=("2C",) if present else ("C", "2C"),
         uncertified="the mean of those present has another denominator without the client",
-        apart=OF_MEANS if present else OF_SUMS,
+        apart="remove_mean" if present else "remove_sum",
     )
     return size_seen(view, trace, multiplier, std, seen)
 
@@ -105,7 +103,7 @@ def count_released(
         bound, step = (np.where(std > 0, std / one, np.inf) for one in (multiplier, of_count))
     apart = {
         prefix + name: np.hypot(distances[prefix + name], (most * step)[:, None])
-        for name, (_, most) in DISTANCES.items()
+        for name, most in DISTANCES.items()
         for prefix in ("", "panel_")
         if prefix + name in distances
     }
@@ -248,7 +246,7 @@ def client_views(
             sampling_rate=trace["sampling_rate"].to_numpy(dtype=np.float64),
             noise_std=np.where(np.isinf(bound), 0.0, effective_noise(trace, std)),
             bound=bound,
-            largest={name: most for name, (_, most) in DISTANCES.items()},
+            largest=DISTANCES,
             distances={name: distances[name][:, None, None] for name in DISTANCES if name in distances},
             panels={name: distances[f"panel_{name}"] for name in DISTANCES if f"panel_{name}" in distances},
             taking_part=once,

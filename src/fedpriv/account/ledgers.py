@@ -23,7 +23,6 @@ LEDGER = {
     "accountant": "str",
     "composition": "str",
     "distance": "str",
-    "right_term": "str",
     "unit": "str",
     "relation": "str",
     "sampling_law": "str",

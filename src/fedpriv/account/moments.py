@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
+from scipy.special import logsumexp, xlog1py, xlogy
 
 from fedpriv.account.spend import Curve
 from fedpriv.account.view import FIXED
@@ -32,31 +32,45 @@ CHUNK = 1 << 18
 # is far below the rest. All else is summed in log space.
 DIRECT, RATE = 600.0, 1e-20
 
-Term = Literal["both_left", "literal"]
-
 
 def log_moment(
     sampling_rate: float,
     noise_multiplier: float | np.ndarray,
     lambdas: Sequence[int] | np.ndarray = LAMBDAS,
-    term: Term = "both_left",
 ) -> np.ndarray:
     """Return the log-moments at `lambdas` of Gaussians sampled with rate q, `[*noise_multiplier.shape, Λ]`.
 
-    `both_left` is log E_{k~Bin(λ+1,q)} exp((k²−k)/(2z²)), the log-moment of the loss between the mixture
-    and the Gaussian, which bounds both directions. `literal` is the right-hand term of Theorem 3 of
-    Federated Learning with Bayesian Differential Privacy, log E_{k~Bin(λ,q)} exp((k²+k)/(2z²)): the moment
-    given that the client *is* in the cohort. It is never the smaller of the two: it is also their maximum.
+    Each is log E_{k~Bin(λ+1,q)} exp((k²−k)/(2z²)), the log-moment of the loss between the mixture and the
+    Gaussian, which bounds both directions.
 
     An infinite multiplier (nothing moves) costs 0, a zero multiplier (no noise) costs infinity.
     """
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         scale = 0.5 / np.square(noise_multiplier, dtype=np.float64)
-    return log_moments_at(sampling_rate, scale, lambdas, term)
+    return log_moments_at(sampling_rate, scale, lambdas)
+
+
+def moment_given_presence(
+    sampling_rate: float, noise_multiplier: float, lambdas: Sequence[int] | np.ndarray = LAMBDAS
+) -> np.ndarray:
+    """Return log E_{k~Bin(λ,q)} exp((k²+k)/(2z²)), the moments `[Λ]` given that the client takes part.
+
+    Federated Learning with Bayesian Differential Privacy, Theorem 3, prints them as its right-hand term. They
+    are never below `log_moment` and undo the amplification by sampling, so no ledger counts with them;
+    docs/accounting.md says what they would cost.
+    """
+    k = [np.arange(int(one) + 1.0) for one in lambdas]
+    weights = (_weights(sampling_rate, len(one) - 1)[0] for one in k)
+    return np.array(
+        [
+            logsumexp(log_weight + (one * one + one) / (2 * noise_multiplier**2))
+            for one, log_weight in zip(k, weights, strict=True)
+        ]
+    )
 
 
 def log_moments_at(
-    sampling_rate: float, scale: np.ndarray, lambdas: Sequence[int] | np.ndarray, term: Term
+    sampling_rate: float, scale: np.ndarray, lambdas: Sequence[int] | np.ndarray
 ) -> np.ndarray:
     """Return the log-moments at `lambdas` for each s = Δ²/(2σ²) in `scale`, `[*scale.shape, Λ]`.
 
@@ -69,21 +83,20 @@ def log_moments_at(
     orders = [int(one) for one in lambdas]
     found = np.repeat(np.where(scale > 0, np.inf, np.minimum(scale, 0.0))[..., None], len(orders), axis=-1)
     proper = (scale > 0) & (scale < np.inf)
-    found[proper] = _log_sums(sampling_rate, scale[proper], orders, term)
+    found[proper] = _log_sums(sampling_rate, scale[proper], orders)
     return found
 
 
-def _log_sums(rate: float, scale: np.ndarray, orders: Sequence[int], term: Term) -> np.ndarray:
-    """Return log E exp(s·power(k)) = log(1 + E[exp(s·power(k)) − 1]) of positive s `[n]`, `[n, Λ]`.
+def _log_sums(rate: float, scale: np.ndarray, orders: Sequence[int]) -> np.ndarray:
+    """Return log E exp(s·(k²−k)) = log(1 + E[exp(s·(k²−k)) − 1]) of positive s `[n]`, `[n, Λ]`.
 
     Every term of that expectation is positive, so none of its digits are lost, where the log of a sum near 1
     has lost them all.
     """
-    trials = [order + 1 if term == "both_left" else order for order in orders]
-    # Fewer than `least` in the sample gain nothing.
-    least = 2 if term == "both_left" else 1
+    trials = [order + 1 for order in orders]
+    least = 2  # fewer in the sample gain nothing
     k = np.arange(max(trials) + 1.0)[least:]
-    power = k * k - k if term == "both_left" else k * k + k
+    power = k * k - k
     weights = [_weights(rate, n) for n in trials]
     found = np.empty((len(scale), len(orders)))
     ascending = np.argsort(scale)
@@ -149,10 +162,9 @@ def epsilon(
     rounds: int,
     delta: float,
     lambdas: Sequence[int] | np.ndarray = LAMBDAS,
-    term: Term = "both_left",
 ) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours."""
-    cost = rounds * log_moment(sampling_rate, noise_multiplier, lambdas, term)
+    cost = rounds * log_moment(sampling_rate, noise_multiplier, lambdas)
     return float(best(cost, delta, lambdas)[0])
 
 

@@ -27,7 +27,6 @@ READINGS = {
     "central_vector_rdp": "all bits, all rounds; only the sum over clients is seen",
     "bit_exact": "one bit, all rounds; exact",
     "bit_rdp": "one bit, all rounds; best Rényi order",
-    "bit_rdp_tight": "one bit, all rounds; best Rényi order, improved conversion",
     "bit_theorem": "one bit, all rounds; Theorem 1 with its fixed order",
     "bit_printed": "one bit, all rounds; Theorem 1 as published, a misprint that certifies nothing",
     "central_bit_rdp": "one bit, all rounds; only the sum over clients is seen",
@@ -57,16 +56,15 @@ def epsilons(
     releases = [rounds] if dimension is None else [rounds, rounds * dimension]
     check(**{"rounds x dimension": releases[-1]})
 
-    def best(clients: int, tight: bool = False) -> np.ndarray:
+    def best(clients: int) -> np.ndarray:
         def one_release(order: np.ndarray) -> np.ndarray:
             return divergence(gamma, order, clients)
 
-        return rdp_epsilons(one_release, releases, delta, pure_epsilon(gamma), tight)[0]
+        return rdp_epsilons(one_release, releases, delta, pure_epsilon(gamma))[0]
 
     alone, central = best(1), best(clients)
     found = {
         "bit_rdp": alone[0],
-        "bit_rdp_tight": best(1, tight=True)[0],
         "bit_exact": exact_epsilon(gamma, rounds, delta),
         "bit_theorem": theorem_epsilon(gamma, rounds, delta),
         "bit_printed": theorem_epsilon(gamma, rounds, delta, printed=True),
@@ -131,21 +129,16 @@ def rdp_epsilons(
     releases: Sequence[int] | np.ndarray,
     delta: float,
     pure: float,
-    tight: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least ε over all orders α > 1 for each number of `releases`, and its order; both `[n]`.
 
     One release has divergence `one_release` and is never worse than `pure`; an order of infinity means that
-    this bound is the least. The conversion is ρ + ln(1/δ)/(α−1) (Mironov 2017); `tight` takes that of
-    Canonne, Kamath, Steinke 2020.
+    this bound is the least. The conversion is ρ + ln(1/δ)/(α−1) (Mironov 2017).
     """
     from scipy.optimize import fminbound
 
     def converted(log_offset: float | np.ndarray, divergence: np.ndarray, times: float) -> np.ndarray:
-        order = 1 + np.exp(log_offset)
-        offset = order - 1  # that of the very order at which the divergence is known
-        if tight:
-            return times * divergence + np.log(offset / order) - np.log(delta * order) / offset
+        offset = (1 + np.exp(log_offset)) - 1  # of the very order at which the divergence is known
         return times * divergence - np.log(delta) / offset
 
     grid = np.log(OFFSETS)

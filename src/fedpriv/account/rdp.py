@@ -100,7 +100,7 @@ def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
     if fixed:
         known = without_replacement.log_moments(rate, float(scale), [int(one) + 1 for one in whole])
     else:
-        known = moments.log_moments_at(rate, scale, whole, "both_left")
+        known = moments.log_moments_at(rate, scale, whole)
     found = np.interp(lambdas, [0.0, *whole], [0.0, *known])
     between = np.ceil(lambdas) != lambdas
     if multiplier >= LEAST and not fixed:

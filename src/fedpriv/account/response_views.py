@@ -7,7 +7,7 @@ all bits or in everything that it sends, and single uploads are seen or the sum 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -110,13 +110,11 @@ def _counted(
     return ACCOUNTANTS[accountant](gamma, clients, released, delta)
 
 
-def _rdp(
-    gamma: float, clients: int, released: Sequence[int], delta: float, tight: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def _rdp(gamma: float, clients: int, released: Sequence[int], delta: float) -> tuple[np.ndarray, np.ndarray]:
     def one_bit(order: float | np.ndarray) -> np.ndarray:
         return rr.divergence(gamma, order, clients)
 
-    return rr.rdp_epsilons(one_bit, released, delta, rr.pure_epsilon(gamma), tight)
+    return rr.rdp_epsilons(one_bit, released, delta, rr.pure_epsilon(gamma))
 
 
 def _exact(
@@ -137,7 +135,6 @@ def _theorem(
 # By name; those after the first count single bits of a single upload.
 ACCOUNTANTS: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
     "rdp": _rdp,
-    "rdp_tight": partial(_rdp, tight=True),
     "exact": _exact,
     "theorem": _theorem,
 }

@@ -70,7 +70,6 @@ class Spend:
     accounting: str = ""  # who sees what: sequential, parallel, sum, upload; empty for the server's own noise
     composition: str = ""
     distance: str = ""
-    right_term: str = ""
     sensitivity: str = ""
     kind: str = "guarantee"
     unmet: str = ""  # the assumption that fails; empty if all hold
@@ -104,7 +103,6 @@ class Spend:
             "accountant": self.accountant,
             "composition": self.composition,
             "distance": self.distance,
-            "right term": self.right_term,
             "sensitivity": self.sensitivity,
             "status": status,
             "attacker accuracy": f"{self.attacker_accuracy:.6g}",
@@ -131,7 +129,6 @@ class Curve:
     relation: str
     composition: str = ""
     distance: str = ""
-    right_term: str = ""
     sensitivity: str = ""
     kind: str = "guarantee"
     unmet: str = ""  # the assumption that fails; empty if all hold

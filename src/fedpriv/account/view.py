@@ -14,8 +14,8 @@ from fedpriv.account.spend import Curve
 if TYPE_CHECKING:
     import pandas as pd
 
-# Distance -> the sensitivity that is for the same neighbours, and the most it can be, in units of the bound.
-DISTANCES = {"remove_sum": ("C", 1.0), "remove_mean": ("C", 2.0), "pairwise": ("2C", 2.0)}
+# Distance -> the most that it can be, in units of the bound. All are for clients that are taken away.
+DISTANCES = {"remove_sum": 1.0, "remove_mean": 2.0}
 
 # Assumptions that fail, as a status names them.
 FIXED = "cohorts have a fixed size"
@@ -24,8 +24,6 @@ SIZE_SEEN = "the size of a cohort is seen"
 ADD_OR_REMOVE = {"C": "add_remove", "2C": "replace_one"}
 ZERO_OUT = {"C": "zero_out", "2C": "replace_one"}
 REPLACE = {"2C": "replace_one"}
-# Of sums over a public denominator, and of means over those present.
-OF_SUMS, OF_MEANS = ("remove_sum", "pairwise"), ("remove_mean", "pairwise")
 
 
 class Samples(NamedTuple):
@@ -60,7 +58,7 @@ class View(NamedTuple):
     mechanisms: list[Mechanism]  # [D], distinct
     counts: np.ndarray  # [T, D], how many of each were run in a round
     samples: Samples
-    apart: tuple[str, ...] = OF_SUMS  # the distances that its neighbours are apart
+    apart: str = "remove_sum"  # the distance that its neighbours are apart
     residual: float = 0.0  # the probability that the mechanisms are not those that were run; δ pays for it
     uncertified: str = ""  # why a sensitivity is not certified that is not
     mechanism: str = "gaussian"  # what was released, as its scheme declares

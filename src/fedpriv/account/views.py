@@ -93,7 +93,7 @@ def example_views(
     sampled = {name: distances.get(f"instance_{name}") for name in DISTANCES}
     sampled = {name: array for name, array in sampled.items() if array is not None}
     # Only the clipped mean of a batch is bounded where examples are not: any two are within 2C.
-    largest = {name: most if examples else 2.0 for name, (_, most) in DISTANCES.items()}
+    largest = DISTANCES if examples else dict.fromkeys(DISTANCES, 2.0)
     mechanisms = (
         Mechanism("poisson", 0, 0, q, z) for q, z in zip(rate.tolist(), multiplier.tolist(), strict=True)
     )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
+from scipy.special import ndtri
 from scipy.stats import beta, binom
 
 from fedpriv.account import gaussian
@@ -77,43 +77,6 @@ def flipped(
     The null is exact: of an opposite bit each of `rounds` answers says so with probability ½ − γ.
     """
     return against_null(hits, trials, float(binom.logsf(kept - 1, rounds, 0.5 - gamma)), delta, confidence)
-
-
-def one_run(canaries: int, guesses: int, right: int, delta: float, confidence: float = 0.95) -> float:
-    """Return the largest ε that `right` of `guesses` refute, from one run with as many independent coins.
-
-    Steinke, Nasr, Jagielski 2023, "Privacy auditing with one (1) training run", theorem 5.2, for guesses in
-    favour of being inside. Of no use once 2·`canaries`·δ is about 1.
-    """
-
-    def p_value(epsilon: float) -> float:
-        p = 1 / (1 + math.exp(-epsilon))
-        beyond = float(binom.sf(right - 1, guesses, p))
-        some = np.arange(1, right + 1)
-        share = (binom.sf(right - some - 1, guesses, p) - beyond) / some
-        return min(1.0, beyond + 2 * canaries * delta * float(share.max(initial=0.0)))
-
-    return refuted_up_to(lambda epsilon: p_value(epsilon) <= 1 - confidence)
-
-
-def one_run_fdp(canaries: int, guesses: int, right: int, delta: float, confidence: float = 0.95) -> float:
-    """Return the same for a mechanism whose trade-off is that of a Gaussian: tighter, a third to a half of ε.
-
-    Mahloujifar, Melis, Chaudhuri 2024, "Auditing f-differential privacy in one run", algorithm 3.
-    """
-
-    def refuted(mu: float) -> bool:
-        wrong = guesses - right
-        r, h = (1 - confidence) * right / canaries, (1 - confidence) * wrong / canaries
-        for one in range(right - 1, -1, -1):
-            further = max(h, math.exp(float(log_ndtr(float(ndtri(r)) - mu))))
-            if further == h:  # and never moves again
-                break
-            r, h = min(1.0, r + one / (guesses - one) * (further - h)), further
-        return r + h > guesses / canaries
-
-    # In μ, because ε is 0 for small ones.
-    return gaussian.epsilon(refuted_up_to(refuted), delta)
 
 
 def refuted_up_to(refuted: Callable[[float], bool]) -> float:

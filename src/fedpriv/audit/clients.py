@@ -117,7 +117,7 @@ def seen(view: View) -> np.ndarray | None:
 
     Of means over those present it is: without a client they have another denominator.
     """
-    if "remove_sum" not in view.apart:
+    if view.apart != "remove_sum":
         return None
     distances = panel(view)
     if distances is None:
@@ -147,6 +147,4 @@ def attacked(known: Known) -> list[Spend]:
 
 def estimates(known: Known) -> Iterator[Spend]:
     """Yield the Bayesian estimates of clients that are held against adding and removing one."""
-    return known.stated(
-        "client", accounting="", accountant="bayesian", distance="remove_sum", right_term="both_left"
-    )
+    return known.stated("client", accounting="", accountant="bayesian", distance="remove_sum")

@@ -24,6 +24,7 @@ from fedpriv.errors import BadInput
 from fedpriv.files import npz, parquet, seal, stored, summary
 from fedpriv.files.atomic import writing
 from fedpriv.files.summary import DISTANCES, FILES, RUNS, STORED, SUMMARY, TRACE
+from fedpriv.trace import is_read
 
 RESUME = "resume"  # the folder that no workflow knows
 ALLOWED = "the {} that a run wrote"
@@ -81,7 +82,8 @@ class RunDir:
         self._look()
         if self.stored:
             return stored.distances(self.stored)
-        return npz.everything(self.path / DISTANCES, ALLOWED.format("distances"))
+        found = npz.everything(self.path / DISTANCES, ALLOWED.format("distances"))
+        return {name: array for name, array in found.items() if is_read(name)}
 
     def ledger(self, columns: Iterable[str]) -> pd.DataFrame:
         """Return the ledger of the directory, with these columns; one of another trace is BadInput."""

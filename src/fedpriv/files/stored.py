@@ -18,7 +18,7 @@ from pyarrow.types import is_list
 
 from fedpriv.errors import BadInput
 from fedpriv.files import parquet
-from fedpriv.trace import COLUMNS, MEASURED, own_columns
+from fedpriv.trace import COLUMNS, MEASURED, is_read, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
 ALLOWED = "a stored run"
@@ -134,8 +134,8 @@ def trace(path: Path) -> pd.DataFrame:
 
 
 def distances(path: Path) -> dict[str, np.ndarray]:
-    """Return the sampled distances of a stored run."""
-    shapes = told(path, "distances")
+    """Return the sampled distances of a stored run; those of pairs that older ones have are passed over."""
+    shapes = {name: shape for name, shape in told(path, "distances").items() if is_read(name)}
     only = [SAMPLED + name for name in shapes]
     frame = parquet.load(path, allowed=ALLOWED, only=only, remedy=remedy(path))
     try:

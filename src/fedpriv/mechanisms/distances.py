@@ -5,7 +5,6 @@ neighbouring outcomes is meant. In units of the *sum* of updates ū, against the
 
     remove_sum   ‖ū_i‖                       with or without i, public denominator
     remove_mean  ‖ū_i − mean_{j≠i} ū_j‖       with or without i, mean of those present
-    pairwise     ‖ū_i − ū_j‖                 i replaced by j
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ def distances(updates: torch.Tensor, size: int, chosen: np.ndarray) -> dict[str,
     """Return each distance for the `chosen` rows of `updates` `[n, d]`, float64.
 
     The outcome is that of the cohort, the first `size` rows; a chosen row outside the cohort is measured as
-    if it joined. `pairwise` takes disjoint neighbours of `chosen`, so that its samples are independent too:
-    it has half as many.
+    if it joined.
     """
     import torch
 
@@ -32,12 +30,7 @@ def distances(updates: torch.Tensor, size: int, chosen: np.ndarray) -> dict[str,
     present = (positions < size).to(rows)[:, None]
     total = updates[:size].sum(0) if len(chosen) else 0  # a gigabyte of large cohorts
     mean = (total - rows * present) / (size - present).clamp(min=1)
-    pairs = len(chosen) // 2
-    found = {
-        "remove_sum": rows.norm(dim=1),
-        "remove_mean": (rows - mean).norm(dim=1),
-        "pairwise": (rows[: 2 * pairs : 2] - rows[1 : 2 * pairs : 2]).norm(dim=1),
-    }
+    found = {"remove_sum": rows.norm(dim=1), "remove_mean": (rows - mean).norm(dim=1)}
     return {name: values.double().cpu().numpy() for name, values in found.items()}
 
 
@@ -48,24 +41,18 @@ def leave_one_out(
 
     `total` `[d]` is the mean over the public batch size and `rows` are examples' parts of it; a mean over
     those present, n of them, is `grown` = n/(n − 1) times as large without one. The neighbours are clipped
-    to `l2` as the mean is, which never takes them apart. The names and the pairs are those of `distances`.
+    to `l2` as the mean is, which never takes them apart. The names are those of `distances`.
     """
     import torch
 
-    pairs = len(rows) // 2
     without = total - rows
-    replaced = without[: 2 * pairs : 2] + rows[1 : 2 * pairs : 2]
     here = total * (l2 / total.norm()).clamp(max=1)
 
     def moved(neighbours: torch.Tensor, scale: float | torch.Tensor) -> torch.Tensor:
         inside = scale * (l2 / (scale * neighbours.norm(dim=1, keepdim=True))).clamp(max=1)
         return torch.addcmul(here, neighbours, inside, value=-1).norm(dim=1)
 
-    return {
-        "remove_sum": moved(without, 1.0),
-        "remove_mean": moved(without, grown),
-        "pairwise": moved(replaced, 1.0),
-    }
+    return {"remove_sum": moved(without, 1.0), "remove_mean": moved(without, grown)}
 
 
 def apart(rows: torch.Tensor) -> float:
@@ -83,11 +70,6 @@ def apart(rows: torch.Tensor) -> float:
     if len(rows) < 2:
         return 0.0
     return float(distances_from(int(distances_from(0).argmax())).max())
-
-
-def distance_count(distance: str, samples: int) -> int:
-    """Return how many distances `samples` clients or examples give: half as many pairs."""
-    return samples // 2 if distance.endswith("pairwise") else samples
 
 
 def sample_positions(cohort_size: int, wanted: int, rng: np.random.Generator) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.clipping import clip
-from fedpriv.mechanisms.distances import distance_count, leave_one_out
+from fedpriv.mechanisms.distances import leave_one_out
 from fedpriv.mechanisms.gaussian import normals
 from fedpriv.streams import Noise
 from fedpriv.trace import Facts
@@ -100,7 +100,7 @@ def privatise(
     distances = {}
     if private_gradient.samples:
         moved = leave_one_out(total, rows, size / max(size - 1, 1), private_gradient.clip_l2)
-        distances = {name: padded(private_gradient, name, len(rows), one) for name, one in moved.items()}
+        distances = {name: padded(private_gradient, len(rows), one) for name, one in moved.items()}
     return Gradient(
         noisy, clean, distances, share_clipped if private_gradient.example_clip_l2 else facts["share_clipped"]
     )
@@ -134,16 +134,16 @@ def privatise_stack(
         Gradient(
             noisy[client],
             bounded.updates[client],
-            {name: padded(private_gradient, name, size, of_all[client]) for name, of_all in moved.items()},
+            {name: padded(private_gradient, size, of_all[client]) for name, of_all in moved.items()},
             share,
         )
         for client, (size, share) in enumerate(zip(sizes, shares.tolist(), strict=True))
     ]
 
 
-def padded(private_gradient: PrivateGradient, name: str, examples: int, values: torch.Tensor) -> np.ndarray:
+def padded(private_gradient: PrivateGradient, examples: int, values: torch.Tensor) -> np.ndarray:
     """Return the distances that `examples` have, float32, and NaN for those that more would have."""
-    found = np.full(distance_count(name, private_gradient.samples), np.nan, dtype=np.float32)
-    there = distance_count(name, min(examples, private_gradient.samples))
+    found = np.full(private_gradient.samples, np.nan, dtype=np.float32)
+    there = min(examples, private_gradient.samples)
     found[:there] = values[:there].cpu().numpy()
     return found

@@ -8,7 +8,7 @@ from fedpriv.frozen import Frozen, choice_error
 from fedpriv.registry import points
 
 # Those of ours whose ε are in ledgers.
-OURS = ("moments", "rdp", "pld", "matrix", "bayesian", "rdp_tight", "exact", "theorem")
+OURS = ("moments", "rdp", "pld", "matrix", "bayesian", "exact", "theorem")
 
 
 def accountants() -> tuple[str, ...]:
@@ -26,8 +26,7 @@ Accountant = Annotated[
     str, AfterValidator(_is_there), WithJsonSchema({"enum": [*accountants()], "type": "string"})
 ]
 Composition = Literal["product", "hoelder", "panel"]
-Distance = Literal["remove_sum", "remove_mean", "pairwise"]
-RightTerm = Literal["both_left", "literal"]
+Distance = Literal["remove_sum", "remove_mean"]
 Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
 Accounting = Literal["sequential", "parallel", "sum", "sized", "upload", "drawn"]
 Empty = Literal[""]
@@ -36,7 +35,6 @@ SPEND_COLUMNS = {
     "accountant": OURS,  # and those of packages
     "composition": get_args(Composition),
     "distance": get_args(Distance),
-    "right_term": get_args(RightTerm),
     "sensitivity": get_args(Sensitivity),
     "accounting": get_args(Accounting),
 }
@@ -49,7 +47,7 @@ SENSITIVITIES = {
     "all": "everything sent",
 }
 # Sensitivity -> who counts it, from randomised response; from noise do all others but the Bayesian estimate.
-OF_BITS = {"bit": ("rdp", "rdp_tight", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
+OF_BITS = {"bit": ("rdp", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
 
 
 class SpendSelector(Frozen):
@@ -60,8 +58,6 @@ class SpendSelector(Frozen):
     """Of rounds; of bayesian only."""
     distance: Distance | Empty = ""
     """What bayesian measures; of bayesian only."""
-    right_term: RightTerm | Empty = ""
-    """Of bayesian only; both_left unless said."""
     sensitivity: Sensitivity | Empty = ""
     """Of the sum to one client or example, or what of an upload is counted; C unless said."""
     accounting: Accounting | Empty = ""
@@ -72,12 +68,10 @@ class SpendSelector(Frozen):
     def _usual(cls, value: Any) -> Any:
         """Fill in what is meant when it is not said.
 
-        That is the sensitivity C, the left term on both sides, and of bits that every upload is seen.
+        That is the sensitivity C, and of bits that every upload is seen.
         """
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or value.get("accountant") == "bayesian":
             return value
-        if value.get("accountant") == "bayesian":
-            return {"right_term": "both_left"} | value
         if value.get("sensitivity") in [*OF_BITS]:  # whatever it is, perhaps nothing that can be a key
             return {"accounting": "upload"} | value
         return {"sensitivity": "C"} | value
@@ -85,11 +79,11 @@ class SpendSelector(Frozen):
     @model_validator(mode="after")
     def _complete(self) -> "SpendSelector":
         bayesian = self.accountant == "bayesian"
-        wanted = ["composition", "distance", "right_term"] if bayesian else ["sensitivity"]
+        wanted = ["composition", "distance"] if bayesian else ["sensitivity"]
         given = [name for name in list(SPEND_COLUMNS)[1:-1] if getattr(self, name)]
         if given != wanted:
             raise choice_error(f"said of {self.accountant}", given, ", ".join(wanted))
-        of_noise = [one for one in accountants() if one not in ("bayesian", "rdp_tight", "exact", "theorem")]
+        of_noise = [one for one in accountants() if one not in ("bayesian", "exact", "theorem")]
         counted = OF_BITS.get(self.sensitivity, of_noise)
         if self.sensitivity and self.accountant not in counted:
             raise choice_error(f"sensitivity {self.sensitivity}", [self.accountant], ", ".join(counted))
@@ -107,8 +101,7 @@ class SpendSelector(Frozen):
     def __str__(self) -> str:
         counted = f"{self.accounting} {self.accountant}".strip()
         if self.accountant == "bayesian":
-            literal = ", literal right term" if self.right_term == "literal" else ""
-            return f"{counted}, {self.composition}, {self.distance}{literal}"
+            return f"{counted}, {self.composition}, {self.distance}"
         return f"{counted}, {SENSITIVITIES[self.sensitivity]}"
 
 

@@ -20,6 +20,7 @@ from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import MARK, OPEN, Broken, check, seal
 from fedpriv.local.client import ClientState
 from fedpriv.local.optimiser import OptimizerState
+from fedpriv.trace import is_read
 from fedpriv.train.state import RoundState
 
 SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
@@ -143,9 +144,10 @@ def read(path: Path, book: dict[str, Any], device: torch.device) -> RoundState:
             }
             for prefix, where in ((CLIENTS, device), (MEMORY, "cpu"))
         )
-        values = {name: file.get_tensor(SAMPLES + name).numpy() for name in book["shapes"]}
+        shapes_of = {name: shapes for name, shapes in book["shapes"].items() if is_read(name)}
+        values = {name: file.get_tensor(SAMPLES + name).numpy() for name in shapes_of}
     samples = {}
-    for name, shapes in book["shapes"].items():
+    for name, shapes in shapes_of.items():
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

@@ -8,7 +8,7 @@ import torch
 from fedpriv.config.run import Run
 from fedpriv.local.client import ClientResults
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.distances import distance_count, distances, sample_positions
+from fedpriv.mechanisms.distances import distances, sample_positions
 from fedpriv.mechanisms.private_gradient import PrivateGradient
 from fedpriv.trace import DISTANCES, Facts
 from fedpriv.train.state import RoundState
@@ -19,7 +19,7 @@ def record_instance_distances(
 ) -> Facts:
     """Append the cohort's leave-one-out distances `[steps, size, samples]`; return what was clipped."""
     for name in DISTANCES if private_gradient.samples else ():
-        nobody = np.empty((steps, 0, distance_count(name, private_gradient.samples)), dtype=np.float32)
+        nobody = np.empty((steps, 0, private_gradient.samples), dtype=np.float32)
         found = results.distances.get(name, nobody)[:, :size]
         state.samples.setdefault(f"instance_{name}", []).append(found)
     shares = results.share_clipped[:size]

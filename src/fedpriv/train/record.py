@@ -17,7 +17,7 @@ from fedpriv.files import npz, parquet, summary
 from fedpriv.files.atomic import remove_torn, writing
 from fedpriv.files.seal import OPEN, of, seal
 from fedpriv.files.summary import DISTANCES, FILES, SUMMARY, TRACE, WEIGHTS
-from fedpriv.mechanisms.distances import distance_count, pad_rounds
+from fedpriv.mechanisms.distances import pad_rounds
 from fedpriv.trace import MISSING, columns_of
 from fedpriv.train.state import RoundState
 
@@ -89,7 +89,7 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
         if name.startswith(("instance_", "canary_")):
             shape = tuple(np.max([row.shape for row in rows], axis=0))
         else:
-            shape = (distance_count(name, probe.panel if name.startswith("panel_") else probe.clients),)
+            shape = (probe.panel if name.startswith("panel_") else probe.clients,)
         arrays[name] = pad_rounds(rows, shape)
     npz.save(out / DISTANCES, arrays, compressed=True)
     with writing(out / WEIGHTS) as path:

@@ -17,9 +17,7 @@ from fedpriv.report.tables.long import STATISTIC, Number, display_frame, spend_w
 
 COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, "run", "delta", *SPEND_COLUMNS, *MEANING]
 CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
-MATCHING = (
-    "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean and pairwise with 2C."
-)
+MATCHING = "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean with 2C."
 
 
 def spends_table(results: Results, declared: SpendsTable, name: str) -> Table:
