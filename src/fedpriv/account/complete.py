@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pandas.api.types import is_numeric_dtype
 
-from fedpriv.account.trace_check import check_columns, numbers
-from fedpriv.account.view import over_bound
+from fedpriv.account.trace_check import check_columns, numbers, over_bound
 from fedpriv.trace import BEFORE_MECHANISM, MISSING, own_columns
 
 if TYPE_CHECKING:

@@ -9,9 +9,11 @@ import pandas as pd
 from pandas.api.types import is_float_dtype, is_integer_dtype
 
 from fedpriv.account.ranges import RATE, Range
-from fedpriv.account.view import DISTANCES
 from fedpriv.errors import BadInput, plain, short_repr
 from fedpriv.trace import COLUMNS, MECHANISMS, own_columns
+
+# Distance -> the most that it can be, in units of the bound. All are for clients that are taken away.
+DISTANCES = {"remove_sum": 1.0, "remove_mean": 2.0}
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
 MOST, MOST_RELEASES = 1e12, 1e15
@@ -76,6 +78,12 @@ ELSEWHERE = {
     **dict.fromkeys(("n", "clients", "num_clients", "examples"), "population"),
     **dict.fromkeys(("m", "batch_size", "num_sampled_clients", "cohort"), "cohort_size"),
 }
+
+
+def over_bound(std: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Return noise multipliers `[T]`, at most what floats can hold; 0, no noise, for a bound of zero."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.where(bound > 0, np.minimum(std / bound, np.finfo(np.float64).max), 0.0)
 
 
 def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:

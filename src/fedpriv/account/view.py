@@ -14,9 +14,6 @@ from fedpriv.account.spend import Curve
 if TYPE_CHECKING:
     import pandas as pd
 
-# Distance -> the most that it can be, in units of the bound. All are for clients that are taken away.
-DISTANCES = {"remove_sum": 1.0, "remove_mean": 2.0}
-
 # Assumptions that fail, as a status names them.
 FIXED = "cohorts have a fixed size"
 SIZE_SEEN = "the size of a cohort is seen"
@@ -88,12 +85,6 @@ def distinct(mechanisms: Iterable[Mechanism], times: np.ndarray) -> tuple[list[M
     counts = np.zeros((len(by_round), len(column)), dtype=np.int64)
     counts[np.arange(len(by_round)), [column[one] for one in by_round]] = times
     return list(column), counts
-
-
-def over_bound(std: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Return noise multipliers `[T]`, at most what floats can hold; 0, no noise, for a bound of zero."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return np.where(bound > 0, np.minimum(std / bound, np.finfo(np.float64).max), 0.0)
 
 
 def effective_noise(trace: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
