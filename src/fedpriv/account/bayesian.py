@@ -23,7 +23,8 @@ from scipy.special import stdtrit
 from fedpriv.account.chords import LogMoments, log_moments
 from fedpriv.account.moments import LAMBDAS, best
 from fedpriv.account.spend import Curve
-from fedpriv.account.view import DISTANCES, FIXED, Samples, View
+from fedpriv.account.trace_check import DISTANCES
+from fedpriv.account.view import FIXED, Samples, View
 
 # Log-moments worked on at once: a chunk of rounds stays in a core's cache.
 CHUNK = 1 << 18

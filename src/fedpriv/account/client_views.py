@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedpriv.account.events import Mechanism
+from fedpriv.account.trace_check import DISTANCES, over_bound
 from fedpriv.account.view import (
     ADD_OR_REMOVE,
-    DISTANCES,
     REPLACE,
     SIZE_SEEN,
     ZERO_OUT,
@@ -21,7 +21,6 @@ from fedpriv.account.view import (
     View,
     distinct,
     effective_noise,
-    over_bound,
 )
 
 if TYPE_CHECKING:

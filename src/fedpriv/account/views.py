@@ -17,8 +17,8 @@ import numpy as np
 from fedpriv.account.client_views import joint, secure_sum_views, server_views, upload_views
 from fedpriv.account.events import Mechanism, planned
 from fedpriv.account.response_views import responds
-from fedpriv.account.trace_check import central
-from fedpriv.account.view import ADD_OR_REMOVE, DISTANCES, Samples, View, distinct, effective_noise
+from fedpriv.account.trace_check import DISTANCES, central
+from fedpriv.account.view import ADD_OR_REMOVE, Samples, View, distinct, effective_noise
 from fedpriv.trace import own_columns
 
 if TYPE_CHECKING:
