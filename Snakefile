@@ -5,7 +5,7 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from fedpriv.config.plan import make_plan
-from fedpriv.config.targets import targets
+from fedpriv.config.jobs import targets
 from fedpriv.workflow.rules import again, command, plan_digest, planned
 
 min_version("9.19")

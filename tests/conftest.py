@@ -10,7 +10,7 @@ from support.made_run import write_noise
 from support.photos import TINY, lay
 
 from fedpriv import data, progress
-from fedpriv.data import manifest
+from fedpriv.data import photographs
 
 # The same tree has the same verdict: `make explore` alone draws examples anew.
 settings.register_profile("same", derandomize=True, database=None)
@@ -24,7 +24,7 @@ def tiny(tmp_path, monkeypatch):
     monkeypatch.setitem(data.DATASETS, "tiny", TINY)
     lay(tmp_path / "resources/tiny/raw")
     path = tmp_path / "resources/tiny/images.json"
-    manifest.write(TINY, [], path)
+    photographs.write(TINY, [], path)
     return path
 
 

@@ -9,7 +9,7 @@ import torch
 from scipy.stats import binomtest, kstest
 from support.made_run import BINARY, RUN, go
 
-from fedpriv.files import parquet
+from fedpriv.store import parquet
 from fedpriv.streams import SECRET, Noise, Streams, uniforms
 
 SECURE = Streams(0, "run", secure=True)

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from support.nasty import NASTY, seen, together
 
 import fedpriv
-from fedpriv import terminal
+from fedpriv import progress as terminal
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Frozen, parse
-from fedpriv.progress import announce, progress
-from fedpriv.terminal import aside, put, say, visible
+from fedpriv.progress import announce, aside, progress, put, say, visible
 
 HALF = "half \ud83e"  # of a letter: no encoding has it
 OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}

@@ -15,17 +15,15 @@ from workload import SEED, Workload
 
 from fedpriv.config.run import Probe, Run
 from fedpriv.data import arrays
-from fedpriv.local.client import Client, Task
-from fedpriv.local.engine import Backend, LocalEngine
+from fedpriv.local.client import Backend, Client, LocalEngine, Task
 from fedpriv.local.work import Speed
-from fedpriv.machine.allocator import keep_buffers
-from fedpriv.machine.environment import peak_mib
 from fedpriv.partition import Partition
+from fedpriv.store.machine import keep_buffers, peak_mib
 from fedpriv.streams import Streams
 from fedpriv.train import inputs
 from fedpriv.train.evaluate import one as evaluate
+from fedpriv.train.record import RoundState, initial_state
 from fedpriv.train.round import run_round
-from fedpriv.train.state import RoundState, initial_state
 
 
 def declared(workload: Workload, rounds: int) -> Run:

@@ -4,11 +4,11 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from fedpriv.docs import columns, keys
+from fedpriv.docs import columns, reference
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add config.md and trace.md to what is built."""
-    for name, text in {"config.md": keys.page(), "trace.md": columns.page()}.items():
+    for name, text in {"config.md": reference.page(), "trace.md": columns.columns_page()}.items():
         files.append(File.generated(config, name, content=text))
     return files

@@ -22,7 +22,7 @@ from scipy.special import log_ndtr, roots_legendre
 
 from fedpriv.account.bayesian import log_upper_bound, round_costs
 from fedpriv.account.moments import LAMBDAS, best, log_moment
-from fedpriv.paper.read import read_yaml
+from fedpriv.paper.paper import read_yaml
 
 # Gauss-Legendre nodes on [0, 1]: the integrands are smooth, the steepest grow like exp(5000 d²).
 NODES = 2000

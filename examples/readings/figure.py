@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedpriv.paper.read import read_yaml
+from fedpriv.paper.paper import read_yaml
 from fedpriv.report.figures import HEIGHT, PAGE, add_legend, house, labelled
 
 COLORS = {"C0": "DP", "C1": "BDP"}

@@ -28,15 +28,14 @@ from recount import clipped, counted_at, with_recounted
 
 from fedpriv.account.spend import legend
 from fedpriv.errors import BadInput
-from fedpriv.paper.read import read_yaml
+from fedpriv.paper.paper import read_yaml
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers, render
+from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
 from fedpriv.report.notes import footnotes
 from fedpriv.report.numbers import interval
 from fedpriv.report.reading import MEANING, accuracies, epsilon_at, fact, last_reading, meaning, spent, within
-from fedpriv.report.results import Results, load, rows_of
-from fedpriv.report.settings import config_of, flattened
-from fedpriv.report.tables.long import STATISTIC, Number, display_frame, spend_words, tidy
+from fedpriv.report.results import Results, config_of, flattened, load, rows_of
 
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 KEY = ["table", "row", "run", "trained", "noise_multiplier", "clip_l2", "column", "quantity"]
@@ -207,7 +206,7 @@ def compared_at(results: Results, run: str, read: pd.DataFrame, wanted: float) -
     return read["round"].where(read["accuracy"] >= wanted, later.fillna(last))
 
 
-def readings_table(results: Results, declared: Wanted, name: str) -> render.Table:
+def readings_table(results: Results, declared: Wanted, name: str) -> render.PrintedTable:
     """Return the published pair, and a line for every configuration: nearest first, clipped last."""
     wanted = targets(results, declared)
     found = {one: numbers_of(results, declared, one, wanted) for one in configurations(results, declared)}
@@ -237,7 +236,7 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Tabl
     long = tidy(name, [*COLUMNS, *declared.keys, "status"], lines)
     title = f"Configurations of {declared.place}, {declared.data}, 100 clients"
     caption = declared.caption.format(place=declared.place)
-    return render.Table(name, title, long, display, notes, caption=caption)
+    return render.PrintedTable(name, title, long, display, notes, caption=caption)
 
 
 def numbers_of(

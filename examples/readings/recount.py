@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import bayesian, moments
-from fedpriv.account.complete import complete
-from fedpriv.account.ledgers import LEDGER, rows
+from fedpriv.account.check import complete
+from fedpriv.account.ledger import LEDGER, rows
 from fedpriv.account.spend import Curve
-from fedpriv.account.view import View
-from fedpriv.account.views import views
-from fedpriv.files.rundir import RunDir
-from fedpriv.machine.environment import cores
+from fedpriv.account.views import View, views
 from fedpriv.report.results import Results, categorical, rows_of
+from fedpriv.store.machine import cores
+from fedpriv.store.rundir import RunDir
 from fedpriv.workflow.rerender import ARITHMETIC
 
 # How the mean of exp(λ D) is estimated: from how many of the sampled clients (0: all), and the probability

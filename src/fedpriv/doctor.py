@@ -16,15 +16,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from fedpriv.config.jobs import INDEX, Sizes, read
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.sizes import INDEX, Sizes, read
-from fedpriv.data.kaggle import CREDENTIALS
-from fedpriv.data.source import mirrors
+from fedpriv.data.source import CREDENTIALS, mirrors
 from fedpriv.errors import BadInput
-from fedpriv.machine.environment import cores
 from fedpriv.models import native
-from fedpriv.paper.read import read_yaml
+from fedpriv.paper.paper import read_yaml
 from fedpriv.progress import counted, duration
+from fedpriv.store.machine import cores
 
 KeptOf = Callable[[Plan], Collection[str]]  # the identities of what is stored of a preset
 DRIVER = Path("/proc/driver/nvidia/version")

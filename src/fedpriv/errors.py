@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from reprlib import Repr
 
-from fedpriv.terminal import visible
+from fedpriv.progress import visible
 
 FEW = 12  # names that a message lists
 

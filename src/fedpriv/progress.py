@@ -1,23 +1,82 @@
-"""Say what is done, how far it is and how long still: by a bar on a terminal, by plain lines otherwise.
+"""What a person sees while something runs: lines that nothing in them can obey, bars, and how long still.
 
+Whatever is said at a terminal goes through here: it is shown and never obeyed, and to say it never fails.
 All of it is on stderr. A process that another one has started for a part of its work leaves it to that.
 """
 
 from __future__ import annotations
 
+import io
 import math
+import os
+import re
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import parent_process
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-from fedpriv.terminal import aside, put, visible
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+
+LINE_BREAK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*")
+# Controls, formats (among them those that turn the direction of writing), halves of a letter, separators.
+OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def visible(text: str) -> str:
+    r"""Return `text` in one line, with what would be obeyed instead of shown spelt out, as in `\x1b`.
+
+    Breaks of lines are spaces. What is visible already is returned as it is.
+    """
+    line = LINE_BREAK.sub(" ", text.strip("\r\n")).replace("\t", " ")
+    if line.isprintable():
+        return line
+    return "".join(spelt(letter) if unicodedata.category(letter) in OBEYED else letter for letter in line)
+
+
+def spelt(letter: str) -> str:
+    """Return a letter as Python spells it."""
+    return letter.encode("unicode_escape").decode()
+
+
+def say(*lines: str) -> None:
+    """Print texts of any origin to stdout, a visible line each."""
+    put("\n".join(map(visible, lines)), sys.stdout)
+
+
+def aside(*lines: str) -> None:
+    """Print them to stderr; that they are lost is no reason to stop."""
+    with suppress(OSError):
+        put("\n".join(map(visible, lines)), sys.stderr)
+
+
+def put(text: str, stream: TextIO | None) -> None:
+    """Print a finished text at once; who no longer reads, or never did, is no reason to stop working.
+
+    Raises OSError where it is lost for another reason, such as a full disk.
+    """
+    if stream is None:
+        return
+    try:
+        print(text, file=lenient(stream), flush=True)
+    except OSError as error:
+        # What waits in the stream would fail once more, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise
+
+
+def lenient(stream: TextIO) -> TextIO:
+    """Return the stream, which spells out from now on what its encoding has no letter for."""
+    if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
 
 T = TypeVar("T")
 Far = Callable[[int, int | None], str]  # how much of it is done, in words

@@ -24,7 +24,7 @@ BEFORE_MECHANISM = {
     "dpfl_bnn": "randomized_response",
 }
 
-# Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.distances`).
+# Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.gaussian`).
 DISTANCES = ("remove_sum", "remove_mean")
 UNREAD = "pairwise"  # that of pairs, which older runs measured as well; nothing is counted from it
 
@@ -34,7 +34,7 @@ def is_read(name: str) -> bool:
     return not name.endswith(UNREAD)
 
 
-class Column(NamedTuple):
+class TraceColumn(NamedTuple):
     """A column: its dtype, what it says, and what it says of a scheme that does not fill it in."""
 
     dtype: str
@@ -47,7 +47,7 @@ class Released(NamedTuple):
     """What is released by a mechanism, and the columns that it alone has: what its accountants must know."""
 
     meaning: str
-    columns: Mapping[str, Column] = {}  # each with a default
+    columns: Mapping[str, TraceColumn] = {}  # each with a default
 
 
 # What a scheme can say that it released; who does not say has no guarantee.
@@ -60,9 +60,9 @@ MECHANISMS: Registry[Released] = Registry(
         "correlated_gaussian": Released(
             "the same with noise that is correlated between releases, through a matrix",
             {
-                "matrix": Column("str", "which matrix: tree, banded, blt; empty: another", ""),
-                "bands": Column("int64", "diagonals of a banded one that are not zero", 1),
-                "numbers": Column("str", "of blt: SCALE:DECAY of each series of its diagonals", ""),
+                "matrix": TraceColumn("str", "which matrix: tree, banded, blt; empty: another", ""),
+                "bands": TraceColumn("int64", "diagonals of a banded one that are not zero", 1),
+                "numbers": TraceColumn("str", "of blt: SCALE:DECAY of each series of its diagonals", ""),
             },
         ),
         "randomized_response": Released("bits, each flipped by itself or with its tensor"),
@@ -71,133 +71,141 @@ MECHANISMS: Registry[Released] = Registry(
 )
 
 COLUMNS = {
-    "round": Column("int64", "1, 2, ..."),
-    "scheme": Column("str", "what was run"),
-    "mechanism": Column("str", "what the scheme says that it released (`MECHANISMS`)", "", later=True),
-    "unit": Column("str", "whom it protects: `client`, `instance` (an example), `both`, `none`"),
-    "relation": Column("str", "what neighbours are: add_remove, replace_one"),
-    "sampling_law": Column("str", "how clients were sampled: poisson, fixed, full, spaced"),
-    "population": Column("int64", "clients in all"),
-    "expected_cohort": Column("float64", "clients expected in a cohort: the public denominator"),
-    "sampling_rate": Column("float64", "share of the population expected in a cohort"),
-    "cohort_size": Column("int64", "clients that came"),
-    "clip_l2": Column("float64", "bound of one client's part of the sum", math.inf),
-    "denominator": Column(
+    "round": TraceColumn("int64", "1, 2, ..."),
+    "scheme": TraceColumn("str", "what was run"),
+    "mechanism": TraceColumn("str", "what the scheme says that it released (`MECHANISMS`)", "", later=True),
+    "unit": TraceColumn("str", "whom it protects: `client`, `instance` (an example), `both`, `none`"),
+    "relation": TraceColumn("str", "what neighbours are: add_remove, replace_one"),
+    "sampling_law": TraceColumn("str", "how clients were sampled: poisson, fixed, full, spaced"),
+    "population": TraceColumn("int64", "clients in all"),
+    "expected_cohort": TraceColumn("float64", "clients expected in a cohort: the public denominator"),
+    "sampling_rate": TraceColumn("float64", "share of the population expected in a cohort"),
+    "cohort_size": TraceColumn("int64", "clients that came"),
+    "clip_l2": TraceColumn("float64", "bound of one client's part of the sum", math.inf),
+    "denominator": TraceColumn(
         "str", "what a sum is divided by: expected, present clients", "expected", later=True
     ),
-    "share_clipped": Column("float64", "share of the cohort, or of gradients, that the bound cut", 0.0),
-    "not_finite": Column("int64", "updates that were no numbers and counted as zero", 0),
-    "clip_private": Column("bool", "whether the bound was taken from private data", False),
-    "noise_multiplier": Column("float64", "std of the server's noise over the bound", 0.0),
-    "noise_std": Column("float64", "std of the server's noise on the sum", 0.0),
-    "count_noise_multiplier": Column(
+    "share_clipped": TraceColumn("float64", "share of the cohort, or of gradients, that the bound cut", 0.0),
+    "not_finite": TraceColumn("int64", "updates that were no numbers and counted as zero", 0),
+    "clip_private": TraceColumn("bool", "whether the bound was taken from private data", False),
+    "noise_multiplier": TraceColumn("float64", "std of the server's noise over the bound", 0.0),
+    "noise_std": TraceColumn("float64", "std of the server's noise on the sum", 0.0),
+    "count_noise_multiplier": TraceColumn(
         "float64",
         "std of the noise on the count of clients within the bound, over what a client moves it by; "
         "∞: nobody counted",
         math.inf,
         later=True,
     ),
-    "local_steps": Column("int64", "noisy gradients that a client computed", 0, later=True),
-    "rate_sequential": Column(
+    "local_steps": TraceColumn("int64", "noisy gradients that a client computed", 0, later=True),
+    "rate_sequential": TraceColumn(
         "float64", "sampling rate of an example among those of all clients", 0.0, later=True
     ),
-    "rate_parallel": Column(
+    "rate_parallel": TraceColumn(
         "float64", "sampling rate of an example among those of its client", 0.0, later=True
     ),
-    "per_example_clip": Column("bool", "whether every example's gradient was clipped", False, later=True),
-    "instance_clip_l2": Column(
+    "per_example_clip": TraceColumn(
+        "bool", "whether every example's gradient was clipped", False, later=True
+    ),
+    "instance_clip_l2": TraceColumn(
         "float64", "bound of one example's part of the mean of a batch", math.inf, later=True
     ),
-    "instance_noise_multiplier": Column(
+    "instance_noise_multiplier": TraceColumn(
         "float64", "std of a client's noise over that bound", 0.0, later=True
     ),
-    "instance_noise_std": Column(
+    "instance_noise_std": TraceColumn(
         "float64", "std of a client's noise on the mean of a batch", 0.0, later=True
     ),
-    "statistics_releases": Column(
+    "statistics_releases": TraceColumn(
         "int64",
         "noisy statistics of all examples that were released before the round's gradients",
         0,
         later=True,
     ),
-    "statistics_noise_multiplier": Column(
+    "statistics_noise_multiplier": TraceColumn(
         "float64", "std of the noise on each over one example's part; ∞: there are none", math.inf, later=True
     ),
-    "noise_shares": Column("int64", "how many clients' noise counts towards a client", 0, later=True),
-    "topped_up": Column(
+    "noise_shares": TraceColumn("int64", "how many clients' noise counts towards a client", 0, later=True),
+    "topped_up": TraceColumn(
         "bool", "whether the server tops the noise of a sum up to so many shares", False, later=True
     ),
-    "noise_in_sum": Column(
+    "noise_in_sum": TraceColumn(
         "bool",
         "whether clients' own noise is in the sum, so that its level tells how many came",
         False,
         later=True,
     ),
-    "noise_clipped": Column(
+    "noise_clipped": TraceColumn(
         "bool", "whether uploads were clipped with the noise of local training in them", False, later=True
     ),
-    "holders": Column(
+    "holders": TraceColumn(
         "int64",
         "clients that hold the same example, at most; 0: not known, or one holds it twice",
         0,
         later=True,
     ),
-    "gamma": Column(
+    "gamma": TraceColumn(
         "float64", "randomised response: a bit is kept with probability 1/2 + γ", 0.5, later=True
     ),
-    "flips": Column("str", "what is flipped by itself: coordinate, tensor; empty: nothing", "", later=True),
-    "noisy_bits": Column("int64", "bits of an upload that are flipped at random", 0, later=True),
-    "share_flipped": Column("float64", "share of them that were flipped", 0.0, later=True),
-    "upload_l2": Column("float64", "bound beneath the noise on an upload", math.inf, later=True),
-    "upload_noise_std": Column("float64", "std of the noise on an upload", 0.0, later=True),
-    "upload_noise_least": Column(
+    "flips": TraceColumn(
+        "str", "what is flipped by itself: coordinate, tensor; empty: nothing", "", later=True
+    ),
+    "noisy_bits": TraceColumn("int64", "bits of an upload that are flipped at random", 0, later=True),
+    "share_flipped": TraceColumn("float64", "share of them that were flipped", 0.0, later=True),
+    "upload_l2": TraceColumn("float64", "bound beneath the noise on an upload", math.inf, later=True),
+    "upload_noise_std": TraceColumn("float64", "std of the noise on an upload", 0.0, later=True),
+    "upload_noise_least": TraceColumn(
         "float64",
         "the least such std of any client of the population, whether it came or not; NaN: not known",
         math.nan,
         later=True,
     ),
-    "uploads_apart": Column(
+    "uploads_apart": TraceColumn(
         "float64",
         "L2 distance of two of a round's uploads far from each other, beneath their noise; 0: not measured",
         0.0,
         later=True,
     ),
-    "neighbours_apart": Column(
+    "neighbours_apart": TraceColumn(
         "float64",
         "the same of a client's upload and the one it sends with one example replaced; 0: not measured, or "
         "it did not come",
         0.0,
         later=True,
     ),
-    "broadcast_noise_std": Column("float64", "std of the noise on what the server sends", 0.0, later=True),
-    "clear_values": Column("int64", "numbers of an upload that are sent in the clear", 0, later=True),
-    "upload_bytes": Column("float64", "size of an upload", later=True),
-    "norm_min": Column("float64", "smallest norm of the cohort's updates before they are bounded"),
-    "norm_median": Column("float64", "their median norm"),
-    "norm_max": Column("float64", "their largest norm"),
-    "server_learning_rate": Column("float64", "the server's rate"),
-    "train_loss": Column("float64", "mean loss of the cohort"),
-    "test_accuracy": Column("float64", "accuracy after the round; NaN where it was not evaluated"),
-    "test_accuracy_drawn": Column("float64", "that of some sampled clients' own weights", later=True),
-    "test_loss": Column("float64", "mean loss on the test split"),
-    "test_perplexity": Column(
+    "broadcast_noise_std": TraceColumn(
+        "float64", "std of the noise on what the server sends", 0.0, later=True
+    ),
+    "clear_values": TraceColumn("int64", "numbers of an upload that are sent in the clear", 0, later=True),
+    "upload_bytes": TraceColumn("float64", "size of an upload", later=True),
+    "norm_min": TraceColumn("float64", "smallest norm of the cohort's updates before they are bounded"),
+    "norm_median": TraceColumn("float64", "their median norm"),
+    "norm_max": TraceColumn("float64", "their largest norm"),
+    "server_learning_rate": TraceColumn("float64", "the server's rate"),
+    "train_loss": TraceColumn("float64", "mean loss of the cohort"),
+    "test_accuracy": TraceColumn("float64", "accuracy after the round; NaN where it was not evaluated"),
+    "test_accuracy_drawn": TraceColumn("float64", "that of some sampled clients' own weights", later=True),
+    "test_loss": TraceColumn("float64", "mean loss on the test split"),
+    "test_perplexity": TraceColumn(
         "float64",
         "exp of the mean cross-entropy there; NaN, as in the next three, if not asked for",
         math.nan,
         later=True,
     ),
-    "test_auroc": Column("float64", "area under the ROC curve, the mean over classes", math.nan, later=True),
-    "test_f1": Column("float64", "F1 score, the mean over classes", math.nan, later=True),
-    "test_error": Column("float64", "mean absolute error of predicted numbers", math.nan, later=True),
-    "seconds": Column("float64", "time the round took: measured, never the same twice"),
-    "peak_mib": Column("float64", "largest memory so far: measured"),
+    "test_auroc": TraceColumn(
+        "float64", "area under the ROC curve, the mean over classes", math.nan, later=True
+    ),
+    "test_f1": TraceColumn("float64", "F1 score, the mean over classes", math.nan, later=True),
+    "test_error": TraceColumn("float64", "mean absolute error of predicted numbers", math.nan, later=True),
+    "seconds": TraceColumn("float64", "time the round took: measured, never the same twice"),
+    "peak_mib": TraceColumn("float64", "largest memory so far: measured"),
 }
 MEASURED = ("seconds", "peak_mib")  # differ between two runs that are otherwise bit-identical
 
 # Of cohorts that are `spaced`, too: how often who comes.
 PARTICIPATION = {
-    "participations": Column("int64", "rounds that one client is in, at most; 0: not known", 0),
-    "rounds_apart": Column("int64", "how many rounds lie from one of them to the next, at least", 1),
+    "participations": TraceColumn("int64", "rounds that one client is in, at most; 0: not known", 0),
+    "rounds_apart": TraceColumn("int64", "how many rounds lie from one of them to the next, at least", 1),
 }
 
 TRACE = {name: column.dtype for name, column in COLUMNS.items()}  # of every trace; more by `columns_of`
@@ -210,12 +218,12 @@ MISSING = {
 }
 
 
-def own_columns(mechanism: str) -> dict[str, Column]:
+def own_columns(mechanism: str) -> dict[str, TraceColumn]:
     """Return the columns that not every trace has: of this mechanism, after those of spaced cohorts."""
     return {**PARTICIPATION, **(MECHANISMS[mechanism].columns if mechanism in MECHANISMS else {})}
 
 
-def columns_of(mechanism: str, law: str) -> dict[str, Column]:
+def columns_of(mechanism: str, law: str) -> dict[str, TraceColumn]:
     """Return the columns of the trace of a run, by what it released and how its clients were sampled."""
     own = own_columns(mechanism)
     return COLUMNS | {name: one for name, one in own.items() if law == "spaced" or name not in PARTICIPATION}

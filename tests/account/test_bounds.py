@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from fedpriv.account import loss, moments, pld, rdp, without_replacement
-from fedpriv.account.accountants import ACCOUNTANTS
+from fedpriv.account import moments, pld, rdp
+from fedpriv.account.ledger import ACCOUNTANTS
 from fedpriv.account.plans import planners
-from fedpriv.audit import individual
+from fedpriv.audit import clients
 
 each_accountant = pytest.mark.parametrize("accountant", planners("gaussian"))
 mpmath = pytest.importorskip("mpmath")  # comes with torch
@@ -155,7 +155,7 @@ def test_divergences_without_replacement_have_all_their_digits_and_are_rounded_u
             means = mpmath.sqrt(difference(2 * (i // 2)) * difference(2 * ((i + 1) // 2)))
             total += mpmath.binomial(order, i) * mpmath.mpf(share) ** i * min(4 * means, 2 * powers[i])
         exact = mpmath.log1p(total)
-        found = without_replacement.log_moments(share, 0.5 / multiplier**2, [order])[0]
+        found = rdp.log_moments(share, 0.5 / multiplier**2, [order])[0]
         assert exact <= mpmath.mpf(float(found)) <= exact * (1 + 1e-10)
 
 
@@ -185,7 +185,7 @@ def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_n
 def test_the_divergence_of_one_release_is_that_of_its_densities(
     added: bool, rate: float, multiplier: float, share: float
 ) -> None:
-    low, high = sorted(-one if added else one for one in loss.reach(rate, multiplier))
+    low, high = sorted(-one if added else one for one in pld.reach(rate, multiplier))
     epsilon = low + share * (high - low)
     x = np.linspace(-12 * multiplier - 1, 12 * multiplier + 1, 400_001)
     log_ratio = (
@@ -195,7 +195,7 @@ def test_the_divergence_of_one_release_is_that_of_its_densities(
     present = absent * np.exp(log_ratio)
     gap = -np.expm1(epsilon + log_ratio) * absent if added else -np.expm1(epsilon - log_ratio) * present
     exact = np.trapezoid(gap.clip(min=0), x)
-    found = loss.hockey_stick(rate, multiplier, np.array([epsilon]), added)[0]
+    found = pld.hockey_stick(rate, multiplier, np.array([epsilon]), added)[0]
     assert found == pytest.approx(exact, rel=1e-4, abs=1e-12 * rate)
 
 
@@ -205,9 +205,9 @@ def test_the_divergence_of_one_release_is_that_of_its_densities(
 def test_the_log_moments_that_bound_tails_are_rounded_up(
     added: bool, rate: float, multiplier: float, cells: int
 ) -> None:
-    low, high = loss.reach(rate, multiplier)
-    release = loss.above(rate, multiplier, (high - low) / cells, added)
-    some = release.mass > loss.LEAST_MASS
+    low, high = pld.reach(rate, multiplier)
+    release = pld.above(rate, multiplier, (high - low) / cells, added)
+    some = release.mass > pld.LEAST_MASS
     for sign, found in zip((-1, 1), release.log_moments, strict=True):
         powers = sign * np.multiply.outer(release.tilts, release.losses[some])
         exact = logsumexp(powers, b=release.mass[some], axis=1)
@@ -230,7 +230,7 @@ def test_loss_distributions_certify_a_tiny_delta_and_a_small_epsilon_within_a_hu
     rate: float, multiplier: float, rounds: int, delta: float, known: float
 ) -> None:
     plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "rounds": rounds, "delta": delta}
-    upper, lower = pld.epsilon(**plan), individual.epsilon(rate, np.full(rounds, 1 / multiplier), delta)
+    upper, lower = pld.epsilon(**plan), clients.epsilon(rate, np.full(rounds, 1 / multiplier), delta)
     assert 0.99 * known <= upper <= 1.01 * known
     assert 0.99 * upper <= lower <= upper
 
@@ -240,7 +240,7 @@ def test_of_everybody_in_every_round_the_exact_gaussian_lies_between_both_bounds
     for mu in (0.01, 0.3, 2.0):
         exact, multiplier = get_epsilon_gaussian(1 / mu, delta), 10 / mu
         plan = {"sampling_rate": 1.0, "noise_multiplier": multiplier, "rounds": 100, "delta": delta}
-        assert individual.epsilon(1.0, np.full(100, 1 / multiplier), delta) <= exact * (1 + 1e-6)
+        assert clients.epsilon(1.0, np.full(100, 1 / multiplier), delta) <= exact * (1 + 1e-6)
         assert exact * (1 - 1e-6) <= pld.epsilon(**plan) <= 1.01 * exact + 1e-9
 
 
@@ -250,4 +250,4 @@ def test_no_lower_bound_is_above_the_upper_one_however_small_delta_or_many_the_r
         rate, multiplier = float(10 ** rng.uniform(-4, 0)), float(10 ** rng.uniform(-0.3, 1.5))
         rounds, delta = int(10 ** rng.uniform(0, 5)), float(10 ** rng.uniform(-15, -2))
         plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "rounds": rounds, "delta": delta}
-        assert individual.epsilon(rate, np.full(rounds, 1 / multiplier), delta) <= pld.epsilon(**plan)
+        assert clients.epsilon(rate, np.full(rounds, 1 / multiplier), delta) <= pld.epsilon(**plan)

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpriv.account import chords
+from fedpriv.account import bayesian
 from fedpriv.account.moments import LAMBDAS, log_moment
 
-MANY = chords.EXACT + 1
+MANY = bayesian.EXACT + 1
 
 
 def scales(multiplier: float, spread: float, seed: int = 0) -> np.ndarray:
@@ -26,14 +26,14 @@ def test_chords_bound_whatever_the_rate_the_noise_and_the_spread(
 ) -> None:
     scale = scales(multiplier, spread, seed)
     some = scale[:100]
-    read, true = chords.log_moments(rate, scale)(some), exact(rate, some)
+    read, true = bayesian.log_moments(rate, scale)(some), exact(rate, some)
     assert (read >= true * (1 - 1e-12) - 1e-13).all()
-    assert (read <= true * (1 + 2 * chords.TOLERANCE + 1e-12) + chords.NEGLIGIBLE).all()
+    assert (read <= true * (1 + 2 * bayesian.TOLERANCE + 1e-12) + bayesian.NEGLIGIBLE).all()
 
 
 def test_few_values_are_evaluated_one_by_one() -> None:
     scale = scales(2.0, 1.0)[:200].reshape(20, 10)
-    found = chords.log_moments(0.1, scale)(scale)
+    found = bayesian.log_moments(0.1, scale)(scale)
     assert found.shape == (20, 10, len(LAMBDAS))
     np.testing.assert_allclose(found, exact(0.1, scale), rtol=1e-12)
 
@@ -42,7 +42,7 @@ def test_few_values_are_evaluated_one_by_one() -> None:
 def test_nothing_moved_costs_nothing_and_no_noise_costs_everything(many: bool) -> None:
     scale = np.array([0.0, np.inf, np.nan, 0.1])
     padded = np.concatenate([scale, scales(1.0, 1.0)]) if many else scale
-    found = chords.log_moments(0.1, padded)(scale)
+    found = bayesian.log_moments(0.1, padded)(scale)
     assert (found[0] == 0).all()
     assert np.isinf(found[1]).all()
     assert np.isnan(found[2]).all()
@@ -51,7 +51,7 @@ def test_nothing_moved_costs_nothing_and_no_noise_costs_everything(many: bool) -
 
 def test_a_larger_distance_never_costs_less() -> None:
     scale = np.sort(scales(2.0, 1.0))
-    found = chords.log_moments(0.05, scale)(scale[::50])
+    found = bayesian.log_moments(0.05, scale)(scale[::50])
     assert (np.diff(found, axis=0) >= -1e-12 * found[1:]).all()
 
 
@@ -59,5 +59,5 @@ def test_a_larger_distance_never_costs_less() -> None:
 def test_scales_of_any_size_are_bounded(high: float) -> None:
     scale = np.concatenate([np.geomspace(5e-324, high, MANY), [np.inf]])
     with np.errstate(over="ignore"):
-        read, true = chords.log_moments(0.1, scale)(scale), exact(0.1, scale)
+        read, true = bayesian.log_moments(0.1, scale)(scale), exact(0.1, scale)
     assert (read >= true * (1 - 1e-12) - 1e-13).all()

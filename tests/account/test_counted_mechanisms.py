@@ -10,12 +10,11 @@ from dp_accounting import get_epsilon_gaussian
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from fedpriv.account.ledgers import ledger
+from fedpriv.account.ledger import ledger
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES, ClientDP, Scheme
 from fedpriv.schemes.base import RoundContext
-from fedpriv.schemes.exchange import exchange
-from fedpriv.schemes.hooks import Hooks
+from fedpriv.schemes.exchange import Hooks, exchange
 from fedpriv.streams import Streams
 from fedpriv.trace import BEFORE_MECHANISM, MECHANISMS, NO_FACTS, Mechanism
 

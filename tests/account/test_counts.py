@@ -7,8 +7,8 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from fedpriv.account import Deltas
-from fedpriv.account.client_views import count_released
-from fedpriv.account.ledgers import ledger
+from fedpriv.account.ledger import ledger
+from fedpriv.account.views import count_released
 
 DELTAS = Deltas(delta=1e-3, instance_delta=1e-3)
 SUM, COUNT, BOUND = 2.0, 5.0, 0.7

@@ -1,6 +1,6 @@
 import pytest
 
-from fedpriv.account.events import Mechanism, planned
+from fedpriv.account.views import Mechanism, planned
 
 
 @pytest.mark.parametrize(("rate", "law"), [(0.2, "poisson"), (1.0, "full")])

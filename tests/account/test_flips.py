@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpriv.account import Deltas
-from fedpriv.account import randomized_response as rr
-from fedpriv.account.ledgers import ledger
-from fedpriv.account.response_views import response_views
+from fedpriv.account import Deltas, randomized_response
+from fedpriv.account.ledger import ledger
+from fedpriv.account.randomized_response import response_views
 from fedpriv.account.views import views
 from fedpriv.errors import BadInput
 
@@ -56,7 +55,7 @@ def test_after_every_round_a_ledger_is_what_one_calculation_gives(make_bits) -> 
     key = ["round", "accounting", "sensitivity", "accountant"]
     found = frame.set_index(key)["epsilon"]
     for rounds in (1, 4, 7):
-        expected = rr.epsilons(0.1, rounds, DELTAS.delta, BITS, clients=100)
+        expected = randomized_response.epsilons(0.1, rounds, DELTAS.delta, BITS, clients=100)
         for column, name in zip(COLUMNS, NAMES, strict=True):
             assert found[(rounds, *column)] == pytest.approx(expected[name].epsilon, rel=1e-6)
 

@@ -16,9 +16,8 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import ACCOUNT_VERSION, Deltas
-from fedpriv.account.ledgers import ledger
-from fedpriv.mechanisms.correlated import MATRICES
-from fedpriv.mechanisms.correlated.matrix import Turns
+from fedpriv.account.ledger import ledger
+from fedpriv.mechanisms.correlated import MATRICES, Turns
 
 GOLDEN = Path(__file__).with_name("golden_ledgers.json")
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)

@@ -7,9 +7,10 @@ from scipy.stats import norm
 from support.library import pld_accountant, rdp_accountant
 
 from fedpriv.account import ACCOUNTANTS, bayesian, moments, pld, rdp
+from fedpriv.account.check import DISTANCES
 from fedpriv.account.moments import LAMBDAS, best, log_moment
 from fedpriv.account.spend import Curve
-from fedpriv.account.views import DISTANCES, View, views
+from fedpriv.account.views import View, views
 
 DELTA = 1e-5
 
@@ -198,7 +199,7 @@ def test_many_distances_give_what_few_do_but_for_the_height_of_a_chord(
     for view in both(trace, drawn((10, 1, 5, 8), 1 / 60)):
         exact = bayesian.curves(view, DELTA)
         with monkeypatch.context() as patched:
-            patched.setattr("fedpriv.account.chords.EXACT", 0)
+            patched.setattr("fedpriv.account.bayesian.EXACT", 0)
             read = bayesian.curves(view, DELTA)
         for one, other in zip(exact, read, strict=True):
             assert (other.epsilon >= one.epsilon * (1 - 1e-12)).all()

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import ACCOUNTANTS, Deltas
-from fedpriv.account.ledgers import LEDGER, ledger
+from fedpriv.account.check import DISTANCES
+from fedpriv.account.ledger import LEDGER, ledger
 from fedpriv.account.runs import account
 from fedpriv.account.spend import attacker_accuracy
-from fedpriv.account.views import DISTANCES
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet
+from fedpriv.store import npz, parquet
 from fedpriv.trace import MISSING
 
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)

@@ -11,9 +11,8 @@ from hypothesis.extra.numpy import arrays
 from support.library import event, pld_accountant, rdp_accountant
 
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.events import Mechanism
 from fedpriv.account.spend import Curve
-from fedpriv.account.views import View, server_views
+from fedpriv.account.views import Mechanism, View, server_views
 
 DELTA = 1e-5
 

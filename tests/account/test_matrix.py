@@ -13,13 +13,10 @@ from hypothesis import strategies as st
 from support.library import rdp_accountant
 
 from fedpriv.account import calibrate, epsilon, ledger, spends
-from fedpriv.account.sensitivity import independent_squares
+from fedpriv.account.matrix import independent_squares
 from fedpriv.errors import BadInput
-from fedpriv.mechanisms.correlated import MATRICES, nodes
-from fedpriv.mechanisms.correlated.banded import Banded
-from fedpriv.mechanisms.correlated.blt import Blt
-from fedpriv.mechanisms.correlated.matrix import Turns
-from fedpriv.mechanisms.correlated.tree import Tree
+from fedpriv.mechanisms import correlated
+from fedpriv.mechanisms.correlated import MATRICES, Banded, Blt, Tree, Turns
 
 DELTA = 1e-5
 
@@ -55,7 +52,7 @@ def test_the_sensitivity_is_the_largest_of_all_ways_to_come(rounds, times, apart
 @pytest.mark.parametrize(("times", "apart"), [(20, 4), (6, 5), (20, 9)])
 def test_the_same_of_longer_trees_and_of_all_their_beginnings(times, apart):
     wanted = [enumerated(Tree().encoder(rounds), times, apart) for rounds in range(1, 33)]
-    assert nodes.squares(range(1, 33), times, apart).tolist() == wanted
+    assert correlated.squares(range(1, 33), times, apart).tolist() == wanted
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=9), st.integers(1, 5), st.integers(1, 4))
@@ -69,10 +66,10 @@ def test_independent_noise_costs_the_dearest_rounds_that_one_may_come_in(costs, 
 
 def test_rounds_that_are_counted_in_blocks_cost_no_less_and_hardly_more(monkeypatch):
     cases = [([700, 1023], 6, 160), ([999], 3, 255), ([600], 20, 130)]
-    coarse = [nodes.squares(*case) for case in cases]
-    monkeypatch.setattr(nodes, "FINEST", 10**9)
+    coarse = [correlated.squares(*case) for case in cases]
+    monkeypatch.setattr(correlated, "FINEST", 10**9)
     for one, case in zip(coarse, cases, strict=True):
-        exact = nodes.squares(*case)
+        exact = correlated.squares(*case)
         assert (one >= exact).all() and (one <= 1.02 * exact).all()
 
 

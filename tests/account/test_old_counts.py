@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from fedpriv.account import Deltas, bayesian, moments
-from fedpriv.account.ledgers import ledger
+from fedpriv.account.ledger import ledger
 from fedpriv.account.moments import log_moment
 from fedpriv.account.runs import counted
 from fedpriv.account.views import secure_sum_views
-from fedpriv.files import npz, parquet, summary
 from fedpriv.mechanisms.sampling import Poisson
+from fedpriv.store import npz, parquet, summary
 
 DELTAS = Deltas()
 
@@ -55,7 +55,7 @@ def test_an_older_run_does_not_know_who_holds_an_example_that_is_there_twice(
     parquet.save(make_instances(rounds=1, clients=10).assign(holders=1), tmp_path / "trace.parquet")
     npz.save(tmp_path / "distances.npz", {})
     config = {"photos": {"dedup": dedup}, "partition": {"repeat": False}}
-    summary.save(tmp_path / "summary.json", {"data": data, "config": config})
+    summary.save_summary(tmp_path / "summary.json", {"data": data, "config": config})
     found = met(counted(tmp_path, Deltas(delta=1e-5, instance_delta=1e-5)), accounting="parallel")
     assert np.isfinite(found) == holds
 

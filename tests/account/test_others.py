@@ -10,7 +10,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpriv.account import ledger, others, spends
+from fedpriv.account import foreign, ledger, spends
 from fedpriv.errors import BadInput
 
 DELTA = 1e-5
@@ -52,7 +52,7 @@ def test_the_history_of_opacus_costs_what_opacus_says(history, name, ours, words
     accountant = getattr(accountants, name)()
     for noise, rate, steps in history:
         accountant.history.append((noise, rate, steps))
-    found = cost(others.from_opacus(accountant.history))[ours]
+    found = cost(foreign.from_opacus(accountant.history))[ours]
     assert found == pytest.approx(accountant.get_epsilon(DELTA, **words), abs=1e-3)
 
 
@@ -73,9 +73,9 @@ EVENTS = {
 @pytest.mark.parametrize("name", EVENTS)
 @pytest.mark.parametrize(("accountant", "ours"), [(RdpAccountant, "rdp"), (PLDAccountant, "pld")])
 def test_an_event_costs_what_the_library_says_and_comes_back_as_an_equal_one(name, accountant, ours):
-    trace = others.from_dp_event(EVENTS[name])
+    trace = foreign.from_dp_event(EVENTS[name])
     found = cost(trace)[ours]
-    again = others.to_dp_event(trace)
+    again = foreign.to_dp_event(trace)
     assert theirs(again, accountant) == pytest.approx(found, abs=1e-3)
     if name != "of one sample" or ours == "rdp":  # the library composes no losses within a sample
         assert theirs(EVENTS[name], accountant) == pytest.approx(found, abs=1e-3)
@@ -83,9 +83,9 @@ def test_an_event_costs_what_the_library_says_and_comes_back_as_an_equal_one(nam
 
 def test_a_sample_without_replacement_is_that_of_the_library():
     event = dp.SelfComposedDpEvent(dp.SampledWithoutReplacementDpEvent(20, 5, dp.GaussianDpEvent(2.0)), 15)
-    trace = others.from_dp_event(event)
+    trace = foreign.from_dp_event(event)
     assert cost(trace, "2C")["rdp"] == pytest.approx(theirs(event, neighboring_relation=REPLACE), abs=1e-3)
-    assert others.to_dp_event(trace) == event
+    assert foreign.to_dp_event(trace) == event
     assert trace["noise_multiplier"].tolist() == [4.0]
 
 
@@ -101,19 +101,19 @@ def test_a_sample_without_replacement_is_that_of_the_library():
 )
 def test_a_trace_becomes_an_event_that_costs_the_same(rows, unit):
     trace = pd.DataFrame({"unit": unit, **rows, "noise_multiplier": [4.0, 6.0, 4.0], "releases": [5, 1, 2]})
-    event = others.to_dp_event(trace)
+    event = foreign.to_dp_event(trace)
     fixed = rows["sampling_law"] == "fixed"
     words = {"neighboring_relation": REPLACE} if fixed else {}
     assert cost(trace, "2C" if fixed else "C")["rdp"] == pytest.approx(theirs(event, **words), abs=1e-3)
-    back = others.from_dp_event(event, unit)
+    back = foreign.from_dp_event(event, unit)
     assert cost(back, "2C" if fixed else "C")["rdp"] == pytest.approx(
         cost(trace, "2C" if fixed else "C")["rdp"], rel=1e-12
     )
 
 
 def test_no_noise_is_a_non_private_event_and_the_other_way_round():
-    trace = others.from_dp_event(dp.ComposedDpEvent([sampled(0.1, 2.0), dp.NonPrivateDpEvent()]))
-    assert cost(trace)["rdp"] == np.inf and theirs(others.to_dp_event(trace)) == np.inf
+    trace = foreign.from_dp_event(dp.ComposedDpEvent([sampled(0.1, 2.0), dp.NonPrivateDpEvent()]))
+    assert cost(trace)["rdp"] == np.inf and theirs(foreign.to_dp_event(trace)) == np.inf
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_no_noise_is_a_non_private_event_and_the_other_way_round():
 )
 def test_an_event_that_is_not_of_gaussians_is_refused(event):
     with pytest.raises(BadInput, match="event: found"):
-        others.from_dp_event(event)
+        foreign.from_dp_event(event)
 
 
 @pytest.mark.parametrize(
@@ -147,13 +147,13 @@ def test_an_event_that_is_not_of_gaussians_is_refused(event):
 def test_a_trace_that_no_event_is_of_is_refused(more):
     row = {"unit": "client", "sampling_law": "poisson", "sampling_rate": 0.2, "noise_multiplier": 1.0}
     with pytest.raises(BadInput, match="trace: found"):
-        others.to_dp_event(pd.DataFrame([row | more]))
+        foreign.to_dp_event(pd.DataFrame([row | more]))
 
 
 @pytest.mark.parametrize(("noise", "clients", "rounds"), [(1.0, 100, 500), (0.5, 20, 100), (3.0, 400, 2000)])
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_settings_of_tff_cost_its_effective_multiplier(noise, clients, rounds, adaptive):
-    trace = others.from_tff(
+    trace = foreign.from_tff(
         noise_multiplier=noise, clients_per_round=clients, population=10_000, rounds=rounds, adaptive=adaptive
     )
     event = dp.SelfComposedDpEvent(sampled(clients / 10_000, noise), rounds)
@@ -166,7 +166,7 @@ def test_settings_of_tff_cost_its_effective_multiplier(noise, clients, rounds, a
 def test_settings_of_flower_cost_those_of_cohorts_without_replacement(noise, clients, rounds, adaptive):
     equal = {"largest_share": 1 / clients, "fewest_replies": clients}
     words = {"num_sampled_clients": clients, "population": 1000, "rounds": rounds, "adaptive": adaptive}
-    trace = others.from_flower(noise_multiplier=noise, **words, **equal)
+    trace = foreign.from_flower(noise_multiplier=noise, **words, **equal)
     sample = dp.SampledWithoutReplacementDpEvent(1000, clients, dp.GaussianDpEvent(noise / 2))
     wanted = theirs(dp.SelfComposedDpEvent(sample, rounds), neighboring_relation=REPLACE)
     assert cost(trace, "2C")["rdp"] == pytest.approx(wanted, abs=1e-3)
@@ -175,10 +175,10 @@ def test_settings_of_flower_cost_those_of_cohorts_without_replacement(noise, cli
 @pytest.mark.parametrize(("noise", "rate", "rounds"), [(1.0, 0.001, 1500), (0.6, 0.01, 100), (2.0, 0.1, 50)])
 def test_settings_of_pfl_cost_what_its_accountant_would_say(noise, rate, rounds):
     words = {"sampling_probability": rate, "num_compositions": rounds}
-    trace = others.from_pfl(noise_parameter=noise, **words)
+    trace = foreign.from_pfl(noise_parameter=noise, **words)
     event = dp.SelfComposedDpEvent(sampled(rate, noise), rounds)
     assert cost(trace)["pld"] == pytest.approx(theirs(event, PLDAccountant), abs=1e-3)
-    less = others.from_pfl(noise_parameter=noise, **words, noise_scale=0.5)
+    less = foreign.from_pfl(noise_parameter=noise, **words, noise_scale=0.5)
     assert less["noise_multiplier"].item() == noise / 2 and less["sampling_rate"].item() == rate / 2
 
 
@@ -186,9 +186,9 @@ def test_settings_of_pfl_cost_what_its_accountant_would_say(noise, rate, rounds)
 def test_a_count_with_too_little_noise_of_its_own_is_refused(count):
     words = {"noise_multiplier": 1.0, "population": 100, "rounds": 1}
     with pytest.raises(BadInput, match="clipped_count_stddev: found"):
-        others.from_tff(**words, clients_per_round=10, clipped_count_stddev=count)
+        foreign.from_tff(**words, clients_per_round=10, clipped_count_stddev=count)
     with pytest.raises(BadInput, match="clipped_count_stddev: found"):
-        others.from_flower(**words, num_sampled_clients=10, adaptive=True)
+        foreign.from_flower(**words, num_sampled_clients=10, adaptive=True)
 
 
 @st.composite
@@ -205,7 +205,7 @@ def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_n
 ):
     held, fewest = cohort
     sampled = len(held)
-    trace = others.from_flower(
+    trace = foreign.from_flower(
         noise_multiplier=noise,
         num_sampled_clients=sampled,
         population=sampled,
@@ -224,26 +224,26 @@ def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_n
 def test_flower_without_shares_or_with_adaptive_clipping_promises_nothing():
     words = {"noise_multiplier": 4.0, "num_sampled_clients": 5, "population": 20, "rounds": 15}
     for more in ({}, {"largest_share": 0.5}, {"fewest_replies": 5}):
-        assert set(ledger(others.from_flower(**words, **more), DELTA)["epsilon"]) == {np.inf}
+        assert set(ledger(foreign.from_flower(**words, **more), DELTA)["epsilon"]) == {np.inf}
     equal = {"largest_share": 0.2, "fewest_replies": 5}
     adaptive = {"adaptive": True, "clipped_count_stddev": 4.0}
     (one,) = (
-        one for one in spends(ledger(others.from_flower(**words, **equal), DELTA)) if one.assumptions_met
+        one for one in spends(ledger(foreign.from_flower(**words, **equal), DELTA)) if one.assumptions_met
     )
     assert one.epsilon == pytest.approx(4.919, abs=1e-3)  # as cohorts without replacement, of equal weights
-    assert not ledger(others.from_flower(**words, **equal, **adaptive), DELTA)["assumptions_met"].any()
+    assert not ledger(foreign.from_flower(**words, **equal, **adaptive), DELTA)["assumptions_met"].any()
 
 
 @pytest.mark.parametrize(
     ("made", "met"),
     [
-        (lambda **said: others.from_tff(**TFF, **said), {"zeroing": False, "poisson_sampling": True}),
+        (lambda **said: foreign.from_tff(**TFF, **said), {"zeroing": False, "poisson_sampling": True}),
         (
-            lambda **said: others.from_tff(**TFF, adaptive=False, **said),
+            lambda **said: foreign.from_tff(**TFF, adaptive=False, **said),
             {"zeroing": False, "poisson_sampling": True},
         ),
         (
-            lambda **said: others.from_pfl(**PFL, **said),
+            lambda **said: foreign.from_pfl(**PFL, **said),
             {"public_denominator": True, "poisson_sampling": True},
         ),
     ],
@@ -273,10 +273,10 @@ def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_ever
     history = engine.accountant.history
     assert history == [(2.0, 1 / 5, 15)]  # the same as of Poisson samples
     exact = dp.get_epsilon_gaussian(2.0 / np.sqrt(3), DELTA)
-    found = cost(others.from_opacus(history, poisson_sampling=False))
+    found = cost(foreign.from_opacus(history, poisson_sampling=False))
     assert (
         found == {"matrix": pytest.approx(exact, rel=1e-4)}
-        and cost(others.from_opacus(history))["pld"] < exact
+        and cost(foreign.from_opacus(history))["pld"] < exact
     )
 
 
@@ -284,31 +284,31 @@ def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_ever
     ("call", "line"),
     [
         (
-            lambda: others.from_tff(**TFF | {"noise_multiplier": -1.0}),
+            lambda: foreign.from_tff(**TFF | {"noise_multiplier": -1.0}),
             "noise_multiplier: found -1, allowed: at least 0",
         ),
         (
-            lambda: others.from_flower(**FLOWER, adaptive=True),
+            lambda: foreign.from_flower(**FLOWER, adaptive=True),
             "noise_multiplier: found -2, allowed: at least 0",
         ),
         (
-            lambda: others.from_flower(**FLOWER | SHARES | {"largest_share": 0.1}),
+            lambda: foreign.from_flower(**FLOWER | SHARES | {"largest_share": 0.1}),
             r"largest_share: found 0\.1, allowed: 0\.2",
         ),
         (
-            lambda: others.from_flower(**FLOWER | SHARES | {"fewest_replies": 6}),
+            lambda: foreign.from_flower(**FLOWER | SHARES | {"fewest_replies": 6}),
             "fewest_replies: found 6, allowed: 1 to 5",
         ),
         (
-            lambda: others.from_opacus([(1.0, 0.3, 9)], poisson_sampling=False),
+            lambda: foreign.from_opacus([(1.0, 0.3, 9)], poisson_sampling=False),
             r"history: found sampling rates 0\.3",
         ),
         (
-            lambda: others.from_opacus([(1, 0.5, 2), (1, 0.25, 4)], poisson_sampling=False),
+            lambda: foreign.from_opacus([(1, 0.5, 2), (1, 0.25, 4)], poisson_sampling=False),
             r"found sampling rates 0\.5, 0\.25",
         ),
         (
-            lambda: ledger(others.from_tff(**TFF).assign(unmet=3), DELTA),
+            lambda: ledger(foreign.from_tff(**TFF).assign(unmet=3), DELTA),
             "trace: unmet: found 3, allowed: a text",
         ),
     ],

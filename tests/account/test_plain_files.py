@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import ledger, plans, spends
-from fedpriv.account.complete import complete
-from fedpriv.account.plain import Phase, phases, read, spread
+from fedpriv.account.check import complete
+from fedpriv.account.foreign import AlikeReleases, phases, read, spread
 from fedpriv.errors import BadInput
 
 ROWS = pd.DataFrame(
@@ -25,7 +25,11 @@ def last(trace: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def test_phases_are_rows_that_are_alike_and_follow_each_other():
-    assert phases(complete(ROWS)) == [Phase(1, 4, 0.1, 1.5), Phase(5, 11, 0.2, 1.5), Phase(12, 13, 0.1, 2.0)]
+    assert phases(complete(ROWS)) == [
+        AlikeReleases(1, 4, 0.1, 1.5),
+        AlikeReleases(5, 11, 0.2, 1.5),
+        AlikeReleases(12, 13, 0.1, 2.0),
+    ]
 
 
 @pytest.mark.parametrize("points", [1, 2, 5, 100])

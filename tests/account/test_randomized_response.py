@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from fedpriv.account import randomized_response as rr
-from fedpriv.account import secure_sum
+from fedpriv.account import randomized_response
 from fedpriv.errors import BadInput
 
 mpmath = pytest.importorskip("mpmath")  # comes with torch
@@ -41,7 +40,9 @@ def test_every_reading_has_its_published_epsilon(
     central_bit: float,
     central_vector: float,
 ) -> None:
-    found = {name: spend.epsilon for name, spend in rr.epsilons(gamma, 100, delta, 81_958).items()}
+    found = {
+        name: spend.epsilon for name, spend in randomized_response.epsilons(gamma, 100, delta, 81_958).items()
+    }
     assert found["bit_rdp"] == pytest.approx(best, rel=5e-4)
     assert found["bit_exact"] == pytest.approx(exact, rel=5e-4)
     assert found["bit_theorem"] == pytest.approx(theorem, rel=5e-4)
@@ -54,27 +55,31 @@ def test_every_reading_has_its_published_epsilon(
     ("gamma", "divergence"), [(0, 0), (0.1, 0.154), (0.2, 0.566), (0.3, 1.179), (0.4, 2.093), (0.49, 4.585)]
 )
 def test_the_divergence_of_order_two_is_the_papers_second_figure(gamma: float, divergence: float) -> None:
-    assert rr.divergence(gamma, 2.0) == pytest.approx(divergence, abs=6e-4)
+    assert randomized_response.divergence(gamma, 2.0) == pytest.approx(divergence, abs=6e-4)
 
 
 @pytest.mark.parametrize(("delta", "absurd"), [(1e-3, 0.53), (1e-5, 0.0093)])
 def test_the_theorem_as_printed_gives_an_absurdly_small_epsilon(delta: float, absurd: float) -> None:
-    assert rr.theorem_epsilon(0.1, 100, delta, printed=True) == pytest.approx(absurd, rel=6e-3)
+    assert randomized_response.theorem_epsilon(0.1, 100, delta, printed=True) == pytest.approx(
+        absurd, rel=6e-3
+    )
 
 
 @pytest.mark.parametrize(("gamma", "epsilon"), [(1.8e-5, 1), (1.3e-4, 8), (5.5e-4, 50)])
 def test_a_small_epsilon_for_whole_vectors_needs_almost_pure_noise(gamma: float, epsilon: float) -> None:
-    assert rr.epsilons(gamma, 100, 1e-5, 81_958)["vector_rdp"].epsilon == pytest.approx(epsilon, rel=0.04)
+    assert randomized_response.epsilons(gamma, 100, 1e-5, 81_958)["vector_rdp"].epsilon == pytest.approx(
+        epsilon, rel=0.04
+    )
 
 
 def test_answers_that_are_fair_coins_reveal_nothing() -> None:
-    assert all(spend.epsilon == 0 for spend in rr.epsilons(0.0, 100, 1e-5, 1000).values())
+    assert all(spend.epsilon == 0 for spend in randomized_response.epsilons(0.0, 100, 1e-5, 1000).values())
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.floats(0.01, 0.45), st.integers(1, 200), st.floats(1e-8, 1e-2))
 def test_the_exact_epsilon_solves_the_hockey_stick_divergence(gamma: float, bits: int, delta: float) -> None:
-    epsilon = rr.exact_epsilon(gamma, bits, delta)
+    epsilon = randomized_response.exact_epsilon(gamma, bits, delta)
     k = np.arange(bits + 1)
     gains = binom.pmf(k, bits, 0.5 + gamma) - np.exp(epsilon) * binom.pmf(k, bits, 0.5 - gamma)
     assert np.maximum(gains, 0).sum() == pytest.approx(
@@ -87,16 +92,18 @@ def test_the_exact_epsilon_solves_the_hockey_stick_divergence(gamma: float, bits
 def test_the_readings_of_one_bit_are_ordered_from_exact_to_the_theorem(
     gamma: float, rounds: int, delta: float
 ) -> None:
-    found = {name: spend.epsilon for name, spend in rr.epsilons(gamma, rounds, delta).items()}
+    found = {
+        name: spend.epsilon for name, spend in randomized_response.epsilons(gamma, rounds, delta).items()
+    }
     ordered = [found[name] for name in ("bit_exact", "bit_rdp", "bit_theorem")]
     assert all(low <= high * (1 + 1e-6) + 1e-9 for low, high in pairwise(ordered))
 
 
 def test_one_bit_is_not_called_a_client() -> None:
-    units = {name: spend.unit for name, spend in rr.epsilons(0.1, 10, 1e-5, 50).items()}
+    units = {name: spend.unit for name, spend in randomized_response.epsilons(0.1, 10, 1e-5, 50).items()}
     assert units["bit_rdp"] == "one bit of a client"
     assert units["vector_rdp"] == "client"
-    assert set(units) == set(rr.READINGS)
+    assert set(units) == set(randomized_response.READINGS)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,7 @@ def test_one_bit_is_not_called_a_client() -> None:
 )
 def test_a_value_out_of_range_is_named(values: tuple, named: str) -> None:
     with pytest.raises(BadInput, match=f"^{named}, allowed: "):
-        rr.epsilons(*values)
+        randomized_response.epsilons(*values)
 
 
 @settings(deadline=None, max_examples=40)
@@ -124,7 +131,7 @@ def test_a_divergence_has_all_its_digits_however_fair_the_coin(exponent: float, 
         keep, flip, alpha = 0.5 + mpmath.mpf(gamma), 0.5 - mpmath.mpf(gamma), mpmath.mpf(order)
         moment = keep**alpha * flip ** (1 - alpha) + flip**alpha * keep ** (1 - alpha)
         exact = mpmath.log(moment) / (alpha - 1)
-        assert exact <= mpmath.mpf(float(rr.divergence(gamma, order))) <= exact * (1 + 1e-11)
+        assert exact <= mpmath.mpf(float(randomized_response.divergence(gamma, order))) <= exact * (1 + 1e-11)
 
 
 @settings(deadline=None, max_examples=25)
@@ -146,25 +153,25 @@ def test_the_divergence_of_a_sum_lies_above_the_exact_one(
             mpmath.log(mpmath.fsum(p**alpha * q ** (1 - alpha) for p, q in zip(*pair, strict=True)))
             for pair in ((same, other), (other, same))
         ) / (alpha - 1)
-        found = mpmath.mpf(float(rr.divergence(gamma, order, clients)))
-        alone = mpmath.mpf(float(rr.divergence(gamma, order)))
+        found = mpmath.mpf(float(randomized_response.divergence(gamma, order, clients)))
+        alone = mpmath.mpf(float(randomized_response.divergence(gamma, order)))
         assert exact <= found <= min(alone, exact * (1 + 1e-9) + 1e-13 / (alpha - 1))
 
 
 def test_what_lies_far_from_the_mean_of_a_sum_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     orders = np.array([1.01, 2.0, 30.0, 1000.0])
-    whole = rr.divergence(0.1, orders, 800)
-    monkeypatch.setattr(secure_sum, "REACH", 12.0)
-    secure_sum._outcomes.cache_clear()
-    near = rr.divergence(0.1, orders, 800)
-    secure_sum._outcomes.cache_clear()
+    whole = randomized_response.divergence(0.1, orders, 800)
+    monkeypatch.setattr(randomized_response, "REACH", 12.0)
+    randomized_response._outcomes.cache_clear()
+    near = randomized_response.divergence(0.1, orders, 800)
+    randomized_response._outcomes.cache_clear()
     assert (near >= whole * (1 - 1e-12)).all()
     np.testing.assert_allclose(near[:3], whole[:3], rtol=1e-9)
 
 
 def test_a_sum_over_a_million_clients_takes_little_memory() -> None:
     tracemalloc.start()
-    found = rr.epsilons(0.1, 100, 1e-5, clients=1_000_000)["central_bit_rdp"].epsilon
+    found = randomized_response.epsilons(0.1, 100, 1e-5, clients=1_000_000)["central_bit_rdp"].epsilon
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 * 2**20
@@ -184,14 +191,14 @@ def gaussian(mu: float, delta: float) -> float:
 
 
 def test_very_many_bits_are_taken_together_and_cost_a_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = rr.exact_epsilon(0.01, 100_000, 1e-5)
-    monkeypatch.setattr(rr, "MOST", 1000)
-    assert exact < rr.exact_epsilon(0.01, 100_000, 1e-5) < exact * 1.02
-    assert rr.exact_epsilon(1e-6, 10**12, 1e-5) > 8
+    exact = randomized_response.exact_epsilon(0.01, 100_000, 1e-5)
+    monkeypatch.setattr(randomized_response, "MOST", 1000)
+    assert exact < randomized_response.exact_epsilon(0.01, 100_000, 1e-5) < exact * 1.02
+    assert randomized_response.exact_epsilon(1e-6, 10**12, 1e-5) > 8
 
 
 def test_rounds_by_the_billion_of_almost_fair_coins_still_cost_something() -> None:
-    found = {name: spend.epsilon for name, spend in rr.epsilons(1e-6, 10**12, 1e-5).items()}
+    found = {name: spend.epsilon for name, spend in randomized_response.epsilons(1e-6, 10**12, 1e-5).items()}
     mu = 4e-6 * np.sqrt(10**12)
     for name in ("bit_exact", "bit_rdp", "bit_theorem"):
         assert found[name] >= gaussian(mu, 1e-5) * (1 - 1e-6)

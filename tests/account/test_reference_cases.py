@@ -6,7 +6,7 @@ import pytest
 from dp_accounting.rdp import compute_epsilon
 
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.events import Mechanism
+from fedpriv.account.views import Mechanism
 
 
 class Case(NamedTuple):

@@ -6,7 +6,7 @@ import pytest
 
 from fedpriv.cli.account import account_run
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet, summary
+from fedpriv.store import npz, parquet, summary
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def finished(make_instances, tmp_path: Path) -> Path:
     parquet.save(trace, tmp_path / "trace.parquet")
     npz.save(tmp_path / "distances.npz", dict(remove_sum=np.full((3, 8), 0.1)))
     told = {"account": {"delta": 1e-3, "instance_delta": 1e-4}}
-    summary.save(tmp_path / "summary.json", told)
+    summary.save_summary(tmp_path / "summary.json", told)
     return tmp_path
 
 
@@ -41,7 +41,7 @@ def test_each_unit_is_counted_at_the_runs_own_delta(finished: Path) -> None:
 def test_a_delta_that_nobody_says_is_asked_for_in_one_line_and_never_made_up(
     finished: Path, said: dict[str, float], asked: dict[str, float], missing: str
 ) -> None:
-    summary.save(finished / "summary.json", {"account": said})
+    summary.save_summary(finished / "summary.json", {"account": said})
     with pytest.raises(BadInput, match=rf"found nobody who says at which δ .*, allowed: {missing}, or"):
         account_run(finished, **asked)
     assert not (finished / "ledger.parquet").exists()
@@ -57,7 +57,7 @@ def test_a_delta_of_a_unit_that_no_row_is_about_is_not_asked_for(make_trace, tmp
 
 def test_other_sigmas_that_a_summary_once_named_are_passed_over(finished: Path) -> None:
     said = {"delta": 1e-3, "instance_delta": 1e-4, "recount": [1.0, 2.0]}
-    summary.save(finished / "summary.json", {"account": said})
+    summary.save_summary(finished / "summary.json", {"account": said})
     assert deltas(finished) == {"client": 1e-3, "instance": 1e-4}
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas
-from fedpriv.account.ledgers import ledger
-from fedpriv.account.trace_check import FLAGS, NUMBERS, WORDS
+from fedpriv.account.check import FLAGS, NUMBERS, WORDS
+from fedpriv.account.ledger import ledger
 from fedpriv.errors import BadInput
 
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)

@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas
-from fedpriv.account.complete import complete
-from fedpriv.account.ledgers import ledger, spends
-from fedpriv.audit.known import Known
+from fedpriv.account.check import complete
+from fedpriv.account.ledger import ledger, spends
+from fedpriv.audit.finding import Known
 
 SERVER = {
     **{"unit": "client", "relation": "add_remove", "sampling_law": "poisson", "population": 1000},

@@ -3,17 +3,17 @@ import pytest
 
 from fedpriv.account import pld
 from fedpriv.audit import dry
+from fedpriv.audit.clients import AlikeRounds
+from fedpriv.audit.dry.attacks import statement
 from fedpriv.audit.dry.rounds import Site
-from fedpriv.audit.dry.statements import statement
-from fedpriv.audit.likelihood import Plan
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.mechanisms.sampling import Poisson
 from fedpriv.schemes import SCHEMES, ClientDP, Scheme
 
-PLAN, DELTA, WANTED = Plan(0.3, 2.0, 30), 1e-3, 4000
-SHORT = Plan(0.3, 2.0, 8)
+PLAN, DELTA, WANTED = AlikeRounds(0.3, 2.0, 30), 1e-3, 4000
+SHORT = AlikeRounds(0.3, 2.0, 8)
 
 
 class ClipsAfterNoise(ClientDP):
@@ -104,7 +104,7 @@ def test_no_sound_scheme_is_refuted(name, settings):
 
 
 def test_of_eight_dry_runs_of_a_sound_scheme_none_is_refuted():
-    mechanism = dry.named("client_dp", Plan(0.3, 2.0, 4), DELTA)
+    mechanism = dry.named("client_dp", AlikeRounds(0.3, 2.0, 4), DELTA)
     assert not any(dry.audited(mechanism, DELTA, 400, seed=seed).refuted for seed in range(8))
 
 
@@ -114,13 +114,13 @@ def test_every_scheme_of_ours_with_an_epsilon_is_among_them():
 
 @pytest.mark.parametrize("law", ["poisson", "full"])
 def test_who_comes_in_every_round_is_attacked_in_every_round(law):
-    plan, settings = Plan(1.0, 4.0, 5), {"cohort": {"law": law}}
+    plan, settings = AlikeRounds(1.0, 4.0, 5), {"cohort": {"law": law}}
     found = dry.audited(dry.named("client_dp", plan, DELTA, settings), DELTA, WANTED)
     assert 0.6 * found.epsilon < found.lower_bound <= found.epsilon
 
 
 def test_uploads_of_clients_who_always_come_show_most_of_what_they_are_said_to():
-    found = dry.audited(dry.named("nbafl", Plan(1.0, 4.0, 10), DELTA), DELTA, WANTED)
+    found = dry.audited(dry.named("nbafl", AlikeRounds(1.0, 4.0, 10), DELTA), DELTA, WANTED)
     assert "in the uploads" in found.about and 0.6 * found.epsilon < found.lower_bound <= found.epsilon
 
 
@@ -159,7 +159,7 @@ def test_the_same_seed_gives_the_same_scores_and_another_seed_other_coins():
 
 @pytest.mark.parametrize(
     ("mechanism", "plan", "named"),
-    [("x", PLAN, "--mechanism: found x"), ("client_dp", Plan(2.0, 1.0, 1), "sampling_rate: found 2")],
+    [("x", PLAN, "--mechanism: found x"), ("client_dp", AlikeRounds(2.0, 1.0, 1), "sampling_rate: found 2")],
 )
 def test_what_cannot_be_audited_is_bad_input_that_names_it(mechanism, plan, named):
     with pytest.raises(BadInput, match=named):

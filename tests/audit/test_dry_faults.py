@@ -7,15 +7,14 @@ import pytest
 from support import dry_faults as faults
 
 from fedpriv.audit import dry
-from fedpriv.audit.dry.mechanisms import CLIENTS
-from fedpriv.audit.dry.probes import kept, probed
-from fedpriv.audit.dry.rounds import Site
-from fedpriv.audit.dry.statements import statement
-from fedpriv.audit.likelihood import Plan
+from fedpriv.audit.clients import AlikeRounds
+from fedpriv.audit.dry.attacks import statement
+from fedpriv.audit.dry.checks import kept, probed
+from fedpriv.audit.dry.rounds import CLIENTS, Site
 from fedpriv.mechanisms.sampling import Poisson
 from fedpriv.streams import Streams
 
-PLAN, DELTA, WANTED = Plan(0.3, 2.0, 12), 1e-3, 400
+PLAN, DELTA, WANTED = AlikeRounds(0.3, 2.0, 12), 1e-3, 400
 SAID = {
     faults.HalfVariance: "the noise has 0.5",
     faults.OneValueForAll: "variance",
@@ -106,7 +105,7 @@ def test_a_scheme_is_held_to_its_own_facts_where_nobody_else_states_any():
 
 def test_a_count_that_a_client_moves_by_more_than_is_accounted_is_found():
     settings = {"count_share": 0.5, "hooks": {"upload_noise_std": 1e-3}}
-    mechanism = dry.named("adaptive_dp", Plan(1.0, 2.0, 3), DELTA, settings)
+    mechanism = dry.named("adaptive_dp", AlikeRounds(1.0, 2.0, 3), DELTA, settings)
     site = Site(mechanism, CLIENTS, CLIENTS + 100)
     said = statement(site, DELTA)
     of_the_sum = np.full(3, 2.0)  # as if a client moved the count by one half, and not by one
@@ -119,7 +118,7 @@ def test_a_count_that_a_client_moves_by_more_than_is_accounted_is_found():
 
 def test_the_bit_beside_a_noisy_upload_is_no_secret():
     hooks = {"hooks": {"upload_noise_std": 20.0}, "count_share": 0.5}
-    mechanism = dry.named("adaptive_dp", Plan(1.0, 2.0, 4), DELTA, hooks)
+    mechanism = dry.named("adaptive_dp", AlikeRounds(1.0, 2.0, 4), DELTA, hooks)
     site = Site(mechanism, CLIENTS, CLIENTS + 100)
     said = statement(site, DELTA)._replace(accounting="upload")
     found = probed(site, said, 1, mechanism.scheme.memory(site.dimension), Streams(0, "x"))

@@ -3,13 +3,13 @@
 import pytest
 
 from fedpriv.audit import dry
-from fedpriv.audit.likelihood import Plan
+from fedpriv.audit.clients import AlikeRounds
 from fedpriv.mechanisms.correlated import MATRICES
 from fedpriv.mechanisms.sampling import Spaced
 from fedpriv.schemes.dp_ftrl import DpFtrl
 
 DELTA, WANTED = 1e-3, 6000
-PLAN = Plan(0.1, 3.0, 20)
+PLAN = AlikeRounds(0.1, 3.0, 20)
 
 
 @pytest.mark.parametrize("matrix", MATRICES)

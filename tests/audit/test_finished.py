@@ -5,7 +5,7 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 
 from fedpriv.account.randomized_response import exact_epsilon
-from fedpriv.audit import clients, finished, response, uploads
+from fedpriv.audit import clients, finished, uploads
 from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.errors import BadInput
 
@@ -73,14 +73,14 @@ def test_where_nobody_was_followed_the_nearest_that_was_drawn_stands_in(make_kno
 
 
 def test_an_attacker_of_one_bit_sees_most_of_its_exact_epsilon(make_known):
-    (found,) = response.bits(make_known(**BITS))
+    (found,) = uploads.bits(make_known(**BITS))
     assert found.kind == "guarantee" and 0.6 * found.epsilon < found.lower_bound <= found.epsilon
 
 
 def test_clients_that_differ_in_more_bits_than_one_refute_the_label_of_one_bit(make_known):
-    (found,) = response.uploads(make_known(**BITS))
+    (found,) = uploads.uploads(make_known(**BITS))
     assert found.refuted and found.lower_bound == exact_epsilon(0.2, 100 * 30, 1e-3)
-    (found,) = response.tensors(make_known(**BITS | {"flips": "tensor"}))
+    (found,) = uploads.tensors(make_known(**BITS | {"flips": "tensor"}))
     assert found.refuted and found.lower_bound == math.inf
 
 
@@ -109,7 +109,7 @@ def test_where_uploads_were_measured_their_distances_are_held_against_the_label_
 
 
 def test_two_clients_of_a_run_lose_as_much_in_one_round_as_they_differ_in_bits(make_known):
-    (found,) = response.uploads(make_known(**BITS, uploads_apart=math.sqrt(4 * 292)))
+    (found,) = uploads.uploads(make_known(**BITS, uploads_apart=math.sqrt(4 * 292)))
     assert found.lower_bound == exact_epsilon(0.2, 292, 1e-3) and "292 bits" in found.cost
 
 

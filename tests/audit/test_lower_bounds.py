@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import norm
 
 from fedpriv.account import pld
-from fedpriv.audit import bounds, gaussian
-from fedpriv.audit.likelihood import Plan, score, scores
+from fedpriv.audit import bounds
+from fedpriv.audit.clients import AlikeRounds, score, scores
 
-PLAN, DELTA = Plan(0.3, 3.0, 300), 1e-3
+PLAN, DELTA = AlikeRounds(0.3, 3.0, 300), 1e-3
 TRUTH = pld.epsilon(**PLAN._asdict(), delta=DELTA)
 REPEATS, ALLOWED = 100, 5
 
@@ -105,18 +105,16 @@ def test_an_estimate_of_one_shot_is_near_the_epsilon_of_the_gaussian_that_it_see
     mu, dimension = 2.0, 10_000
     cosines = (mu + np.random.default_rng(4).standard_normal(4000)) / math.sqrt(dimension)
     estimate, low = bounds.one_shot(cosines, dimension, DELTA)
-    assert low < gaussian.epsilon(mu, DELTA) and estimate == pytest.approx(
-        gaussian.epsilon(mu, DELTA), rel=0.05
-    )
+    assert low < bounds.epsilon(mu, DELTA) and estimate == pytest.approx(bounds.epsilon(mu, DELTA), rel=0.05)
 
 
 def test_the_epsilon_of_a_gaussian_pair_is_that_of_the_library():
     accounting = pytest.importorskip("dp_accounting")
     for mu, delta in ((0.5, 1e-5), (2.0, 1e-3), (30.0, 1e-6)):
-        found = gaussian.witness([0.6 * mu, 0.8 * mu], [1.0, 1.0], delta)
+        found = bounds.witness([0.6 * mu, 0.8 * mu], [1.0, 1.0], delta)
         assert found == pytest.approx(accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-5)
-    assert gaussian.witness([1.0, 1.0], [1.0, 0.0], 1e-5) == math.inf
-    assert gaussian.witness([0.0], [0.0], 1e-5) == 0.0
+    assert bounds.witness([1.0, 1.0], [1.0, 0.0], 1e-5) == math.inf
+    assert bounds.witness([0.0], [0.0], 1e-5) == 0.0
 
 
 def test_counts_that_tell_all_are_capped_by_their_number():

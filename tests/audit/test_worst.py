@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from fedpriv.account import Deltas
-from fedpriv.account.events import Mechanism, planned
-from fedpriv.audit import traces, worst
+from fedpriv.account.views import Mechanism, planned
+from fedpriv.audit import traces
 
 ONCE = [(0.3, 3.0, 1e-3), (0.3, 0.7, 1e-5), (0.034, 1.1, 1e-5), (0.9, 0.5, 1e-6), (0.01, 20.0, 1e-6)]
 MANY = [(0.034, 1.1, 58, 1e-5), (0.01, 1.0, 1000, 1e-5), (0.3, 3.0, 300, 1e-3), (0.25, 4.0, 15, 1e-5)]
@@ -37,7 +37,7 @@ def written_out(rate: float, noise: float, delta: float, opposite: bool) -> floa
 @pytest.mark.parametrize(("rate", "noise", "delta"), ONCE)
 def test_of_one_release_the_bound_is_what_the_densities_say(name, rate, noise, delta):
     exact = written_out(rate, noise, delta, name == "replaced")
-    found = worst.epsilon(name, [planned(rate, noise)], [1], delta)
+    found = traces.epsilon(name, [planned(rate, noise)], [1], delta)
     assert 0.998 * exact - 1e-4 <= found <= exact + 1e-6
 
 
@@ -53,7 +53,7 @@ def test_of_many_it_is_just_below_what_the_library_rounds_up(name, relation, rat
     theirs = PLDAccountant(relation)
     theirs.compose(dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(noise)), rounds)
     upper = theirs.get_epsilon(delta)
-    assert 0.99 * upper <= worst.epsilon(name, [planned(rate, noise)], [rounds], delta) <= upper
+    assert 0.99 * upper <= traces.epsilon(name, [planned(rate, noise)], [rounds], delta) <= upper
 
 
 @pytest.mark.parametrize("name", ["removed", "replaced"])
@@ -64,18 +64,18 @@ def test_phases_are_composed_and_whole_gaussians_among_them(name):
     theirs.compose(dp.PoissonSampledDpEvent(0.02, dp.GaussianDpEvent(1.5)), 200)
     theirs.compose(dp.GaussianDpEvent(8.0), 3)
     upper = theirs.get_epsilon(1e-5)
-    assert 0.98 * upper <= worst.epsilon(name, phases, [200, 3], 1e-5) <= upper
+    assert 0.98 * upper <= traces.epsilon(name, phases, [200, 3], 1e-5) <= upper
 
 
 def test_without_sampling_it_is_the_gaussian_itself_and_without_noise_infinite():
-    whole = worst.epsilon("replaced", [planned(1.0, 4.0)], [4], 1e-5)
-    assert whole == pytest.approx(worst.epsilon("removed", [planned(1.0, 1.0)], [1], 1e-5), rel=1e-6)
-    assert worst.epsilon("removed", [planned(0.5, 0.0)], [1], 1e-5) == math.inf
+    whole = traces.epsilon("replaced", [planned(1.0, 4.0)], [4], 1e-5)
+    assert whole == pytest.approx(traces.epsilon("removed", [planned(1.0, 1.0)], [1], 1e-5), rel=1e-6)
+    assert traces.epsilon("removed", [planned(0.5, 0.0)], [1], 1e-5) == math.inf
 
 
 def test_a_cohort_of_fixed_size_is_a_poisson_one_to_who_is_replaced():
     fixed = Mechanism("fixed", 20, 5, 0.25, 4.0)
-    assert worst.epsilon("replaced", [fixed], [15], 1e-5) == worst.epsilon(
+    assert traces.epsilon("replaced", [fixed], [15], 1e-5) == traces.epsilon(
         "replaced", [planned(0.25, 4.0)], [15], 1e-5
     )
 

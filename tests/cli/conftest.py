@@ -8,10 +8,8 @@ from fedpriv.cli.account import account_run
 from fedpriv.cli.run import train_run
 from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
-from fedpriv.report import tables
-from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report import claims, tables
+from fedpriv.report.results import collect, load
 
 
 @pytest.fixture(autouse=True)

@@ -222,11 +222,13 @@ def test_an_account_refuses_a_delta_out_of_range(refused, trained, delta):
 
 @pytest.mark.parametrize("found", ["much", {"delta": "much"}, {"delta": 0}, {"detla": 1e-5}, [1]])
 def test_a_summary_without_a_delta_is_refused_by_its_name(refused, trained, found):
-    from fedpriv.files import summary
+    from fedpriv.store import summary
 
     path = trained / "summary.json"
-    facts = summary.load(path)
-    summary.save(path, {name: value for name, value in facts.items() if name != "seal"} | {"account": found})
+    facts = summary.load_summary(path)
+    summary.save_summary(
+        path, {name: value for name, value in facts.items() if name != "seal"} | {"account": found}
+    )
     assert "out/summary.json: account" in refused("account", "out")
 
 

@@ -12,8 +12,8 @@ from typer.main import get_command
 from fedpriv import __version__
 from fedpriv.cli import app
 from fedpriv.config.run import RESULTS_VERSION
-from fedpriv.keep import add
 from fedpriv.schemes import SCHEMES
+from fedpriv.workflow import archive
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_everything_is_listed_with_what_is_stored(fedpriv, here, accounted):
     assert {one["scheme"] for one in found["schemes"]} == set(SCHEMES)
     (here / "results/tiny/tiny/runs/dp").mkdir(parents=True)
     (here / "results/tiny/tiny/runs/dp/seed0").symlink_to(accounted)
-    add.add(here / "results/tiny", here / "config/tiny.yaml", here / "results/reference")
+    archive.add(here / "results/tiny", here / "config/tiny.yaml", here / "results/reference")
     _, out, _ = fedpriv("list", "runs", "--paper", "tiny", "--json")
     assert json.loads("".join(out))["runs"][0]["stored"] == {"tiny": [0]}
     _, out, _ = fedpriv("list", "runs")

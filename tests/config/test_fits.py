@@ -2,11 +2,11 @@
 
 import pytest
 
-from fedpriv.account.trace_check import NUMBERS
+from fedpriv.account.check import NUMBERS
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.read import merge
+from fedpriv.paper.paper import merge
 
 RUN = {
     "dataset": "mnist",

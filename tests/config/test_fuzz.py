@@ -10,16 +10,15 @@ import pytest
 from support.every_key import CONFIG, paths, put
 from support.tiny_paper import tiny_paper
 
-from fedpriv.config import origins, plan, targets
-from fedpriv.config.batches import batches
-from fedpriv.config.names import arrays_id, partition_id
+from fedpriv.config import jobs, plan
+from fedpriv.config.jobs import Sizes, Took, batches
+from fedpriv.config.plan import arrays_id, partition_id
 from fedpriv.config.run import Run
-from fedpriv.config.sizes import Sizes, Took
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.work import Speed
 from fedpriv.paper import paper
-from fedpriv.paper.read import Key
+from fedpriv.paper.paper import Key
 
 CIRCLE = []
 CIRCLE.append(CIRCLE)
@@ -134,14 +133,14 @@ def planned(monkeypatch, tmp_path):
 
     def go(preset, content):
         files = {key: Key("paper.yaml", value) for key, value in content.items()}
-        for room in (paper, origins):
+        for room in (paper, plan):
             monkeypatch.setattr(room, "read_files", lambda folder: copy.copy(files))
         made = plan.make_plan(preset, tmp_path)
-        targets.rendered(made)
-        [targets.drawn(made, one) for one in made.papers]
+        jobs.rendered(made)
+        [jobs.drawn(made, one) for one in made.papers]
         made.datasets(), made.partitions(), made.features()
         for batch in batches(made, Sizes(made, Took({}, {})))[:2]:
-            targets.inputs(made, batch), targets.identified(made, batch), targets.deltas(made, batch)
+            jobs.inputs(made, batch), jobs.identified(made, batch), jobs.deltas(made, batch)
 
     return go
 

@@ -4,8 +4,7 @@ import pytest
 
 from fedpriv.account import plans
 from fedpriv.account.plans import epsilon
-from fedpriv.config.budget import found_for
-from fedpriv.config.run import Run
+from fedpriv.config.run import Run, found_for
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.mechanisms.correlated import MATRICES

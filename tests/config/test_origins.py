@@ -6,8 +6,7 @@ import pytest
 import yaml
 from support.tiny_paper import tiny_paper
 
-from fedpriv.config.origins import Said, origins, said_at
-from fedpriv.config.plan import laid, load_preset
+from fedpriv.config.plan import Said, laid, load_preset, origins, said_at
 from fedpriv.errors import BadInput
 
 CONFIG = Path(__file__).parents[2] / "config"

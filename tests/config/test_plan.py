@@ -10,11 +10,10 @@ import yaml
 from support.tiny_paper import tiny_paper
 
 from fedpriv.account import moments
-from fedpriv.config.names import partition_id
-from fedpriv.config.plan import load_preset, make_plan
+from fedpriv.config.plan import load_preset, make_plan, partition_id
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput
-from fedpriv.paper.cells import accuracy_tables
+from fedpriv.paper.tables import accuracy_tables
 
 CONFIG = Path(__file__).parents[2] / "config"
 PRESETS = ("demo", "laptop", "binary", "paper")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedpriv.config.plan import load_preset
-from fedpriv.paper.read import read_yaml
+from fedpriv.paper.paper import read_yaml
 
 ROOT = Path(__file__).parents[2]
 RUNS = load_preset(ROOT / "config/readings.yaml").runs["bdp2019_readings"]

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fedpriv.config import sizes
-from fedpriv.config.batches import LENGTHS, batches
+from fedpriv.config import jobs
+from fedpriv.config.jobs import LENGTHS, batches, stacked, work
 from fedpriv.config.plan import load_preset, make_plan
 from fedpriv.config.run import Run
-from fedpriv.config.work import stacked, work
-from fedpriv.paper.read import merge, read_yaml
+from fedpriv.paper.paper import merge, read_yaml
 
 ROOT = Path(__file__).parents[2]
 PAPER, NAME = "bdp2019", "iid_n100_dp"
@@ -29,46 +28,46 @@ def index(path, *rows):
     """Write an index of stored runs; what a row does not say is of `NAME` and a number."""
     usual = {"paper": PAPER, "run": NAME, "model": "cnn", "scheme": "client_dp", "examples": 1000}
     with path.open("w", newline="") as file:
-        lines = csv.DictWriter(file, sizes.COLUMNS)
+        lines = csv.DictWriter(file, jobs.COLUMNS)
         lines.writeheader()
         lines.writerows(
             usual | {"identity": number, "core_seconds": 10} | row for number, row in enumerate(rows)
         )
-    return sizes.read(path)
+    return jobs.read(path)
 
 
-NOTHING = sizes.Took({}, {})
+NOTHING = jobs.Took({}, {})
 
 
 def test_a_run_takes_the_median_of_its_stored_seeds(tmp_path):
     seeds = plan().identities(PAPER, NAME)
     rows = [{"identity": seeds[seed], "core_seconds": took} for seed, took in ((0, 30), (2, 90), (3, 40))]
     took = index(tmp_path / "index.csv", *rows, {"core_seconds": 7})
-    assert sizes.Sizes(plan(), took).known(PAPER, NAME) == 40
+    assert jobs.Sizes(plan(), took).known(PAPER, NAME) == 40
 
 
 @pytest.mark.parametrize(
     ("rows", "rate"),
     [
-        ([], sizes.RATE),
+        ([], jobs.RATE),
         ([{"run": "x", "scheme": "none", "core_seconds": 2}], 500),
         ([{"run": "x", "scheme": "none", "core_seconds": 2}, {"run": "x", "core_seconds": 4}], 250),
         ([{"core_seconds": 2}, {"run": "x", "core_seconds": 4}], 500),
         ([{"core_seconds": 2}, {"core_seconds": ""}], 500),  # the second on a GPU
-        ([{"run": "x", "model": "mlp", "core_seconds": 2}], sizes.RATE),
+        ([{"run": "x", "model": "mlp", "core_seconds": 2}], jobs.RATE),
     ],
     ids=["nothing", "model", "scheme", "run", "gpu", "another model"],
 )
 def test_another_run_takes_its_work_over_the_rate_of_those_most_like_it(rows, rate, tmp_path):
-    found = sizes.Sizes(plan(), index(tmp_path / "index.csv", *rows)).known(PAPER, NAME)
+    found = jobs.Sizes(plan(), index(tmp_path / "index.csv", *rows)).known(PAPER, NAME)
     assert found == pytest.approx(work(plan().runs[PAPER][NAME]).passes / rate)
 
 
 def test_without_an_index_nothing_is_known(tmp_path):
-    assert sizes.read(tmp_path / "no.csv") == NOTHING
+    assert jobs.read(tmp_path / "no.csv") == NOTHING
 
 
-HEAD = ",".join(sizes.COLUMNS)
+HEAD = ",".join(jobs.COLUMNS)
 LINE = "tiny,dp,0,abc,tiny,digits,client_dp,4,0.1,CPU,cnn,279,{}"
 SPOILT = {
     "of a spreadsheet": "\ufeff" + HEAD + "\n" + LINE.format(1),
@@ -87,7 +86,7 @@ SPOILT = {
 def test_an_index_that_nobody_can_read_is_named_and_stops_nothing(content, tmp_path, capsys):
     path = tmp_path / "index.csv"
     path.write_text(content, encoding="utf-8", errors="surrogateescape")
-    assert sizes.read(path) == NOTHING
+    assert jobs.read(path) == NOTHING
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: found no index of stored runs (")
 
@@ -96,28 +95,28 @@ def test_nobody_knows_how_fast_a_network_of_ones_own_is_before_one_was_stored(tm
     (tmp_path / "own_net_of_sizes.py").write_text("import torch\nclass Net(torch.nn.Linear):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     own = plan(patches={f"{PAPER}/{NAME}": {"model": {"name": "module", "module": "own_net_of_sizes:Net"}}})
-    size = sizes.Sizes(own, NOTHING)
+    size = jobs.Sizes(own, NOTHING)
     assert size.known(PAPER, NAME) is None and size.runtime(keys(NAME)) == 65
     took = index(tmp_path / "index.csv", {"core_seconds": 2})
-    assert sizes.Sizes(own, took).known(PAPER, NAME) == work(own.runs[PAPER][NAME]).passes / 500
+    assert jobs.Sizes(own, took).known(PAPER, NAME) == work(own.runs[PAPER][NAME]).passes / 500
 
 
 def test_a_job_asks_for_the_minutes_of_all_its_runs_with_a_margin_and_more_when_tried_again(tmp_path):
-    took = sizes.Took({seed: 600.0 for seed in plan().identities(PAPER, NAME).values()}, {})
-    size = sizes.Sizes(plan(), took)
+    took = jobs.Took({seed: 600.0 for seed in plan().identities(PAPER, NAME).values()}, {})
+    size = jobs.Sizes(plan(), took)
     assert size.runtime(keys(NAME)) == 5 + 15 and size.runtime(keys(NAME), attempt=3) == 3 * 20
     assert size.runtime(keys(NAME, NAME)) == 5 + 30
     assert size.priority(keys(NAME, NAME)) == 20
-    assert sizes.Sizes(plan(speed={"threads": 4}), took).runtime(keys(NAME)) == 9
+    assert jobs.Sizes(plan(speed={"threads": 4}), took).runtime(keys(NAME)) == 9
 
 
 def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attempt():
-    size, runs = sizes.Sizes(plan(), NOTHING), plan().runs
+    size, runs = jobs.Sizes(plan(), NOTHING), plan().runs
     large, small = "inverted_poisson_n10000", "none_n100"
     of = {name: keys(name, paper="global_dp") for name in (large, small)}
     sent = stacked(runs["global_dp"][large])
     assert 1000 < sent == pytest.approx(4e-6 * 507.5 * 531_400, rel=0.01)
-    gpu = sizes.CUDA * size.gpu(of[large])
+    gpu = jobs.CUDA * size.gpu(of[large])
     assert size.mem_mb(of[large]) == pytest.approx(2 * (1000 + 2 * sent) + gpu, abs=1)
     assert size.mem_mb(of[large], 3, read=100) == pytest.approx(3 * (size.mem_mb(of[large]) + 400), abs=3)
     both = of[small] + of[large]
@@ -149,12 +148,12 @@ def test_a_gpu_is_asked_for_where_it_pays(model, seconds, pays):
             "cohort": {"law": "full"},
         }
     )
-    assert sizes.pays(run, seconds) == pays
+    assert jobs.pays(run, seconds) == pays
 
 
 def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features():
     asked = plan()
-    size = sizes.Sizes(asked, sizes.read(ROOT / sizes.INDEX))
+    size = jobs.Sizes(asked, jobs.read(ROOT / jobs.INDEX))
     wants = {
         asked.runs[paper][name].model.name: size.wants_gpu(paper, name)
         for paper in asked.runs
@@ -163,13 +162,13 @@ def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features()
     }
     assert wants == {"bnn": True, "cnn": True, "convnet2": True, "mlp": True, "resnet50_head": False}
     for device, answer in (("cpu", False), ("cuda", True)):
-        told = sizes.Sizes(plan(speed={"device": device}), NOTHING)
+        told = jobs.Sizes(plan(speed={"device": device}), NOTHING)
         assert {told.wants_gpu(PAPER, name) for name in asked.runs[PAPER]} == {answer}
 
 
 def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
     asked = plan()
-    size = sizes.Sizes(asked, sizes.read(ROOT / sizes.INDEX))
+    size = jobs.Sizes(asked, jobs.read(ROOT / jobs.INDEX))
     found = batches(asked, size)
     assert sorted(key.directory("paper") for job in found for key in job.runs) == sorted(
         f"results/paper/{paper}/runs/{run}/seed{seed}"
@@ -188,7 +187,7 @@ def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
 
 def test_one_more_seed_makes_more_batches_and_leaves_the_others_as_they_are():
     few, more = (
-        {batch for batch in map(str, batches(one, sizes.Sizes(one, NOTHING)))}
+        {batch for batch in map(str, batches(one, jobs.Sizes(one, NOTHING)))}
         for one in (plan(), plan(seeds=6))
     )
     assert few < more
@@ -196,4 +195,4 @@ def test_one_more_seed_makes_more_batches_and_leaves_the_others_as_they_are():
 
 def test_a_preset_that_packs_nothing_has_no_batches():
     demo = load_preset(ROOT / "config/laptop.yaml")
-    assert batches(demo, sizes.Sizes(demo, NOTHING)) == []
+    assert batches(demo, jobs.Sizes(demo, NOTHING)) == []

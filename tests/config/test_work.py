@@ -5,12 +5,12 @@ from support import tiny
 
 from fedpriv import data
 from fedpriv.cli import app
+from fedpriv.config.jobs import FORWARD, SIZES, Work, work
 from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
-from fedpriv.config.work import FORWARD, SIZES, Work, work
 from fedpriv.data import DATASETS
 from fedpriv.data.photographs import Photographs
-from fedpriv.local.engine import LocalEngine
+from fedpriv.local.client import LocalEngine
 
 BINARY = {
     "model": {"name": "bnn", "widths": [4, 4, 8]},

@@ -8,7 +8,7 @@ from support.photos import lay
 
 from fedpriv import data
 from fedpriv.cli import app
-from fedpriv.data import aptos
+from fedpriv.data import photographs
 from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput
 
@@ -17,24 +17,24 @@ def test_the_folder_of_the_first_mirror_that_has_it_is_read_in_place(tmp_path):
     (tmp_path / "empty").mkdir()
     folder = lay(tmp_path / "full/aptos")
     mirrors = ["https://example.org/mirror", str(tmp_path / "empty"), str(tmp_path / "full")]
-    assert aptos.find(mirrors, tmp_path / "resources") == folder
+    assert photographs.find(mirrors, tmp_path / "resources") == folder
     assert not (tmp_path / "resources").exists()
 
 
 def test_a_mirror_may_be_the_folder_itself(tmp_path):
     folder = lay(tmp_path / "aptos")
-    assert aptos.find([str(folder)], tmp_path) == folder
+    assert photographs.find([str(folder)], tmp_path) == folder
 
 
 def test_a_mirror_that_is_no_folder_is_bad_input(tmp_path):
     with pytest.raises(BadInput, match=r"mirrors: found .*nowhere, allowed: a folder"):
-        aptos.find([str(tmp_path / "nowhere")], tmp_path)
+        photographs.find([str(tmp_path / "nowhere")], tmp_path)
 
 
 def test_a_folder_without_its_table_is_bad_input(tmp_path):
     (tmp_path / "aptos/train_images").mkdir(parents=True)
     with pytest.raises(BadInput, match=r"aptos: found no train\.csv"):
-        aptos.find([str(tmp_path)], tmp_path)
+        photographs.find([str(tmp_path)], tmp_path)
 
 
 def test_the_first_500_rows_are_the_test_split(tmp_path):
@@ -71,14 +71,14 @@ def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, c
     ("status", "words"),
     [
         (401, ["401", "credentials", "https://www.kaggle.com/settings", "KAGGLE_USERNAME", "kaggle.json"]),
-        (403, ["403", "rules", f"https://www.kaggle.com/competitions/{aptos.COMPETITION}/rules"]),
+        (403, ["403", "rules", f"https://www.kaggle.com/competitions/{photographs.COMPETITION}/rules"]),
         (500, ["answered 500"]),
     ],
 )
 def test_what_kaggle_refuses_is_one_line_that_says_what_to_do(status, words, kaggle, tmp_path):
     kaggle.status = status
     with pytest.raises(SourceError) as error:
-        aptos.find([], tmp_path)
+        photographs.find([], tmp_path)
     said = str(error.value)
     assert all(word in said for word in [*words, "FEDPRIV_MIRROR"]) and "\n" not in said
 
@@ -87,14 +87,14 @@ def test_without_credentials_nobody_is_asked(nobody, tmp_path):
     with pytest.raises(
         SourceError, match=re.escape("Kaggle wants to know who asks; make a token on https://")
     ):
-        aptos.find([], tmp_path)
+        photographs.find([], tmp_path)
 
 
 def test_without_a_network_the_line_names_the_failure(kaggle, tmp_path):
     kaggle.shutdown()
     kaggle.server_close()
     with pytest.raises(SourceError, match=r"Kaggle cannot be reached.*refused") as error:
-        aptos.find([], tmp_path)
+        photographs.find([], tmp_path)
     assert "\n" not in str(error.value)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fedpriv.data import arrays
 from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput
-from fedpriv.files import npz
+from fedpriv.store import npz
 
 
 def make(train: int = 20, test: int = 5) -> Arrays:

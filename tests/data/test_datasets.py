@@ -7,7 +7,7 @@ import pytest
 from fedpriv import data
 from fedpriv.data import DATASETS, arrays, image_datasets
 from fedpriv.errors import BadInput
-from fedpriv.files import npz
+from fedpriv.store import npz
 
 
 @pytest.mark.parametrize("name", DATASETS)

@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from fedpriv.data import digits
+from fedpriv.data import characters
 
 
 @pytest.fixture(scope="module")
 def arrays(tmp_path_factory):
-    return digits.decode(tmp_path_factory.mktemp("no-raw-files"))
+    return characters.decode_digits(tmp_path_factory.mktemp("no-raw-files"))
 
 
 def test_every_digit_is_in_exactly_one_split(arrays):
     both = np.concatenate([arrays.x_train, arrays.x_test])
-    original = digits.enlarge(load_digits().images)
+    original = characters.enlarge(load_digits().images)
     assert sorted(image.tobytes() for image in both) == sorted(image.tobytes() for image in original)
 
 
@@ -22,14 +22,14 @@ def test_four_fifths_of_every_class_are_for_training(arrays):
 
 
 def test_the_split_is_the_same_every_time(arrays, tmp_path):
-    assert all(np.array_equal(a, b) for a, b in zip(arrays, digits.decode(tmp_path), strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(arrays, characters.decode_digits(tmp_path), strict=True))
 
 
 def test_enlarging_keeps_flat_areas_and_the_mean_ink():
     flat = np.array([np.full((8, 8), ink) for ink in (0.0, 8.0, 16.0)])
-    assert [set(image.ravel().tolist()) for image in digits.enlarge(flat)] == [{0}, {128}, {255}]
+    assert [set(image.ravel().tolist()) for image in characters.enlarge(flat)] == [{0}, {128}, {255}]
     images = load_digits().images
-    large = digits.enlarge(images)
+    large = characters.enlarge(images)
     assert large.shape == (1797, 28, 28) and large.dtype == np.uint8
     assert large.mean() == pytest.approx(images.mean() * 255 / 16, rel=0.02)
 
@@ -37,6 +37,6 @@ def test_enlarging_keeps_flat_areas_and_the_mean_ink():
 def test_a_pixel_lands_where_it_was():
     image = np.zeros((1, 8, 8))
     image[0, 1, 6] = 16
-    row, column = np.unravel_index(digits.enlarge(image)[0].argmax(), (28, 28))
+    row, column = np.unravel_index(characters.enlarge(image)[0].argmax(), (28, 28))
     # Pixel k of 8 covers 3.5k to 3.5(k + 1) of 28.
     assert 3.5 <= row <= 7 and 21 <= column <= 24.5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedpriv import data
-from fedpriv.data import arrays, femnist
+from fedpriv.data import arrays, characters
 from fedpriv.errors import BadInput
 
 SIZES = {"train": [3, 1, 4], "test": [1, 2, 1]}
@@ -48,13 +48,13 @@ def lay(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for split, sizes in SIZES.items():
         rows = [(client(number), blob(*written(count, number)), count) for number, count in enumerate(sizes)]
-        write(folder / femnist.named(split), rows[::-1])
+        write(folder / characters.named(split), rows[::-1])
     return folder
 
 
 def test_both_files_become_arrays_with_the_writer_of_every_training_example(tmp_path):
     lay(tmp_path)
-    found = femnist.decode(tmp_path)
+    found = characters.decode_femnist(tmp_path)
     expected = [written(count, number) for number, count in enumerate(SIZES["train"])]
     assert arrays.problem(found) == "" and found.classes == 62
     assert np.array_equal(found.x_train, np.rint(255 * np.concatenate([x for x, _ in expected])))
@@ -66,7 +66,7 @@ def test_both_files_become_arrays_with_the_writer_of_every_training_example(tmp_
 def test_ink_stays_0_and_paper_255(tmp_path):
     pixels = np.ones((2, 28, 28), dtype=np.float64)
     pixels[:, 3, 4] = 0
-    x, _ = femnist.examples(blob(pixels, np.zeros(2, dtype=np.int64)), 2)
+    x, _ = characters.examples(blob(pixels, np.zeros(2, dtype=np.int64)), 2)
     assert set(x[:, 3, 4]) == {0} and (x == 255).sum() == 2 * (28 * 28 - 1)
 
 
@@ -80,7 +80,7 @@ def test_a_mirror_of_both_files_is_fetched_recorded_and_decoded(tmp_path, capsys
 def test_files_that_are_whole_have_no_problem_and_nothing_is_left_beside_them(tmp_path):
     lay(tmp_path)
     before = sorted(tmp_path.iterdir())
-    assert [femnist.problem(tmp_path / femnist.named(split)) for split in SIZES] == ["", ""]
+    assert [characters.problem(tmp_path / characters.named(split)) for split in SIZES] == ["", ""]
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -99,18 +99,18 @@ DAMAGES = {
 
 @pytest.mark.parametrize(("damage", "found"), DAMAGES.values(), ids=DAMAGES)
 def test_a_glance_shows_what_is_not_the_file_and_decoding_names_it(damage, found, tmp_path):
-    path = lay(tmp_path) / femnist.named("train")
+    path = lay(tmp_path) / characters.named("train")
     damage(path)
     assert re.search(
-        f"found {'.*' if found == 'malformed' else ''}{found}.*, allowed: ", femnist.problem(path)
+        f"found {'.*' if found == 'malformed' else ''}{found}.*, allowed: ", characters.problem(path)
     )
     with pytest.raises(BadInput, match=rf"train\.sqlite: found .*{found}.*; delete it and its \.sha256"):
-        femnist.decode(tmp_path)
+        characters.decode_femnist(tmp_path)
 
 
 def test_a_missing_file_is_bad_input_naming_it(tmp_path):
     with pytest.raises(BadInput, match=r"federated_emnist_train\.sqlite: found no such file"):
-        femnist.decode(tmp_path)
+        characters.decode_femnist(tmp_path)
 
 
 X, Y = written(2, 0)
@@ -147,29 +147,31 @@ BLOBS = {
 
 @pytest.mark.parametrize(("data", "found"), BLOBS.values(), ids=BLOBS)
 def test_a_damaged_or_hostile_blob_is_bad_input_naming_the_file_and_the_client(data, found, tmp_path):
-    path = write(tmp_path / femnist.named("train"), [(client(7), data, 2)])
+    path = write(tmp_path / characters.named("train"), [(client(7), data, 2)])
     words = rf"train\.sqlite: found .*{found}.* for client 0{{15}}7:f0007_00, allowed: zlib of a msgpack map"
     with pytest.raises(BadInput, match=words):
-        femnist.read(path)
+        characters.read(path)
 
 
 @pytest.mark.parametrize("count", [0, -1, "two", None])
 def test_a_count_that_is_not_that_of_the_examples_is_refused(count):
     with pytest.raises(ValueError, match=f"of {count} examples"):
-        femnist.examples(blob(X, Y), count)
+        characters.examples(blob(X, Y), count)
 
 
 def test_a_blob_that_unpacks_to_more_than_anybody_wrote_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(femnist, "LIMIT", 10_000)
+    monkeypatch.setattr(characters, "LIMIT", 10_000)
     with pytest.raises(ValueError, match="more than 10000 bytes"):
-        femnist.examples(blob(np.zeros((200, 28, 28), dtype=np.float32), np.zeros(200, dtype=np.int32)), 200)
+        characters.examples(
+            blob(np.zeros((200, 28, 28), dtype=np.float32), np.zeros(200, dtype=np.int32)), 200
+        )
 
 
 def test_a_row_that_is_longer_than_anybody_wrote_is_not_read(tmp_path, monkeypatch):
     lay(tmp_path)
-    monkeypatch.setattr(femnist, "LIMIT", 1000)
+    monkeypatch.setattr(characters, "LIMIT", 1000)
     with pytest.raises(BadInput, match=r"train\.sqlite: found .*too big"):
-        femnist.decode(tmp_path)
+        characters.decode_femnist(tmp_path)
 
 
 def test_any_flipped_byte_of_a_blob_is_noticed():
@@ -178,7 +180,7 @@ def test_any_flipped_byte_of_a_blob_is_noticed():
         damaged = bytearray(whole)
         damaged[position] ^= 1 << int(rng.integers(8))
         try:
-            x, y = femnist.examples(bytes(damaged), 2)
+            x, y = characters.examples(bytes(damaged), 2)
         except ValueError:
             continue
         assert np.array_equal(x, np.rint(255 * X)) and np.array_equal(y, Y)

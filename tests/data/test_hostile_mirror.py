@@ -8,8 +8,8 @@ import pytest
 
 from fedpriv.cli import app
 from fedpriv.data import source
-from fedpriv.data.dataset import Dataset, RawFile
-from fedpriv.terminal import aside
+from fedpriv.data.arrays import Dataset, RawFile
+from fedpriv.progress import aside
 
 
 class Handler(BaseHTTPRequestHandler):

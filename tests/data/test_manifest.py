@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 from support.photos import TINY, image, lay, table
 
-from fedpriv.data import manifest
+from fedpriv.data import photographs
 from fedpriv.errors import BadInput
 
 
@@ -24,8 +24,8 @@ def path(tmp_path):
 
 
 def test_every_image_is_listed_in_order_with_its_label_and_split(raw, path):
-    manifest.write(TINY, [], path)
-    listed = manifest.load(path)
+    photographs.write(TINY, [], path)
+    listed = photographs.load(path)
     assert [image.id for image in listed.images] == [f"p{number}" for number in range(12)]
     assert [image.label for image in listed.images] == [number % 5 for number in range(12)]
     assert [image.test for image in listed.images] == 4 * [True] + 8 * [False]
@@ -36,44 +36,44 @@ def test_every_image_is_listed_in_order_with_its_label_and_split(raw, path):
 def test_pixel_identical_images_and_conflicting_labels_are_counted(raw, path, capsys):
     image(2).save(raw / "train_images/p7.png")  # a third of the kind of p2 and p11, labels 2, 2 and 1
     image(5).save(raw / "train_images/p10.png")  # p5 and p10 have the same label
-    counts = manifest.write(TINY, [], path).counts
+    counts = photographs.write(TINY, [], path).counts
     assert (counts.identical_groups, counts.identical_images, counts.conflicting_groups) == (2, 5, 1)
     assert "2 pixel-identical groups (5 images), 1 with conflicting labels" in capsys.readouterr().err
 
 
 def test_of_identical_images_the_first_stays_so_test_images_do(raw, path):
-    listed = manifest.write(TINY, [], path)
-    assert [image.id for image in manifest.first_of_each(listed.images)] == [f"p{n}" for n in range(11)]
+    listed = photographs.write(TINY, [], path)
+    assert [image.id for image in photographs.first_of_each(listed.images)] == [f"p{n}" for n in range(11)]
 
 
 def test_missing_and_unreadable_images_are_named_and_counted_and_not_listed(raw, path, capsys):
     (raw / "train_images/p3.png").unlink()
     damage(raw / "train_images/p6.png")
-    listed = manifest.write(TINY, [], path)
+    listed = photographs.write(TINY, [], path)
     assert listed.missing == ("p3",) and list(listed.unreadable) == ["p6"]
     assert (listed.counts.missing, listed.counts.unreadable, listed.counts.rows) == (1, 1, 12)
     assert not {"p3", "p6"} & {image.id for image in listed.images}
     assert "tiny: 1 missing: p3; 1 unreadable: p6" in capsys.readouterr().err
     with pytest.raises(BadInput, match=r"1 missing: p3; 1 unreadable: p6, .*\(of 12.*unreadable: skip"):
-        manifest.refuse(listed, path)
+        photographs.refuse(listed, path)
 
 
 def test_a_line_names_ten_and_the_manifest_all(raw, path):
     for number in range(11):
         (raw / f"train_images/p{number}.png").unlink()
-    listed = manifest.write(TINY, [], path)
-    assert "11 missing: p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 1 more" in manifest.wrong(listed)
+    listed = photographs.write(TINY, [], path)
+    assert "11 missing: p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 1 more" in photographs.wrong(listed)
     assert len(json.loads(path.read_text())["missing"]) == 11
 
 
 def test_whole_images_are_not_refused(raw, path):
-    manifest.refuse(manifest.write(TINY, [], path), path)
+    photographs.refuse(photographs.write(TINY, [], path), path)
 
 
 def test_a_table_without_any_image_is_bad_input(raw, path):
     table(raw, [(f"q{number}", 0) for number in range(9)])
     with pytest.raises(BadInput, match=r"train\.csv: found no readable image of its 9 rows"):
-        manifest.write(TINY, [], path)
+        photographs.write(TINY, [], path)
     assert not path.exists()
 
 
@@ -83,49 +83,49 @@ def test_where_no_image_is_found_the_line_names_the_first_and_where_it_was_looke
     (raw / "once").rename(raw / "train_images/train_images")  # as an archive that was unpacked twice
     said = rf"\(the first, p0: is not there\), allowed: images {raw}/train_images/p0\.png, \.jpg, \.jpeg$"
     with pytest.raises(BadInput, match=said):
-        manifest.look(TINY, raw)
+        photographs.look(TINY, raw)
 
 
 def test_where_no_image_can_be_read_the_line_says_why(raw):
     for picture in (raw / "train_images").iterdir():
         Image.new("F", (9, 9)).save(picture, "TIFF")
     with pytest.raises(BadInput, match=r"\(the first, p0: 32 bits a pixel .*\), allowed: images "):
-        manifest.look(TINY, raw)
+        photographs.look(TINY, raw)
 
 
 def test_images_of_one_single_colour_are_counted_and_named(raw, path, capsys):
-    before = manifest.write(TINY, [], path)
+    before = photographs.write(TINY, [], path)
     assert "blank" not in path.read_text() and "one single colour" not in str(before.counts)
     for name, colour in (("p1", (255, 255, 255)), ("p4", (7, 8, 9))):
         Image.new("RGB", (9, 9), colour).save(raw / f"train_images/{name}.png")
-    manifest.write(TINY, [], path)
-    listed = manifest.load(path)
+    photographs.write(TINY, [], path)
+    listed = photographs.load(path)
     assert listed.counts.blank == 2 and [one.id for one in listed.images if one.blank] == ["p1", "p4"]
     assert "; 2 of one single colour" in str(listed.counts)
     assert "tiny: 2 of one single colour: p1, p4" in capsys.readouterr().err
 
 
 def test_ids_with_spaces_or_a_suffix_name_the_same_images(raw):
-    plain = manifest.look(TINY, raw)
+    plain = photographs.look(TINY, raw)
     wild = [" p{}", "p{} ", "p{}.png", "p{}.PNG", "p{}.jpg ", "p{}.jpeg"]
     table(raw, [(wild[n % len(wild)].format(n), f" {n % 5} ") for n in range(12)])
-    assert manifest.look(TINY, raw) == plain
+    assert photographs.look(TINY, raw) == plain
 
 
 def test_a_manifest_that_says_the_same_keeps_its_time(raw, path):
-    manifest.write(TINY, [], path)
+    photographs.write(TINY, [], path)
     before = path.stat().st_mtime_ns
-    manifest.write(TINY, [], path)
+    photographs.write(TINY, [], path)
     assert path.stat().st_mtime_ns == before
     image(99).save(raw / "train_images/p0.png")
-    manifest.write(TINY, [], path)
+    photographs.write(TINY, [], path)
     assert path.stat().st_mtime_ns > before
 
 
 def test_photographs_of_our_own_may_move_with_their_manifest(raw, path, tmp_path):
-    manifest.write(TINY, [], path)
+    photographs.write(TINY, [], path)
     (tmp_path / "tiny").rename(tmp_path / "moved")
-    assert manifest.load(tmp_path / "moved/images.json").folder == str(tmp_path / "moved/raw")
+    assert photographs.load(tmp_path / "moved/images.json").folder == str(tmp_path / "moved/raw")
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"dataset": "tiny"}', "\x80"])
@@ -134,5 +134,5 @@ def test_a_file_that_is_no_manifest_is_bad_input_naming_it(content, path):
     if content is not None:
         path.write_text(content, encoding="latin-1")
     with pytest.raises(BadInput, match=re.escape(str(path))) as error:
-        manifest.load(path)
+        photographs.load(path)
     assert all(str(one).startswith(str(path)) and "\n" not in str(one) for one in error.value.each)

@@ -9,7 +9,7 @@ import pytest
 from support.scripted import dripping, endless, http, scripted
 
 from fedpriv.data import download, source
-from fedpriv.data.dataset import Dataset, RawFile
+from fedpriv.data.arrays import Dataset, RawFile
 from fedpriv.data.source import SourceError
 
 CONTENT = bytes(range(256)) * 1000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedpriv.data import mnist, source
+from fedpriv.data import characters, source
 from fedpriv.errors import BadInput
 
 
@@ -20,7 +20,7 @@ def test_an_idx_file_is_read_as_it_was_written(shape, seed, tmp_path_factory):
     values = np.random.default_rng(seed).integers(256, size=shape, dtype=np.uint8)
     path = tmp_path_factory.mktemp("idx") / "values.gz"
     path.write_bytes(packed(values))
-    read = mnist.idx(path)
+    read = characters.idx(path)
     assert read.dtype == np.uint8 and read.shape == values.shape and np.array_equal(read, values)
 
 
@@ -30,7 +30,7 @@ def test_the_four_files_become_the_official_split(tmp_path):
     for split, values in images.items():
         (tmp_path / f"{split}-images-idx3-ubyte.gz").write_bytes(packed(values))
         (tmp_path / f"{split}-labels-idx1-ubyte.gz").write_bytes(packed(np.arange(len(values))))
-    arrays = mnist.decode(tmp_path)
+    arrays = characters.decode_mnist(tmp_path)
     assert np.array_equal(arrays.x_train, images["train"]) and np.array_equal(arrays.x_test, images["t10k"])
     assert arrays.y_train.tolist() == [0, 1, 2, 3, 4] and arrays.y_test.tolist() == [0, 1, 2]
     assert arrays.y_train.dtype == np.int64 and arrays.classes == 10
@@ -55,16 +55,16 @@ def test_a_damaged_idx_file_is_bad_input_naming_it(content, found, tmp_path):
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(content)
     with pytest.raises(BadInput, match=f"train-images-idx3-ubyte.gz: {found}"):
-        mnist.idx(path)
+        characters.idx(path)
 
 
 def test_a_missing_raw_file_is_bad_input_naming_it(tmp_path):
     with pytest.raises(BadInput, match=r"train-images-idx3-ubyte\.gz: found no such file"):
-        mnist.decode(tmp_path)
+        characters.decode_mnist(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("dataset", "theirs"), [(mnist.MNIST, "MNIST"), (mnist.FASHION_MNIST, "FashionMNIST")]
+    ("dataset", "theirs"), [(characters.MNIST, "MNIST"), (characters.FASHION_MNIST, "FashionMNIST")]
 )
 @pytest.mark.parametrize(
     "layout",

@@ -15,18 +15,16 @@ from support.tiny import PAPER, PRESET
 from torch.nn import functional as F
 
 from fedpriv.cli.app import main
-from fedpriv.config.names import partition_id
-from fedpriv.config.plan import load_preset
+from fedpriv.config.plan import load_preset, partition_id
 from fedpriv.config.run import Run
 from fedpriv.data import arrays, own
 from fedpriv.errors import BadInput
-from fedpriv.files import summary
 from fedpriv.frozen import parse
 from fedpriv.local.client import Client, Task
 from fedpriv.local.work import FedSGD, Speed
-from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import unflatten
-from fedpriv.models.mlp import Mlp
+from fedpriv.models.nets import Cnn, Mlp
+from fedpriv.store import summary
 
 RUN = PAPER["runs"]["dp"] | {"partition": {"law": "iid", "clients": 4}}
 SHAPES = {
@@ -226,7 +224,7 @@ def test_a_run_on_data_of_ones_own_is_trained_and_says_so(tmp_path, monkeypatch)
     (tmp_path / "config/tiny.yaml").write_text(yaml.safe_dump(PRESET))
     (tmp_path / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper))
     assert main(["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]) == 0
-    told = summary.load(tmp_path / "out/summary.json")
+    told = summary.load_summary(tmp_path / "out/summary.json")
     sha256 = hashlib.sha256((tmp_path / "mine.npz").read_bytes()).hexdigest()
     assert told["data"]["name"] == f"mine.npz (sha256 {sha256[:16]})"
     assert told["config"]["dataset"] == {"npz": "mine.npz", "sha256": sha256}

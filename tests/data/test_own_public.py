@@ -7,8 +7,7 @@ from support.workflow import ROOT
 from typer.testing import CliRunner
 
 from fedpriv.cli.app import app
-from fedpriv.config.names import arrays_id
-from fedpriv.config.plan import load_preset
+from fedpriv.config.plan import arrays_id, load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.features.basis import LARGEST

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fedpriv.data import source
-from fedpriv.data.dataset import Dataset, RawFile
+from fedpriv.data.arrays import Dataset, RawFile
 from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedpriv.data import source
-from fedpriv.data.dataset import Dataset, RawFile
+from fedpriv.data.arrays import Dataset, RawFile
 from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput
 

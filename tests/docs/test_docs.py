@@ -17,16 +17,14 @@ from dp_accounting import get_epsilon_gaussian
 
 from fedpriv import docs
 from fedpriv.account import ACCOUNTANTS, rdp
-from fedpriv.account.events import planned
-from fedpriv.account.view import ADD_OR_REMOVE, View, distinct
+from fedpriv.account.views import ADD_OR_REMOVE, View, distinct, planned
 from fedpriv.audit import dry
-from fedpriv.audit.likelihood import Plan
+from fedpriv.audit.clients import AlikeRounds
 from fedpriv.data.own import Npz
-from fedpriv.docs import columns, deviations, front, guaranteed, keys, papers, picture
+from fedpriv.docs import columns, front, papers, pictures, reference
 from fedpriv.errors import BadInput
-from fedpriv.paper.paper import load_paper
-from fedpriv.paper.read import papers_in
-from fedpriv.report.collect import SCHEMAS
+from fedpriv.paper.paper import load_paper, papers_in
+from fedpriv.report.results import SCHEMAS
 from fedpriv.schemes import SCHEMES
 from fedpriv.trace import MECHANISMS, TRACE, own_columns
 
@@ -55,14 +53,14 @@ def test_what_is_generated_is_what_make_docs_writes():
     written = {path: path.read_text(encoding="utf-8") for path in PAGES}
     assert [path.name for path in PAGES if written[path] != PAGES[path]] == [], "run make docs"
     assert set((ROOT / "docs/papers").iterdir()) <= set(PAGES)
-    for module in (picture, guaranteed):
-        assert picture.told(ROOT / module.PICTURE) == module.shown(module.cells(ROOT)), module.PICTURE
+    for module in (pictures, pictures):
+        assert pictures.told(ROOT / module.PICTURE) == module.shown(module.cells(ROOT)), module.PICTURE
 
 
 def test_every_mark_of_a_deviation_is_on_its_page():
     page = PAGES[ROOT / "docs/deviations.md"]
     files = [path for path in (ROOT / "src/fedpriv").rglob("*.py") if path.name != "deviations.py"]
-    said = [one for path in files for one in deviations.marks(path.read_text(encoding="utf-8"))]
+    said = [one for path in files for one in columns.marks(path.read_text(encoding="utf-8"))]
     assert len(said) > 20 and [one for one in said if one[1:] not in page] == []
 
 
@@ -90,7 +88,7 @@ def test_a_quote_of_no_cell_is_named(quote):
 @pytest.mark.parametrize(("low", "filled"), [(0.88, True), (0.87, False), (float("nan"), False)])
 def test_a_guarantee_is_filled_where_all_of_its_interval_is_at_what_is_published_or_above(low, filled):
     one = {"table": "table1", "row": "100", "published": 0.88, "estimate": 0.6, "value": 0.9, "high": 0.92}
-    (axes,) = guaranteed.draw(pd.DataFrame([one | {"low": low}])).axes
+    (axes,) = pictures.draw_guaranteed(pd.DataFrame([one | {"low": low}])).axes
     (drawn,) = (line for line in axes.lines if line.get_marker() == "D" and len(line.get_xdata()))
     assert (drawn.get_markerfacecolor() == "black") is filled
 
@@ -116,7 +114,7 @@ def test_the_citation_has_the_version_of_the_project_and_every_paper_that_others
 
 
 def test_the_config_page_says_what_a_key_means_unless_its_name_does():
-    rows = re.findall(r"^## (.+)$|^\| `(\w+)` \|.*\|(.*)\|$", keys.page(), re.MULTILINE)
+    rows = re.findall(r"^## (.+)$|^\| `(\w+)` \|.*\|(.*)\|$", reference.page(), re.MULTILINE)
     assert len(rows) > 300
     # Of a few the name says it all.
     plain = [key for _, key, remark in rows if key and not remark.strip()]
@@ -126,7 +124,7 @@ def test_the_config_page_says_what_a_key_means_unless_its_name_does():
 def test_the_page_on_traces_explains_every_column_and_ends_no_cell_with_nothing():
     own = own_columns("correlated_gaussian")
     known = TRACE, {name: column.dtype for name, column in own.items()}, SCHEMAS["runs"]
-    for part, wanted in zip(columns.page().split("\n## "), known, strict=True):
+    for part, wanted in zip(columns.columns_page().split("\n## "), known, strict=True):
         rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+?) \|", part, re.MULTILINE)
         assert {name: dtype for name, dtype, _ in rows} == wanted
         assert all(meaning.strip() for *_, meaning in rows)
@@ -155,7 +153,7 @@ def test_the_mechanism_of_the_template_is_counted_by_its_own_accountant_and_by_n
     monkeypatch.setitem(MECHANISMS, "prefix", mine.PREFIX)
     monkeypatch.setitem(SCHEMES, "prefix", mine.Prefix)
     settings = {"cohort": {"law": "full"}}
-    mechanism = dry.named("prefix", Plan(1.0, 20.0, 8), 1e-3, settings)
+    mechanism = dry.named("prefix", AlikeRounds(1.0, 20.0, 8), 1e-3, settings)
     with pytest.raises(BadInput, match="found prefix with these settings, whose facts state no ε"):
         dry.audited(mechanism, 1e-3, 100)
     monkeypatch.setitem(ACCOUNTANTS, "prefix", mine.ACCOUNTANT)

@@ -8,18 +8,18 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from fedpriv.docs import schema
+from fedpriv.docs import reference
 from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
 from fedpriv.paper.figures import FIGURES
-from fedpriv.paper.read import papers_in, read_files
+from fedpriv.paper.paper import papers_in, read_files
 from fedpriv.paper.tables import TABLES
 from fedpriv.partition import PARTITIONS
 from fedpriv.schemes import SCHEMES
 
 CONFIG = Path(__file__).parents[2] / "config"
-SCHEMAS = schema.schemas()
+SCHEMAS = reference.schemas()
 VALIDATORS = {name: Draft202012Validator(one) for name, one in SCHEMAS.items()}
 PRESETS = sorted(CONFIG.glob("*.yaml"))
 PAPERS = {
@@ -32,8 +32,8 @@ FILES = sorted(CONFIG.glob("papers/*/*.yaml"))
 def said_by(path):
     """Return what a file of a paper says, anchors of its other files resolved."""
     content = PAPERS[path.parent.name]
-    elsewhere = [key for keys in schema.KEYS.values() for key in keys]
-    keys = schema.KEYS.get(path.stem) or [key for key in content if key not in elsewhere]
+    elsewhere = [key for keys in reference.KEYS.values() for key in keys]
+    keys = reference.KEYS.get(path.stem) or [key for key in content if key not in elsewhere]
     return {key: content[key] for key in keys if key in content}
 
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import brentq
 
 from fedpriv.account import moments
-from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
+from fedpriv.paper.tables import accuracy_tables
 
 ROOT = Path(__file__).parents[2]
 SECTION = (ROOT / "docs/accounting.md").read_text(encoding="utf-8").partition("\n## Tuning is not free\n")[2]

@@ -8,12 +8,11 @@ from support import tiny
 
 from fedpriv import doctor
 from fedpriv.cli import app
+from fedpriv.config.jobs import INDEX, RATE, Sizes, Took, work
 from fedpriv.config.plan import load_preset
-from fedpriv.config.sizes import INDEX, RATE, Sizes, Took
-from fedpriv.config.work import work
 from fedpriv.errors import BadInput
-from fedpriv.machine.environment import cores
 from fedpriv.progress import duration
+from fedpriv.store.machine import cores
 
 ROOT = Path(__file__).parents[2]
 

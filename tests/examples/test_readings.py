@@ -14,10 +14,9 @@ import yaml
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet
 from fedpriv.report import render
-from fedpriv.report.collect import collect
-from fedpriv.report.results import Results, load
+from fedpriv.report.results import Results, collect, load
+from fedpriv.store import parquet
 
 FOLDER = Path(__file__).parents[2] / "examples/readings"
 sys.path.append(str(FOLDER))
@@ -72,11 +71,11 @@ def wanted(**changed: object) -> Any:
     return study.Wanted(**DECLARED | changed)
 
 
-def table_of(results: Results, **changed: object) -> render.Table:
+def table_of(results: Results, **changed: object) -> render.PrintedTable:
     return study.readings_table(results, wanted(**changed), "table")
 
 
-def value(table: render.Table, sigma: float, column: str, quantity: str) -> float:
+def value(table: render.PrintedTable, sigma: float, column: str, quantity: str) -> float:
     lines = table.tidy.set_index(["noise_multiplier", "column", "quantity"])["value"]
     return float(lines.loc[(sigma, column, quantity)])
 

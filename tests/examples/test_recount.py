@@ -9,8 +9,8 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 
 from fedpriv.account import moments
-from fedpriv.account.complete import complete
-from fedpriv.account.ledgers import ledger, spends
+from fedpriv.account.check import complete
+from fedpriv.account.ledger import ledger, spends
 
 sys.path.append(str(Path(__file__).parents[2] / "examples/readings"))
 from recount import clipped, recount  # beside the study that asks for it

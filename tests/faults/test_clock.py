@@ -9,7 +9,7 @@ from support.fault import Fault, at_call
 from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
-from fedpriv.files import parquet
+from fedpriv.store import parquet
 
 YEAR = 365 * 86400
 FAULTS = [

@@ -16,12 +16,12 @@ from support.small import ACCOUNT, DECLARED, READERS, RESULTS, TRAIN, as_bytes, 
 from fedpriv import partition
 from fedpriv.cli import app
 from fedpriv.data import arrays
-from fedpriv.data.mnist import idx
+from fedpriv.data.characters import idx
 from fedpriv.errors import BadInput
-from fedpriv.files import npz
-from fedpriv.files.seal import Broken, check
-from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.paper import write_figures, write_tables
+from fedpriv.report.results import SCHEMAS
+from fedpriv.store import npz
+from fedpriv.store.files import Broken, check
 
 REFUSED = "wherever it is: one line names the file, or nothing was changed"
 OVER = "wherever it is: training starts over and ends with the same bits"

@@ -16,7 +16,7 @@ from support.child import PROCESSES, Child, live
 from support.fault import Fault, at_call, at_rename, die, die_writing, fill, held
 
 from fedpriv.data import source
-from fedpriv.data.dataset import Dataset, RawFile
+from fedpriv.data.arrays import Dataset, RawFile
 from fedpriv.errors import BadInput
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
@@ -138,7 +138,7 @@ def test_two_fetches_at_once_ask_once(folder, http, asked):
     first = Child(folder, partial(fetch, http), partial(at_rename, "toy.gz", partial(held, arrived, go)))
     arrived.wait()
     second = Child(
-        folder, partial(fetch, http), partial(at_call, "fedpriv.files.atomic", "FileLock", 1, waits.set)
+        folder, partial(fetch, http), partial(at_call, "fedpriv.store.files", "FileLock", 1, waits.set)
     )
     waits.wait()
     go.set()

@@ -10,7 +10,7 @@ from support.fault import Fault, at_call, die
 from support.small import PAPER, TRAIN, trained_in
 
 from fedpriv.cli import app
-from fedpriv.config.names import partition_id
+from fedpriv.config.plan import partition_id
 from fedpriv.config.run import Run
 from fedpriv.models import native
 from fedpriv.train.inputs import write_partition

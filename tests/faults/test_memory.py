@@ -11,7 +11,7 @@ from support.fault import Fault
 from support.small import TRAIN
 
 from fedpriv.cli import app
-from fedpriv.files import parquet
+from fedpriv.store import parquet
 
 SMALLER = "smaller launches; the same result to float tolerance"
 ENOUGH = Fault("GPU out of memory", "train: in a launch of more than two clients", SMALLER)

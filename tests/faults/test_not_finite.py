@@ -10,7 +10,7 @@ from support.fault import Fault
 from support.small import ACCOUNT, PRESET, TRAIN, render
 
 from fedpriv.cli import app
-from fedpriv.files import parquet, summary
+from fedpriv.store import parquet, summary
 
 WEIGHTS = Fault(
     "NaN", "train: in loss and weights, by a rate of 1e30", "the run ends as diverged; its table says so"
@@ -28,7 +28,7 @@ def test_a_run_whose_loss_is_nan_ends_as_diverged_in_the_tables(folder):
     (folder / "config/small.yaml").write_text(yaml.safe_dump(PRESET | patch))
     assert app.main(TRAIN) == 0
     assert parquet.load(Path("out/trace.parquet"))["train_loss"].isna().any()
-    told = summary.load(Path("out/summary.json"))
+    told = summary.load_summary(Path("out/summary.json"))
     assert told["diverged"] == told["rounds"] < 5 and told["test_accuracy"] is None
     assert app.main(ACCOUNT) == 0
     render()
@@ -39,7 +39,7 @@ def test_a_run_whose_loss_is_nan_ends_as_diverged_in_the_tables(folder):
 
 def poisoned() -> None:
     """Let the first client of round 2 send NaN."""
-    from fedpriv.local.engine import LocalEngine
+    from fedpriv.local.client import LocalEngine
 
     work, rounds = LocalEngine.train_clients, []
 
@@ -58,4 +58,4 @@ def test_a_client_that_sends_nan_is_counted_and_does_no_harm(folder):
     trace = parquet.load(folder / "out/trace.parquet")
     assert trace["not_finite"].tolist() == [0, 1, 0, 0, 0]
     assert np.isfinite(trace[["train_loss", "test_loss", "test_accuracy"]]).all(axis=None)
-    assert summary.load(folder / "out/summary.json")["diverged"] is None
+    assert summary.load_summary(folder / "out/summary.json")["diverged"] is None

@@ -10,10 +10,10 @@ import torch
 from fedpriv import partition
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet, summary
-from fedpriv.files.seal import MARK, SEAL, Broken, check
+from fedpriv.store import npz, parquet, summary
+from fedpriv.store.files import MARK, SEAL, Broken, check
 from fedpriv.train import checkpoint
-from fedpriv.train.state import RoundState
+from fedpriv.train.record import RoundState
 
 FRAME = pd.DataFrame(
     {"round": np.arange(40), "epsilon": np.linspace(0, 8, 40), "unit": pd.Categorical(["client"] * 40)}
@@ -25,7 +25,7 @@ def frame(path):
 
 
 def told(path):
-    summary.save(path, {"identity": "abc", "test_accuracy": 0.9, "note": "ε, and no ASCII"})
+    summary.save_summary(path, {"identity": "abc", "test_accuracy": 0.9, "note": "ε, and no ASCII"})
     return path
 
 
@@ -58,7 +58,7 @@ def resumed(path):
 
 SEALED = {  # what writes it, what reads it
     "frame": (frame, parquet.load),
-    "summary": (told, summary.load),
+    "summary": (told, summary.load_summary),
     "arrays": (kept, lambda path: npz.load(path, ("distances",))),
     "partition": (dealt, lambda path: partition.load(path, "law")),
     "dataset": (learned, arrays.load),

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from support.tiny import patch
 
-from fedpriv.config.sizes import COLUMNS
-from fedpriv.files import npz, parquet, stored, summary
-from fedpriv.files.rundir import take
-from fedpriv.files.summary import everywhere, stored_path
-from fedpriv.keep.add import add_one, finished_run
+from fedpriv.config.jobs import COLUMNS
+from fedpriv.store import npz, parquet, rundir, summary
+from fedpriv.store.rundir import take
+from fedpriv.store.summary import everywhere, stored_path
+from fedpriv.workflow.archive import add_one, finished_run
 
 RUNS = "results/tiny/tiny/runs/dp"
 REFERENCE = "results/reference"
@@ -23,7 +23,7 @@ KEEP = ("keep", "results/tiny")
 
 
 def seeds(here):
-    return [stored.summary(path)["seed"] for path in everywhere(here / REFERENCE)]
+    return [rundir.stored_summary(path)["seed"] for path in everywhere(here / REFERENCE)]
 
 
 def files(here):
@@ -63,7 +63,7 @@ def test_the_index_has_a_line_for_every_stored_run(fedpriv, here):
     assert fedpriv(*KEEP)[0] == 0
     with (here / REFERENCE / "runs/index.csv").open() as file:
         lines = list(csv.DictReader(file))
-    told = [stored.summary(path) for path in everywhere(here / REFERENCE)]
+    told = [rundir.stored_summary(path) for path in everywhere(here / REFERENCE)]
     assert [line["identity"] for line in lines] == [one["identity"] for one in told]
     assert {(line["scheme"], line["clients"]) for line in lines} == {("client_dp", "4")}
 
@@ -94,7 +94,7 @@ def flip(path):
 
 
 def told(path, **changes):
-    summary.save(path, summary.load(path) | changes)
+    summary.save_summary(path, summary.load_summary(path) | changes)
 
 
 REFUSED = {
@@ -109,9 +109,13 @@ REFUSED = {
     "another preset": (lambda run: told(run / "summary.json", preset="other"), "seed1: preset"),
     "another paper": (lambda run: told(run / "summary.json", paper="other"), "seed1: paper"),
     "no identity": (
-        lambda run: summary.save(
+        lambda run: summary.save_summary(
             run / "summary.json",
-            {key: one for key, one in summary.load(run / "summary.json").items() if key != "identity"},
+            {
+                key: one
+                for key, one in summary.load_summary(run / "summary.json").items()
+                if key != "identity"
+            },
         ),
         "seed1",
     ),
@@ -171,7 +175,7 @@ def test_results_or_a_preset_that_are_not_there_are_named(words, fedpriv, here):
 
 
 def test_storing_rendering_and_showing_import_no_torch():
-    verbs = "fedpriv.keep.add, fedpriv.keep.show, fedpriv.workflow.rerender, fedpriv.workflow.steps"
-    code = f"import sys, {verbs}; print(*sys.modules)"
+    verbs = ("archive", "inventory", "rerender", "steps")
+    code = f"from fedpriv.workflow import {', '.join(verbs)}; import sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "torch" not in loaded.stdout.split()

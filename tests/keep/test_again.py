@@ -9,15 +9,12 @@ from support.tiny import PRESET, contents, patch, write
 
 from fedpriv.audit.finished import audit_runs
 from fedpriv.cli import app
-from fedpriv.config.batches import batches
+from fedpriv.config.jobs import TAKEN, TRAINED, Sizes, Took, batches, run_files, stored, taken
 from fedpriv.config.plan import load_preset
-from fedpriv.config.sizes import Sizes, Took
-from fedpriv.config.targets import TAKEN, TRAINED, run_files, stored, taken
-from fedpriv.files import parquet, summary
-from fedpriv.files.rundir import RunDir, take
-from fedpriv.files.summary import everywhere
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
+from fedpriv.store import parquet, summary
+from fedpriv.store.rundir import RunDir, take
+from fedpriv.store.summary import everywhere
 from fedpriv.train import loop
 from fedpriv.workflow import steps
 
@@ -57,7 +54,7 @@ def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untraine
     other.write_text(Path("config/tiny.yaml").read_text().replace("preset: tiny", "preset: other"))
     code, (said, _), err = fedpriv(RUN[0], other, *RUN[2:])
     assert (code, err) == (0, []) and said.startswith("out: is stored in ")
-    assert summary.load(Path("out/summary.json"))["preset"] == "other"
+    assert summary.load_summary(Path("out/summary.json"))["preset"] == "other"
     assert fedpriv(RUN[0], other, *RUN[2:-1], "results/other/tiny/runs/dp/seed0")[0] == 0
     code, (said,), err = fedpriv("keep", "results/other")
     assert (code, err) == (0, []) and said.endswith("0 runs added, 1 stored before")
@@ -68,7 +65,9 @@ def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept
     taken = RunDir(Path("out")).trace().drop(columns=["seconds", "peak_mib"])
     code, (said, _), _ = fedpriv(*RUN, "--again")
     assert code == 0 and said.startswith("out: trained")
-    assert Path("out/model.safetensors").exists() and "stored" not in summary.load(Path("out/summary.json"))
+    assert Path("out/model.safetensors").exists() and "stored" not in summary.load_summary(
+        Path("out/summary.json")
+    )
     assert parquet.load(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"]).equals(taken)
     assert "was there already" in fedpriv(*RUN, "--again")[1][0]
 
@@ -124,8 +123,8 @@ def test_what_was_trained_here_comes_before_what_is_stored(here):
     steps.take(plan, "tiny", "dp/0")  # by hand
     (RUNS / "seed0/ledger.parquet").unlink()
     assert contents(here) == before
-    told = summary.load(RUNS / "seed0/summary.json")
-    summary.save(RUNS / "seed0/summary.json", told | {"identity": "another"})
+    told = summary.load_summary(RUNS / "seed0/summary.json")
+    summary.save_summary(RUNS / "seed0/summary.json", told | {"identity": "another"})
     assert [key.word for key in taken(plan, REFERENCE)] == ["dp/0"]
 
 

@@ -9,8 +9,8 @@ from support.child import PROCESSES, Child, live
 from support.fault import at_call, at_rename, die, die_writing, held
 
 from fedpriv.cli import app
-from fedpriv.files import stored
-from fedpriv.files.summary import everywhere
+from fedpriv.store import rundir
+from fedpriv.store.summary import everywhere
 
 RUNS = "results/tiny/tiny/runs/dp"
 STORE = "results/reference/runs"
@@ -19,12 +19,12 @@ KILL = partial(die, SIGKILL)
 
 
 MOMENTS = {
-    "before anything is read": partial(at_call, "fedpriv.keep.add", "load_preset", 1, KILL),
-    "after one run was read": partial(at_call, "fedpriv.keep.add", "finished_run", 2, KILL),
-    "before it writes": partial(at_call, "fedpriv.files.stored", "write", 1, KILL),
-    "before it writes the second": partial(at_call, "fedpriv.files.stored", "write", 2, KILL),
+    "before anything is read": partial(at_call, "fedpriv.workflow.archive", "load_preset", 1, KILL),
+    "after one run was read": partial(at_call, "fedpriv.workflow.archive", "finished_run", 2, KILL),
+    "before it writes": partial(at_call, "fedpriv.store.rundir", "write", 1, KILL),
+    "before it writes the second": partial(at_call, "fedpriv.store.rundir", "write", 2, KILL),
     "half of the index written": partial(at_rename, "index.csv", KILL, torn=True),
-    "named and not yet on the disk": partial(at_call, "fedpriv.files.atomic", "flush", 2, KILL),
+    "named and not yet on the disk": partial(at_call, "fedpriv.store.files", "flush", 2, KILL),
     "by the kernel, at its first bytes": partial(die_writing, 10),
     "by the kernel, in the midst of it": partial(die_writing, 5000),
 }
@@ -40,7 +40,7 @@ def one_stored(here):
 
 
 def seeds(here):
-    return {stored.read(path).summary["seed"] for path in everywhere(here / "results/reference")}
+    return {rundir.read_stored(path).summary["seed"] for path in everywhere(here / "results/reference")}
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -64,7 +64,7 @@ def test_two_at_once_store_the_runs_of_both(here):
     shutil.rmtree(here / "other/tiny/tiny/runs/dp/seed0")
     arrived, go = PROCESSES.Event(), PROCESSES.Event()
     first = Child(
-        here, KEEP, partial(at_call, "fedpriv.keep.add", "write_index", 1, partial(held, arrived, go))
+        here, KEEP, partial(at_call, "fedpriv.workflow.archive", "write_index", 1, partial(held, arrived, go))
     )
     arrived.wait()
     assert live(here, partial(app.main, ["keep", "other/tiny"])).code == 0

@@ -11,10 +11,10 @@ from support.tiny import PRESET, contents, write
 
 from fedpriv.cli import app
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, stored, summary
-from fedpriv.files.rundir import RunDir
-from fedpriv.files.summary import everywhere
-from fedpriv.models.by_path import imported
+from fedpriv.models.module import imported
+from fedpriv.store import npz, rundir, summary
+from fedpriv.store.rundir import RunDir
+from fedpriv.store.summary import everywhere
 
 RUNS, REFERENCE = Path("results/tiny/tiny/runs/dp"), Path("results/reference")
 RUN = ("run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out")
@@ -30,15 +30,15 @@ def kept(here):
 
 
 def said(path, **changes):
-    one = stored.read(path)
-    stored.write(path, one._replace(summary=one.summary | changes))
+    one = rundir.read_stored(path)
+    rundir.write_stored(path, one._replace(summary=one.summary | changes))
 
 
 def reset(path, key, text):
     """Put another text under a key of the metadata of a stored run, and seal it again."""
     import pyarrow.parquet as pq
 
-    from fedpriv.files import parquet
+    from fedpriv.store import parquet
 
     table = pq.read_table(path)
     known = pq.read_metadata(path).metadata
@@ -47,7 +47,7 @@ def reset(path, key, text):
 
 
 def noisier(path):
-    config = json.loads(json.dumps(stored.summary(path)["config"]))
+    config = json.loads(json.dumps(rundir.stored_summary(path)["config"]))
     config["scheme"]["noise_multiplier"] = 9.0
     said(path, config=config)
 
@@ -126,7 +126,9 @@ def test_a_mixture_of_two_runs_is_refused(name, verb, here, fedpriv):
 
 def test_of_an_older_run_whose_summary_names_no_seals_the_last_row_is_compared(here, fedpriv):
     path = RUNS / "seed0/summary.json"
-    summary.save(path, {key: value for key, value in summary.load(path).items() if key != "seals"})
+    summary.save_summary(
+        path, {key: value for key, value in summary.load_summary(path).items() if key != "seals"}
+    )
     assert fedpriv("account", RUNS / "seed0")[0] == 0
     shutil.copyfile(RUNS / "seed1/trace.parquet", RUNS / "seed0/trace.parquet")
     code, _, (line,) = fedpriv("account", RUNS / "seed0")

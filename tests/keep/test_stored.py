@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fedpriv.account import Deltas
-from fedpriv.account.ledgers import ledger
+from fedpriv.account.ledger import ledger
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet, stored
-from fedpriv.files.rundir import RunDir, take
-from fedpriv.keep.add import finished_run
+from fedpriv.store import npz, parquet, rundir
+from fedpriv.store.rundir import RunDir, take
 from fedpriv.trace import MEASURED
+from fedpriv.workflow.archive import finished_run
 
 # Among them zero, the smallest floats there are, and missing samples.
 SAMPLES = st.sampled_from([0.0, 5e-324, 1e-300, 1e-8, 0.1, 0.25, 0.5, np.nan]) | st.floats(0, 0.5)
@@ -37,8 +37,8 @@ def sampled(rounds):
 @given(st.data())
 def test_what_is_stored_has_the_bits_and_the_epsilons_of_the_run(run, tmp_path_factory, data):
     run = run._replace(distances=data.draw(sampled(len(run.trace))))
-    found = stored.read(stored.write(tmp_path_factory.mktemp("stored") / "one.parquet", run))
-    assert stored.same(run, found) and found.summary == run.summary
+    found = rundir.read_stored(rundir.write_stored(tmp_path_factory.mktemp("stored") / "one.parquet", run))
+    assert rundir.same(run, found) and found.summary == run.summary
     pd.testing.assert_frame_equal(found.trace, run.trace, check_exact=True)
     deltas = Deltas(delta=1e-3, instance_delta=1e-5)
     ledgers = (ledger(one.trace, deltas, one.distances) for one in (found, run))
@@ -46,7 +46,7 @@ def test_what_is_stored_has_the_bits_and_the_epsilons_of_the_run(run, tmp_path_f
 
 
 def test_the_same_run_gives_the_same_bytes(run, tmp_path):
-    one, other = (stored.write(tmp_path / f"{name}.parquet", run) for name in ("one", "other"))
+    one, other = (rundir.write_stored(tmp_path / f"{name}.parquet", run) for name in ("one", "other"))
     assert one.read_bytes() == other.read_bytes()
 
 
@@ -62,8 +62,8 @@ def test_the_same_run_gives_the_same_bytes(run, tmp_path):
 )
 def test_arrays_of_every_shape_come_back(changes, run, tmp_path):
     other = run._replace(**changes)
-    found = stored.read(stored.write(tmp_path / "one.parquet", other))
-    assert stored.same(found, other)
+    found = rundir.read_stored(rundir.write_stored(tmp_path / "one.parquet", other))
+    assert rundir.same(found, other)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -71,21 +71,21 @@ def test_traces_that_are_old_or_short_or_the_same_in_every_round_come_back(round
     changed = {"train_loss": -0.0, "test_loss": math.nan, "clip_l2": math.inf, "not_finite": 2**62 + 1}
     trace = run.trace.drop(columns="gamma").head(rounds).assign(**changed)
     other = run._replace(trace=trace, distances={})
-    found = stored.read(stored.write(tmp_path / "one.parquet", other))
+    found = rundir.read_stored(rundir.write_stored(tmp_path / "one.parquet", other))
     pd.testing.assert_frame_equal(found.trace, trace, check_exact=True)
     assert np.signbit(found.trace["train_loss"]).all()
     mixed = trace.assign(train_loss=[-0.0, 0.0][:rounds])
-    found = stored.read(stored.write(tmp_path / "mixed.parquet", other._replace(trace=mixed)))
+    found = rundir.read_stored(rundir.write_stored(tmp_path / "mixed.parquet", other._replace(trace=mixed)))
     assert np.signbit(found.trace["train_loss"]).tolist() == [True, False][:rounds]
 
 
 def test_the_directory_of_a_stored_run_gives_what_the_trained_one_gives(trained, run, tmp_path):
     before = trained / "results/tiny/tiny/runs/dp/seed0"
-    path = stored.write(tmp_path / "stored/one.parquet", run)
+    path = rundir.write_stored(tmp_path / "stored/one.parquet", run)
     out = take(path, tmp_path / "out", {"preset": "other"})
     assert [one.name for one in out.iterdir()] == ["summary.json"]
     again = finished_run(out)
-    assert stored.same(run, again) and again.summary == run.summary | {"preset": "other"}
+    assert rundir.same(run, again) and again.summary == run.summary | {"preset": "other"}
     pd.testing.assert_frame_equal(RunDir(out).trace(), parquet.load(before / "trace.parquet"))
     one, other = RunDir(out).distances(), npz.everything(before / "distances.npz", "")
     assert {name: array.tobytes() for name, array in one.items()} == {
@@ -94,7 +94,7 @@ def test_the_directory_of_a_stored_run_gives_what_the_trained_one_gives(trained,
 
 
 def test_a_results_folder_may_be_moved_together_with_the_stored_runs(run, tmp_path):
-    path = stored.write(tmp_path / "here/reference/one.parquet", run)
+    path = rundir.write_stored(tmp_path / "here/reference/one.parquet", run)
     take(path, tmp_path / "here/results/seed0", {})
     (tmp_path / "here").rename(tmp_path / "there")
     (tmp_path / "link").symlink_to(tmp_path / "there/results")
@@ -105,16 +105,16 @@ def test_a_results_folder_may_be_moved_together_with_the_stored_runs(run, tmp_pa
 def test_a_file_that_is_no_stored_run_is_named(tmp_path):
     path = parquet.save(pd.DataFrame({"round": [1]}), tmp_path / "other.parquet")
     with pytest.raises(BadInput, match=r"other\.parquet: found nothing that is called summary"):
-        stored.read(path)
+        rundir.read_stored(path)
 
 
 def test_a_run_differs_by_any_bit_but_not_by_what_was_measured(run):
     measured = run.trace.assign(**dict.fromkeys(MEASURED, 1.5))
-    assert stored.same(run, run._replace(trace=measured))
+    assert rundir.same(run, run._replace(trace=measured))
     loss = run.trace["train_loss"].to_numpy().copy()
     loss[-1] = np.nextafter(loss[-1], 9)
-    assert not stored.same(run, run._replace(trace=run.trace.assign(train_loss=loss)))
+    assert not rundir.same(run, run._replace(trace=run.trace.assign(train_loss=loss)))
     for name, array in run.distances.items():
         if array.size:
             other = np.nextafter(array, 9)
-            assert not stored.same(run, run._replace(distances=run.distances | {name: other}))
+            assert not rundir.same(run, run._replace(distances=run.distances | {name: other}))

@@ -12,13 +12,10 @@ from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import MODELS
 from fedpriv.models.base import initial_weights
-from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import unflatten
-from fedpriv.models.mlp import Mlp
+from fedpriv.models.heads import PhotoSoftmax, Resnet50Head, ScatterCnn, ScatterLinear, Softmax
 from fedpriv.models.module import Module
-from fedpriv.models.resnet50_head import Resnet50Head
-from fedpriv.models.scattered import ScatterCnn, ScatterLinear
-from fedpriv.models.softmax import PhotoSoftmax, Softmax
+from fedpriv.models.nets import Cnn, Mlp
 
 CLASSES = 10
 WORK = {

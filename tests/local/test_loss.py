@@ -12,14 +12,14 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.own import own_arrays
 from fedpriv.errors import BadInput
-from fedpriv.files import summary
 from fedpriv.frozen import parse
 from fedpriv.local.client import Client, Task
 from fedpriv.local.loss import Loss
 from fedpriv.local.work import FedSGD, Speed
 from fedpriv.models import functional
-from fedpriv.models.mlp import Mlp
 from fedpriv.models.module import Module
+from fedpriv.models.nets import Mlp
+from fedpriv.store import summary
 from fedpriv.train.evaluate import accuracy
 
 rng = np.random.default_rng(0)
@@ -134,7 +134,7 @@ def test_the_code_of_a_loss_of_ones_own_is_part_of_the_engine():
 def test_the_engines_in_c_are_asked_for_the_loss_alone_that_they_know(tmp_path):
     files = write_noise(tmp_path / "noise.npz")
     run = RUN | {"rounds": 1, "loss": "support.own_sequences:hinge"}
-    engine = summary.load(go(run, files, tmp_path / "run") / "summary.json")["environment"]["engine"]
+    engine = summary.load_summary(go(run, files, tmp_path / "run") / "summary.json")["environment"]["engine"]
     assert "cnn5" not in engine and "own_sequences:hinge" in engine
 
 
@@ -150,7 +150,7 @@ def test_numbers_are_predicted_under_privacy_of_examples_and_have_a_loss_and_no_
     files = arrays.save(tmp_path / "numbers.npz", own_arrays("", numbers()))
     base = {"model": flat_net().model_dump(), "loss": "mean_squared_error", "rounds": 40, "scheme": "none"}
     base |= {"server": {"learning_rate": 0.5}, "partition": {"law": "iid", "clients": 4}}
-    told = summary.load(go(RUN | base, files, tmp_path / "plain") / "summary.json")
+    told = summary.load_summary(go(RUN | base, files, tmp_path / "plain") / "summary.json")
     assert told["test_accuracy"] is None and "majority" not in told["data"] and told["diverged"] is None
     losses = pd.read_parquet(tmp_path / "plain/trace.parquet")["test_loss"].dropna()
     assert losses.iloc[-1] < 0.1 * losses.iloc[0]

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="no ot
 ROUNDS = """
 import re
 import numpy as np
-from fedpriv.machine.allocator import keep_buffers
+from fedpriv.store.machine import keep_buffers
 assert keep_buffers()
 left = []
 for round in range(20):
@@ -30,7 +30,7 @@ print(int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[
 STEPS = """
 import resource
 import numpy as np
-from fedpriv.machine.allocator import keep_buffers
+from fedpriv.store.machine import keep_buffers
 assert keep_buffers()
 np.ones(20 << 20, np.uint8)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

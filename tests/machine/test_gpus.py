@@ -10,12 +10,12 @@ import pytest
 import torch
 from filelock import FileLock
 
-from fedpriv.machine import gpus
+from fedpriv.store import gpus
 
 CLAIMS = """
 import sys
 from pathlib import Path
-from fedpriv.machine.gpus import claim
+from fedpriv.store.gpus import claim
 mine = claim(sys.argv[2:], Path(sys.argv[1]))
 print(mine.number, flush=True)
 sys.stdin.read()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fedpriv.mechanisms.clipping import clip, raise_to
-from fedpriv.schemes.hooks import Clip
+from fedpriv.schemes.exchange import Clip
 
 BOUNDS = (1e-38, 1e-36, 1e-30, 1e-12, 1e-6, 1e-3, 1.0, 0.3, 1e10)
 NUMBERS = (3e38, 2.2e38, 1e38, 1e37, 1e19, 1.0)

@@ -10,11 +10,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fedpriv.errors import BadInput
-from fedpriv.mechanisms.correlated import MATRICES, Name, blt, told
-from fedpriv.mechanisms.correlated.banded import Banded
-from fedpriv.mechanisms.correlated.blt import Blt, best
-from fedpriv.mechanisms.correlated.matrix import STREAM, Toeplitz, Turns, inverse
-from fedpriv.mechanisms.correlated.tree import Tree, order
+from fedpriv.mechanisms import correlated
+from fedpriv.mechanisms.correlated import (
+    MATRICES,
+    STREAM,
+    Banded,
+    Blt,
+    Name,
+    Toeplitz,
+    Tree,
+    Turns,
+    best,
+    inverse,
+    order,
+    told,
+)
 from fedpriv.streams import Streams
 
 SERIES = Blt(((0.25, 0.75), (0.125, 0.984375), (0.0625, 0.0)))
@@ -128,7 +138,7 @@ def test_what_is_planned_is_exact_in_float32_and_the_same_on_a_processor_that_ro
     best.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         for name in ("sums", "_diagonals", "_scales"):
-            patch.setattr(blt, name, elsewhere(getattr(blt, name)))
+            patch.setattr(correlated, name, elsewhere(getattr(correlated, name)))
         assert planned == Blt.planned(turns, 0)
     assert (np.array(planned.series) == np.array(planned.series, dtype=np.float32)).all()
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedpriv.mechanisms.distances import apart, distances, pad_rounds, sample_positions
+from fedpriv.mechanisms.gaussian import apart, distances, pad_rounds, sample_positions
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from fedpriv.errors import BadInput
 from fedpriv.local.client import Client, Task
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, FedSGD, Speed
-from fedpriv.mechanisms.distances import leave_one_out
+from fedpriv.mechanisms.gaussian import leave_one_out
 from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise, privatise_stack
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models.base import initial_weights
-from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import unflatten
+from fedpriv.models.nets import Cnn
 from fedpriv.streams import Noise
 
 B, C, SIZES = 6, 0.8, (12, 20, 9)

@@ -12,14 +12,13 @@ from torch.nn import functional as F
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.local.client import Client, ClientState, Task, batches
-from fedpriv.local.optimiser import initial_optimizer_state
+from fedpriv.local.client import Client, ClientState, Task, batches, initial_optimizer_state
 from fedpriv.local.work import FedAvg, Speed
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.models.base import initial_weights
 from fedpriv.models.bnn import Bnn
 from fedpriv.models.flat import layout, unflatten
-from fedpriv.models.sign import signs, straight_through
+from fedpriv.models.layers import signs, straight_through
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.streams import Streams

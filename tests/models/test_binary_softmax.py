@@ -6,13 +6,13 @@ import torch
 from support.workflow import ROOT
 from torch.nn import functional as F
 
-from fedpriv.account import randomized_response as response
+from fedpriv.account import randomized_response
 from fedpriv.config.plan import load_preset
 from fedpriv.local.client import Client, Task
 from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, Speed
-from fedpriv.models.softmax import BinarySoftmax
+from fedpriv.models.heads import BinarySoftmax
 
 WIDTH, CLASSES, EXAMPLES = 12, 3, 30
 MODEL = BinarySoftmax(directions=WIDTH)
@@ -70,10 +70,10 @@ def test_the_flips_of_the_table_are_the_fewest_with_which_a_client_has_the_budge
 
     def spent(gamma: float) -> float:
         def one(order: np.ndarray) -> np.ndarray:
-            return response.divergence(gamma, order, seen_in)
+            return randomized_response.divergence(gamma, order, seen_in)
 
-        pure = response.pure_epsilon(gamma)
-        return float(response.rdp_epsilons(one, [run.rounds * BITS], DELTA, pure)[0][0])
+        pure = randomized_response.pure_epsilon(gamma)
+        return float(randomized_response.rdp_epsilons(one, [run.rounds * BITS], DELTA, pure)[0][0])
 
     gamma = run.scheme.model_dump()["gamma"]
     last_digit = 10 ** np.floor(np.log10(gamma) - 2)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from support import cnn_oracle
 
 from fedpriv.models import native
-from fedpriv.models.cnn import Cnn
-from fedpriv.models.native import cnn
+from fedpriv.models.native import gradients
 from fedpriv.models.native.gradients import Gradients
+from fedpriv.models.nets import Cnn
 
 pytestmark = pytest.mark.skipif(not native.available("cnn5"), reason=native.why_not("cnn5"))
 
@@ -121,7 +121,7 @@ def test_no_examples_have_the_gradient_zero():
 NARROWER = """
 import sys, torch
 from support import cnn_oracle
-from fedpriv.models.cnn import Cnn
+from fedpriv.models.nets import Cnn
 model = Cnn(widths=(5, 6, 7))
 images, labels, weights = cnn_oracle.example(model, 10, 21)
 found = model.gradient_engine(10).gradient(images, labels, torch.arange(21), weights, 0.3, 9)
@@ -184,4 +184,4 @@ def test_what_the_engine_would_misread_is_refused_by_name(name, change):
 )
 def test_a_network_that_the_engine_does_not_know_is_refused_by_name(name, net):
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
-        cnn.engine(*net)
+        gradients.cnn_engine(*net)

@@ -10,8 +10,8 @@ from fedpriv.local.client import Client, Task, batches
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, Speed
 from fedpriv.models.base import initial_weights
-from fedpriv.models.convnet2 import ConvNet2
 from fedpriv.models.flat import layout, unflatten
+from fedpriv.models.nets import ConvNet2
 
 MODEL = ConvNet2(widths=(3, 4, 6), mean=0.3, std=0.4)
 WORK = FedAvg(epochs=2, batch_size=5, learning_rate=0.05, proximal=0.3, clip_gradient=0.5)

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from fedpriv.data.features.basis import LARGEST
 from fedpriv.mechanisms.clipping import clip
-from fedpriv.models.softmax import Softmax
+from fedpriv.models.heads import Softmax
 
 MODEL, CLASSES, WIDTH = Softmax(directions=5), 4, 5
 MOST = (2 * (LARGEST**2 + MODEL.constant**2)) ** 0.5  # norm of a gradient at one example

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from fedpriv.models import native
-from fedpriv.models.native import head
+from fedpriv.models.native import gradients as head
 
 pytestmark = pytest.mark.skipif(not native.available("head"), reason=native.why_not("head"))
 
@@ -47,7 +47,7 @@ def test_gradients_equal_those_of_pytorch_in_float64(features, classes, n, seed,
     norms = true.norm(dim=1)
     clip = 0.0 if part is None else max(part * float(norms.median()), 1e-3)
     bounded = true if part is None else true * (clip / norms.clamp(min=clip))[:, None]
-    engine = head.engine(features, classes, constant)
+    engine = head.head_engine(features, classes, constant)
     found = engine.gradient(inputs, labels, torch.arange(n), weights, clip, 7)
     scale = float(norms.sum()) + 1e-3
     assert float((found.total - bounded.sum(0)).norm()) < 1e-5 * scale
@@ -63,13 +63,13 @@ def test_every_number_of_half_precision_is_read_as_it_is():
     every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(torch.float16)
     finite = every[every.isfinite()]
     weights = torch.tensor([1.0, 0.0])
-    found = head.engine(1, 1).logits(finite[:, None].contiguous(), weights)
+    found = head.head_engine(1, 1).logits(finite[:, None].contiguous(), weights)
     assert torch.equal(found[:, 0], finite.float())
 
 
 def test_an_example_has_the_same_bits_in_any_company():
     inputs, labels, weights = example(2048, 5, 30, 0)
-    engine = head.engine(2048, 5)
+    engine = head.head_engine(2048, 5)
     together = engine.gradient(inputs, labels, torch.arange(30), weights, 0.1, 30)
     for row in (0, 6, 29):
         alone = engine.gradient(inputs, labels, torch.tensor([row]), weights, 0.1, 1)
@@ -78,13 +78,13 @@ def test_an_example_has_the_same_bits_in_any_company():
 
 def test_no_examples_have_the_gradient_zero():
     inputs, labels, weights = example(3, 2, 4, 0)
-    found = head.engine(3, 2).gradient(inputs, labels, torch.arange(0), weights, samples=2)
+    found = head.head_engine(3, 2).gradient(inputs, labels, torch.arange(0), weights, samples=2)
     assert not found.total.any() and found.sampled.shape == (0, 8) and found.loss == 0
 
 
 def test_features_of_another_precision_are_refused():
     inputs, labels, weights = example(3, 2, 4, 0)
     with pytest.raises(ValueError, match=r"^inputs: found .*, allowed "):
-        head.engine(3, 2).gradient(inputs.float(), labels, torch.arange(4), weights)
+        head.head_engine(3, 2).gradient(inputs.float(), labels, torch.arange(4), weights)
     with pytest.raises(ValueError, match=r"^features and classes: found "):
-        head.engine(0, 2)
+        head.head_engine(0, 2)

@@ -5,7 +5,7 @@ import torch
 
 from fedpriv.models.base import initial_weights
 from fedpriv.models.flat import unflatten
-from fedpriv.models.mlp import Mlp
+from fedpriv.models.nets import Mlp
 
 
 def test_by_default_it_is_the_network_of_the_released_code():

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from fedpriv.models import native
 from fedpriv.models.flat import unflatten
-from fedpriv.models.mlp import Mlp
-from fedpriv.models.native.mlp import Net, logits, train
+from fedpriv.models.native.steps import MlpNet, mlp_logits, train_mlp
+from fedpriv.models.nets import Mlp
 
 if not native.available("mlp"):
     pytest.skip(native.why_not("mlp"), allow_module_level=True)
@@ -53,7 +53,7 @@ def reference(widths, images, labels, batches, weights, rate):
 def run(widths, images, labels, batches, weights, rate):
     """Return the loss and the weights afterwards; what goes in stays as it is."""
     weights, sizes = weights.clone(), torch.tensor([len(batch) for batch in batches])
-    return train(Net(widths), images, labels, torch.cat(batches), sizes, weights, rate), weights
+    return train_mlp(MlpNet(widths), images, labels, torch.cat(batches), sizes, weights, rate), weights
 
 
 @settings(deadline=None, max_examples=60)
@@ -73,7 +73,7 @@ def test_steps_and_logits_are_those_of_sgd_in_float64(widths, sizes, lit, rate, 
     assert loss == pytest.approx(true_loss, rel=1e-4, abs=1e-5)
     moved = float((true - weights).norm())
     assert float((after - true).norm()) < 1e-4 * moved + 1e-6 * float(weights.norm())
-    found = logits(Net(widths), images, after)
+    found = mlp_logits(MlpNet(widths), images, after)
     assert torch.allclose(found.double(), true_logits(widths, images, true), atol=1e-3, rtol=1e-3)
 
 
@@ -101,9 +101,9 @@ def test_any_thread_computes_the_same_bits():
 
 def test_an_example_has_the_same_logits_in_any_company():
     images, _, weights = example((64, 30, 10), 150)
-    together = logits(Net((64, 30, 10)), images, weights)
+    together = mlp_logits(MlpNet((64, 30, 10)), images, weights)
     for row in (0, 63, 64, 149):
-        assert torch.equal(logits(Net((64, 30, 10)), images[row : row + 1], weights)[0], together[row])
+        assert torch.equal(mlp_logits(MlpNet((64, 30, 10)), images[row : row + 1], weights)[0], together[row])
 
 
 def test_what_is_not_a_number_is_seen_in_the_loss():
@@ -133,15 +133,15 @@ def test_weights_at_pixels_that_are_black_stay_to_the_bit():
         ("sizes", {"sizes": torch.tensor([2, 1])}),
         ("sizes", {"sizes": torch.tensor([4, 0])}),
         ("weights", {"weights": torch.zeros(9)}),
-        ("widths", {"net": Net(())}),
-        ("widths", {"net": Net((3, 0))}),
-        ("widths", {"net": Net((1,) * 18)}),
+        ("widths", {"net": MlpNet(())}),
+        ("widths", {"net": MlpNet((3, 0))}),
+        ("widths", {"net": MlpNet((1,) * 18)}),
     ],
 )
 def test_what_c_would_misread_is_refused_by_name(name, change):
     images, labels, weights = example((3, 10), 4)
-    right = {"net": Net((3, 10)), "images": images, "labels": labels, "rows": torch.arange(4)}
+    right = {"net": MlpNet((3, 10)), "images": images, "labels": labels, "rows": torch.arange(4)}
     right |= {"sizes": torch.tensor([2, 2]), "weights": weights, "rate": 0.1}
-    assert train(**right) > 0
+    assert train_mlp(**right) > 0
     with pytest.raises(ValueError, match=rf"^{name}: found .*, allowed (is|are) "):
-        train(**right | change)
+        train_mlp(**right | change)

@@ -16,13 +16,13 @@ from fedpriv.cli import app
 from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
-from fedpriv.files import summary
 from fedpriv.frozen import parse
 from fedpriv.local.client import Client, Task
 from fedpriv.local.work import FedSGD, Speed
 from fedpriv.models import functional
 from fedpriv.models.flat import unflatten
 from fedpriv.models.module import Module
+from fedpriv.store import summary
 from fedpriv.train import inputs
 
 GOOD = {"module": "support.own_nets:Good", "width": 4}
@@ -50,7 +50,7 @@ def test_a_network_of_ones_own_is_trained_by_every_scheme_to_the_same_bits_with_
     run = RUN | BY_SCHEME[scheme] | {"model": GOOD, "rounds": 2}
     out = [go(run, files, tmp_path / str(threads), threads=threads) for threads in (1, 3)]
     assert result(out[0]) == result(out[1])
-    assert summary.load(out[0] / "summary.json")["parameters"] == 4 * 9 + 4 + 4 + 4 + 4 * 10 + 10
+    assert summary.load_summary(out[0] / "summary.json")["parameters"] == 4 * 9 + 4 + 4 + 4 + 4 * 10 + 10
 
 
 @every_backend
@@ -203,9 +203,9 @@ def test_a_network_beside_the_config_is_found_and_its_state_is_not_gone_on_with_
     assert before.startswith("beside_the_config:Mine ") and isinstance(mine.shapes(10), dict)
     (tmp_path / "beside_the_config.py").write_text(source + "# edited\n")
     assert mine.code != before
-    engine = summary.load(go(RUN | {"model": GOOD}, files, tmp_path / "run") / "summary.json")["environment"][
-        "engine"
-    ]
+    engine = summary.load_summary(go(RUN | {"model": GOOD}, files, tmp_path / "run") / "summary.json")[
+        "environment"
+    ]["engine"]
     assert engine.endswith(Module(**GOOD).code)
 
 
@@ -222,5 +222,5 @@ def test_the_example_is_trained_on_its_own_data_with_every_example_clipped(tmp_p
     private = {"name": "instance", "clip_l2": 1.0, "noise_multiplier": 1.0, "per_example_clip": True}
     less = {"partition": {"law": "iid", "clients": 4}, "rounds": 2, "scheme": private, "local": BATCH}
     prepared = inputs.prepare(Run.model_validate(run), tmp_path, (), Speed(device="cpu"))
-    told = summary.load(go(run | less, prepared, tmp_path / "run") / "summary.json")
+    told = summary.load_summary(go(run | less, prepared, tmp_path / "run") / "summary.json")
     assert told["rounds"] == 2 and told["diverged"] is None and told["parameters"] == 19_858

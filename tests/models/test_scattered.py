@@ -9,7 +9,7 @@ from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.models.flat import unflatten
-from fedpriv.models.scattered import PATHS, SIDE, WIDTH, ScatterCnn, ScatterLinear
+from fedpriv.models.heads import PATHS, SIDE, WIDTH, ScatterCnn, ScatterLinear
 
 LAYERS = {
     "scatter_linear": (ScatterLinear(), lambda: nn.Linear(WIDTH, 10)),

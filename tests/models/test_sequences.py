@@ -18,11 +18,11 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.own import own_arrays
 from fedpriv.errors import BadInput
-from fedpriv.files import summary
 from fedpriv.local.client import Client, Task
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.models import functional
 from fedpriv.models.module import Module
+from fedpriv.store import summary
 from fedpriv.train import inputs, loop
 
 ROOT = Path(__file__).parents[2]
@@ -243,6 +243,6 @@ def test_the_example_guesses_the_next_character_with_privacy_of_clients(name, tm
         following = file["y_train"][:, :-1] == file["x_train"][:, 1:]
         assert following[file["y_train"][:, :-1] != -1].all()
     prepared = inputs.prepare(Run.model_validate(run), tmp_path, (), Speed(device="cpu"))
-    told = summary.load(go(run | {"rounds": 2}, prepared, tmp_path / "run") / "summary.json")
+    told = summary.load_summary(go(run | {"rounds": 2}, prepared, tmp_path / "run") / "summary.json")
     assert told["rounds"] == 2 and told["diverged"] is None and 0 <= told["test_accuracy"] <= 1
     assert told["data"]["majority"] < 0.25

@@ -21,7 +21,7 @@ from support.small_net_oracle import (
 
 from fedpriv.models import native
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native.small_net import Adam, Net, logits, train
+from fedpriv.models.native.steps import Adam, SmallNet, small_logits, train_small
 
 if not native.available("small_net"):
     pytest.skip(native.why_not("small_net"), allow_module_level=True)
@@ -29,18 +29,18 @@ if not native.available("small_net"):
 PLAIN = Adam(0.01)
 
 
-def run(net: Net, images, labels, batches, weights, how=PLAIN, start=None, uniforms=None):
+def run(net: SmallNet, images, labels, batches, weights, how=PLAIN, start=None, uniforms=None):
     """Return the loss, the weights and both moments afterwards; what goes in stays as it is."""
     weights, first = weights.clone(), torch.zeros_like(weights)
     second = torch.zeros_like(weights)
     sizes = torch.tensor([len(batch) for batch in batches])
-    loss = train(
+    loss = train_small(
         net, images, labels, torch.cat(batches), sizes, weights, first, second, 0, how, start, uniforms
     )
     return loss, weights, first, second
 
 
-def errors(net: Net, found, true) -> dict[str, float]:
+def errors(net: SmallNet, found, true) -> dict[str, float]:
     """Return the relative error of every tensor."""
     pairs = zip(unflatten(found, shapes(net)).items(), unflatten(true, shapes(net)).values(), strict=True)
     return {name: float((a - b).norm() / b.norm().clamp(min=1e-12)) for (name, a), b in pairs}
@@ -93,7 +93,7 @@ def test_a_later_call_goes_on_from_the_moments_of_an_earlier_one(net):
     together = run(net, images, labels, batches, weights)
     loss = 0.0
     for step, batch in enumerate(batches):
-        loss = train(net, images, labels, batch, sizes, weights, *moments, step, Adam(0.01))
+        loss = train_small(net, images, labels, batch, sizes, weights, *moments, step, Adam(0.01))
     assert same_bits((loss, weights, *moments), together)
 
 
@@ -116,7 +116,7 @@ def test_a_bias_before_a_normalisation_stays_where_it_is():
 def test_logits_are_those_of_pytorch_in_float64_with_running_statistics(net):
     images, _, weights = example(net, 130)
     true, _ = reference(net, binarised(net, weights.double()), images, False)
-    found = logits(net, images, weights)
+    found = small_logits(net, images, weights)
     assert found.shape == (130, net.classes) and found.dtype == torch.float32
     assert torch.allclose(found.double(), true, rtol=1e-5, atol=1e-5 * float(true.abs().max()))
 
@@ -124,7 +124,7 @@ def test_logits_are_those_of_pytorch_in_float64_with_running_statistics(net):
 @pytest.mark.parametrize("net", [FLOAT, NORMAL])
 def test_no_images_have_no_logits(net):
     images, _, weights = example(net, 1)
-    assert logits(net, images[:0], weights).shape == (0, net.classes)
+    assert small_logits(net, images[:0], weights).shape == (0, net.classes)
 
 
 @pytest.mark.parametrize("net", [NORMAL, NORMAL._replace(norm=False)])
@@ -157,7 +157,7 @@ def test_a_pixel_at_the_threshold_is_bright(threshold):
     images, _, weights = example(net, 4)
     images = torch.where(images < 128, images, 128)
     true, _ = reference(net, binarised(net, weights.double()), images, False)
-    assert torch.allclose(logits(net, images, weights).double(), true, rtol=1e-4, atol=1e-4)
+    assert torch.allclose(small_logits(net, images, weights).double(), true, rtol=1e-4, atol=1e-4)
 
 
 def arguments() -> dict:
@@ -172,8 +172,8 @@ def arguments() -> dict:
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("hidden", {"net": Net(0, 10)}),
-        ("classes", {"net": Net(100, 65)}),
+        ("hidden", {"net": SmallNet(0, 10)}),
+        ("classes", {"net": SmallNet(100, 65)}),
         ("norm", {"net": FLOAT._replace(norm=True)}),
         ("images", {"images": torch.zeros(8, 28, 28)}),
         ("images", {"images": torch.zeros(8, 27, 28, dtype=torch.uint8)}),
@@ -196,14 +196,14 @@ def arguments() -> dict:
     ],
 )
 def test_what_c_would_misread_is_refused_by_name(name, changes):
-    train(**arguments())
+    train_small(**arguments())
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
-        train(**{**arguments(), **changes})
+        train_small(**{**arguments(), **changes})
 
 
 def test_logits_refuse_what_c_would_misread():
     images, _, weights = example(FLOAT, 2)
     with pytest.raises(ValueError, match=r"^weights: found .*, allowed "):
-        logits(FLOAT, images, weights[1:])
+        small_logits(FLOAT, images, weights[1:])
     with pytest.raises(ValueError, match=r"^images: found .*, allowed "):
-        logits(FLOAT, images.float(), weights)
+        small_logits(FLOAT, images.float(), weights)

@@ -13,8 +13,7 @@ from support.trees import agreeing, fragments
 
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
-from fedpriv.paper.parts import runs_of
-from fedpriv.paper.read import merge, papers_in, read_files
+from fedpriv.paper.paper import merge, papers_in, read_files, runs_of
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "config" / "papers"

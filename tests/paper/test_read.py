@@ -12,8 +12,8 @@ from support.trees import agreeing, trees
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Count, Delta, Fraction, Positive, Real, parse
-from fedpriv.paper import read as reader
-from fedpriv.paper.read import FILES, merge, read_files, read_yaml
+from fedpriv.paper import paper
+from fedpriv.paper.paper import FILES, merge, read_files, read_yaml
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 
@@ -199,7 +199,7 @@ def test_a_file_in_another_encoding_is_named(content, tmp_path):
 
 
 def test_a_file_that_is_larger_than_any_preset_is_not_read_to_its_end(monkeypatch, tmp_path):
-    monkeypatch.setattr(reader, "LARGEST", 1000)
+    monkeypatch.setattr(paper, "LARGEST", 1000)
     with pytest.raises(BadInput, match="/dev/zero: found more than 1,000 bytes"):
         read_yaml(Path("/dev/zero"))
     (tmp_path / "preset.yaml").write_text(f"a: {'x' * 997}")

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from fedpriv import registry
-from fedpriv.account import accountants, calibrate, epsilon, ledger, ledgers, plans
-from fedpriv.account.accountants import ACCOUNTANTS, Accountant
+from fedpriv.account import calibrate, epsilon, ledger, plans
+from fedpriv.account import ledger as accountants
+from fedpriv.account import ledger as ledgers
+from fedpriv.account.ledger import ACCOUNTANTS, Accountant
 from fedpriv.cli.app import main
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
@@ -20,7 +22,7 @@ from fedpriv.registry import Registry
 
 PACKAGE = """
 import numpy as np
-from fedpriv.account.accountants import Accountant
+from fedpriv.account.ledger import Accountant
 
 def curves(view, delta):
     rho = view.running(0.5 / np.square([one.multiplier("C") for one in view.mechanisms]))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.partition.natural import Natural
+from fedpriv.partition.laws import Natural
 
 seeds = st.integers(0, 2**32 - 1)
 # How many examples each writer has.

@@ -11,9 +11,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.partition import PARTITIONS, Partition, PartitionLaw
 from fedpriv.partition.base import whole
-from fedpriv.partition.dirichlet import Dirichlet, balance, serve
-from fedpriv.partition.iid import Iid
-from fedpriv.partition.shards import Shards
+from fedpriv.partition.laws import Dirichlet, Iid, Shards, balance, serve
 
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 OWN_KEYS = {"dirichlet": {"alpha": 0.3}}

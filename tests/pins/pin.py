@@ -21,7 +21,7 @@ from support.made_run import BY_SCHEME, RUN, go, result, write_noise  # noqa: E4
 
 from fedpriv.config.plan import load_preset  # noqa: E402
 from fedpriv.config.run import RESULTS_VERSION  # noqa: E402
-from fedpriv.machine.environment import processor  # noqa: E402
+from fedpriv.store.machine import processor  # noqa: E402
 
 # Columns of a trace that came after the pins were taken.
 LATER = (

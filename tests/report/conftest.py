@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from support.made_runs import write_run
 
-from fedpriv.paper.cells import AccuracyTable
-from fedpriv.report.collect import collect
-from fedpriv.report.results import Results, load
+from fedpriv.paper.tables import AccuracyTable
+from fedpriv.report.results import Results, collect, load
 
 
 @pytest.fixture

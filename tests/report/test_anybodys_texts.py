@@ -9,14 +9,12 @@ from support import read_back, whole_paper
 from support.nasty import NASTY, seen, together
 
 from fedpriv.cli.compare import published
-from fedpriv.cli.output import print_result
+from fedpriv.cli.run import print_result
 from fedpriv.cli.table import Page
-from fedpriv.config.plan import Plan
-from fedpriv.config.preset import Preset
-from fedpriv.report import page
-from fedpriv.report.claims import compare
+from fedpriv.config.plan import Plan, Preset
+from fedpriv.progress import visible
+from fedpriv.report import claims, page
 from fedpriv.report.paper import write_figures, write_tables
-from fedpriv.terminal import visible
 
 PLACES = whole_paper.texts()
 # What only a picture shows, and what is said only where something is missing.
@@ -84,7 +82,7 @@ def test_markdown_has_no_other_element_and_csv_no_formula(made):
 
 def test_a_comparison_reads_back_every_text_and_prints_only_what_is_seen(made, capsys):
     folder, filled = made
-    facts = compare.facts(folder)
+    facts = claims.facts(folder)
     (claim,) = facts["claims"]
     assert claim["claim"] == visible(filled["A claim."])
     assert claim["reason"] == visible(filled["A reason."])

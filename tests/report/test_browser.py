@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from support import made_page
 
-from fedpriv.config.targets import drawn
+from fedpriv.config.jobs import drawn
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

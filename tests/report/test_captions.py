@@ -6,13 +6,12 @@ import pytest
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import AccuracyTable
 from fedpriv.paper.figures import RoundsFigure
-from fedpriv.paper.paper import load_paper
-from fedpriv.paper.read import papers_in
+from fedpriv.paper.paper import load_paper, papers_in
 from fedpriv.paper.spends import SpendSelector
+from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import figures, tables
-from fedpriv.report.claims.values import caption
+from fedpriv.report.claims import caption
 from fedpriv.report.numbers import epsilon, percent
 from fedpriv.report.reading import epsilon_at, last_reading
 

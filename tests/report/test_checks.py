@@ -12,8 +12,7 @@ from fedpriv.frozen import parse
 from fedpriv.paper.arithmetic import Call, Comparison, Operation, read
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.spends import SpendSelector
-from fedpriv.report.claims.outcomes import margins
-from fedpriv.report.claims.values import Value, seed_value
+from fedpriv.report.claims import Value, margins, seed_value
 
 TABLE = {"tables": ["table1"]}
 RUNS = {"cases": {"here": {"a": "run1", "b": "run2"}}}

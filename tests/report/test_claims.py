@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_claims import claim
 
-from fedpriv.report.claims.judge import COUNTS, OUTCOMES, SOUNDNESS, judge, verdict
-from fedpriv.report.claims.outcomes import Outcome
-from fedpriv.report.claims.write import claims_table, write
-from fedpriv.report.claims.yardstick import FAILS, HOLDS, SUBSTITUTE, UNDECIDED, standing
+from fedpriv.report.claims import COUNTS, OUTCOMES, SOUNDNESS, Outcome, claims_table, judge, verdict, write
+from fedpriv.report.numbers import FAILS, HOLDS, SUBSTITUTE, UNDECIDED, standing
 
 ABOVE, ACROSS, BELOW = np.array([0.1, 0.11]), np.array([1.0, -0.9]), np.array([-0.1, -0.11])
 STAND_IN = Outcome("a cell", None, "not judged, digits in place of mnist", SUBSTITUTE)

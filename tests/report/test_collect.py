@@ -6,9 +6,8 @@ import pytest
 from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet, summary
-from fedpriv.report.collect import SCHEMAS, collect
-from fedpriv.report.results import load
+from fedpriv.report.results import SCHEMAS, collect, load
+from fedpriv.store import npz, parquet, summary
 from fedpriv.trace import MISSING
 
 
@@ -30,7 +29,7 @@ def test_a_run_without_privacy_has_rounds_and_no_epsilon(results):
 
 
 def test_every_run_and_seed_has_one_row_of_facts(results, directories):
-    told = [summary.load(directory / "summary.json") for directory in directories]
+    told = [summary.load_summary(directory / "summary.json") for directory in directories]
     assert [*results.runs["identity"]] == [one["identity"] for one in told]
     assert not results.runs.duplicated(["run", "seed"]).any()
 
@@ -88,9 +87,9 @@ def test_seeds_that_were_counted_at_two_deltas_are_refused(directories, tmp_path
 
 def test_a_summary_without_its_data_is_refused(directories, tmp_path):
     path = directories[0] / "summary.json"
-    told = summary.load(path)
+    told = summary.load_summary(path)
     del told["data"]
-    summary.save(path, told)
+    summary.save_summary(path, told)
     with pytest.raises(BadInput, match="data"):
         collect(directories, tmp_path)
 

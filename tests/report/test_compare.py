@@ -12,18 +12,16 @@ from report.conftest import write_small
 from rich.console import Console
 
 from fedpriv.cli.compare import published
-from fedpriv.cli.output import finite
+from fedpriv.cli.run import finite
 from fedpriv.cli.table import Page
 from fedpriv.errors import BadInput
-from fedpriv.paper.cells import AccuracyTable, Row
 from fedpriv.paper.claims import Claim
-from fedpriv.report import numbers, tables
-from fedpriv.report.claims import write as claims
-from fedpriv.report.claims.compare import facts, papers, published_and_reproduced
-from fedpriv.report.claims.yardstick import CUT
-from fedpriv.report.collect import collect
+from fedpriv.paper.tables import AccuracyTable, Row
+from fedpriv.report import claims, numbers, tables
+from fedpriv.report.claims import facts, papers, published_and_reproduced
+from fedpriv.report.numbers import CUT
 from fedpriv.report.page import compared_cells
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 from fedpriv.report.tables.accuracy import accuracy_table, verdict
 
 

@@ -11,7 +11,7 @@ from fedpriv.paper.arithmetic import FUNCTIONS, signature
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES
 from fedpriv.paper.tables import TABLES, self_contained
-from fedpriv.report.claims.values import READ
+from fedpriv.report.claims import READ
 
 PAGE = Path(__file__).parents[2] / "docs/add-a-paper.md"
 EXAMPLES = [

@@ -5,13 +5,12 @@ import pytest
 from support.made_claims import claim, outcomes
 from support.made_runs import ROUNDS, write_run
 
-from fedpriv.files import parquet, summary
 from fedpriv.paper.spends import SpendSelector
-from fedpriv.report.claims.judge import judge
-from fedpriv.report.collect import collect
+from fedpriv.report.claims import judge
 from fedpriv.report.reading import DIVERGED, best_drawn, last_reading, within
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 from fedpriv.report.tables import KINDS
+from fedpriv.store import parquet, summary
 
 
 def lost(out, round):
@@ -21,7 +20,7 @@ def lost(out, round):
         frame = pd.read_parquet(path)
         parquet.save(frame[frame["round"] <= round], path)
     path = out / "summary.json"
-    summary.save(path, summary.load(path) | {"diverged": round, "test_accuracy": None})
+    summary.save_summary(path, summary.load_summary(path) | {"diverged": round, "test_accuracy": None})
     return out
 
 

@@ -8,10 +8,9 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
-from fedpriv.report.collect import collect
 from fedpriv.report.figures import caption, draw, write
 from fedpriv.report.figures.notes import notes
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 
 SPENDS = {
     "sequential": "sequential bayesian product remove_sum",

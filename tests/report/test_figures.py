@@ -14,8 +14,7 @@ from matplotlib.text import Text
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.figures import Panel, RoundsFigure
-from fedpriv.paper.paper import load_paper
-from fedpriv.paper.read import papers_in
+from fedpriv.paper.paper import load_paper, papers_in
 from fedpriv.report import page
 from fedpriv.report.figures import PAGE, draw, house, published, write
 from fedpriv.report.figures.notes import notes

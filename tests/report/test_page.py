@@ -14,11 +14,11 @@ from support import made_page
 
 from fedpriv.cli.compare import published
 from fedpriv.cli.table import Page
+from fedpriv.config.jobs import drawn, rendered
 from fedpriv.config.plan import load_preset
-from fedpriv.config.targets import drawn, rendered
 from fedpriv.errors import BadInput
 from fedpriv.report import page
-from fedpriv.report.claims.compare import papers, published_and_reproduced
+from fedpriv.report.claims import papers, published_and_reproduced
 
 
 @pytest.fixture(scope="module")

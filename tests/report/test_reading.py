@@ -7,9 +7,8 @@ import pytest
 from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.report.collect import collect
 from fedpriv.report.reading import best_drawn, epsilon_at, growth, last_reading, spent, within
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 
 MOMENTS = SpendSelector(accountant="moments")
 SUM = SpendSelector(accountant="moments", accounting="sum")

@@ -9,9 +9,8 @@ from support.made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.paper.spends import SpendSelector
-from fedpriv.report.claims.yardstick import standing
-from fedpriv.report.collect import collect
-from fedpriv.report.results import Results, load
+from fedpriv.report.numbers import standing
+from fedpriv.report.results import Results, collect, load
 
 SEQUENTIAL, PARALLEL = (
     SpendSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")

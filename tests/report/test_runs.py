@@ -5,9 +5,8 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.report import render
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
-from fedpriv.report.runs import runs_table
+from fedpriv.report.notes import runs_table
+from fedpriv.report.results import collect, load
 
 PHOTOS = {"data": "photos", "stand_in_for": "aptos", "note": "Of a network."}
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedpriv.report.long import over_seeds
+from fedpriv.report.numbers import unstable
 from fedpriv.report.results import Results
-from fedpriv.report.stability import unstable
-from fedpriv.report.tables.long import over_seeds
 
 LARGEST = 0.464
 ROUNDS = (5, 10, 15, 20, 25)

@@ -8,8 +8,7 @@ from support.made_claims import claim, outcomes
 from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 
 
 def outcome_of(results, declared, check, **keys):

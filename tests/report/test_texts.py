@@ -18,7 +18,7 @@ from support import read_back
 from support.nasty import NASTY, seen
 
 from fedpriv.report import render
-from fedpriv.report.texts import (
+from fedpriv.report.render import (
     KNOWN,
     escape_csv,
     escape_figure,
@@ -27,7 +27,7 @@ from fedpriv.report.texts import (
     escape_markdown,
     unescape_csv,
 )
-from fedpriv.report.texts import LATEX as COMMANDS
+from fedpriv.report.render import LATEX as COMMANDS
 
 EXPECTED = list(map(seen, NASTY))
 DETAILS = [f"Tested: {text}" for text in NASTY]
@@ -41,14 +41,14 @@ ANY = st.text(max_size=40) | st.text(alphabet=MARKS, max_size=30)
 def table(title="title"):
     """Return a table of every text, as a cell, a detail and a note."""
     cells = pd.DataFrame({("", "Text"): NASTY, ("group", "No."): list(map(str, range(len(NASTY))))})
-    return render.Table("name", title, cells.droplevel(0, axis=1), cells, NASTY, DETAILS)
+    return render.PrintedTable("name", title, cells.droplevel(0, axis=1), cells, NASTY, DETAILS)
 
 
 def wide():
     """Return a table of which every text is a heading."""
     headings = pd.MultiIndex.from_tuples([("", text) for text in NASTY])
     cells = pd.DataFrame([["cell"] * len(NASTY)], columns=headings)
-    return render.Table("name", "title", cells, cells, [])
+    return render.PrintedTable("name", "title", cells, cells, [])
 
 
 def printed(line):

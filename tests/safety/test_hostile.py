@@ -28,11 +28,11 @@ from fedpriv.account import Deltas
 from fedpriv.account.runs import account
 from fedpriv.cli import app
 from fedpriv.config import plan
-from fedpriv.data import DATASETS, arrays, femnist, manifest, mnist, photographs, source
-from fedpriv.data.features import backbone, parts
+from fedpriv.data import DATASETS, arrays, characters, photographs, source
+from fedpriv.data.features import backbone, extract
 from fedpriv.errors import BadInput
-from fedpriv.files import npz, parquet, summary
-from fedpriv.files.seal import OPEN, check, seal
+from fedpriv.store import npz, parquet, summary
+from fedpriv.store.files import OPEN, check, seal
 from fedpriv.train import checkpoint
 
 
@@ -109,7 +109,7 @@ def test_a_state_to_resume_from_is_not_unpickled(write, bomb, tmp_path):
 
 def test_finished_batches_are_not_unpickled(bomb, tmp_path):
     np.save(tmp_path / "000000.npy", np.array([bomb], dtype=object))
-    assert parts.load(tmp_path, 0, 1) is None
+    assert extract.load_part(tmp_path, 0, 1) is None
 
 
 def test_weights_from_elsewhere_are_not_unpickled(bomb, tmp_path, monkeypatch):
@@ -140,7 +140,7 @@ def test_an_extension_type_of_a_parquet_file_is_not_unpickled(bomb, tmp_path):
 
 def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path):
     path = bare_pickle(tmp_path / "file", bomb, ["round"])
-    for load in (parquet.load, summary.load, manifest.load):
+    for load in (parquet.load, summary.load_summary, photographs.load):
         with pytest.raises(BadInput, match=r"file: found"):
             load(path)
 
@@ -169,7 +169,7 @@ def test_arrays_that_declare_more_than_they_have_are_bad_input(shape, tmp_path):
     with pytest.raises(BadInput, match=r"arrays\.npz: found"):
         npz.load(tmp_path / "arrays.npz", ("x",))
     (tmp_path / "000000.npy").write_bytes(header(shape))
-    assert parts.load(tmp_path, 0, 1) is None
+    assert extract.load_part(tmp_path, 0, 1) is None
 
 
 @pytest.mark.parametrize("sizes", [(2**32 - 1,) * 3, (60000, 28, 28), (2**32 - 1,) * 255])
@@ -178,7 +178,7 @@ def test_an_idx_file_that_declares_more_than_it_has_is_bad_input(sizes, tmp_path
     declared = bytes([0, 0, 8, len(sizes)]) + b"".join(struct.pack(">I", size) for size in sizes)
     path.write_bytes(gzip.compress(declared + bytes(100)))
     with pytest.raises(BadInput, match=r"idx3-ubyte\.gz: found 100 values, allowed: \d+"):
-        mnist.idx(path)
+        characters.idx(path)
 
 
 def extension(*parts, code=1):
@@ -207,7 +207,7 @@ def refused_writer(tmp_path, blob, count=1):
         database.execute("INSERT INTO federated_data VALUES (?, ?, ?)", (b"f0", blob, count))
         database.commit()
     with pytest.raises(BadInput, match=r"federated_emnist_train\.sqlite: found") as error:
-        femnist.read(path)
+        characters.read(path)
     assert "\n" not in str(error.value)
 
 
@@ -226,11 +226,11 @@ def test_a_table_of_writers_that_never_ends_is_bad_input(tmp_path):
         writer = "SELECT i AS client_id, x'' AS data, 1 AS num_examples FROM n"
         database.execute(f"CREATE VIEW federated_data AS {endless} {writer}")
     with pytest.raises(BadInput, match=r"found the view federated_data, allowed: a table"):
-        femnist.read(path)
+        characters.read(path)
 
 
 def test_a_writer_that_unpacks_to_more_than_the_limit_is_bad_input(tmp_path, monkeypatch):
-    monkeypatch.setattr(femnist, "LIMIT", 2**16)
+    monkeypatch.setattr(characters, "LIMIT", 2**16)
     refused_writer(tmp_path, zlib.compress(bytes(2**24)))
 
 
@@ -268,7 +268,7 @@ def test_an_image_of_billions_of_pixels_is_not_decoded(name, write, tmp_path):
     write(folder / "train_images" / name, 60000)
     with pytest.raises(ValueError, match=r"exceeds limit"):
         photographs.decoded(folder / "train_images" / name)
-    assert "exceeds limit" in manifest.look(TINY, folder).unreadable["p1"]
+    assert "exceeds limit" in photographs.look(TINY, folder).unreadable["p1"]
 
 
 @pytest.mark.parametrize("id_", ["../../secret", "../secret", "..", ".", "/etc/passwd", "train_images/p1"])
@@ -277,14 +277,14 @@ def test_an_id_that_is_a_path_is_a_missing_image(id_, tmp_path):
     for place in (tmp_path / "secret.png", tmp_path / "mirror/secret.png"):
         Image.new("RGB", (8, 8)).save(place)
     table(folder, [*((f"p{number}", 0) for number in range(1, 6)), (id_, 0)])
-    found = manifest.look(TINY, folder)
+    found = photographs.look(TINY, folder)
     assert found.missing == (id_,)
     assert {image.path for image in found.images} == {f"train_images/p{number}.png" for number in range(1, 6)}
 
 
 def test_a_mirror_of_links_gives_nothing_but_the_right_bytes(tmp_path):
     """A mirror is read, not trusted: what its links lead to must have the published hash."""
-    dataset, file = mnist.MNIST, mnist.MNIST.files[0]
+    dataset, file = characters.MNIST, characters.MNIST.files[0]
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "mirror/mnist").mkdir(parents=True)
     (tmp_path / "mirror/mnist" / file.name).symlink_to(tmp_path / "secret")

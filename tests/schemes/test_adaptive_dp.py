@@ -13,11 +13,11 @@ from support.made_run import BY_SCHEME, RUN, go
 from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet
 from fedpriv.frozen import parse
 from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import RoundContext
-from fedpriv.schemes.hooks import Hooks
+from fedpriv.schemes.exchange import Hooks
+from fedpriv.store import parquet
 from fedpriv.streams import Streams
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.schemes.base import RoundContext
-from fedpriv.schemes.hooks import Clip, Hooks
+from fedpriv.schemes.exchange import Clip, Hooks
 from fedpriv.schemes.nbafl import NbAFL
 from fedpriv.streams import Streams
 

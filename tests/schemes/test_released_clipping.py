@@ -12,12 +12,11 @@ from support.made_run import BY_SCHEME, RUN, go, write_noise
 from fedpriv.account import Deltas
 from fedpriv.account.runs import account
 from fedpriv.cli.account import account_run
-from fedpriv.files import parquet
 from fedpriv.mechanisms.clipping import raise_to
 from fedpriv.schemes.base import RoundContext
-from fedpriv.schemes.exchange import exchange
-from fedpriv.schemes.global_dp import Budget, GlobalDP
-from fedpriv.schemes.hooks import Clip, Hooks
+from fedpriv.schemes.exchange import Clip, Hooks, exchange
+from fedpriv.schemes.global_dp import GlobalDP, RoundBudget
+from fedpriv.store import parquet
 from fedpriv.streams import Streams
 
 NOW = RoundContext(
@@ -30,7 +29,7 @@ NOW = RoundContext(
     tensors=(40,),
     streams=Streams(0, "tiny"),
 )
-BUDGET = Budget(epsilon=50.0, delta=1e-3)
+BUDGET = RoundBudget(epsilon=50.0, delta=1e-3)
 RELEASED = GlobalDP(clip="median", clipping="released", noise_multiplier=2.0, budget=BUDGET)
 
 

@@ -13,7 +13,7 @@ from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.sampling import Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES
 from fedpriv.schemes.adaptive_dp import AdaptiveDP
-from fedpriv.schemes.base import RoundContext
+from fedpriv.schemes.base import NoPrivacy, RoundContext
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.dp_ftrl import DpFtrl
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -21,7 +21,6 @@ from fedpriv.schemes.global_dp import GlobalDP
 from fedpriv.schemes.instance import Instance
 from fedpriv.schemes.joint import Joint
 from fedpriv.schemes.nbafl import NbAFL
-from fedpriv.schemes.none import NoPrivacy
 from fedpriv.schemes.split import Split
 from fedpriv.streams import Streams
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from fedpriv.local.client import Client, ClientResults, ClientState, Task
-from fedpriv.local.optimiser import OptimizerState
+from fedpriv.local.client import Client, ClientResults, ClientState, OptimizerState, Task
 from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import Speed

@@ -18,7 +18,7 @@ PROCESSES.set_forkserver_preload(
         "fedpriv.cli.run",
         "fedpriv.cli.account",
         "fedpriv.data.download",
-        "fedpriv.report.claims.write",
+        "fedpriv.report.claims",
         "fedpriv.report.figures",
     ]
 )

@@ -7,8 +7,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import unflatten
+from fedpriv.models.nets import Cnn
 
 
 def example(model: Cnn, classes: int, n: int, seed: int = 0):

@@ -4,7 +4,7 @@ import dp_accounting as dp
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from fedpriv.account.events import Mechanism
+from fedpriv.account.views import Mechanism
 
 
 def rdp_accountant(relation: str = "add_remove") -> RdpAccountant:

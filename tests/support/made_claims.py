@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from fedpriv.paper.cells import AccuracyTable
 from fedpriv.paper.claims import Claim
-from fedpriv.report.claims import outcomes as cases
+from fedpriv.paper.tables import AccuracyTable
+from fedpriv.report import claims
 
 
 def claim(check: str, **keys: Any) -> Claim:
@@ -17,6 +17,6 @@ def claim(check: str, **keys: Any) -> Claim:
 
 def outcomes(
     frame: pd.DataFrame, check: str, declared: Mapping[str, AccuracyTable] | None = None, **keys: Any
-) -> list[cases.Outcome]:
+) -> list[claims.Outcome]:
     """Return what the cases of a check say."""
-    return list(cases.outcomes(frame, claim(check, **keys), declared or {}))
+    return list(claims.outcomes(frame, claim(check, **keys), declared or {}))

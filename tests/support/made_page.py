@@ -3,15 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.plan import Plan
-from fedpriv.config.preset import Preset
-from fedpriv.config.targets import drawn
-from fedpriv.files import summary
+from fedpriv.config.jobs import drawn
+from fedpriv.config.plan import Plan, Preset
 from fedpriv.paper.paper import Paper
-from fedpriv.report import figures, page, tables
-from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report import claims, figures, page, tables
+from fedpriv.report.results import collect, load
+from fedpriv.store import summary
 from support.made_runs import write_run
 
 BUDGETS = {
@@ -158,7 +155,7 @@ def write_results(folder: Path) -> Path:
             for seed in range(2)
         ]
         for path in root.glob("runs/burst/*/summary.json"):
-            summary.save(path, summary.load(path) | {"diverged": 7})
+            summary.save_summary(path, summary.load_summary(path) | {"diverged": 7})
         runs = load(collect(made, root))
         for table, spec in built.tables.items():
             tables.write(runs, spec, root / "tables" / table)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.files import parquet, summary
 from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.store import parquet, summary
 
 ROUNDS = 20
 # Spend, as the columns `SPEND_COLUMNS` -> ε after the last round; ε grows with √round.
@@ -210,5 +210,5 @@ def write_run(
         "evaluated_on": "test",
         "environment": {"hardware": "a processor, 2 cores", "engine": "torch, float32"},
     }
-    summary.save(out / "summary.json", told | {"identity": summary.identity(told)})
+    summary.save_summary(out / "summary.json", told | {"identity": summary.identity(told)})
     return out

@@ -6,8 +6,7 @@ import torch
 
 from fedpriv.mechanisms.sampling import CohortLaw
 from fedpriv.schemes.base import RoundContext, Scheme
-from fedpriv.schemes.exchange import exchange
-from fedpriv.schemes.hooks import Hooks
+from fedpriv.schemes.exchange import Hooks, exchange
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS, TRACE
 

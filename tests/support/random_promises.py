@@ -13,15 +13,14 @@ import pandas as pd
 from scipy.stats import norm
 
 from fedpriv.account import Deltas, epsilon, ledger, spends
-from fedpriv.account.others import from_flower, from_opacus
-from fedpriv.config.budget import multiplier
+from fedpriv.account.foreign import from_flower, from_opacus
+from fedpriv.config.run import multiplier
 from fedpriv.errors import BadInput
-from fedpriv.mechanisms.correlated import MATRICES
-from fedpriv.mechanisms.correlated.matrix import Matrix, Turns
+from fedpriv.mechanisms.correlated import MATRICES, Matrix, Turns
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson, Spaced
 from fedpriv.schemes import ClientDP, Scheme
-from fedpriv.schemes.hooks import Hooks
+from fedpriv.schemes.exchange import Hooks
 from fedpriv.trace import Mechanism
 from support.one_number import trace_of
 from support.small_federation import Federation, Outcomes, delta_of_rounds, merged, subsets

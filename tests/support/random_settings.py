@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import Deltas
-from fedpriv.account.ledgers import ledger
+from fedpriv.account.ledger import ledger
 from fedpriv.local.work import FedAvg, FedSGD
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES, ClientDP, Scheme
-from fedpriv.schemes.hooks import Hooks
+from fedpriv.schemes.exchange import Hooks
 from fedpriv.trace import Mechanism
 from support.one_number import trace_of
 

@@ -8,19 +8,16 @@ import torch
 import yaml
 
 from fedpriv.config.run import Run
-from fedpriv.files import npz, parquet, summary
 from fedpriv.frozen import parse
-from fedpriv.local.client import Task
-from fedpriv.local.engine import LocalEngine
+from fedpriv.local.client import LocalEngine, Task
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
-from fedpriv.report import figures, tables
-from fedpriv.report.claims import write as claims
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report import claims, figures, tables
+from fedpriv.report.results import collect, load
+from fedpriv.store import npz, parquet, summary
 from fedpriv.trace import MEASURED
 from fedpriv.train import checkpoint, inputs
-from fedpriv.train.state import RoundState
+from fedpriv.train.record import RoundState
 from support.tiny_paper import tiny_paper
 
 PRESET = {
@@ -92,7 +89,9 @@ READERS = {
     "epsilons.parquet": lambda path: parquet.load(path).to_json(),
     "distances.npz": lambda path: as_bytes(npz.everything(path, "distances")),
     "summary.json": lambda path: {
-        name: told for name, told in summary.load(path).items() if name not in (*MEASURED, "seal", "seals")
+        name: told
+        for name, told in summary.load_summary(path).items()
+        if name not in (*MEASURED, "seal", "seals")
     },
 }
 

@@ -8,17 +8,17 @@ import torch
 from torch.nn import functional as F
 
 from fedpriv.models.bnn import Bnn
-from fedpriv.models.cnn import Cnn
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native.small_net import Adam, Net
+from fedpriv.models.native.steps import Adam, SmallNet
+from fedpriv.models.nets import Cnn
 
-FLOAT = Net(100, 10)
-NORMAL = Net(100, 10, binary=True, norm=True, binarise_input=True, threshold=0.1307)
+FLOAT = SmallNet(100, 10)
+NORMAL = SmallNet(100, 10, binary=True, norm=True, binarise_input=True, threshold=0.1307)
 NETS = {
     "float": FLOAT,
-    "float, odd": Net(37, 62),
+    "float, odd": SmallNet(37, 62),
     "binary": NORMAL,
-    "binary, odd": Net(37, 62, binary=True, norm=True, binarise_input=True, threshold=0.5),
+    "binary, odd": SmallNet(37, 62, binary=True, norm=True, binarise_input=True, threshold=0.5),
     "binary, grey": NORMAL._replace(binarise_input=False),
     "binary, no norm": NORMAL._replace(norm=False),
     "binary, no norm, grey": NORMAL._replace(norm=False, binarise_input=False),
@@ -26,13 +26,13 @@ NETS = {
 BIASES = ("dense1.bias", "dense2.bias")  # before a normalisation their gradient is zero but for rounding
 
 
-def shapes(net: Net):
+def shapes(net: SmallNet):
     if not net.binary:
         return Cnn(widths=(16, 16, net.hidden), kernel=3, activation="tanh").shapes(net.classes)
     return Bnn(widths=(16, 16, net.hidden), bn="shared" if net.norm else "none").shapes(net.classes)
 
 
-def example(net: Net, n: int, seed: int = 0):
+def example(net: SmallNet, n: int, seed: int = 0):
     """Return images with large bright and dark areas, labels and weights."""
     generator = torch.Generator().manual_seed(seed)
     coarse = torch.rand(n, 1, 21, 21, generator=generator)
@@ -52,7 +52,7 @@ def example(net: Net, n: int, seed: int = 0):
     return images, labels, weights
 
 
-def reference(net: Net, used, images, training: bool):
+def reference(net: SmallNet, used, images, training: bool):
     """Return the logits and the running statistics afterwards, all from weights `used`, in their type."""
     p = unflatten(used, shapes(net))
     running = {
@@ -89,7 +89,7 @@ def reference(net: Net, used, images, training: bool):
     return normal(4, F.linear(sign(x), p["dense2.weight"].flatten(1), p["dense2.bias"]), net.hidden), running
 
 
-def binarised(net: Net, weights, uniforms=None):
+def binarised(net: SmallNet, weights, uniforms=None):
     if not net.binary:
         return weights.clone()
     head = weights[: net.bits]
@@ -97,7 +97,7 @@ def binarised(net: Net, weights, uniforms=None):
     return torch.cat([torch.where(positive, 1.0, -1.0).to(weights.dtype), weights[net.bits :]])
 
 
-def reference_gradient(net: Net, weights, images, labels, uniforms=None):
+def reference_gradient(net: SmallNet, weights, images, labels, uniforms=None):
     """Return the loss, its gradient and the running statistics afterwards."""
     used = binarised(net, weights, uniforms).requires_grad_()
     found, running = reference(net, used, images, True)
@@ -109,7 +109,7 @@ def reference_gradient(net: Net, weights, images, labels, uniforms=None):
     return float(loss.detach()), gradient, running
 
 
-def reference_train(net: Net, images, labels, batches, weights, how: Adam, start, uniforms=None):
+def reference_train(net: SmallNet, images, labels, batches, weights, how: Adam, start, uniforms=None):
     weights, loss = weights.double(), 0.0
     first, second = torch.zeros_like(weights), torch.zeros_like(weights)
     for step, batch in enumerate(batches):

@@ -7,8 +7,8 @@ from fedpriv.account.runs import account
 from fedpriv.audit.finished import audited
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
-from fedpriv.files import npz
 from fedpriv.frozen import parse
+from fedpriv.store import npz
 
 CANARIES = {"canaries": {"clients": 40, "included": 0.5}}
 

@@ -10,12 +10,11 @@ from safetensors.torch import load_file
 from support.made_run import BINARY, RUN, go
 
 from fedpriv.config.run import Run
-from fedpriv.local.client import ClientState
-from fedpriv.local.optimiser import initial_optimizer_state
+from fedpriv.local.client import ClientState, initial_optimizer_state
 from fedpriv.local.work import FedAvg
 from fedpriv.models.flat import Layout
-from fedpriv.train.clients import receive_broadcast
-from fedpriv.train.state import RoundState
+from fedpriv.train.record import RoundState
+from fedpriv.train.round import receive_broadcast
 
 # 18 + 54 + 588 + 4 + 40 + 10 binary weights; 4 numbers for each of the 19 units that are normalised
 BITS, NORMALS = 714, 4 * 19

@@ -8,15 +8,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpriv.config.names import arrays_id, partition_id
-from fedpriv.config.plan import wrong_dataset
+from fedpriv.config.plan import arrays_id, partition_id, wrong_dataset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.arrays import Arrays, hold_out
-from fedpriv.data.features import basis, projected
+from fedpriv.data.features import basis, public
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
-from fedpriv.models.resnet50_head import Resnet50Head
+from fedpriv.models.heads import Resnet50Head
 from fedpriv.streams import Streams
 from fedpriv.train import inputs
 
@@ -221,7 +220,7 @@ def test_features_of_images_are_prepared_for_the_model_that_reads_them(tmp_path,
         basis.BASES, "digits", lambda: few._replace(images=few.images[:40], labels=few.labels[:40])
     )
     monkeypatch.setattr(
-        projected, "coefficients", lambda images, pool: images[:, ::4, ::4].reshape(-1, 49) / 255
+        public, "coefficients", lambda images, pool: images[:, ::4, ::4].reshape(-1, 49) / 255
     )
     wanted = run(
         dataset="digits",

@@ -11,7 +11,7 @@ from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.loss import Loss
-from fedpriv.train.metrics import measured
+from fedpriv.train.evaluate import measured
 
 CLASSES, MANY, NUMBERS = map(Loss, ("cross_entropy", "binary_cross_entropy", "mean_squared_error"))
 N, K = 40, 3

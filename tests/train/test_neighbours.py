@@ -15,7 +15,7 @@ from fedpriv.local.work import Speed
 from fedpriv.streams import Streams
 from fedpriv.train import inputs
 from fedpriv.train.loop import train
-from fedpriv.train.neighbours import neighbour
+from fedpriv.train.probes import neighbour
 
 PLAIN = RUN | WEIGHTS | {"scheme": "none", "cohort": {"law": "full"}, "rounds": 1}
 ASKED = {"probe": {"clients": 0, "neighbours": True}}

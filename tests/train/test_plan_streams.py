@@ -12,7 +12,7 @@ import pytest
 from support.made_run import BY_SCHEME, RUN, go, write_noise
 
 from fedpriv.config.plan import load_preset
-from fedpriv.mechanisms.distances import sample_positions
+from fedpriv.mechanisms.gaussian import sample_positions
 from fedpriv.streams import Streams
 
 PRESETS = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))

@@ -12,11 +12,11 @@ from support.made_run import BINARY, BY_SCHEME, RUN, go, result
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
-from fedpriv.files import summary
-from fedpriv.files.rundir import RunDir, keep_outputs, restore_outputs
-from fedpriv.files.summary import FILES
 from fedpriv.local.work import Speed
 from fedpriv.models import native
+from fedpriv.store import summary
+from fedpriv.store.rundir import RunDir, keep_outputs, restore_outputs
+from fedpriv.store.summary import FILES
 from fedpriv.train import checkpoint, inputs, loop
 
 WITH_MEMORY = BY_SCHEME | {
@@ -123,7 +123,7 @@ def test_the_state_of_another_engine_is_refused_and_left_there(
 
 def test_a_summary_names_the_engine_and_so_its_kernels(files, tmp_path, monkeypatch):
     def engine(name):
-        return summary.load(go(RUN, files, tmp_path / name) / "summary.json")["environment"]["engine"]
+        return summary.load_summary(go(RUN, files, tmp_path / name) / "summary.json")["environment"]["engine"]
 
     with_kernels = engine("with")
     monkeypatch.setenv("FEDPRIV_NATIVE", "0")

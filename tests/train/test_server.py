@@ -8,10 +8,10 @@ from support.made_run import BY_SCHEME, RUN, go
 
 from fedpriv.config.run import Run, Server
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet, summary
 from fedpriv.frozen import parse
-from fedpriv.train.server import average, move
-from fedpriv.train.state import RoundState
+from fedpriv.store import parquet, summary
+from fedpriv.train.record import RoundState
+from fedpriv.train.round import average, move
 
 STEPS = np.random.default_rng(0).standard_normal((20, 5)) * 10.0 ** np.arange(-4, 1)
 ADAM = {"optimizer": "adam", "learning_rate": 0.01}
@@ -80,7 +80,7 @@ def test_a_run_of_any_scheme_may_have_any_optimiser_and_its_facts_of_privacy_sta
     out = [
         go(run | {"server": server}, files, tmp_path / name) for name, server in (("adam", ADAM), ("sgd", {}))
     ]
-    told = [summary.load(one / "summary.json") for one in out]
+    told = [summary.load_summary(one / "summary.json") for one in out]
     assert told[0]["identity"] != told[1]["identity"] and told[0]["diverged"] is None
     traces = [parquet.load(one / "trace.parquet") for one in out]
     for column in (

@@ -11,18 +11,17 @@ import torch
 from filelock import Timeout
 from support.made_run import RUN, go, result
 
-from fedpriv.account.complete import complete
-from fedpriv.account.trace_check import check_trace
+from fedpriv.account.check import check_trace, complete
 from fedpriv.config.run import Run, Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet, summary
-from fedpriv.files.rundir import RunDir
-from fedpriv.files.summary import FILES
+from fedpriv.store import parquet, summary
+from fedpriv.store.rundir import RunDir
+from fedpriv.store.summary import FILES
 from fedpriv.trace import MISSING, TRACE
 from fedpriv.train import checkpoint, inputs, record
-from fedpriv.train.server import learning_rate
-from fedpriv.train.state import RoundState
+from fedpriv.train.record import RoundState
+from fedpriv.train.round import learning_rate
 
 
 def test_the_trace_has_its_columns_and_a_row_a_round(files, tmp_path):
@@ -197,23 +196,23 @@ WILD = RUN | {"scheme": "none", "server": {"learning_rate": 1e38}, "rounds": 9, 
 
 def test_a_run_whose_weights_are_no_longer_finite_ends_as_diverged(files, tmp_path):
     out = go(WILD, files, tmp_path / "run")
-    told, trace = summary.load(out / "summary.json"), pd.read_parquet(out / "trace.parquet")
+    told, trace = summary.load_summary(out / "summary.json"), pd.read_parquet(out / "trace.parquet")
     assert 0 < told["diverged"] < 9 and told["rounds"] == told["diverged"] == len(trace)
     assert told["test_accuracy"] is None and np.isnan(trace["test_accuracy"].iloc[-1])
 
 
 def test_a_run_that_ends_well_has_not_diverged(files, tmp_path):
-    assert summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["diverged"] is None
+    assert summary.load_summary(go(RUN, files, tmp_path / "run") / "summary.json")["diverged"] is None
 
 
 def test_a_summary_says_which_code_and_libraries_it_comes_from(files, tmp_path):
-    environment = summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["environment"]
+    environment = summary.load_summary(go(RUN, files, tmp_path / "run") / "summary.json")["environment"]
     assert environment["code"].startswith(version("fedpriv"))
     assert environment["libraries"]["numpy"] == np.__version__
 
 
 def test_a_summary_says_how_accurate_it_is_to_guess_the_largest_class(files, tmp_path):
-    told = summary.load(go(RUN, files, tmp_path / "run") / "summary.json")["data"]
+    told = summary.load_summary(go(RUN, files, tmp_path / "run") / "summary.json")["data"]
     labels = arrays.load(files).y_test.tolist()
     assert told["majority"] == max(map(labels.count, labels)) / len(labels)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from support.cluster import simulated
 
-from fedpriv.config import sizes
-from fedpriv.config.batches import batches
+from fedpriv.config import jobs
+from fedpriv.config.jobs import batches
 from fedpriv.config.plan import load_preset
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ SAID = (
 @pytest.fixture(scope="module")
 def paper():
     plan = load_preset(ROOT / "config/paper.yaml")
-    size = sizes.Sizes(plan, sizes.read(ROOT / sizes.INDEX))
+    size = jobs.Sizes(plan, jobs.read(ROOT / jobs.INDEX))
     return simulated(plan, size, batches(plan, size), workers=16)
 
 

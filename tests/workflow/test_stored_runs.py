@@ -6,7 +6,7 @@ import shutil
 from support.workflow import RENDER, ROOT, planned, snakemake, write_config
 
 from fedpriv.cli import app
-from fedpriv.files import parquet
+from fedpriv.store import parquet
 
 TABLES = ("tables/table1.csv", "tables/table1.md", "claims.csv")
 RUNS = "results/test/tiny/runs"

@@ -14,8 +14,8 @@ from fedpriv.account.runs import account
 from fedpriv.cli.account import account_run
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet, summary
 from fedpriv.frozen import Deltas
+from fedpriv.store import parquet, summary
 from fedpriv.workflow import rules, steps
 
 RUN = "results/test/tiny/runs/private/seed0"
@@ -187,11 +187,13 @@ def test_a_run_or_ledger_that_is_not_the_plans_is_refused_in_a_line_and_made_aga
 
 def test_a_run_of_the_workflow_is_counted_at_its_own_delta_whatever_counts_it(copy):
     run = copy / RUN
-    told = summary.load(run / "summary.json")
+    told = summary.load_summary(run / "summary.json")
     assert told["account"]["delta"] == 1e-3
     for known in (told, {key: value for key, value in told.items() if key != "account"}):  # as before
         (run / "ledger.parquet").unlink()
-        summary.save(run / "summary.json", {key: value for key, value in known.items() if key != "seal"})
+        summary.save_summary(
+            run / "summary.json", {key: value for key, value in known.items() if key != "seal"}
+        )
         configs = copy / "config" if "account" not in known else copy / "nowhere"
         assert {spend.delta for spend in account_run(run, configs=configs)} == {1e-3}
     assert parquet.made_with(run / "ledger.parquet") == Deltas(delta=1e-3).made_with

@@ -1,20 +1,20 @@
 # Where `speed.runs_per_job` says so, these make the files of partition, train and account, many at once.
 from functools import partial
 
-from fedpriv.config.batches import batches, dealt_together
-from fedpriv.config.targets import files, words
+from fedpriv.config.jobs import batches, dealt_together
+from fedpriv.config.jobs import files, words
 from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
 # would be done again. Jobs that are apart do not see it.
 packed_by = Path(f"results/{plan.preset.preset}/plan/index.csv")
-lengths = sizes.read(sizes.INDEX if apart or not packed_by.exists() else packed_by)
-together = batches(plan, sizes.Sizes(plan, lengths), taken)
+lengths = jobs.read(jobs.INDEX if apart or not packed_by.exists() else packed_by)
+together = batches(plan, jobs.Sizes(plan, lengths), taken)
 
 
 onstart:
     if together and not apart:
-        sizes.keep(packed_by)
+        jobs.keep(packed_by)
 
 
 for number, (told, dealt) in enumerate(dealt_together(plan, together).items()):

@@ -1,5 +1,5 @@
 # From all runs of a paper to its tables, figures and claims.
-from fedpriv.config.targets import (
+from fedpriv.config.jobs import (
     AUDITED,
     COLLECTED,
     RESULTS,

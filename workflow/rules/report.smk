@@ -1,5 +1,5 @@
 # From all that was built of a preset to one page.
-from fedpriv.config.targets import rendered
+from fedpriv.config.jobs import rendered
 
 
 rule report:

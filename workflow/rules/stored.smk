@@ -1,5 +1,5 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
-from fedpriv.config.targets import TAKEN, deltas, files, identified, taken, words
+from fedpriv.config.jobs import TAKEN, deltas, files, identified, taken, words
 
 taken = taken(plan, Path("results/reference"), root)
 

@@ -2,12 +2,12 @@
 from functools import partial
 
 from fedpriv.config.run import RESULTS_VERSION
-from fedpriv.config import sizes
-from fedpriv.config.names import arrays_id
-from fedpriv.config.targets import TRAINED, alone, deltas, files, identified, inputs
+from fedpriv.config import jobs
+from fedpriv.config.plan import arrays_id
+from fedpriv.config.jobs import TRAINED, alone, deltas, files, identified, inputs
 
 partitions = plan.partitions()
-size = sizes.Sizes(plan, sizes.read(sizes.INDEX))
+size = jobs.Sizes(plan, jobs.read(jobs.INDEX))
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
 
 

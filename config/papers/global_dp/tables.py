@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from fedpriv.account import plans
 from fedpriv.account.spend import marked, status
-from fedpriv.paper.cells import titled
+from fedpriv.paper.tables import titled
 from fedpriv.report import numbers
-from fedpriv.report.render import Table
-from fedpriv.report.tables.long import display_frame, tidy
+from fedpriv.report.long import display_frame, tidy
+from fedpriv.report.render import PrintedTable
 
 EPSILON, ROUNDS, MOST = (
     8,
@@ -85,7 +85,7 @@ def accounts(results, declared, name):
                 line[column.capitalize(), heading] = text
         shown.append(line)
     why = [f"{label}: {why}" for label, (*_, why) in LINES.items() if why]
-    return Table(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW, *why])
+    return PrintedTable(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW, *why])
 
 
 def epsilon(one, delta, rounds):

@@ -1,10 +1,10 @@
 """What the noise of Table IV guarantees an example: full participation, so that nothing is sampled."""
 
 from fedpriv.account import plans
-from fedpriv.paper.cells import titled
+from fedpriv.paper.tables import titled
 from fedpriv.report import numbers
-from fedpriv.report.render import Table
-from fedpriv.report.tables.long import display_frame, tidy
+from fedpriv.report.long import display_frame, tidy
+from fedpriv.report.render import PrintedTable
 
 EPSILON, ROUNDS, DELTA, MOST = 0.1, 100, 1e-5, 100_000
 COLUMNS = ["table", "row", "column", "quantity", "value", "accountant", "delta", "kind", "epsilon_status"]
@@ -45,4 +45,4 @@ def table4_examples(results, declared, name):
                 found.append(key | {"quantity": quantity, "value": value} | status)
                 line[column.capitalize(), heading] = text
         shown.append(line)
-    return Table(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW])
+    return PrintedTable(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW])

@@ -7,8 +7,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.report.figures.rounds import GREY
 from fedpriv.report.reading import last_reading
-from fedpriv.report.settings import config_of
-from fedpriv.report.texts import escape_figure
+from fedpriv.report.render import escape_figure
+from fedpriv.report.results import config_of
 
 APART = 1.03  # between the points of two series at the same place, as a ratio
 PUBLISHED = (  # ε/c, accuracy (%)

@@ -12,9 +12,9 @@ from fedpriv.account import ACCOUNTANTS
 from fedpriv.cli.app import main
 from fedpriv.config.plan import load_preset
 from fedpriv.data import DATASETS
-from fedpriv.files import parquet
 from fedpriv.models import MODELS
 from fedpriv.schemes import SCHEMES
+from fedpriv.store import parquet
 
 PRESET = Path(__file__).parents[1] / "preset.yaml"
 

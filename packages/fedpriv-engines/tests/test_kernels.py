@@ -13,7 +13,7 @@ pytest.importorskip("triton", reason="PyTorch for CPUs alone brings no Triton")
 from fedpriv_engines.adam import adam  # noqa: E402
 from fedpriv_engines.convolution import convolution  # noqa: E402
 
-from fedpriv.local.optimiser import OptimizerState, optimise  # noqa: E402
+from fedpriv.local.client import OptimizerState, optimise  # noqa: E402
 from fedpriv.local.work import FedAvg  # noqa: E402
 from fedpriv.models import layers  # noqa: E402
 

@@ -1,8 +1,9 @@
 """Exact Gaussian accounting where nobody is sampled: of correlated noise, and of clients who come in turn.
 
-All releases together are one Gaussian, whose noise is independent in the coordinates in which it is added,
-and one client moves them by a sensitivity that depends on how often it comes and how far apart. So they cost
-what one release of that sensitivity over the noise does, whose curve (ε, δ) is known in closed form.
+All releases together are one Gaussian, whose noise is independent in the coordinates in which it is
+added, and one client moves them by a sensitivity that depends on how often it comes and how far apart. So
+they cost what one release of that sensitivity over the noise does, whose curve (ε, δ) is known in closed
+form. Sensitivities are counted in units of the bound, and squared.
 """
 
 from __future__ import annotations
@@ -14,14 +15,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account import gaussian, pld, sensitivity
+from fedpriv.account import pld, rdp
 from fedpriv.account.spend import Curve
 from fedpriv.errors import BadInput, short_repr
-from fedpriv.mechanisms.correlated import MATRICES, not_read, told
-from fedpriv.mechanisms.correlated.matrix import Matrix, Turns
+from fedpriv.mechanisms.correlated import MATRICES, Matrix, Turns, not_read, told
 
 if TYPE_CHECKING:
-    from fedpriv.account.view import View
+    from fedpriv.account.views import View
+
+
+MOST = 10**5  # rounds: the tables of more do not fit
+
+
+@cache  # runs of one paper differ in their data more often than in their matrix
+def squared_sensitivities(matrix: Matrix, rounds: tuple[int, ...], times: int, apart: int) -> np.ndarray:
+    """Return the square of the sensitivity of the first rounds together, for each number of `rounds`."""
+    return matrix.squares(rounds, times, apart)
+
+
+def independent_squares(costs: np.ndarray, times: int, apart: int) -> np.ndarray:
+    """Return it after every round `[T]` where noise is independent and a round by itself `costs` `[T]`."""
+    most = np.zeros(len(costs) + 1)  # after each round, of one time less
+    for _ in range(min(times, -(-len(costs) // apart))):
+        before = most[np.maximum(np.arange(len(costs)) + 1 - apart, 0)]
+        most = np.concatenate([[0.0], np.maximum.accumulate(before + costs)])
+    return most[1:]
+
 
 # Who is taken out of a cohort of fixed size leaves its place empty, for no other would come instead.
 IN_ITS_PLACE = {"C": "zero_out", "2C": "replace_one"}
@@ -56,10 +75,8 @@ def epsilon(
     }
     for name, value in counts.items():
         # As they come from a command line.
-        if not (type(value) is int and 0 <= value <= sensitivity.MOST):
-            raise BadInput(
-                f"{name}: found {short_repr(value)}, allowed: whole numbers, at most {sensitivity.MOST:g}"
-            )
+        if not (type(value) is int and 0 <= value <= MOST):
+            raise BadInput(f"{name}: found {short_repr(value)}, allowed: whole numbers, at most {MOST:g}")
     if unread := not_read(MATRICES[matrix], bands, numbers):
         raise BadInput(unread)
     share = Fraction(sampling_rate).limit_denominator(10**9)
@@ -72,8 +89,8 @@ def epsilon(
         )
     kind, turns = MATRICES[matrix], Turns(rounds, times, apart)
     made = kind.told(bands, numbers) if numbers else kind.planned(turns, bands)
-    (square,) = sensitivity.squares(made, (rounds,), times, apart)
-    return gaussian.guaranteed(float(np.sqrt(square)) / noise_multiplier, delta)
+    (square,) = squared_sensitivities(made, (rounds,), times, apart)
+    return rdp.guaranteed(float(np.sqrt(square)) / noise_multiplier, delta)
 
 
 def curves(view: View, delta: float) -> list[Curve]:
@@ -88,7 +105,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     of_rounds = np.where(view.counts > 0, noise, np.inf).min(axis=1)  # [T]
     if independent:
         with np.errstate(divide="ignore", over="ignore"):
-            square, unmet = sensitivity.independent_squares(of_rounds**-2.0, *limits(view)), ""
+            square, unmet = independent_squares(of_rounds**-2.0, *limits(view)), ""
     elif (matrix := told({name: column[0] for name, column in view.facts.items()})) is None:
         return []
     else:
@@ -117,7 +134,7 @@ def matrix_costs(view: View, matrix: Matrix, noise: np.ndarray) -> tuple[np.ndar
     least, bound = noise[noise > 0], view.samples.bound
     alike = len(np.unique(noise)) == len(np.unique(bound)) == 1
     at = pld.evaluated(len(noise))
-    squares = sensitivity.squares(matrix, tuple(at), *limits(view))
+    squares = squared_sensitivities(matrix, tuple(at), *limits(view))
     later = squares[np.searchsorted(at, np.arange(1, len(noise) + 1))]
     bare = np.cumsum(noise == 0) > 0
     over = later / least.min() ** 2 if len(least) else later
@@ -130,4 +147,4 @@ def at(mu: np.ndarray, delta: float) -> np.ndarray:
     return np.array([found[one] for one in mu.tolist()])
 
 
-of = cache(gaussian.guaranteed)  # runs of one paper differ in their data more often than in their noise
+of = cache(rdp.guaranteed)  # runs of one paper differ in their data more often than in their noise

@@ -16,11 +16,10 @@ import numpy as np
 from scipy.special import logsumexp, xlog1py, xlogy
 
 from fedpriv.account.spend import Curve
-from fedpriv.account.view import FIXED
+from fedpriv.account.views import FIXED
 
 if TYPE_CHECKING:
-    from fedpriv.account.events import Mechanism
-    from fedpriv.account.view import View
+    from fedpriv.account.views import Mechanism, View
 
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])

@@ -11,8 +11,8 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fedpriv.account.accountants import ACCOUNTANTS
-from fedpriv.account.ranges import check
+from fedpriv.account.check import check
+from fedpriv.account.ledger import ACCOUNTANTS
 from fedpriv.account.spend import Spend
 from fedpriv.errors import BadInput, require_known
 
@@ -79,7 +79,7 @@ def composed(phases: Sequence[Phase], delta: float, accountant: str = "moments")
     import pandas as pd
 
     from fedpriv.account import pld
-    from fedpriv.account.ledgers import ledger, spends
+    from fedpriv.account.ledger import ledger, spends
 
     _planner(accountant, {})
     check(delta=delta)

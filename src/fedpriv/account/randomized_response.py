@@ -1,22 +1,36 @@
 """What randomised response on binary weights really costs, under each reading of "a client's contribution".
 
-Binary Federated Learning with Client-Level Differential Privacy (below: DPFL-BNN), Lemma 3 and Theorem 1. A
-bit is kept with probability p = 1/2 + γ and flipped otherwise; neighbours replace one client, whose bits may
-all become others.
+Binary Federated Learning with Client-Level Differential Privacy (below: DPFL-BNN), Lemma 3 and Theorem 1.
+A bit is kept with probability p = 1/2 + γ and flipped otherwise; neighbours replace one client, whose
+bits may all become others. A trace has six readings: a neighbour differs in one bit, in all bits or in
+everything that it sends, and single uploads are seen or the sum over the cohort alone. Behind secure
+aggregation all other true bits are taken to be equal, the worst case; sums within REACH standard
+deviations are looked at one by one, what is beyond is bounded by Hoeffding's inequality, in steps that
+double, each with the largest loss that is in it.
 
-DEVIATION: Theorem 1 composes one bit over T rounds. A client sends d bits a round and any of them may differ
-between neighbours, so the client-level counts compose T·d bits; the paper's count stands beside them.
-DEVIATION: Theorem 1 prints g⁻¹((1/δ)/T); its own proof needs g⁻¹(ln(1/δ)/T), which is what is computed.
+DEVIATION: Theorem 1 composes one bit over T rounds. A client sends d bits a round and any of them may
+differ between neighbours, so the client-level counts compose T·d bits; the paper's count stands beside
+them. DEVIATION: Theorem 1 prints g⁻¹((1/δ)/T); its own proof needs g⁻¹(ln(1/δ)/T), which is what is
+computed.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
-from fedpriv.account import secure_sum
-from fedpriv.account.ranges import check
-from fedpriv.account.spend import Spend
+from fedpriv.account.check import check
+from fedpriv.account.spend import Curve, Spend
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Divergence = Callable[[np.ndarray], np.ndarray]
 
@@ -120,7 +134,7 @@ def divergence(gamma: float, order: float | np.ndarray, clients: int = 1) -> np.
     offsets = np.atleast_1d(np.asarray(order, dtype=np.float64) - 1)
     alone = log_moments(gamma, offsets)
     if clients > 1:  # no sum reveals more than what is in it
-        alone = np.minimum(alone, secure_sum.log_moments(pure_epsilon(gamma), offsets, clients))
+        alone = np.minimum(alone, sum_log_moments(pure_epsilon(gamma), offsets, clients))
     return (alone / offsets).reshape(np.shape(order))
 
 
@@ -212,3 +226,203 @@ def theorem_epsilon(gamma: float, rounds: int, delta: float, printed: bool = Fal
     largest = 1 + (target + 1) / pure_epsilon(gamma)
     log_offset = root_scalar(gap, bracket=(-200.0, math.log(largest)), method="brentq", xtol=SLACK).root
     return 2 * log_inverse / math.exp(float(log_offset)) * (1 + 2 * SLACK)
+
+
+# In units of √N/2, the largest standard deviation there can be.
+REACH = 30.0
+
+# More clients count as so many: they hide the better the more they are.
+MOST_CLIENTS = 10**7
+
+# Numbers of a sum times orders, worked on at once.
+CHUNK = 1 << 18
+
+
+def sum_log_moments(pure: float, offsets: np.ndarray, clients: int) -> np.ndarray:
+    """Return (α − 1) times the Rényi divergence at orders α = 1 + `offsets`, the larger of both directions.
+
+    `pure` is ln(p/(1−p)) of one bit. The result is never below the exact value.
+    """
+    found = np.empty((2, len(offsets)))
+    for way, (log_mass, loss) in enumerate(_outcomes(pure, min(clients, MOST_CLIENTS))):
+        together = max(1, CHUNK // len(loss))
+        for start in range(0, len(offsets), together):
+            some = slice(start, start + together)
+            gains = _log_gains(1 + offsets[some, None], loss)
+            found[way, some] = np.logaddexp.reduce(log_mass + gains, axis=1)
+    return np.logaddexp(0.0, found.max(axis=0))
+
+
+def _log_gains(order: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """Return upper bounds on log(e^(αL) − 1 − α(e^L − 1)) of losses L: its mean is that of e^(αL) − 1.
+
+    It is nowhere negative, so nothing cancels in a mean; what rounding may take from it is added.
+    """
+    power, change = order * loss, order * np.expm1(loss)
+    gain = np.expm1(power.clip(max=1.0))
+    small = gain - change + 4e-16 * (np.abs(gain) + np.abs(change))
+    with np.errstate(divide="ignore"):
+        beyond = power + np.log1p(-(1 - 1e-15) * (1 + change) * np.exp(-power.clip(min=1.0)))
+        return np.where(power > 1, beyond, np.log(small.clip(min=0.0)))
+
+
+@lru_cache(maxsize=8)
+def _outcomes(pure: float, clients: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return log-probabilities and losses of a sum, under the neighbour's bit and under the client's."""
+    from scipy.stats import binom
+
+    keep = 1 / (1 + np.exp(-pure))
+    mean, reach = clients * keep, REACH * np.sqrt(clients) / 2
+    low, high = max(0, int(mean - reach)), min(clients, int(mean + reach) + 1)
+    k = np.arange(low, high + 1.0)
+    # Of the others alone; one more answer of 1 is k/(N − k) e^-pure times as likely.
+    others = binom.logpmf(k, clients - 1, keep)
+    more = binom.logpmf(k - 1, clients - 1, keep)
+    flip = np.exp(-pure) * keep
+    neighbour = np.logaddexp(more + np.log(flip), others + np.log(keep))
+    loss = _loss(k, clients, pure)
+    # What lies beyond, by edges whose distance to the mean doubles.
+    edges = [reach * 2.0**step for step in range(int(np.ceil(np.log2(max(2.0, clients / reach)))) + 1)]
+    bounds: list[float] = []
+    far: list[float] = []
+    for near, end in pairwise(edges):
+        for side, present in ((-1.0, low > 0), (1.0, high < clients)):
+            if present:
+                bounds.append(-2 * (near - 2) ** 2 / clients)
+                far.append(min(max(mean + side * end, 0.0), float(clients)))
+    outer = _loss(np.array(far), clients, pure)
+    # The logarithms of factorials are off by so much, and the probabilities with them.
+    slack = 2e-15 * gammaln(clients + 2)
+    return [
+        (np.concatenate([log_mass, bounds]) + slack, np.concatenate([signed, sign * outer]))
+        for log_mass, signed, sign in ((neighbour, loss, 1.0), (neighbour + loss, -loss, -1.0))
+    ]
+
+
+def _loss(k: np.ndarray, clients: int, pure: float) -> np.ndarray:
+    """Return the log of how much likelier a sum of k is under the client's bit of 1 than under a 0."""
+    ones, zeros = k / clients, 1 - k / clients
+    ratio = -np.expm1(-pure) * (ones - zeros * np.exp(pure)) / (zeros * np.exp(pure) + ones * np.exp(-pure))
+    return np.log1p(ratio)
+
+
+ONE_BIT, ALL_BITS = "one bit of a client", "all bits of a client"
+RELATION = "replace_one"
+
+
+class ResponseView(NamedTuple):
+    """One reading of T rounds, each with the same flips of the same number of bits."""
+
+    unit: str
+    accounting: str  # upload or sum
+    sensitivity: str  # what neighbours differ in: bit, bits or all
+    law: str
+    gamma: float
+    clients: int  # whose bits are in the sum, in the smallest round; 1 where single uploads are seen
+    released: np.ndarray  # [T], how many of the bits that may differ were released by then
+    revealed: bool  # True where no flip hides what neighbours differ in
+    unmet: str = ""  # the assumption of the reading that fails; empty if all hold
+
+
+def responds(trace: pd.DataFrame) -> bool:
+    """Return whether the clients of a checked trace answer by randomised response."""
+    return bool((trace["noisy_bits"] > 0).all())
+
+
+def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
+    """Yield the readings of a checked trace; there are none without randomised response.
+
+    One coin for a whole tensor hides nothing but its sign: two vectors that differ otherwise have no outcome
+    in common, so nothing hides all bits, and one bit is hidden only from who sees no other bit of its tensor.
+    What is sent in the clear beside the bits (statistics of batch normalisation) reveals a client.
+    """
+    if not responds(trace) or (trace["mechanism"] != "randomized_response").any():
+        return
+    first = trace.iloc[0]
+    gamma, coordinate = float(first["gamma"]), first["flips"] == "coordinate"
+    rounds = trace["releases"].to_numpy(dtype=np.int64).cumsum()
+    smallest = max(1, int(trace["cohort_size"].min()))
+    bare = gamma == 0.5
+    clear = bool((trace["clear_values"] > 0).any())
+    # A client is counted in every round: whoever sees uploads sees who took part.
+    for accounting, clients in (("upload", 1), ("sum", smallest)):
+        all_bits = ResponseView(
+            unit=ALL_BITS,
+            accounting=accounting,
+            sensitivity="bits",
+            law="full",
+            gamma=gamma,
+            clients=clients,
+            released=rounds * int(first["noisy_bits"]),
+            revealed=bare or not coordinate,
+        )
+        yield all_bits._replace(
+            unit=ONE_BIT,
+            sensitivity="bit",
+            released=rounds,
+            revealed=bare,
+            unmet="" if coordinate else "the other bits of the tensor flip together",
+        )
+        yield all_bits
+        yield all_bits._replace(unit="client", sensitivity="all", revealed=all_bits.revealed or clear)
+
+
+def curves(view: ResponseView, delta: float) -> list[Curve]:
+    """Return ε after every round: by Rényi divergences, and of single bits by every conversion there is."""
+    unknown = np.full(len(view.released), np.nan)
+    single = (view.accounting, view.sensitivity) == ("upload", "bit")
+    found: list[Curve] = []
+    for name in ACCOUNTANTS if single else ("rdp",):
+        if view.revealed:
+            epsilon, order = np.full_like(unknown, np.inf), unknown
+        else:
+            epsilon, order = _counted(name, view.gamma, view.clients, tuple(view.released.tolist()), delta)
+        found.append(
+            Curve(
+                epsilon,
+                order,
+                accountant=name,
+                relation=RELATION,
+                sensitivity=view.sensitivity,
+                unmet=view.unmet,
+            )
+        )
+    return found
+
+
+@cache  # runs of one paper differ in their data more often than in their flips
+def _counted(
+    accountant: str, gamma: float, clients: int, released: tuple[int, ...], delta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ε after every round and the order that gives it, NaN where there is none; both `[T]`."""
+    return ACCOUNTANTS[accountant](gamma, clients, released, delta)
+
+
+def _rdp(gamma: float, clients: int, released: Sequence[int], delta: float) -> tuple[np.ndarray, np.ndarray]:
+    def one_bit(order: float | np.ndarray) -> np.ndarray:
+        return divergence(gamma, order, clients)
+
+    return rdp_epsilons(one_bit, released, delta, pure_epsilon(gamma))
+
+
+def _exact(
+    gamma: float, clients: int, released: Sequence[int], delta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    found = np.array([exact_epsilon(gamma, bits, delta) for bits in released])
+    return found, np.full(len(found), np.nan)
+
+
+def _theorem(
+    gamma: float, clients: int, released: Sequence[int], delta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    found = np.array([theorem_epsilon(gamma, bits, delta) for bits in released])
+    with np.errstate(divide="ignore"):
+        return found, 1 - 2 * np.log(delta) / found
+
+
+# By name; those after the first count single bits of a single upload.
+ACCOUNTANTS: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
+    "rdp": _rdp,
+    "exact": _exact,
+    "theorem": _theorem,
+}

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedpriv.account.ledgers import ledger
+from fedpriv.account.ledger import ledger
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet
-from fedpriv.files.rundir import RunDir
-from fedpriv.files.summary import SUMMARY
 from fedpriv.frozen import Deltas
+from fedpriv.store import parquet
+from fedpriv.store.rundir import RunDir
+from fedpriv.store.summary import SUMMARY
 
 # Data some of whose examples are equal: older runs took those in different rows for different ones.
 REPEATED = ("aptos",)

@@ -8,13 +8,29 @@ scores tell nothing, and exceed the truth with probability 1 − `confidence` at
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import beta, binom
 
-from fedpriv.account import gaussian
+from fedpriv.account import rdp
+from fedpriv.account.rdp import gaussian_epsilon
+
+
+def witness(
+    distances: Sequence[float] | np.ndarray, stds: Sequence[float] | np.ndarray, delta: float
+) -> float:
+    """Return ε of one pair of neighbours, exactly: releases of known Gaussian noise, so far apart in each.
+
+    Nothing is sampled: whoever has the pair can tell it apart so well, and no smaller ε holds for it. A
+    release without noise whose outcomes are apart is ∞.
+    """
+    apart, std = np.asarray(distances, dtype=np.float64), np.asarray(stds, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(apart > 0, apart / std, 0.0)
+    return gaussian_epsilon(float(np.linalg.norm(ratio)), delta)
+
 
 MOST = 100.0  # ε that is looked for
 
@@ -50,7 +66,7 @@ def gaussian_reading(
     Nasr et al. 2023, "Tight auditing of differentially private machine learning".
     """
     misses, alarms = rates(inside, outside, threshold, 1 - confidence)
-    return gaussian.epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
+    return rdp.gaussian_epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
 
 
 def against_null(hits: int, trials: int, log_null: float, delta: float, confidence: float = 0.95) -> float:
@@ -99,4 +115,4 @@ def one_shot(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, 
     if len(scaled) < 2 or np.isnan(scaled).any():
         return 0.0, 0.0
     mean, slack = float(scaled.mean()), 1.96 * float(scaled.std(ddof=1)) / math.sqrt(len(scaled))
-    return gaussian.epsilon(max(0.0, mean), delta), gaussian.epsilon(max(0.0, mean - slack), delta)
+    return rdp.gaussian_epsilon(max(0.0, mean), delta), rdp.gaussian_epsilon(max(0.0, mean - slack), delta)

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedpriv.audit import clients, response, uploads
-from fedpriv.audit.finding import Finding
-from fedpriv.audit.known import Known, known
-from fedpriv.files import parquet
-from fedpriv.files.rundir import RunDir
+from fedpriv.audit import clients, uploads
+from fedpriv.audit.finding import Finding, Known, known
 from fedpriv.progress import counted
 from fedpriv.schemes import SCHEMES
+from fedpriv.store import parquet
+from fedpriv.store.rundir import RunDir
 
 OF_RUN = ["run", "seed"]
 COLUMNS = [*OF_RUN, *Finding._fields]
@@ -28,9 +27,9 @@ AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "frequency": clients.frequency,
     "canaries": clients.canaries,
     "final_model": clients.final_model,
-    "bits": response.bits,
-    "uploads": response.uploads,
-    "tensors": response.tensors,
+    "bits": uploads.bits,
+    "uploads": uploads.uploads,
+    "tensors": uploads.tensors,
     "example": uploads.example,
     "neighbours": uploads.neighbours,
     "client": uploads.client,

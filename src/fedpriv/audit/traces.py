@@ -1,27 +1,70 @@
 """Audits of a trace alone, whoever trained: what a unit costs whose part is always as large as the bound.
 
-Nothing is sampled: the mechanisms are those of the trace, and a pair of neighbours is written out in full.
-No ε below what one pair costs holds for all.
+Nothing is sampled: the mechanisms are those of the trace, and a pair of neighbours is written out in
+full. `removed`: with somebody who always sends all that the bound allows, and without. `replaced`: who
+sends the opposite instead. Everybody else sends nothing, or what the attacker knows. No ε below what one
+pair costs holds for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account.complete import complete
-from fedpriv.account.ledgers import ledger, spends
+from fedpriv.account import pld
+from fedpriv.account.check import complete
+from fedpriv.account.ledger import ledger, spends
+from fedpriv.account.rdp import gaussian_epsilon
 from fedpriv.account.spend import Spend
-from fedpriv.account.view import View
-from fedpriv.account.views import views
-from fedpriv.audit import worst
+from fedpriv.account.views import Mechanism, View, planned, views
+from fedpriv.audit import clients
 from fedpriv.audit.finding import Finding, finding
 from fedpriv.frozen import Deltas
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+APART = {"removed": 1.0, "replaced": 2.0}  # of those who are drawn, in units of the bound
+
+
+def epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float) -> float:
+    """Return a lower bound on ε of neighbours `removed` or `replaced`, of so many of each mechanism.
+
+    Of Poisson, full and fixed cohorts: of the last, sums of m of n, only where somebody is `replaced`.
+    """
+    run = [(one, count) for one, count in zip(mechanisms, times, strict=True) if count]
+    if any(one.noise_multiplier == 0 for one, _ in run):
+        return math.inf
+    together = math.hypot(
+        *(APART[name] * math.sqrt(count) / one.noise_multiplier for one, count in run if rate_of(one) == 1)
+    )
+    drawn = [(planned(rate_of(one), one.noise_multiplier), count) for one, count in run if rate_of(one) < 1]
+    if not drawn:  # all of it is one release, whose ε is known but for what its solver is off
+        found = gaussian_epsilon(together, delta)
+        return max(0.0, found - clients.SOLVED * (1 + found))
+    whole = [(planned(1.0, 1 / together * APART[name]), 1)] if together else []
+    releases, counts = zip(*drawn, *whole, strict=True)
+    steps = [clients.finest(one.sampling_rate, 1 / one.noise_multiplier) for one in releases]
+    bound = clients.lower if name == "removed" else replaced
+    return clients.refined(releases, counts, delta, min(steps), bound)
+
+
+def rate_of(one: Mechanism) -> float:
+    """Return the chance of a unit to be in a release."""
+    return one.sample / one.population if one.law == "fixed" else one.sampling_rate
+
+
+def replaced(releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float) -> float:
+    """Return a lower bound on ε of so many of each release, in which a unit sends the opposite."""
+    found = [pld.below_replaced(one.sampling_rate, one.noise_multiplier, width) for one in releases]
+    run = [(one, count) for (one, _), count in zip(found, times, strict=True)]
+    over = sum(count * slack for (_, slack), count in zip(found, times, strict=True))
+    return max(0.0, pld.lower(run, delta) - over)
+
 
 COST = "no run, no transcripts"
 # Who sees what: sums with the noise of whoever adds them, the same with their size, or what a client sends.
@@ -51,5 +94,5 @@ def _of_view(view: View, stated: list[Spend], delta: float) -> Iterator[Finding]
             continue
         name = "removed" if one.sensitivity == "C" else "replaced"
         if name not in bounds:
-            bounds[name] = worst.epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
+            bounds[name] = epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
         yield finding(name, one, bounds[name], COST)

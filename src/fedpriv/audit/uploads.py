@@ -1,4 +1,8 @@
-"""Audits of noise that clients add themselves: labels of NbAFL, joint accounting, clipped means, no bound."""
+"""Audits of what clients randomise themselves: noise on uploads, and randomised response.
+
+Labels of NbAFL, joint accounting, clipped means, uploads without a bound; one bit, two clients that
+differ in some, one coin for a whole tensor.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,85 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
+from fedpriv.account.randomized_response import ONE_BIT, exact_epsilon, responds
 from fedpriv.account.spend import Spend
-from fedpriv.audit import gaussian, individual
-from fedpriv.audit.finding import Finding, finding
-from fedpriv.audit.known import Known
+from fedpriv.audit import bounds, clients
+from fedpriv.audit.finding import Finding, Known, finding
+from fedpriv.schemes.base import RoundContext
+from fedpriv.schemes.dpfl_bnn import flips
+from fedpriv.streams import Streams
+
+DRAWS = 20_000
+OF_ONE_BIT = "client (that of one bit)"  # whose ε a paper states
+# Of the bits of two clients one of so many differs: less than of any two that learn other classes.
+APART = 100
+
+
+def bits(known: Known) -> Iterator[Finding]:
+    """Yield the bound of an attacker of one bit, whose answers the coins of the scheme itself flip."""
+    stated = one_bit_label(known)
+    if stated is None or not hidden(known):
+        return
+    gamma, rounds = float(known.trace["gamma"].iloc[0]), len(known.trace)
+    kept = best_count(rounds, gamma, stated.delta)
+    streams = Streams(0, f"audit {known.identity}")
+    answers = np.zeros(DRAWS, dtype=np.int64)
+    for round in range(1, rounds + 1):
+        context = RoundContext(round, rounds, 1, 1.0, np.ones(1), 1, (1,), streams)
+        answers += ~flips(gamma, "coordinate", (DRAWS, 1), context)[:, 0]
+    found = bounds.flipped(int((answers >= kept).sum()), DRAWS, rounds, kept, gamma, stated.delta)
+    yield finding("bits", stated, found, f"no run, {DRAWS:,} transcripts", 0.95)
+
+
+def uploads(known: Known) -> Iterator[Finding]:
+    """Yield what two clients cost, against the ε of a single bit: by how many bits two of this run differed.
+
+    In one round; where that was not measured they are taken to differ in one bit of a hundred, in all rounds.
+    """
+    stated = one_bit_label(known)
+    if stated is None or not hidden(known) or not (known.trace["flips"] == "coordinate").all():
+        return
+    gamma, rounds = float(known.trace["gamma"].iloc[0]), len(known.trace)
+    # Between vectors of plus and minus one: each bit that differs adds 4 to the square.
+    measured = round(float(known.trace["uploads_apart"].max()) ** 2 / 4)
+    differ = measured or max(1, int(known.trace["noisy_bits"].iloc[0]) // APART)
+    if measured:
+        cost = f"1 run, in which one upload of two clients is {differ:,} bits apart"
+    else:
+        cost = f"no run, no transcripts; clients that differ in {differ:,} bits of a round"
+    found = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
+    yield finding("uploads", stated, found, cost)._replace(kind="nominal", about=OF_ONE_BIT)
+
+
+def tensors(known: Known) -> Iterator[Finding]:
+    """Yield that one coin for a whole tensor hides nothing but its sign."""
+    stated = one_bit_label(known)
+    if stated is not None and (known.trace["flips"] == "tensor").all():
+        cost = "no run, no transcripts; one upload"
+        yield finding("tensors", stated, math.inf, cost)._replace(kind="nominal", about=OF_ONE_BIT)
+
+
+def one_bit_label(known: Known) -> Spend | None:
+    """Return the exact ε of one bit over all rounds, which is the one that the paper states of a client."""
+    if not responds(known.trace):
+        return None
+    return next(known.stated(ONE_BIT, accounting="upload", accountant="exact"), None)
+
+
+def hidden(known: Known) -> bool:
+    """Return whether coins hide anything."""
+    return 0 < float(known.trace["gamma"].iloc[0]) < 0.5
+
+
+def best_count(rounds: int, gamma: float, delta: float) -> int:
+    """Return how many answers must say so, for the largest bound that so many draws are expected to give."""
+    counts = np.arange(rounds + 1)
+    right = binom.sf(counts - 1, rounds, 0.5 + gamma)
+    wrong = binom.logsf(counts - 1, rounds, 0.5 - gamma)
+    return int(bounds.foreseen(right, wrong, DRAWS, delta).argmax())
+
 
 ARITHMETIC = "no run, no transcripts"
 CLIENT = "client (label)"
@@ -31,7 +108,7 @@ def example(known: Known) -> Iterator[Finding]:
     scaling = known.scheme.get("scaling", "document")
     scale = {"document": rounds, "repository": rounds / 2}.get(scaling, rounds * first["sampling_rate"])
     apart = stated.epsilon / (known.scheme["constant"] * float(scale))
-    found = gaussian.witness(np.full(sent, apart), np.ones(sent), stated.delta)
+    found = bounds.witness(np.full(sent, apart), np.ones(sent), stated.delta)
     yield finding("example", stated, found, f"{ARITHMETIC}; {sent} uploads")._replace(about="example (label)")
 
 
@@ -41,7 +118,7 @@ def neighbours(known: Known) -> Iterator[Finding]:
     apart, std = (came[name].to_numpy() for name in ("neighbours_apart", "upload_noise_std"))
     if stated is None or not len(apart) or not (std > 0).all():
         return
-    found = gaussian.witness(apart, std, stated.delta)
+    found = bounds.witness(apart, std, stated.delta)
     cost = f"1 run, in which a client trained on both; {len(apart)} uploads, {apart.max():.3g} apart at most"
     yield finding("neighbours", stated, found, cost)._replace(about="example (label)")
 
@@ -58,7 +135,7 @@ def client(known: Known) -> Iterator[Finding]:
     norms = [trace[name].clip(upper=trace["upload_l2"]) for name in ("norm_max", "norm_min")]
     apart = trace["uploads_apart"].where(trace["uploads_apart"] > 0, norms[0] - norms[1])
     worst = int((apart / trace["upload_noise_std"]).argmax())
-    found = gaussian.witness([apart.iloc[worst]], [trace["upload_noise_std"].iloc[worst]], stated.delta)
+    found = bounds.witness([apart.iloc[worst]], [trace["upload_noise_std"].iloc[worst]], stated.delta)
     cost = f"{ARITHMETIC}; one upload, {apart.iloc[worst]:.3g} apart"
     yield finding("client", stated, found, cost)._replace(about=CLIENT)
 
@@ -113,7 +190,7 @@ def single(known: Known) -> Iterator[Finding]:
     std, bound = (trace[name].to_numpy(dtype=np.float64) for name in ("instance_noise_std", "clip_l2"))
     sent = max(1, round(float(trace["sampling_rate"].sum())))
     for stated in known.stated("client", accounting="sum", accountant="moments", sensitivity="C"):
-        found = gaussian.witness(bound[:sent], std[:sent], stated.delta)
+        found = bounds.witness(bound[:sent], std[:sent], stated.delta)
         yield finding("single", stated, found, f"{ARITHMETIC}; {sent} uploads")
 
 
@@ -129,7 +206,7 @@ def batches(known: Known) -> Iterator[Finding]:
         each = 2 / np.array([one.noise_multiplier for one in view.mechanisms])
     moved = np.repeat(each, view.counts.sum(axis=0))
     for stated in known.stated("instance", accounting="parallel", accountant="moments", sensitivity="C"):
-        found = individual.epsilon(view.mechanisms[0].sampling_rate, moved, stated.delta)
+        found = clients.epsilon(view.mechanisms[0].sampling_rate, moved, stated.delta)
         yield finding("batches", stated, found, f"{ARITHMETIC}; {len(moved):,} gradients")
 
 

@@ -5,19 +5,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedpriv.account.ledgers import spends
+from fedpriv.account.ledger import spends
 from fedpriv.account.runs import counted, write
 from fedpriv.account.spend import Spend
-from fedpriv.cli.output import CONFIGS
+from fedpriv.cli.run import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
-from fedpriv.files import parquet
-from fedpriv.files.rundir import RunDir
 from fedpriv.frozen import Deltas, parse
-from fedpriv.paper.cells import accuracy_tables
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.paper.tables import accuracy_tables
 from fedpriv.progress import progress
+from fedpriv.store import parquet
+from fedpriv.store.rundir import RunDir
 
 UNITS = {"delta": "clients", "instance_delta": "instances"}  # whose δ it is
 

@@ -15,9 +15,8 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from fedpriv.cli import audit, calculators, compare, kept, look, traces
-from fedpriv.cli.options import nested
-from fedpriv.cli.output import (
+from fedpriv.cli import audit, calculators, compare, look, traces
+from fedpriv.cli.run import (
     CONFIGS,
     REFERENCE,
     RESOURCES,
@@ -25,12 +24,13 @@ from fedpriv.cli.output import (
     Configs,
     Reference,
     Resources,
+    nested,
     print_result,
     spend_as_dict,
 )
 from fedpriv.cli.table import NOTHING, Table, spend_table
 from fedpriv.errors import BadInput, Stopped, require_known, short_repr
-from fedpriv.terminal import aside
+from fedpriv.progress import aside
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
 
@@ -190,7 +190,7 @@ def run(
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
     from fedpriv.cli.run import place, spends_of, train_run
-    from fedpriv.files.rundir import RunDir
+    from fedpriv.store.rundir import RunDir
 
     settings = settings or []
     out = out or place(paper, run, settings, seed)
@@ -200,7 +200,7 @@ def run(
     summary = RunDir(out).summary
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
-    from fedpriv.account.ledgers import statements  # seconds, and a mistake is named before
+    from fedpriv.account.ledger import statements  # seconds, and a mistake is named before
 
     spends = None if as_json else spends_of(out, summary)
     stated = [NOTHING] if spends == [] else map(str, statements(spends or []))
@@ -236,7 +236,7 @@ def account(
         used: list[list[str]] = [[] for _ in spends]
     else:
         from fedpriv.cli.account import account_run, used_by
-        from fedpriv.files.rundir import run_directory
+        from fedpriv.store.rundir import run_directory
 
         require_known("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
@@ -261,7 +261,7 @@ def doctor(
 
     Exit code 1 if nothing can work.
     """
-    from fedpriv.config.targets import stored
+    from fedpriv.config.jobs import stored
     from fedpriv.doctor import diagnose
 
     findings = diagnose(
@@ -335,8 +335,8 @@ placed(
         },
         "Maintain": {
             "doctor": (doctor, "fedpriv doctor --time config/laptop.yaml"),
-            "keep": (kept.keep, "fedpriv keep results/laptop"),
-            "rerender": (kept.rerender, "fedpriv rerender laptop/bdp2019"),
+            "keep": (look.keep, "fedpriv keep results/laptop"),
+            "rerender": (look.rerender, "fedpriv rerender laptop/bdp2019"),
             "step": (step, "fedpriv step tables config/demo.yaml bdp2019"),
         },
     },

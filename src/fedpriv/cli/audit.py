@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.options import NOISE, RATE, nested, rate
-from fedpriv.cli.output import CONFIGS, AsJson, Configs, print_result
+from fedpriv.cli.run import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate
 from fedpriv.cli.table import Page, Table
 from fedpriv.cli.traces import Ignored, attacked, deltas, is_trace
 from fedpriv.errors import BadInput, require_known
-from fedpriv.terminal import aside
+from fedpriv.progress import aside
 
 if TYPE_CHECKING:
     from fedpriv.audit.finding import Finding
@@ -81,10 +80,12 @@ def audit(
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]}: found nothing, allowed: a number, of --mechanism {mechanism}")
     from fedpriv.audit import dry
-    from fedpriv.audit.likelihood import Plan
+    from fedpriv.audit.clients import AlikeRounds
 
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
-    target = dry.named(mechanism, Plan(rate(q), noise_multiplier, rounds), delta, nested(settings or []))
+    target = dry.named(
+        mechanism, AlikeRounds(rate(q), noise_multiplier, rounds), delta, nested(settings or [])
+    )
     started = time.perf_counter()
     found = dry.audited(target, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
@@ -99,9 +100,9 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path, 
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audited
     from fedpriv.cli.account import account_run
-    from fedpriv.files import parquet
-    from fedpriv.files.rundir import run_directory
     from fedpriv.frozen import account_version
+    from fedpriv.store import parquet
+    from fedpriv.store.rundir import run_directory
 
     started = time.perf_counter()
     with run_directory(path) as directory:

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.options import NOISE, RATE, Delta, Rate, Rounds, nested, rate
-from fedpriv.cli.output import AsJson, print_result, spend_as_dict
+from fedpriv.cli.run import (
+    NOISE,
+    RATE,
+    AsJson,
+    Delta,
+    Rate,
+    Rounds,
+    nested,
+    print_result,
+    rate,
+    spend_as_dict,
+)
 from fedpriv.cli.table import spend_table
 from fedpriv.errors import BadInput, plain, require_known
 
@@ -21,7 +31,7 @@ ALL = "all"  # of the accountants of independent noise
 
 def known(accountant: str) -> str:
     """Return the name of an accountant of plans; BadInput says what counts by any other."""
-    from fedpriv.account.accountants import ACCOUNTANTS
+    from fedpriv.account.ledger import ACCOUNTANTS
     from fedpriv.account.plans import planners
 
     plans = (*planners(), ALL)

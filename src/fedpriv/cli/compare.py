@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedpriv.cli.output import REFERENCE, AsJson, Reference, print_result
+from fedpriv.cli.run import REFERENCE, AsJson, Reference, print_result
 from fedpriv.cli.table import Page, Table
 
 COLOURS = {
@@ -36,17 +36,17 @@ def compare(
     accuracies of each and their difference with a 95 % interval, paired by seed where they share seeds.
     """
     if second is None:
-        from fedpriv.keep.place import results_of
-        from fedpriv.report.claims import compare
+        from fedpriv.report import claims as compare
+        from fedpriv.workflow.inventory import results_of
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
         shown = [table for paper in compare.papers(folder) for table in published(paper)]
         print_result(compare.facts(folder), Page(*shown), as_json)
         return
-    from fedpriv.keep import pairs
+    from fedpriv.workflow import inventory
 
-    one, other = pairs.result(Path(first)), pairs.result(second)
-    found = pairs.pairs(one, other)
+    one, other = inventory.result(Path(first)), inventory.result(second)
+    found = inventory.pairs(one, other)
     changed = [
         {"key": key, "A": one.settings.get(key, ""), "B": other.settings.get(key, "")}
         for key in dict.fromkeys((*one.settings, *other.settings))
@@ -63,11 +63,11 @@ def compare(
 
 def published(paper: Path) -> list[Table]:
     """Return the two tables of a paper; the first is left out where the paper prints no accuracy."""
-    from fedpriv.report.claims import compare
+    from fedpriv.report import claims as compare
 
     names = ("table", "row", "column", "published", "reproduced", "verdict")
     accuracies: list[dict[str, str]] = [
-        dict(zip(names, one, strict=True)) for one in compare.accuracies(paper)
+        dict(zip(names, one, strict=True)) for one in compare.published_accuracies(paper)
     ]
     claims = [
         {

@@ -20,8 +20,7 @@ from pathlib import Path
 import psutil
 
 from fedpriv.errors import BadInput
-from fedpriv.progress import MARK
-from fedpriv.terminal import say
+from fedpriv.progress import MARK, say
 
 STEPS = re.compile(r"^(\d+) of (\d+) steps")  # done, after every step
 TOTAL = re.compile(r"^total +(\d+)$")  # in the table of jobs, before the first

@@ -1,25 +1,18 @@
-"""The verbs that look: what there is, what is behind a number, what a run is set to."""
+"""The verbs that look: what there is, what is behind a number, what a run is set to, what is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import typer
 
-from fedpriv.cli.output import (
-    CONFIGS,
-    REFERENCE,
-    RESOURCES,
-    AsJson,
-    Configs,
-    Reference,
-    Resources,
-    print_result,
-)
+from fedpriv.cli.run import CONFIGS, REFERENCE, RESOURCES, AsJson, Configs, Reference, Resources, print_result
 from fedpriv.cli.table import Page, Table
 from fedpriv.errors import BadInput
+from fedpriv.progress import aside
 
 LONG = ("runs", "tables")
 Kind = Literal["papers", "runs", "tables", "datasets", "schemes"]
@@ -35,7 +28,7 @@ def listed(
 ) -> None:
     """List papers, runs, tables, datasets and schemes, and what is stored."""
     from fedpriv.errors import require_known
-    from fedpriv.keep.inventory import inventory
+    from fedpriv.workflow.inventory import inventory
 
     found = inventory(configs, reference, resources)
     if paper:
@@ -73,8 +66,8 @@ def show(
     words = words or []
     if len(words) > 4:
         raise BadInput(f"show: found {len(words)} words, allowed: at most 4")
-    from fedpriv.keep import place
-    from fedpriv.keep import show as results
+    from fedpriv.workflow import inventory as place
+    from fedpriv.workflow import inventory as results
 
     if words and words[0].endswith(".yaml"):
         config, paper, run = [*words, "", ""][:3]
@@ -132,7 +125,7 @@ def paper_page(found: Mapping[str, Any]) -> Page:
 
 def cell_page(found: Mapping[str, Any], paper: str) -> Page:
     """Return the numbers of a row or a cell, the seeds and runs behind it, and what shows a run's config."""
-    from fedpriv.keep.show import BESIDE, spoken
+    from fedpriv.workflow.inventory import BESIDE, spoken
 
     told = [spoken(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
     parts: list[Table | str] = [Table("numbers", told)]
@@ -158,3 +151,56 @@ def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
         elif name != "table":
             told[name] = f"{value:.5g}" if isinstance(value, float) else value
     return told
+
+
+def keep(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The results of a preset.")],
+    reference: Reference = REFERENCE,
+    configs: Configs = CONFIGS,
+    as_json: AsJson = False,
+) -> None:
+    """Store finished runs in the reference.
+
+    Neither weights nor data are stored. Exit code 2 if a run was refused.
+    """
+    from fedpriv.workflow.archive import add
+
+    found = add(results, configs / f"{results.resolve().name}.yaml", reference)
+    refused = f", {len(found.refused)} refused" if found.refused else ""
+    text = f"{results}: {len(found.added)} runs added, {len(found.there)} stored before{refused}"
+    print_result(found._asdict(), [text], as_json)
+    if found.refused:
+        aside(*found.refused)
+        raise typer.Exit(2)
+
+
+def rerender(
+    papers: Annotated[
+        list[str] | None, typer.Argument(metavar="[PRESET/PAPER]...", help="Only these; by default all.")
+    ] = None,
+    reference: Reference = REFERENCE,
+    configs: Configs = CONFIGS,
+    out: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="An empty folder to render in; else nothing is left."),
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write what differs into the reference.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Render reference results from stored runs and compare bytes.
+
+    Exit code 1 if any differ.
+    """
+    from fedpriv.workflow import rerender
+
+    with TemporaryDirectory() as folder:
+        found = rerender.rerender(reference, configs, out or Path(folder), papers or ())
+        if write:
+            rerender.write(reference, out or Path(folder), found)
+    text: list[str] = []
+    for paper, one in found.items():
+        many = f"{one.stored} of {one.planned} runs stored, {len(one.files)} files, {len(one.differ)} differ"
+        text += [f"{paper}: {many if one.stored else 'no stored runs'}"]
+        text += [f"{reference / paper / file}: differs" for file in one.differ]
+    print_result({paper: one._asdict() for paper, one in found.items()}, text, as_json)
+    raise typer.Exit(1 if any(one.differ for one in found.values()) and not write else 0)

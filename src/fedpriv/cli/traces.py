@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.options import Delta
-from fedpriv.cli.output import AsJson, print_result
+from fedpriv.cli.run import AsJson, Delta, print_result
 from fedpriv.errors import BadInput, require_known
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def deltas(path: Path, delta: float | None, instance_delta: float | None) -> Del
 @contextmanager
 def rows_of(path: Path) -> Generator[pd.DataFrame]:
     """Yield the trace in a file, which BadInput in the block names."""
-    from fedpriv.account.plain import read
+    from fedpriv.account.foreign import read
 
     trace = read(path)
     try:

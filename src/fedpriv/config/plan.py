@@ -1,8 +1,12 @@
 """Presets and papers: two YAML files become the finite list of runs that the workflow asks for.
 
-Torch-free and quick to import: Snakemake re-parses the plan in every job.
+Torch-free and quick to import: Snakemake re-parses the plan in every job. `origins` says which layer set
+a key of a run: its paper's defaults, a part, the run itself, or a preset. The layers are read once more
+for it, with every value marked.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,21 +15,155 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from fedpriv.config.names import arrays_id, partition_id
-from fedpriv.config.origins import Layers, origins, said_at
-from fedpriv.config.preset import Preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz, Torchvision
 from fedpriv.errors import BadInput, Gathered, plain, require_known, together
-from fedpriv.files.summary import TRACE, glanced, stored_path
-from fedpriv.frozen import Mistake, mistakes
+from fedpriv.frozen import DISCRIMINATORS, Frozen, Mistake, Name, Thousands, mistakes
+from fedpriv.local.work import Speed
 from fedpriv.models import MODELS
-from fedpriv.paper.cells import accuracy_tables
-from fedpriv.paper.paper import Paper, folder_of, load_paper, load_runs
-from fedpriv.paper.read import merge, read_yaml
+from fedpriv.paper.paper import (
+    OWN,
+    Paper,
+    folder_of,
+    load_paper,
+    load_runs,
+    merge,
+    read_files,
+    read_yaml,
+    runs_of,
+)
+from fedpriv.paper.tables import accuracy_tables
+from fedpriv.store.summary import TRACE, glanced, stored_path
+
+
+def arrays_id(run: Run) -> str:
+    """Return the name of the file of arrays that a run trains on: its dataset's, or that of its features."""
+    photos, words = run.photos, [run.data, run.model.features]
+    if run.learn_from == "public":
+        words.append("public")
+    if run.model.features and run.model.reads == "images":
+        return "-".join(words)
+    # Features of one's own are read as they are.
+    if not run.model.features or not isinstance(run.dataset, str):
+        return run.data
+    words += [f"c{photos.copies}", f"s{photos.seed}", photos.dedup]
+    return "-".join(words if photos.unreadable == "refuse" else [*words, photos.unreadable])
+
+
+def partition_id(run: Run) -> str:
+    """Return a readable name, the same for exactly the runs that may share a partition file."""
+    law = run.partition
+    words = [arrays_id(run), getattr(law, "law", ""), f"n{law.clients}"]
+    if run.validation:
+        words.append(f"v{run.validation}")
+    others = law.model_dump(mode="json", exclude_defaults=True, exclude={"law", "clients"})
+    if others:
+        words.append(hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()[:6])
+    return "-".join(words)
+
+
+class Preset(Frozen):
+    """What is built, and how large: the file that Snakemake takes as its config."""
+
+    preset: Name
+    """Its name; what it makes is in results/<preset>."""
+    papers: tuple[Name, ...] = Field(min_length=1)
+    """Folders of config/papers."""
+    paper_folders: tuple[str, ...] = ()
+    """Where papers are beside config/papers, from the current folder."""
+    seeds: Thousands = 5
+    """So many of each run: 0, 1, ..."""
+    mirrors: tuple[str, ...] = ()
+    """Folders or base URLs that are tried before the public sources."""
+    only: tuple[str, ...] = ("*",)
+    """Globs; runs that match none are left out: `*_n100_*` of any paper, `bdp2019/*_n100_*` of one."""
+    show: tuple[str, ...] = ()
+    """Only these tables and figures, PAPER/NAME, and the runs they read."""
+    stand_ins: dict[str, str] = {}
+    """Dataset of a paper -> the one that is used instead, which its tables say."""
+    patches: dict[str, dict[str, Any]] = {}
+    """Glob of runs, as in `only` -> keys that are laid over theirs, the later over the earlier."""
+    speed: Speed = Speed()
+    """How fast, never what."""
+    again: bool = False
+    """Train runs that are stored in results/reference, too."""
+
+
+class Said:
+    """A value and who says it; equal to whatever the value is equal to."""
+
+    def __init__(self, value: object, by: str) -> None:
+        self.value, self.by = value, by
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == (other.value if isinstance(other, Said) else other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Layers(NamedTuple):
+    """What a run is made of, from the lowest to the highest, each value as it is or marked."""
+
+    defaults: Mapping[str, Any]
+    runs: Mapping[str, Mapping[str, Any]]
+    stand_ins: Mapping[str, Any]
+    patches: Mapping[str, Mapping[str, Any]]
+
+
+def marked(fragment: Any, by: str) -> Any:
+    """Return a fragment of a run with every value marked; what says how it is laid stays as it is."""
+    if not isinstance(fragment, Mapping):
+        return Said(fragment, by)
+    return {key: value if key in OWN else marked(value, by) for key, value in fragment.items()}
+
+
+def origins(
+    folder: Path, stand_ins: Mapping[str, str], patches: Mapping[str, Any], where: str, only: str = ""
+) -> Layers:
+    """Return the layers of the runs of the paper in `folder`, and of the preset `where`, marked.
+
+    With `only` the others are not looked at that cannot be the run of that name.
+    """
+    files = read_files(folder)
+
+    def each(key: str) -> dict[str, Any]:
+        found = files.get(key)
+        return (
+            {name: marked(one, f"{folder / found.file}: {key}.{name}") for name, one in found.value.items()}
+            if found
+            else {}
+        )
+
+    defaults = files.get("defaults")
+    return Layers(
+        marked(defaults.value, f"{folder / defaults.file}: defaults") if defaults else {},
+        runs_of({"parts": each("parts"), "runs": each("runs")}, str(folder), only),
+        {name: Said(instead, f"{where}: stand_ins") for name, instead in stand_ins.items()},
+        {glob: marked(patch, f"{where}: patches.{glob}") for glob, patch in patches.items()},
+    )
+
+
+def said_at(tree: Any, path: Iterable[object]) -> str:
+    """Return who says the key at `path`, or the value that it is in; the empty string if nobody does.
+
+    A kind that is named alone, as in `scheme: none`, says its name and no other key.
+    """
+    for key in path:
+        if isinstance(tree, Said):
+            return tree.by if key in DISCRIMINATORS or not isinstance(tree.value, str) else ""
+        if not isinstance(tree, Mapping) or key not in tree:
+            return ""
+        tree = tree[key]
+    if isinstance(tree, Mapping):
+        tree = next((tree[key] for key in DISCRIMINATORS if key in tree), next(iter(tree.values()), None))
+    return tree.by if isinstance(tree, Said) else ""
 
 
 class Planned(NamedTuple):

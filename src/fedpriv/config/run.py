@@ -1,20 +1,25 @@
-"""The schema of everything a user may write in YAML; torch-free.
+"""The schema of everything a user may write in YAML about one run; torch-free.
 
-`Run` is what changes results, and its hash is the run's identity. `Deltas` change what is computed
-from a finished run, `Speed` only how fast it runs: neither is part of the identity.
+`Run` is what changes results, and its hash is the run's identity. `Deltas` change what is computed from a
+finished run, `Speed` only how fast it runs: neither is part of the identity. Two things are filled in
+when a run is planned, from public numbers alone: how many clients `all` of them are, and the noise
+multiplier that an ε asks for.
 """
 
+import math
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from fedpriv.config.budget import budgeted, multiplier, within
-from fedpriv.config.owners import counted
-from fedpriv.data.own import Named, Npz
+from fedpriv.data import DATASETS, arrays
+from fedpriv.data.own import OWN, Named, Npz, owners
 from fedpriv.data.photographs import Photos
-from fedpriv.errors import BadInput
-from fedpriv.files import summary
+from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import (
     Below1,
     Count,
@@ -28,6 +33,7 @@ from fedpriv.frozen import (
     ThousandsOrZero,
     choice_error,
     chosen_from,
+    parse,
     unless,
 )
 from fedpriv.local.loss import DEFAULT, LOSSES, Metric, Name
@@ -38,8 +44,112 @@ from fedpriv.models.base import Model
 from fedpriv.models.module import module_by_key
 from fedpriv.partition import PARTITIONS, PartitionLaw
 from fedpriv.schemes import SCHEMES, Scheme
-from fedpriv.schemes.hooks import Hooks
+from fedpriv.schemes.client_dp import RunBudget
+from fedpriv.schemes.exchange import Hooks
+from fedpriv.store import summary
+from fedpriv.streams import Streams
 from fedpriv.trace import MECHANISMS
+
+ALL = "all"
+
+
+def counted(told: Any) -> Any:
+    """Return what a run says with a number in place of `clients: all`: as many as there are owners.
+
+    Counted are owners of the training examples, those with `min_examples` or more, without what `validation`
+    sets aside. Where nobody can count them, all is a choice_error.
+    """
+    law = told.get("partition") if isinstance(told, Mapping) else None
+    if not isinstance(law, Mapping) or law.get("clients") != ALL:
+        return told
+    if law.get("law") != "natural":
+        raise choice_error("partition.clients", [ALL], "a number, or all with law natural")
+    found = number(told.get("dataset"), law.get("min_examples", 1), told.get("validation", 0))
+    return {**told, "partition": {**law, "clients": found}}
+
+
+def number(dataset: Any, least: Any, validation: Any) -> int:
+    """Return how many owners have `least` training examples or more when `validation` are set aside."""
+    where = "partition.clients"
+    if isinstance(dataset, Mapping) and "npz" in dataset:
+        dataset = OWN["npz"](dataset)
+    if isinstance(dataset, Npz):
+        owner = owners(Path(dataset.npz))
+        if validation and isinstance(validation, int):
+            n = len(owner)
+            whole = arrays.Arrays(owner, np.zeros(n, np.int64), owner, owner, 1, owner=owner)
+            owner = arrays.hold_out(whole, validation, Streams(0, dataset.name).numpy("validation")).owner
+        sizes = np.unique(owner, return_counts=True)[1]
+        return int((sizes >= least).sum()) if isinstance(least, int) else len(sizes)
+    known = DATASETS.get(dataset) if isinstance(dataset, str) else None
+    writers = int(known.writers) if known else 0
+    if writers and least == 1 and not validation:
+        return writers
+    if writers:
+        raise choice_error(where, [ALL], f"a number; all with min_examples 1 and no validation: {writers:,}")
+    raise choice_error(where, [ALL], f"a number, for nobody knows the owners in {plain(dataset)}")
+
+
+DIGITS = 4  # of a multiplier that is found: it is rounded up, so that its ε is still within the budget
+
+
+def budgeted(told: Any) -> Mapping[str, Any] | None:
+    """Return the budget in what a run says, as it is written; None where the multiplier is a number."""
+    scheme = told.get("scheme") if isinstance(told, Mapping) else None
+    noise = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
+    return noise if isinstance(noise, Mapping) else None
+
+
+def within(told: Mapping[str, Any], noise_multiplier: float) -> dict[str, Any]:
+    """Return what a run says with a number for its multiplier."""
+    return {**told, "scheme": {**told["scheme"], "noise_multiplier": noise_multiplier}}
+
+
+def multiplier(run: Any, written: Mapping[str, Any]) -> float:
+    """Return the least multiplier, to 4 digits, with which all rounds of `run` cost the budget at most.
+
+    What is wrong with a budget, one that no noise meets, and a run that releases something else than its
+    scheme plans are BadInput that names the key.
+    """
+    key, scheme = "scheme.noise_multiplier", run.scheme
+    budget = parse(RunBudget.model_validate, dict(written), key)
+    plan = scheme.plan(run.cohort, run.partition.clients, run.rounds)
+    if plan is None or run.hooks != Hooks() or run.model.sends_in_clear:
+        raise BadInput(
+            f"{key}: found a budget, allowed: a number; also a budget with scheme client_dp, denominator "
+            "expected and cohort.law poisson or full, or scheme dp_ftrl and cohort.law spaced or full, "
+            "without hooks and with a model that sends nothing in the clear"
+        )
+    from fedpriv.account.plans import planners  # slow to import, and few runs have a budget
+
+    accountant = budget.accountant or scheme.accountant
+    require_known(f"{key}.accountant", [accountant], planners(scheme.mechanism))
+    told = {"delta": run.account.delta, "rounds": run.rounds, **plan}
+    try:
+        return found_for(budget.epsilon, accountant, tuple(told.items()))
+    except BadInput as error:
+        raise BadInput(f"{key}.{error}") from None
+
+
+@cache
+def found_for(epsilon: float, accountant: str, plan: tuple[tuple[str, Any], ...]) -> float:
+    """Return the least multiplier of so many digits whose ε is within the budget.
+
+    It is part of what a run is, so that it hangs on no end of a search: of the multipliers beside that end
+    each is tried.
+    """
+    from fedpriv.account import plans
+
+    near = plans.calibrate(epsilon=epsilon, accountant=accountant, **dict(plan))
+    decimals = DIGITS - 1 - math.floor(math.log10(near))
+    count = math.floor(near * 10.0**decimals) - 1
+    while True:
+        multiplier = float(f"{count}e{-decimals}")
+        spent = plans.epsilon(accountant=accountant, noise_multiplier=multiplier, **dict(plan))
+        if spent.epsilon <= epsilon:
+            return multiplier
+        count += 1
+
 
 # Raised when a change of the code changes results, so that no old checkpoint is resumed: see CHANGELOG.md.
 RESULTS_VERSION = 2

@@ -7,18 +7,15 @@ makes arrays of them, once for each backbone and way to augment.
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedpriv.data import arrays, manifest, own, source
-from fedpriv.data.aptos import APTOS
-from fedpriv.data.dataset import Dataset
-from fedpriv.data.digits import DIGITS
-from fedpriv.data.femnist import FEMNIST
+from fedpriv.data import arrays, own, photographs, source
+from fedpriv.data.arrays import Dataset
+from fedpriv.data.characters import DIGITS, FASHION_MNIST, FEMNIST, MNIST
 from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
-from fedpriv.data.mnist import FASHION_MNIST, MNIST
-from fedpriv.data.photographs import Photographs
+from fedpriv.data.photographs import APTOS, Photographs
 from fedpriv.data.shakespeare import SHAKESPEARE
 from fedpriv.errors import BadInput
-from fedpriv.files.atomic import writing
 from fedpriv.registry import Registry
+from fedpriv.store.files import writing
 
 OWN = (MNIST, FASHION_MNIST, FEMNIST, SHAKESPEARE, DIGITS, APTOS, FUNDUS_SYNTHETIC)
 DATASETS: Registry[Dataset | Photographs] = Registry(
@@ -55,7 +52,7 @@ def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
     if isinstance(wanted, Dataset):
         return [source.fetch(wanted, file, resources / name / "raw", mirrors) for file in wanted.files]
     path = resources / name / "images.json"
-    manifest.refuse(manifest.write(wanted, mirrors, path), path)
+    photographs.refuse(photographs.write(wanted, mirrors, path), path)
     return [path]
 
 
@@ -80,14 +77,14 @@ def look(name: str, resources: Path, threads: int, mirrors: Sequence[str] = ()) 
     place, path = resources / name / "folder.txt", resources / name / "images.json"
     folder = Path(place.read_text(encoding="utf-8").removesuffix("\n"))
     folder = folder if folder.is_dir() else found(name, resources, mirrors)
-    manifest.write_of(photograph_datasets()[name], folder, path, threads)
+    photographs.write_of(photograph_datasets()[name], folder, path, threads)
     return path
 
 
 def described(name: str, fetched: Sequence[str]) -> str:
     """Return what `fetch` has brought, in words."""
     if name in photograph_datasets():
-        listed = manifest.load(Path(fetched[0]))
+        listed = photographs.load(Path(fetched[0]))
         return f"{listed.folder}: {listed.counts} (all listed in {fetched[0]})"
     return ", ".join(fetched) or "bundled, nothing to download"
 
@@ -107,14 +104,14 @@ def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path
         return own.prepare(dataset, resources)
     name, wanted, path = dataset, named(dataset), prepared(dataset, resources)
     if path.exists() and (isinstance(wanted, Photographs) or arrays.named(path)):
-        if isinstance(wanted, Photographs) and not Path(manifest.load(path).folder).is_dir():
+        if isinstance(wanted, Photographs) and not Path(photographs.load(path).folder).is_dir():
             found(name, resources, mirrors)
         return path
     if isinstance(wanted, Dataset):
         fetch(name, resources, mirrors)
         decode(name, resources)
     else:
-        manifest.write(wanted, mirrors, path)
+        photographs.write(wanted, mirrors, path)
     return path
 
 

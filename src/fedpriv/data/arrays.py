@@ -1,13 +1,18 @@
-"""A dataset as arrays in one npz file: images, features or sequences, and their labels."""
+"""A dataset: files with known contents and where to find them, and what they become, arrays in one npz file.
 
+Arrays hold images, features or sequences, and their labels.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from fedpriv.errors import BadInput
-from fedpriv.files import npz
+from fedpriv.store import npz
 
 NOBODY = np.empty(0, dtype=np.int64)
 OF = "of"  # the key under which a file of arrays says which it is: the name that it is made under
@@ -179,3 +184,33 @@ def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:
     owner = arrays.owner[~held] if len(arrays.owner) else NOBODY
     tested = held & first
     return Arrays(x[~held], y[~held], x[tested], y[tested], arrays.classes, group, arrays.note, owner)
+
+
+class RawFile(NamedTuple):
+    """A file to download, known by its hash; one whose hash nobody publishes is recorded when it arrives."""
+
+    name: str
+    sha256: str | None  # of the decompressed bytes, so that any gzip of them serves
+    problem: Callable[[Path], str] = lambda path: ""  # what a glance at a file shows to be wrong, or nothing
+    largest: int = 2**32  # bytes, packed or not: more is not waited for
+    also: tuple[str, ...] = ()  # paths below a mirror's folder where others keep the same contents
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset by name; one without files needs no network."""
+
+    name: str
+    files: tuple[RawFile, ...]
+    public: tuple[str, ...]  # base URLs, each followed by the name of a file
+    decode: Callable[[Path], Arrays]  # the folder of the raw files -> arrays
+    licence: str
+    citation: str
+    contents: str = "images"  # what its examples are, as a list of datasets says it
+    writers: int = 0  # so many own the training examples; 0: nobody knows who owns what
+    gives: ClassVar[Literal["images", "features"]] = "images"
+
+    @property
+    def network(self) -> bool:
+        """Say whether the public source needs one."""
+        return bool(self.files)

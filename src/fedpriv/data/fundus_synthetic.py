@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from fedpriv.data.photographs import COLUMNS, Photographs
-from fedpriv.files.atomic import writing
+from fedpriv.store.files import writing
 from fedpriv.streams import Streams
 
 SIDE = 96  # pixels of an image; it is drawn at twice that and averaged, so edges are smooth

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 from collections.abc import Callable
 from functools import cache
@@ -15,10 +16,43 @@ from pydantic import BeforeValidator, Field, model_validator
 from fedpriv.data import arrays
 from fedpriv.data.arrays import IGNORED, NOBODY, Arrays
 from fedpriv.data.features.basis import Public
+from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput, plain
-from fedpriv.files import npz
 from fedpriv.frozen import Frozen, choice_error
-from fedpriv.terminal import aside
+from fedpriv.progress import aside
+from fedpriv.store import npz
+
+
+def splits(name: str, root: Path) -> dict[str, np.ndarray]:
+    """Return x_train, y_train, x_test, y_test: images uint8 `[n, c, h, w]` or `[n, h, w]`, labels int64.
+
+    What is in `root` is not fetched again. Raises SourceError where torchvision cannot fetch or read it.
+    """
+    from torchvision import datasets
+
+    kind = getattr(datasets, name)
+    by_train = "train" in inspect.signature(kind).parameters
+    found: dict[str, np.ndarray] = {}
+    for split in ("train", "test"):
+        which: dict[str, Any] = {"train": split == "train"} if by_train else {"split": split}
+        try:
+            x, y = stacked(kind(root, download=True, **which))
+        except Exception as error:  # each class has its own way to fail
+            raise SourceError(
+                f"torchvision.{name}: torchvision could not bring it ({plain(str(error))}). Put its files "
+                f"into {root}, where its class looks for them"
+            ) from error
+        found |= {f"x_{split}": x, f"y_{split}": y}
+    return found
+
+
+def stacked(examples: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the images and labels of a dataset of torchvision, whose images are of one size."""
+    images, labels = zip(*(examples[number] for number in range(len(examples))), strict=True)
+    x = np.stack([np.asarray(image) for image in images])
+    x = x if x.ndim == 3 else np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    return x, np.array(labels, dtype=np.int64)
+
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
 MORE = ("owner", "classes", "x_public", "y_public")
@@ -115,7 +149,7 @@ class Torchvision(Frozen):
 
     def arrays(self, resources: Path) -> Arrays:
         """Return its images; what torchvision fetches is kept in `resources`/torchvision."""
-        from fedpriv.data.from_torchvision import splits
+        pass
 
         found = splits(self.torchvision, resources / "torchvision")
         return own_arrays(self.label, found, "As torchvision brings it.")

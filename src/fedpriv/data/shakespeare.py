@@ -19,8 +19,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 
 import numpy as np
 
-from fedpriv.data.arrays import Arrays
-from fedpriv.data.dataset import Dataset, RawFile
+from fedpriv.data.arrays import Arrays, Dataset, RawFile
 from fedpriv.errors import BadInput
 
 FILE, MEMBER = "1994-01-100.zip", "100.txt"

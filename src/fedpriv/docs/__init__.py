@@ -5,15 +5,15 @@
 
 from pathlib import Path
 
-from fedpriv.docs import deviations, front, hours, papers
+from fedpriv.docs import columns, front, papers
 
 
 def pages(root: Path) -> dict[Path, str]:
     """Return the path and the text of each generated file."""
     docs = root / "docs"
     return {
-        docs / "deviations.md": deviations.page(root),
-        docs / "stored-runs.md": hours.page(root),
+        docs / "deviations.md": columns.deviations_page(root),
+        docs / "stored-runs.md": columns.hours_page(root),
         **front.pages(root),
         **{docs / "papers" / f"{name}.md": text for name, text in papers.pages(root).items()},
     }

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from fedpriv import docs
-from fedpriv.docs import guaranteed, picture
+from fedpriv.docs import pictures
 
 root = Path.cwd()
 for path, text in docs.pages(root).items():
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-picture.write(root)
-guaranteed.write(root)
+pictures.write(root)
+pictures.write_guaranteed(root)

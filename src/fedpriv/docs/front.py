@@ -27,14 +27,21 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from fedpriv.docs.markdown import head, line
+from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
-from fedpriv.report.claims import compare
-from fedpriv.report.claims.yardstick import ANOTHER_NETWORK, CUT, NOT_RUN, REACHED, SUBSTITUTE, outcome
-from fedpriv.report.numbers import delta
-from fedpriv.report.stability import UNSTABLE
-from fedpriv.report.tables.long import printed
+from fedpriv.report import claims
+from fedpriv.report.long import printed
+from fedpriv.report.numbers import (
+    ANOTHER_NETWORK,
+    CUT,
+    NOT_RUN,
+    REACHED,
+    SUBSTITUTE,
+    UNSTABLE,
+    delta,
+    outcome,
+)
 
 # Pages by their sources.
 SOURCES = {
@@ -121,7 +128,7 @@ def claimed(path: Path, claim: str, case: str, word: str = "") -> str:
 @cache
 def read(path: Path) -> pd.DataFrame:
     """Return a reference table, all of it text."""
-    return compare.read(path, [], {})
+    return claims.read(path, [], {})
 
 
 class Asked(Frozen):
@@ -132,7 +139,7 @@ class Asked(Frozen):
         raise NotImplementedError
 
 
-class Published(Asked):
+class PublishedCells(Asked):
     """Cells of kept tables, published beside reproduced, and the (ε, δ) spent on them."""
 
     of: str  # preset/paper
@@ -208,7 +215,7 @@ class Grid(Asked):
         return self.show.format_map({one["column"]: number(one) for one in of_run.to_dict("records")})
 
 
-class Paper(Frozen):
+class PaperLine(Frozen):
     """One line: the results that are counted, and what is said of them."""
 
     of: str  # preset/paper
@@ -218,10 +225,10 @@ class Paper(Frozen):
     says: str
 
 
-class Counts(Asked):
+class PaperCounts(Asked):
     """Papers, and how many of their published accuracies are reached."""
 
-    papers: tuple[Paper, ...]
+    papers: tuple[PaperLine, ...]
 
     def lines(self, reference: Path) -> Iterator[str]:
         yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
@@ -233,7 +240,7 @@ def counted(results: Path, tables: tuple[str, ...]) -> str:
     """Return how many cells of these tables are reached, and what the others are."""
     if not tables:
         return "none in a table"
-    cells = compare.published_and_reproduced(results)
+    cells = claims.published_and_reproduced(results)
     found = Counter(cells.loc[cells["table"].isin(tables), "verdict"].map(plain))
     several = ", ".join(f"{found[one]} {one}" for one in ORDER if found[one])
     return f"{sum(found.values())}: {several}"
@@ -246,8 +253,8 @@ def plain(verdict: str) -> str:
 
 # What a comment begins with: what it asks for.
 TABLES: dict[str, type[Asked]] = {
-    "table": Published,
+    "table": PublishedCells,
     "grid": Grid,
-    "counts": Counts,
+    "counts": PaperCounts,
 }
 BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")

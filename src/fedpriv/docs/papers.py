@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from fedpriv.config.jobs import built
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.targets import built
-from fedpriv.files.summary import RUNS
-from fedpriv.paper.cells import Rendered, titled
-from fedpriv.paper.paper import Paper, load_paper
-from fedpriv.paper.read import papers_in
-from fedpriv.report.claims import compare
-from fedpriv.report.texts import escape_markdown
+from fedpriv.paper.paper import Paper, load_paper, papers_in
+from fedpriv.paper.tables import Rendered, titled
+from fedpriv.report import claims
+from fedpriv.report.render import escape_markdown
+from fedpriv.store.summary import RUNS
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
 UP = "../.."  # from docs/papers/ to the root
@@ -115,14 +114,14 @@ def told(plan: Plan, paper: Paper, results: Path) -> str:
     if instead:
         said.append(f"Substitute data: {', '.join(instead)}.")
     if paper.claims:
-        counts = compare.claims(results)["verdict"].value_counts()
+        counts = claims.claims(results)["verdict"].value_counts()
         said.append(f"Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}.")
     return " ".join(said)
 
 
 def seeds(results: Path) -> str:
     """Return how many seeds the numbers of the stored tables rest on."""
-    tables = (compare.read(file, [], {"seeds": "float64"}) for file in (results / "tables").glob("*.csv"))
+    tables = (claims.read(file, [], {"seeds": "float64"}) for file in (results / "tables").glob("*.csv"))
     # A table of arithmetic alone has no seeds.
     counts = {int(count) for table in tables if "seeds" in table for count in table["seeds"] if count > 0}
     if not counts:

@@ -1,4 +1,9 @@
-"""What the backends of local work share: the task, a client, its mini-batches, and what it has done."""
+"""What the backends of local work share: the task, a client, its mini-batches, its result, the optimiser.
+
+`LocalEngine.train_clients` returns one row a client. How a stack of clients is worked through is chosen
+per device and never changes results beyond float tolerance: on a CPU each core works on its own clients
+(`fedpriv.local.threads`), on a GPU clients are stacked into one launch (`fedpriv.local.stacks`).
+"""
 
 from __future__ import annotations
 
@@ -6,21 +11,87 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import torch
 
 from fedpriv.local.loss import CROSS_ENTROPY, Loss
-from fedpriv.local.optimiser import OptimizerState
-from fedpriv.local.work import FedAvg
-from fedpriv.mechanisms.private_gradient import Gradient
+from fedpriv.local.work import FedAvg, LocalWork, Speed
+from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import Model
 from fedpriv.models.base import Example
 from fedpriv.models.flat import Layout, Shapes, layout
-from fedpriv.models.sign import signs
+from fedpriv.models.layers import signs
+from fedpriv.store.gpus import kernels
 from fedpriv.streams import Noise
+
+if TYPE_CHECKING:
+    import torch
+
+
+Pieces = Sequence[torch.Tensor]  # `[..., d_i]`, which one after the other are a flat tensor `[..., d]`
+
+
+@dataclass
+class OptimizerState:
+    """What an optimiser remembers of weights `[..., d]`: two moments, and its steps so far `[...]`, int64."""
+
+    first: torch.Tensor
+    second: torch.Tensor
+    steps: torch.Tensor
+
+
+def initial_optimizer_state(weights: torch.Tensor) -> OptimizerState:
+    """Return the memory before the first step."""
+    steps = torch.zeros(weights.shape[:-1], dtype=torch.int64, device=weights.device)
+    return OptimizerState(torch.zeros_like(weights), torch.zeros_like(weights), steps)
+
+
+def add_penalty(
+    work: FedAvg, gradient: Pieces, weights: torch.Tensor, sent: torch.Tensor, running: torch.Tensor
+) -> Pieces:
+    """Return a gradient `[..., d]` with that of the proximal term, and clipped, if it is to be."""
+    if not work.proximal and not work.clip_gradient:
+        return gradient
+    whole = torch.cat([*gradient], dim=-1)
+    if work.proximal:
+        whole.add_(weights - sent, alpha=work.proximal)
+        whole[..., running] = 0
+    if work.clip_gradient:
+        norms = whole.norm(dim=-1, keepdim=True)
+        whole.mul_(work.clip_gradient / norms.clamp(min=work.clip_gradient))
+    return [whole]
+
+
+def optimise(work: FedAvg, weights: torch.Tensor, gradient: Pieces, memory: OptimizerState) -> None:
+    """Take one optimiser step in place, elementwise on flat weights `[..., d]`.
+
+    Piece by piece: to put the gradient of a large network together costs more than the step.
+    """
+    sizes = [one.shape[-1] for one in gradient]
+    parts = weights.split(sizes, dim=-1)
+    if work.optimizer == "sgd":
+        if work.momentum:
+            kept = memory.first.split(sizes, dim=-1)
+            gradient = [one.mul_(work.momentum).add_(new) for one, new in zip(kept, gradient, strict=True)]
+        for part, one in zip(parts, gradient, strict=True):
+            part.add_(one, alpha=-work.learning_rate)
+        return
+    # Adam (Kingma and Ba, 2015, algorithm 1)
+    (one, two), memory.steps = work.adam_betas, memory.steps.add_(1)
+    steps = memory.steps.double()[..., None]
+    rate, whole = (work.learning_rate / (1 - one**steps)).float(), (1 - two**steps).float()
+    if weights.device.type == "cuda" and (engine := kernels()):
+        engine.adam(weights, memory.first, memory.second, gradient[0], rate, whole, (one, two))
+        return
+    moments = (memory.first.split(sizes, dim=-1), memory.second.split(sizes, dim=-1))
+    for part, first, second, new in zip(parts, *moments, gradient, strict=True):
+        first.lerp_(new, 1 - one)
+        second.mul_(two).addcmul_(new, new, value=1 - two)
+        part.sub_(first / (second / whole).sqrt_().add_(1e-8) * rate)
+
 
 MOMENTUM = 0.1  # of the running statistics of a normalisation, as everywhere
 
@@ -246,3 +317,83 @@ def update_running_statistics(
         weights[..., task.running] = before.lerp(found, MOMENTUM)
     if task.model.binary:
         weights[..., : task.layout.protected].clamp_(-1, 1)
+
+
+class Backend(Protocol):
+    """A way to work through clients."""
+
+    name: str  # says all that the last bits depend on, beside what is computed
+
+    def train_clients(
+        self,
+        work: LocalWork,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+        private_gradient: PrivateGradient | None,
+        send_weights: bool,
+    ) -> ClientResults:
+        """Return what each client sends: see `LocalEngine.train_clients`."""
+        ...
+
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the logits `[n, classes]`, float32, of inputs as a task has them."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held between calls."""
+        ...
+
+
+def backend_for(task: Task, speed: Speed) -> Backend:
+    """Return the backend of the device that the task lies on."""
+    if task.inputs.device.type == "cpu":
+        from fedpriv.local.threads import CpuBackend
+
+        return CpuBackend(task, speed)
+    from fedpriv.local.stacks import GpuBackend
+
+    return GpuBackend(task, speed)
+
+
+class LocalEngine:
+    """Local work on one task; holds the worker threads on a CPU. Use as a context manager."""
+
+    def __init__(self, task: Task, speed: Speed):
+        self.task = task
+        self._backend = backend_for(task, speed)
+
+    @property
+    def name(self) -> str:
+        """Return what the last bits depend on: libraries, kernels, arithmetic, the size of a pass, code.
+
+        The arithmetic may be better than the one asked for.
+        """
+        return ", ".join(filter(None, (self._backend.name, self.task.model.code, self.task.loss.code)))
+
+    def __enter__(self) -> LocalEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._backend.close()
+
+    def train_clients(
+        self,
+        work: LocalWork,
+        flat: torch.Tensor,
+        clients: Sequence[Client],
+        private_gradient: PrivateGradient | None = None,
+        send_weights: bool = False,
+    ) -> ClientResults:
+        """Return what each client sends after its local work at `flat` `[d]`.
+
+        `fedsgd`: minus the mean gradient over its examples, or over a Poisson batch with its expected size as
+        denominator. `fedavg`: the change of the weights after the local steps; its loss is that of the last
+        mini-batch. `send_weights` asks for the weights themselves, of a binary model as a pass uses them. A
+        client that has kept weights goes on from these. With `private_gradient` every gradient is private and
+        every batch a Poisson batch. A client without examples changes nothing.
+        """
+        return self._backend.train_clients(work, flat, clients, private_gradient, send_weights)
+
+    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the logits `[n, classes]`, float32, of inputs as a task has them."""
+        return self._backend.logits(flat, inputs)

@@ -16,14 +16,14 @@ from pydantic import Field
 
 from fedpriv.data.arrays import IGNORED
 from fedpriv.errors import BadInput
-from fedpriv.models.by_path import PATH, code, imported, said
+from fedpriv.models.module import PATH, code, imported, said
 
 if TYPE_CHECKING:
     import torch
 
 Shape = tuple[int, ...]
 Each = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]  # outputs and labels [n, ...] -> losses [n]
-Metric = Literal["perplexity", "auroc", "f1", "error"]  # beside accuracy; `fedpriv.train.metrics`
+Metric = Literal["perplexity", "auroc", "f1", "error"]  # beside accuracy; `fedpriv.train.evaluate`
 Reduction = Literal["none", "sum", "mean"]
 DEFAULT = "cross_entropy"
 
@@ -66,7 +66,7 @@ def one_a_label(classes: int, label: Shape) -> Shape:
     return label or (1,)
 
 
-class Known(NamedTuple):
+class NamedLoss(NamedTuple):
     """A loss of the suite."""
 
     each: Each  # of every label, if labels are `counted`; else of every example
@@ -79,7 +79,7 @@ class Known(NamedTuple):
 
 
 LOSSES = {
-    "cross_entropy": Known(
+    "cross_entropy": NamedLoss(
         cross_entropy,
         True,
         one_a_class,
@@ -88,7 +88,7 @@ LOSSES = {
         "whole numbers from 0",
         lambda labels: not labels.is_floating_point(),
     ),
-    "binary_cross_entropy": Known(
+    "binary_cross_entropy": NamedLoss(
         binary_cross_entropy,
         True,
         one_a_label,
@@ -97,7 +97,7 @@ LOSSES = {
         "0 and 1, and -1 for what is not known",
         lambda labels: not labels.is_floating_point() and bool((labels <= 1).all()),
     ),
-    "mean_squared_error": Known(
+    "mean_squared_error": NamedLoss(
         mean_squared_error, False, one_a_label, None, ("error",), "any numbers", lambda labels: True
     ),
 }

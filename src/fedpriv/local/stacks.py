@@ -17,18 +17,21 @@ from fedpriv.local.client import (
     Client,
     ClientResults,
     ClientState,
+    OptimizerState,
     Task,
+    add_penalty,
     as_read,
     collect_results,
+    initial_optimizer_state,
+    optimise,
     update_running_statistics,
 )
-from fedpriv.local.optimiser import OptimizerState, add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
-from fedpriv.machine.gpus import kernels
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise_stack
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
+from fedpriv.store.gpus import kernels
 
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
 

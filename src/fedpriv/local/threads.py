@@ -1,8 +1,9 @@
 """Local work on a CPU: one Python thread a core, each on its own clients.
 
-Each thread runs its operators on one core, so there are no barriers inside an operator; torch and the native
-kernel release the interpreter's lock. A client's result depends on nothing but the client, hence not on the
-number of threads.
+Each thread runs its operators on one core, so there are no barriers inside an operator; torch and the
+native kernels release the interpreter's lock. A client's result depends on nothing but the client, hence
+not on the number of threads. Where a model's engine in C knows the optimiser, all mini-batches of a
+client are one call.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,21 +21,77 @@ from fedpriv.local.client import (
     Client,
     ClientResults,
     ClientState,
+    Pieces,
     Task,
+    add_penalty,
     as_read,
     collect_results,
+    initial_optimizer_state,
+    optimise,
     update_running_statistics,
 )
-from fedpriv.local.native_steps import UNITS, Steps
-from fedpriv.local.optimiser import Pieces, add_penalty, initial_optimizer_state, optimise
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
-from fedpriv.machine.environment import cores
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
 from fedpriv.models import native
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
+from fedpriv.models.native import steps
 from fedpriv.models.native.gradients import GradientEngine, Gradients
+from fedpriv.store.machine import cores
+
+
+class Steps(NamedTuple):
+    """The local steps of one client, which are taken in place."""
+
+    task: Task
+    work: FedAvg
+    start: torch.Tensor  # [d], the weights that it was sent
+    kept: ClientState
+    plan: list[np.ndarray]  # the rows of every mini-batch
+    uniforms: torch.Tensor | None  # [steps + 1, d], of stochastic signs
+
+    @property
+    def batches(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return images, labels, the rows of all mini-batches one after the other, and their sizes."""
+        rows = torch.from_numpy(np.concatenate(self.plan).astype(np.int64))
+        return self.task.inputs, self.task.labels, rows, torch.tensor([len(batch) for batch in self.plan])
+
+
+def adam(net: steps.SmallNet, asked: Steps) -> float:
+    """Take the steps of Adam; return the loss on the last mini-batch."""
+    work, memory = asked.work, asked.kept.memory
+    before = int(memory.steps)
+    memory.steps += len(asked.plan)
+    how = steps.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
+    state = asked.kept.weights, memory.first, memory.second, before
+    drawn = None if asked.uniforms is None else asked.uniforms[:-1]
+    return steps.train_small(net, *asked.batches, *state, how, asked.start, drawn)
+
+
+def plain_sgd(net: steps.MlpNet, asked: Steps) -> float:
+    """Take the steps of plain SGD; return the loss on the last mini-batch."""
+    return steps.train_mlp(net, *asked.batches, asked.kept.weights, asked.work.learning_rate)
+
+
+def is_plain_sgd(work: FedAvg) -> bool:
+    """Say whether a step is the gradient times the rate, and nothing else."""
+    return work.optimizer == "sgd" and not (work.momentum or work.proximal or work.clip_gradient)
+
+
+class Unit(NamedTuple):
+    """What a unit in C does for a client."""
+
+    knows: Callable[[FedAvg], bool]  # whether `take` takes the steps of this work
+    take: Callable[[Any, Steps], float]
+    logits: Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+UNITS = {
+    "mlp": Unit(is_plain_sgd, plain_sgd, steps.mlp_logits),
+    "small_net": Unit(lambda work: work.optimizer == "adam", adam, steps.small_logits),
+}
+
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.clipping import clip
-from fedpriv.mechanisms.distances import leave_one_out
-from fedpriv.mechanisms.gaussian import normals
+from fedpriv.mechanisms.gaussian import leave_one_out, normals
 from fedpriv.streams import Noise
 from fedpriv.trace import Facts
 

@@ -2,13 +2,9 @@
 
 from fedpriv.models.base import Model
 from fedpriv.models.bnn import Bnn
-from fedpriv.models.cnn import Cnn
-from fedpriv.models.convnet2 import ConvNet2
-from fedpriv.models.mlp import Mlp
+from fedpriv.models.heads import BinarySoftmax, PhotoSoftmax, Resnet50Head, ScatterCnn, ScatterLinear, Softmax
 from fedpriv.models.module import Module
-from fedpriv.models.resnet50_head import Resnet50Head
-from fedpriv.models.scattered import ScatterCnn, ScatterLinear
-from fedpriv.models.softmax import BinarySoftmax, PhotoSoftmax, Softmax
+from fedpriv.models.nets import Cnn, ConvNet2, Mlp
 from fedpriv.registry import Registry
 
 MODELS: Registry[type[Model]] = Registry(

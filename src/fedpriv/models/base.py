@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from fedpriv.models.native import mlp, small_net
+    from fedpriv.models.native import steps
     from fedpriv.models.native.gradients import GradientEngine
 
 Params = dict[str, "torch.Tensor"]
@@ -188,7 +188,7 @@ class Model(Frozen):
         """Return this model as an engine of gradients in C knows it; None: none does."""
         return None
 
-    def step_engine(self, classes: int) -> mlp.Net | small_net.Net | None:
+    def step_engine(self, classes: int) -> steps.MlpNet | steps.SmallNet | None:
         """Return this model as an engine of local steps in C knows it; None: none does."""
         return None
 

@@ -23,7 +23,7 @@ from fedpriv.models.base import GREY, Example, Handling, Normalised, Params, poo
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.models.native.small_net import Net
+    from fedpriv.models.native.steps import SmallNet
 
 
 class Bnn(Normalised):
@@ -60,7 +60,7 @@ class Bnn(Normalised):
         return self.bn == "local"
 
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
-        from fedpriv.models import normalise
+        from fedpriv.models import layers
 
         first, second, units = self.widths
         channels, height, width = pooled_twice(self, example)
@@ -73,7 +73,7 @@ class Bnn(Normalised):
             "dense2.bias": (classes,),
         }
         for layer, outputs in enumerate([*self.widths, classes] if self.normalises else (), start=1):
-            shapes |= normalise.shapes(f"norm{layer}", outputs)
+            shapes |= layers.shapes(f"norm{layer}", outputs)
         return shapes
 
     def handling(self, name: str) -> Handling:
@@ -81,19 +81,17 @@ class Bnn(Normalised):
             return "protected"
         return "clear" if self.bn == "shared" else "kept"
 
-    def step_engine(self, classes: int) -> Net | None:
-        from fedpriv.models.native.small_net import Net
+    def step_engine(self, classes: int) -> SmallNet | None:
+        from fedpriv.models.native.steps import SmallNet
 
         if self.widths[:2] != (16, 16):
             return None
-        return Net(self.widths[2], classes, True, self.normalises, self.binarise_input, self.threshold)
+        return SmallNet(self.widths[2], classes, True, self.normalises, self.binarise_input, self.threshold)
 
     def forward(
         self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
     ) -> torch.Tensor:
-        from fedpriv.models.layers import convolution, dense, max_pool
-        from fedpriv.models.normalise import normalise
-        from fedpriv.models.sign import signs, straight_through
+        from fedpriv.models.layers import convolution, dense, max_pool, normalise, signs, straight_through
 
         def normal(layer: int, name: str, z: torch.Tensor) -> torch.Tensor:
             if not self.normalises:

@@ -20,7 +20,7 @@ from torch.nn.parameter import is_lazy
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.models.base import Params
-from fedpriv.models.by_path import imported, said
+from fedpriv.models.module import imported, said
 
 CLASS = "a subclass of torch.nn.Module"
 _building = threading.Lock()

@@ -2,18 +2,77 @@
 
 Weights of a stack have one dimension more, in front, and so have its inputs: `[s, n, ...]` in place of
 `[n, ...]`. A stack that shares its weights has them expanded, with a stride of 0, and a convolution then
-reads them once. On a GPU it is a kernel of the package `fedpriv-engines`, if that is installed; else PyTorch
-does the same in more passes.
+reads them once. On a GPU it is a kernel of the package `fedpriv-engines`, if that is installed; else
+PyTorch does the same in more passes. Signs have a gradient that ignores them; batch normalisation knows
+weights of examples.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F
 
-from fedpriv.machine.gpus import kernels
+from fedpriv.models.base import Params
+from fedpriv.store.gpus import kernels
+
+if TYPE_CHECKING:
+    import torch
+
+
+def signs(values: torch.Tensor, uniforms: torch.Tensor | None = None) -> torch.Tensor:
+    """Return +1 or -1 for each value, +1 for 0; with `uniforms` in [0, 1), +1 with probability (1 + value)/2.
+
+    The second is the stochastic sign of values in [-1, 1] (Hubara et al. 2016, eq. 2).
+    """
+    positive = values >= 0 if uniforms is None else uniforms < (1 + values) / 2
+    return torch.where(positive, 1.0, -1.0).to(values.dtype)
+
+
+def straight_through(values: torch.Tensor) -> torch.Tensor:
+    """Return the signs of `values`; backward they are taken for the values themselves."""
+    return values + (signs(values) - values).detach()
+
+
+EPSILON = 1e-5
+
+
+def shapes(name: str, channels: int) -> dict[str, tuple[int, ...]]:
+    """Return the parameters of one normalisation: an affine map, then the running statistics."""
+    return {f"{name}.{part}": (channels,) for part in ("weight", "bias", "mean", "variance")}
+
+
+def normalise(
+    params: Params, name: str, z: torch.Tensor, weight: torch.Tensor | None, found: Params
+) -> torch.Tensor:
+    """Return `z` `[..., n, c, ...]` normalised by channel and mapped by `params` `[..., c]`.
+
+    With `weight` `[..., n]` (training) by the statistics of the batch, which are put into `found` with the
+    unbiased variance; without by the running ones.
+    """
+    channels = params[f"{name}.weight"].ndim  # the dimension of them in `z`
+    places = tuple(range(channels + 1, z.dim()))
+
+    def column(values: torch.Tensor) -> torch.Tensor:
+        return values.unflatten(-1, (1, -1, *[1] * len(places)))
+
+    if weight is None:
+        mean, variance = (params[f"{name}.{part}"] for part in ("mean", "variance"))
+    else:
+        share = weight[..., None]
+        mean = (_over(z, places) * share).sum(-2)
+        variance = (_over((z - column(mean)).square(), places) * share).sum(-2)
+        count = (weight > 0).sum(-1, keepdim=True) * z.shape[channels + 1 :].numel()
+        found[f"{name}.mean"] = mean.detach()
+        found[f"{name}.variance"] = variance.detach() * count / (count - 1).clamp(min=1)
+    scale = params[f"{name}.weight"] * (variance + EPSILON).rsqrt()
+    return (z - column(mean)) * column(scale) + column(params[f"{name}.bias"])
+
+
+def _over(z: torch.Tensor, places: tuple[int, ...]) -> torch.Tensor:
+    """Return the means over the positions of every channel `[..., n, c]`."""
+    return z.mean(places) if places else z
 
 
 def convolution(

@@ -7,7 +7,7 @@ A caption has places for what a side of one may hold, with names of runs:
     DP stops at {accuracy(iid_n100_dp)}, {accuracy(iid_n100_dp) - accuracy(iid_n100_tight)} points above.
 
 It is read by Python's own parser and never run: what is not listed here is refused with its place in the
-line. How a call is read off the runs is for `fedpriv.report.claims.values` to say.
+line. How a call is read off the runs is for `fedpriv.report.claims` to say.
 """
 
 import ast

@@ -19,7 +19,7 @@ from fedpriv.paper.arithmetic import (
     read,
     terms,
 )
-from fedpriv.paper.cells import AccuracyTable, Cell, Row
+from fedpriv.paper.tables import AccuracyTable, Cell, Row
 
 OURS = "ours_"  # how the ids begin of questions that no paper asks
 

@@ -9,15 +9,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedpriv.frozen import Frozen, Positive, Real, alone, choice_error
-from fedpriv.paper.cells import Rendered
-from fedpriv.paper.scripts import Scripted
 from fedpriv.paper.spends import SpendInWords, SpendSelector
+from fedpriv.paper.tables import Rendered, Scripted
 
 Norm = Literal["", "update", "noise"]
 NORMS: dict[str, Norm] = {"updates": "update", "noise": "noise"}  # label -> what is drawn of a run
 
 
-class Curve(NamedTuple):
+class DrawnRun(NamedTuple):
     """What is drawn of a run, under the name that readers know it by."""
 
     run: str
@@ -32,16 +31,16 @@ class Curve(NamedTuple):
         return self.spend
 
 
-class Part(NamedTuple):
+class AxesPair(NamedTuple):
     """What is drawn into one pair of axes."""
 
     title: str
-    curves: list[Curve]
+    curves: list[DrawnRun]
     published: Mapping[str, float] = {}  # label -> value
-    budgets: Sequence[tuple[Curve, float]] = ()  # whose ε, and the one at which it is spent
+    budgets: Sequence[tuple[DrawnRun, float]] = ()  # whose ε, and the one at which it is spent
 
     @property
-    def read(self) -> list[Curve]:
+    def read(self) -> list[DrawnRun]:
         """Return all that is read of runs, drawn as a curve or not."""
         return [*self.curves, *(curve for curve, _ in self.budgets)]
 
@@ -49,7 +48,7 @@ class Part(NamedTuple):
 class FigureSpec(Rendered):
     """A figure of any kind."""
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[AxesPair]:
         """Return its panels, from left to right."""
         raise NotImplementedError
 
@@ -76,10 +75,10 @@ class LinesFigure(FigureSpec):
     lines: dict[str, str] = {}
     """What stands for {line} -> what readers know it by."""
 
-    def curves(self, spends: Mapping[str, SpendSelector], panel: str = "") -> list[Curve]:
+    def curves(self, spends: Mapping[str, SpendSelector], panel: str = "") -> list[DrawnRun]:
         """Return a curve for every line and every way of counting it."""
         return [
-            Curve(self.named(line, panel), ", ".join(filter(None, (label, way))), spend)
+            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), spend)
             for line, label in self.lines.items()
             for way, spend in (spends or {"": None}).items()
         ]
@@ -103,7 +102,7 @@ class Panel(Frozen):
 Titled = Annotated[Panel, alone("title", str | Panel)]
 
 
-class Budget(Frozen):
+class BudgetLine(Frozen):
     """Whose ε, and which, is held against a budget."""
 
     line: str
@@ -133,7 +132,7 @@ class RoundsFigure(LinesFigure):
     """What stands for {line} -> what readers know it by."""
     spends: Spends = {}
     """Label -> which ε is drawn; a list: each under its own words."""
-    budgets: dict[str, Budget] = {}
+    budgets: dict[str, BudgetLine] = {}
     """Label -> whose ε ends there."""
 
     @model_validator(mode="after")
@@ -152,27 +151,27 @@ class RoundsFigure(LinesFigure):
                 )
         return self
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[AxesPair]:
         return [
-            Part(panel.title, self.drawn(key), panel.published, list(self.ends(key, panel)))
+            AxesPair(panel.title, self.drawn(key), panel.published, list(self.ends(key, panel)))
             for key, panel in self.panels.items()
         ]
 
-    def drawn(self, key: str) -> list[Curve]:
+    def drawn(self, key: str) -> list[DrawnRun]:
         """Return the curves of a panel."""
         if self.quantity != "norms":
             return self.curves(self.spends, key)
         return [
-            Curve(self.named(line, key), ", ".join(filter(None, (label, what))), norm=norm)
+            DrawnRun(self.named(line, key), ", ".join(filter(None, (label, what))), norm=norm)
             for line, label in self.lines.items()
             for what, norm in NORMS.items()
         ]
 
-    def ends(self, key: str, panel: Panel) -> Iterator[tuple[Curve, float]]:
+    def ends(self, key: str, panel: Panel) -> Iterator[tuple[DrawnRun, float]]:
         """Yield whose ε ends in a panel, and at what."""
         for label, epsilon in panel.budgets.items():
             budget = self.budgets[label]
-            yield Curve(self.named(budget.line, key), label, budget.spend), epsilon
+            yield DrawnRun(self.named(budget.line, key), label, budget.spend), epsilon
 
 
 class AuditsFigure(FigureSpec):
@@ -182,8 +181,8 @@ class AuditsFigure(FigureSpec):
     lines: dict[str, str] = Field(min_length=1)
     """A run -> what readers know it by."""
 
-    def parts(self) -> list[Part]:
-        return [Part("", [Curve(run, label) for run, label in self.lines.items()])]
+    def parts(self) -> list[AxesPair]:
+        return [AxesPair("", [DrawnRun(run, label) for run, label in self.lines.items()])]
 
 
 class PythonFigure(Scripted, LinesFigure):
@@ -192,8 +191,8 @@ class PythonFigure(Scripted, LinesFigure):
     spends: Spends = {}
     """Label -> an ε of every run, which the notes explain."""
 
-    def parts(self) -> list[Part]:
-        return [Part("", self.curves(self.spends))]
+    def parts(self) -> list[AxesPair]:
+        return [AxesPair("", self.curves(self.spends))]
 
 
 FIGURES: dict[str, type[FigureSpec]] = {

@@ -1,22 +1,280 @@
-"""One published experiment, as its folder declares it."""
+"""One published experiment, as the YAML of its folder declares it.
 
-from collections.abc import Container, Iterable, Mapping
+The YAML is read without what a reader would misread. Runs as a paper declares them, with what they share,
+become runs that say everything themselves.
+"""
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import reduce
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations, product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
+from unicodedata import category
 
-from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, field_validator
+import yaml
+from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, WithJsonSchema, field_validator
 
-from fedpriv.errors import BadInput, Gathered, plain, require_known
-from fedpriv.frozen import Count, Frozen, Name, chosen_from, parse
+from fedpriv.errors import BadInput, Gathered, plain, require_known, short_repr
+from fedpriv.frozen import DECIMAL, DISCRIMINATORS, Count, Frozen, Name, chosen_from, parse
 from fedpriv.paper.arithmetic import caption_runs
-from fedpriv.paper.cells import TableSpec, accuracy_tables
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
-from fedpriv.paper.parts import Part, runs_of
-from fedpriv.paper.read import papers_in, read_files
-from fedpriv.paper.scripts import Scripted
-from fedpriv.paper.tables import TABLES, self_contained
+from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, self_contained
 from fedpriv.registry import Registry
+
+FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
+
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+LONGEST = 10_000  # characters of one text
+LARGEST = 10 * 2**20  # bytes of one file
+
+
+def unreadable(text: str) -> str:
+    """Return what nobody can read in a text: control characters, half a character, more than LONGEST."""
+    if len(text) > LONGEST:
+        return f"{len(text):,} characters"
+    odd = [one for one in text if category(one) in ("Cc", "Cs") and one not in "\n\t"]
+    return ascii("".join(odd[:9]))[1:-1]
+
+
+class Loader(yaml.SafeLoader):
+    """The safe loader, but a key stands once in a mapping, a number is decimal, and there are no anchors.
+
+    A few lines of anchors are more keys than any memory holds.
+    """
+
+    def __init__(self, text: str, where: str) -> None:
+        super().__init__(text)
+        self.where = where
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
+            raise self.refused(event, f"{sign}{event.anchor}", "no anchors; runs of a paper share `parts`")
+        return super().compose_node(parent, index)
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in seen:
+                    raise self.refused(key, f"{plain(key.value)} twice", "every key once")
+                seen.add((key.tag, key.value))
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag in NUMBERS and not DECIMAL.fullmatch(node.value):
+            raise self.refused(node, plain(node.value), "a decimal number, or text in quotes")
+        try:
+            value = super().construct_object(node, deep=deep)
+        except (yaml.YAMLError, RecursionError, BadInput):
+            raise
+        except Exception:  # of Python's own readers: a month 13, a number of 10,000 digits
+            raise self.refused(node, plain(node.value), "a value") from None
+        if isinstance(value, int) and value.bit_length() > 64:
+            raise self.refused(node, plain(value), "a number of at most 64 bits")
+        if isinstance(value, str) and (wrong := unreadable(value)):
+            raise self.refused(node, wrong, f"text without these, of at most {LONGEST:,} characters")
+        return value
+
+    def refused(self, at: yaml.Event | yaml.Node, found: str, allowed: str) -> BadInput:
+        """Return the error that names the line."""
+        return BadInput(f"{self.where}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
+
+
+def read_value(text: str, where: str) -> Any:
+    """Return a value of one line as files have them; BadInput says what is wrong `where`."""
+    try:
+        return Loader(text, where).get_single_data()
+    except (yaml.YAMLError, RecursionError):
+        raise BadInput(f"{where}: found {plain(text)}, allowed: a value as YAML has it") from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Return the mapping in a YAML file; a missing or malformed file, or an anchor, is BadInput naming it."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        text = content.decode()
+    except OSError as error:
+        raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: found no UTF-8 at byte {error.start}, allowed: a YAML file") from None
+    if len(content) > LARGEST:
+        raise BadInput(f"{path}: found more than {LARGEST:,} bytes, allowed: a preset or a paper")
+    try:
+        content = Loader(text, str(path)).get_single_data()
+    except RecursionError:
+        raise BadInput(f"{path}: found keys within keys without end, allowed: a preset or a paper") from None
+    except yaml.YAMLError as error:
+        raise BadInput(f"{path}: found no YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise BadInput(f"{path}: found {type(content).__name__}, allowed: a mapping of keys")
+    return content
+
+
+class Key(NamedTuple):
+    """What a paper says under a key, and in which of its files."""
+
+    file: str
+    value: Any
+
+
+def read_files(folder: Path) -> dict[str, Key]:
+    """Return what the files of a paper's folder say together; a key is of one file."""
+    require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
+    found: dict[str, Key] = {}
+    wrong = Gathered()
+    for file in (name for name in FILES if (folder / name).exists()):
+        with wrong.aside():
+            for key, value in read_yaml(folder / file).items():
+                if key in found:
+                    both = f"{found[key].file} and {file}"
+                    raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
+                found[key] = Key(file, value)
+    wrong.told()
+    return found
+
+
+def papers_in(folder: Path) -> list[str]:
+    """Return the names of the papers in `folder`, each a folder of its own."""
+    return sorted(path.parent.name for path in folder.glob("*/paper.yaml"))
+
+
+def merge(below: Any, above: Any) -> Any:
+    """Lay `above` over `below`: dicts merge by key, unless they name different kinds; the rest replaces."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    if any(below.get(key, above.get(key)) != above.get(key, below.get(key)) for key in DISCRIMINATORS):
+        return above
+    return below | {key: merge(below[key], value) if key in below else value for key, value in above.items()}
+
+
+WORD = r"^[a-z0-9_]+$"
+PLACEHOLDER = re.compile(r"\{(.*?)\}")
+OWN = ("uses", "over")  # of a part or a run; all other keys are a run's
+Word = Annotated[Name, WithJsonSchema({"anyOf": [{"type": "string", "pattern": WORD}, {"type": "integer"}]})]
+Words = Annotated[tuple[Word, ...], Field(min_length=1)]
+
+
+class Part(Frozen, extra="allow"):
+    """A fragment of a run: any of its keys, laid over the parts that it uses."""
+
+    uses: tuple[str, ...] = ()
+    """Parts, in any order: no two may say different things about one key."""
+
+
+class DeclaredRun(Part, coerce_numbers_to_str=True):
+    """A run, or with `over` a family of runs: one for every choice of a word from each list.
+
+    The words stand in the name and in `uses`, as in `"{data}_n{clients}"`.
+    """
+
+    over: dict[Name, Words] = {}
+    """placeholder: its words."""
+
+
+class DeclaredRuns(Frozen, extra="ignore"):
+    """What a paper says about its runs."""
+
+    parts: dict[Name, Part] = {}
+    runs: dict[str, DeclaredRun]
+
+
+def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str, dict[str, Any]]:
+    """Return the runs that the keys `parts` and `runs` of a paper declare, in their order.
+
+    What a run says itself is laid over its parts. With `only` what cannot make the run of that name is not
+    looked at, where anything can. All that is wrong is told together.
+    """
+    if only and isinstance(declared := content.get("runs"), Mapping):
+        some = {name: one for name, one in declared.items() if makes(str(name), only)}
+        content = {**content, "runs": some or declared}
+    declared = parse(DeclaredRuns.model_validate, content, where)
+    parts = laid_parts(declared.parts, where)
+    made: dict[str, str] = {}
+    runs: dict[str, dict[str, Any]] = {}
+    wrong = Gathered()
+    for template, one in declared.runs.items():
+        family = Gathered()
+        with family.aside():
+            for name, uses in choices(template, one, f"{where}: runs.{template}"):
+                if name in made:
+                    found = f"found {name} made by {made[name]} and by {template}"
+                    raise BadInput(f"{where}: runs: {found}, allowed: every run once")
+                made[name] = template
+                with family.aside():
+                    runs[name] = laid(one, uses, parts, f"{where}: runs.{name}")
+        wrong.found += family.found[:1]  # what is wrong with one member is often wrong with all
+    if only not in runs:
+        wrong.told()
+    return runs
+
+
+def makes(template: str, name: str) -> bool:
+    """Return whether a family may make the run of that name; a run that is none makes itself."""
+    texts = map(re.escape, PLACEHOLDER.split(template)[::2])
+    return re.fullmatch("[a-z0-9_]+".join(texts), name) is not None
+
+
+def choices(template: str, one: DeclaredRun, where: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the parts of every run of a family; a run that is none is its own family."""
+    require_known(f"{where}.over", one.over, PLACEHOLDER.findall(template) or ["a placeholder of the name"])
+    for text in (template, *one.uses):
+        require_known(f"{where}: {text}", PLACEHOLDER.findall(text), one.over or ["a key of over"])
+    for words in product(*one.over.values()):
+        chosen = dict(zip(one.over, words, strict=True))
+        name, *uses = (filled(text, chosen) for text in (template, *one.uses))
+        yield name, uses
+
+
+def filled(text: str, chosen: Mapping[str, str]) -> str:
+    """Return `text` with every placeholder replaced by its word."""
+    for placeholder, word in chosen.items():
+        text = text.replace(f"{{{placeholder}}}", word)
+    return text
+
+
+def laid_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any]]:
+    """Return every part laid over those that it uses; parts that use each other in a circle are BadInput."""
+    for name, part in parts.items():
+        require_known(f"{where}: parts.{name}.uses", part.uses, parts)
+    try:
+        order = list(TopologicalSorter({name: part.uses for name, part in parts.items()}).static_order())
+    except CycleError as error:
+        circle = " uses ".join(reversed(error.args[1]))
+        raise BadInput(f"{where}: parts: found {circle}, allowed: parts that do not use themselves") from None
+    whole: dict[str, dict[str, Any]] = {}
+    for name in order:
+        whole[name] = laid(parts[name], parts[name].uses, whole, f"{where}: parts.{name}")
+    return whole
+
+
+def laid(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return what `one` says, laid over the parts it uses; parts that contradict each other are BadInput."""
+    uses = list(dict.fromkeys(uses))
+    require_known(f"{where}.uses", uses, parts)
+    for left, right in combinations(uses, 2):
+        for key, found, other in conflicts(parts[left], parts[right]):
+            raise BadInput(
+                f"{where}: {key}: found {short_repr(found)} in part {left} and {short_repr(other)} in part "
+                f"{right}, allowed: one value in all parts that are used together"
+            )
+    return reduce(merge, [*(parts[name] for name in uses), one.model_extra or {}], {})
+
+
+def conflicts(left: Any, right: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield each key about which two fragments say different things, with what they say."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in (key for key in left if key in right):
+            yield from conflicts(left[key], right[key], f"{at}.{key}" if at else str(key))
+    elif left != right:
+        yield at, left, right
+
 
 # What a browser may be sent to: nothing that runs, and nothing of this machine.
 Link = Annotated[str, StringConstraints(pattern=r"^https?://[0-9A-Za-z][!-~]*$")]

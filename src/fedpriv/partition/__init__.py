@@ -1,11 +1,7 @@
 """Who holds which examples: the laws by name; to add one, write its file and its line here."""
 
-from fedpriv.partition.base import PartitionLaw
-from fedpriv.partition.dealt import Partition, load, save
-from fedpriv.partition.dirichlet import Dirichlet
-from fedpriv.partition.iid import Iid
-from fedpriv.partition.natural import Natural
-from fedpriv.partition.shards import Shards
+from fedpriv.partition.base import Partition, PartitionLaw, load, save
+from fedpriv.partition.laws import Dirichlet, Iid, Natural, Shards
 
 __all__ = ["PARTITIONS", "Partition", "PartitionLaw", "load", "save"]
 

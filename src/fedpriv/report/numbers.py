@@ -1,11 +1,23 @@
-"""Numbers: the one statistic of every table, figure and claim, and how numbers are printed everywhere."""
+"""The one statistic of every table, figure and claim, how numbers are printed, and what an interval decides.
+
+What is tested *holds* where the whole 95 % interval over seeds is on the claimed side of the threshold,
+*fails* where the whole of it is on the other, and is *undecided* where the threshold is in it or there is
+no interval. So whatever decides a statement decides its negation, the other way round.
+
+An accuracy that is read at the round where a budget ends says nothing of its run where training
+oscillates, where the network predicts one class, and where a budget ends in the middle of the first
+steps. A table then prints "unstable" and the reason, no interval.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fedpriv.account.spend import marked
+from fedpriv.report.reading import accuracies
+from fedpriv.report.results import Results
 
 LEVEL = 0.95
 METHOD = "x ± y is their mean and the half-width of its 95 % Student-t interval"
@@ -149,3 +161,121 @@ def rounds(values: Iterable[float]) -> str:
         return NONE
     low, high = int(sample.min()), int(sample.max())
     return f"{low}" if low == high else f"{low}–{high}"
+
+
+UNSTABLE = "unstable"
+ONE_CLASS, OSCILLATES, RISES = "predicts one class", "oscillates", "rises"
+MEANT = {
+    ONE_CLASS: "every seed predicts one class",
+    OSCILLATES: "the accuracy goes up and down from one evaluated round to the next",
+    RISES: "the next evaluated round is more than 10 points better",
+}
+JUMP = 0.03  # between two evaluated rounds, up and down again: an oscillation
+NEAR = 0.0025  # to the share of the largest class: one class is all that is predicted
+STEEP = 0.1  # to the next evaluated round
+
+
+def unstable(results: Results, run: str, read: pd.DataFrame) -> str:
+    """Return why the reading `read` of `run` says nothing of it, or the empty string.
+
+    A reading oscillates where accuracies of more than half of the seeds go up and down by more than 3 points
+    at the round read, or where that round lies between two at which all seeds predict one class. It rises
+    where the mean over seeds does, by more than 10 points to the next evaluated round.
+    """
+    found = read["accuracy"].to_numpy(dtype=float)
+    if not len(found) or not np.isfinite(found).all():
+        return ""
+    evaluated = accuracies(results, run).pivot(index="round", columns="seed", values="test_accuracy")
+    largest = results.fact(run, "majority")
+    if (np.abs(found - largest) <= NEAR).all():
+        return f"{UNSTABLE}: {ONE_CLASS}"
+    seeds = [(evaluated[seed].dropna(), at) for seed, at in read["round"].items()]
+    windows = np.array([around(*seed) for seed in seeds])
+    steps = np.diff(windows)
+    turns = (steps[:, 0] * steps[:, 1] < 0) & (np.abs(steps) > JUMP).all(axis=1)
+    if turns.mean() > 0.5 or (np.abs(windows[:, [0, 2]] - largest) <= NEAR).all():
+        return f"{UNSTABLE}: {OSCILLATES}"
+    later = np.array([of_seed[of_seed.index > at].iloc[:1].mean() for of_seed, at in seeds])  # NaN at the end
+    return f"{UNSTABLE}: {RISES}" if np.mean(later - found) > STEEP else ""
+
+
+def is_unstable(status: object) -> bool:
+    """Return whether the status of a number says that it is unstable."""
+    return str(status).startswith(UNSTABLE)
+
+
+def without_interval(mean: float) -> str:
+    """Return an unstable accuracy, a fraction, in percent."""
+    return f"{UNSTABLE} ({100 * mean:.1f})"
+
+
+def around(evaluated: pd.Series, at: float) -> np.ndarray:
+    """Return the accuracies at the round `at` and at those evaluated before and after it; at an end the next.
+
+    Of fewer than three there is nothing to compare: NaN.
+    """
+    if len(evaluated) < 3:
+        return np.full(3, np.nan)
+    place = int(np.clip(evaluated.index.searchsorted(at), 1, len(evaluated) - 2))
+    return evaluated.to_numpy(dtype=float)[place - 1 : place + 2]
+
+
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+NOT_RUN, NOT_JUDGED = "not run", "not judged"
+SUBSTITUTE, CUT = f"{NOT_JUDGED}: substitute data", f"{NOT_JUDGED}: cut by the preset"
+ONE_SEED = "one seed"
+ANOTHER_NETWORK = "another network"  # of a baseline that others are held against
+REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
+STANDING = (
+    "A cell holds if the whole 95 % Student-t interval over seeds of what is tested is on the claimed side, "
+    "fails if the whole of it is on the other, and is undecided if the threshold is in it. One seed has no "
+    "interval. Where several comparisons make one statement all must hold, and one that fails makes it fail. "
+    "A run that diverged decides nothing, nor does an unstable accuracy, nor a comparison of accuracies none "
+    "of which is above the share of the largest class."
+)
+LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
+ROUNDING = 1e-12  # of float arithmetic
+
+
+def decided(found: Interval, threshold: float = 0.0) -> str:
+    """Return which side of the threshold an interval is on: above it holds, below it fails."""
+    if found.low > threshold + ROUNDING:
+        return HOLDS
+    return FAILS if found.high < threshold - ROUNDING else UNDECIDED
+
+
+def reached(found: Interval, published: float, numbers: int = 1) -> str:
+    """Return whether a published accuracy is reached, up to its last digit, as a claim would be judged.
+
+    A difference of two published ones has the last digits of both `numbers`.
+    """
+    alone = f" ({ONE_SEED})" if found.n == 1 else ""
+    return REACHED[decided(found, published - numbers * LAST_DIGIT)] + alone
+
+
+def outcome(verdict: str) -> str:
+    """Return what a verdict on a published accuracy comes to, without its reason."""
+    return verdict.partition(":")[0].partition(" (")[0]
+
+
+def standing(margins: np.ndarray) -> str:
+    """Return what margins [seeds], or [seeds, comparisons] that must all hold, decide."""
+    found = {comparison_verdict(column) for column in np.atleast_2d(margins.T)}
+    return next(one for one in (FAILS, UNDECIDED, HOLDS) if one in found)
+
+
+def comparison_verdict(margins: np.ndarray) -> str:
+    """Return what the margins of one comparison decide; infinite ones have no interval but may all agree."""
+    if len(margins) > 1 and np.isinf(margins).any():
+        return HOLDS if np.isposinf(margins).all() else FAILS if np.isneginf(margins).all() else UNDECIDED
+    return decided(interval(margins))
+
+
+def above(accuracy: Iterable[float], largest: float) -> bool:
+    """Return whether something was learned: an accuracy that is above the share of the largest class.
+
+    One seed is believed here, and so is any accuracy where that share is not known (NaN).
+    """
+    found = interval(accuracy)
+    least = found.mean if found.n == 1 else found.low
+    return bool(np.isnan(largest) or least > largest + ROUNDING)

@@ -11,9 +11,8 @@ from fedpriv.report.results import load
 
 def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
     """Write every table of a paper below its `folder`, what its runs were set to, and its verdicts."""
-    from fedpriv.report import render, tables
-    from fedpriv.report.claims import write as claims
-    from fedpriv.report.runs import runs_table
+    from fedpriv.report import claims, render, tables
+    from fedpriv.report.notes import runs_table
 
     results = load(folder)
     render.write(runs_table(results), folder / "runs")

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.spend import status
-from fedpriv.paper.cells import Cell
-from fedpriv.report.collect import WIDTH
-from fedpriv.report.results import Results, rows_of
+from fedpriv.paper.tables import Cell
+from fedpriv.report.results import WIDTH, Results, rows_of
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
 # that has diverged has no accuracy at all, which is below every other.
@@ -19,7 +18,7 @@ DIVERGED = -math.inf
 MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its spend
 
 
-class Counted(Protocol):
+class SpendLabels(Protocol):
     """What tells one ε of a ledger from another: a value of each of `SPEND_COLUMNS`."""
 
     @property
@@ -39,7 +38,7 @@ def accuracies(results: Results, run: str, drawn: bool = False) -> pd.DataFrame:
     return rounds.sort_values(["seed", "round"], ignore_index=True)
 
 
-def spent(results: Results, run: str, spend: Counted) -> pd.DataFrame:
+def spent(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
     return results.epsilons.iloc[results.spends.get((run, *spend.key), [])]
 
@@ -54,7 +53,7 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
     return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | told
 
 
-def status_of(results: Results, run: str, spend: Counted) -> str:
+def status_of(results: Results, run: str, spend: SpendLabels) -> str:
     """Return what the ε of a run are that are counted so; nothing where its ledger has none."""
     return str(meaning(spent(results, run, spend)).get("epsilon_status", ""))
 
@@ -96,7 +95,7 @@ def difference(of: pd.Series, over: pd.Series) -> pd.Series:
 MEASURES = {"last": last_reading, "best_drawn": best_drawn}
 
 
-def within(results: Results, run: str, *budgets: tuple[Counted, float]) -> pd.DataFrame:
+def within(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
     seeds = sorted(rows_of(results.runs, run)["seed"])
     # A seed that cannot afford even one round has NaN here, which no round is below.
@@ -128,7 +127,7 @@ def diverged(results: Results, run: str) -> pd.Series:
     return ends.loc[ends > 0]
 
 
-def affordable(results: Results, run: str, spend: Counted, budget: float) -> pd.Series:
+def affordable(results: Results, run: str, spend: SpendLabels, budget: float) -> pd.Series:
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
     rows = spent(results, run, spend)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
@@ -140,7 +139,7 @@ def reading(results: Results, cell: Cell) -> pd.DataFrame:
     return within(results, cell.run, *cell.budgets) if cell.within else last_reading(results, cell.run)
 
 
-def epsilon_at(results: Results, run: str, spend: Counted, rounds: pd.Series | None = None) -> pd.Series:
+def epsilon_at(results: Results, run: str, spend: SpendLabels, rounds: pd.Series | None = None) -> pd.Series:
     """Return by seed the ε of `spend` at the rounds given by seed, or at the last round."""
     rows = spent(results, run, spend)
     if rounds is None:
@@ -149,7 +148,7 @@ def epsilon_at(results: Results, run: str, spend: Counted, rounds: pd.Series | N
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
 
-def growth(results: Results, run: str, spend: Counted) -> pd.DataFrame:
+def growth(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
     seeds = spent(results, run, spend).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()

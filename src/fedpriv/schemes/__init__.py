@@ -2,7 +2,7 @@
 
 from fedpriv.registry import Registry
 from fedpriv.schemes.adaptive_dp import AdaptiveDP
-from fedpriv.schemes.base import Scheme
+from fedpriv.schemes.base import NoPrivacy, Scheme
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.dp_ftrl import DpFtrl
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -10,7 +10,6 @@ from fedpriv.schemes.global_dp import GlobalDP
 from fedpriv.schemes.instance import Instance
 from fedpriv.schemes.joint import Joint
 from fedpriv.schemes.nbafl import NbAFL
-from fedpriv.schemes.none import NoPrivacy
 from fedpriv.schemes.split import Split
 
 SCHEMES: Registry[type[Scheme]] = Registry(

@@ -1,11 +1,4 @@
-"""The verbs of a privacy scheme, and nothing else.
-
-A scheme is a frozen value read from the config. The loop in `fedpriv.train.loop` composes its verbs, all pure
-functions over stacked updates `[clients, d]`; each returns its value and the facts that go into the trace.
-What a scheme knows of earlier rounds is its memory: the loop keeps it, in the checkpoint too, and every verb
-finds it in the round.
-Modules here import torch only for type checking: Snakemake re-parses the config in every job.
-"""
+"""What a scheme is: verbs that one loop composes; and the scheme without privacy."""
 
 from __future__ import annotations
 
@@ -147,3 +140,10 @@ class Scheme(Frozen):
     def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return what the server keeps and sends of its new weights `[p]`."""
         return weights, {}
+
+
+class NoPrivacy(Scheme):
+    """Average the updates; nothing is clipped and nothing is added."""
+
+    name: Literal["none"] = "none"
+    mechanism: ClassVar[Mechanism] = "none"

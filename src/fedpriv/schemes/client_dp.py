@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class Budget(Frozen):
+class RunBudget(Frozen):
     """What all rounds of a run may cost a client, in place of the scheme's `noise_multiplier`."""
 
     epsilon: Positive
@@ -34,7 +34,7 @@ class Budget(Frozen):
     """That certifies it; empty: pld, and matrix for correlated noise."""
 
 
-NUMBER_OR_BUDGET = {"anyOf": [TypeAdapter(Positive).json_schema(), Budget.model_json_schema()]}
+NUMBER_OR_BUDGET = {"anyOf": [TypeAdapter(Positive).json_schema(), RunBudget.model_json_schema()]}
 
 
 class ClientDP(Scheme):

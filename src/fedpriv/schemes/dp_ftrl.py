@@ -14,8 +14,7 @@ from pydantic import WithJsonSchema, model_validator
 
 from fedpriv.frozen import Count, Positive, choice_error
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.correlated import MATRICES, Name
-from fedpriv.mechanisms.correlated.matrix import Matrix, Turns
+from fedpriv.mechanisms.correlated import MATRICES, Matrix, Name, Turns
 from fedpriv.mechanisms.sampling import CohortLaw
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.schemes.client_dp import NUMBER_OR_BUDGET

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import NUMBER, Positive
 from fedpriv.mechanisms.clipping import Bounded
-from fedpriv.mechanisms.distances import apart
+from fedpriv.mechanisms.gaussian import apart
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Mechanism, Unit
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fedpriv.mechanisms.sampling import CohortLaw
 
 
-class Budget(Frozen):
+class RoundBudget(Frozen):
     """The (ε, δ) that no round may exceed, as `accountant` counts it."""
 
     epsilon: Positive
@@ -56,7 +56,7 @@ class GlobalDP(Scheme):
     """σ: noise std of the sum over S."""
     denominator: Denominator = unless("expected")
     """Of the mean: clients expected, or who came."""
-    budget: Budget
+    budget: RoundBudget
     """What may be spent."""
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:

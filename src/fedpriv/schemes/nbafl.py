@@ -19,8 +19,7 @@ import numpy as np
 
 from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.distances import apart
-from fedpriv.mechanisms.gaussian import normals
+from fedpriv.mechanisms.gaussian import apart, normals
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Mechanism
 

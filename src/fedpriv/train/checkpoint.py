@@ -16,12 +16,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fedpriv.errors import BadInput
-from fedpriv.files.atomic import remove_torn, writing
-from fedpriv.files.seal import MARK, OPEN, Broken, check, seal
-from fedpriv.local.client import ClientState
-from fedpriv.local.optimiser import OptimizerState
+from fedpriv.local.client import ClientState, OptimizerState
+from fedpriv.store.files import MARK, OPEN, Broken, check, remove_torn, seal, writing
 from fedpriv.trace import is_read
-from fedpriv.train.state import RoundState
+from fedpriv.train.record import RoundState
 
 SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
 HEAD = 8  # bytes of a safetensors file before its JSON

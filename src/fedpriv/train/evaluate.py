@@ -1,18 +1,109 @@
-"""How well the round's weights do on the test (or validation) split: the server's, or every client's own."""
+"""How well the round's weights do on the test (or validation) split: the server's, or every client's own.
+
+Labels that are ignored count for nothing. Where outputs do not mean what a metric is about it is NaN.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from fedpriv.config.run import Evaluation
 from fedpriv.data.arrays import IGNORED
-from fedpriv.local.engine import LocalEngine
+from fedpriv.local.client import LocalEngine
 from fedpriv.local.loss import Loss
-from fedpriv.train.metrics import measured
-from fedpriv.train.state import RoundState
+from fedpriv.train.record import RoundState
+
+NOTHING: dict[str, Any] = {"zero_division": 0}  # the score of a class that nobody says
+Pair = tuple[np.ndarray, np.ndarray]  # of one class or label: which examples have it, what says so
+
+
+def measured(
+    names: tuple[str, ...], loss: Loss, outputs: torch.Tensor, labels: torch.Tensor
+) -> dict[str, float]:
+    """Return metrics by the name of their column of the trace."""
+    return {f"test_{name}": METRICS[name](loss, outputs, labels) for name in names}
+
+
+def perplexity(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
+    """Return exp of the mean cross-entropy over all labels that count."""
+    if not loss.has_classes(outputs, labels):
+        return math.nan
+    counts = counted(labels).flatten()
+    return math.exp(float(F.cross_entropy(outputs.flatten(0, -2)[counts], labels.flatten()[counts])))
+
+
+def auroc(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
+    """Return the area under the ROC curve, the mean over classes, each against all others, or over labels.
+
+    One that all examples have, or none, has no such area and is left out.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    scores = outputs.softmax(-1) if loss.has_classes(outputs, labels) else outputs
+    areas = [
+        float(roc_auc_score(truth, score))
+        for truth, score in pairs(loss, scores, outputs, labels)
+        if truth.any() and not truth.all()
+    ]
+    return float(np.mean(areas)) if areas else math.nan
+
+
+def f1(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
+    """Return the F1 score, the mean over the classes that there are or that are said, or over labels."""
+    from sklearn.metrics import f1_score
+
+    said = loss.said(outputs, labels)
+    if said is None:
+        return math.nan
+    counts = counted(labels)
+    if loss.has_classes(outputs, labels):
+        true, found = labels[counts].cpu().numpy(), said[counts].cpu().numpy()
+        return float(f1_score(true, found, average="macro", **NOTHING))
+    says = said.view(outputs.shape).float()
+    every = pairs(loss, says, outputs, labels)
+    return float(np.mean([f1_score(truth, one > 0, **NOTHING) for truth, one in every]))
+
+
+def error(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
+    """Return the mean absolute error of predicted numbers."""
+    if loss.said(outputs, labels) is not None or outputs.numel() != labels.numel():
+        return math.nan
+    return float((outputs - labels.view(outputs.shape)).abs().mean())
+
+
+def pairs(loss: Loss, scores: torch.Tensor, outputs: torch.Tensor, labels: torch.Tensor) -> Iterator[Pair]:
+    """Yield, of every class or else of every label, which examples have it and the scores that say so."""
+    if loss.has_classes(outputs, labels):
+        counts = counted(labels)
+        there, columns = labels[counts], scores[counts]
+        for one, column in enumerate(columns.unbind(1)):
+            yield (there == one).cpu().numpy(), column.cpu().numpy()
+    elif loss.said(outputs, labels) is not None:
+        for truth, column in zip(
+            labels.view(outputs.shape).flatten(1).unbind(1), scores.flatten(1).unbind(1), strict=True
+        ):
+            counts = truth != IGNORED
+            yield (truth[counts] == 1).cpu().numpy(), column[counts].cpu().numpy()
+
+
+def counted(labels: torch.Tensor) -> torch.Tensor:
+    """Return which labels count: of examples that have one, all."""
+    return labels != IGNORED if labels.dim() > 1 else torch.ones_like(labels, dtype=torch.bool)
+
+
+METRICS: dict[str, Callable[[Loss, torch.Tensor, torch.Tensor], float]] = {
+    "perplexity": perplexity,
+    "auroc": auroc,
+    "f1": f1,
+    "error": error,
+}
+
 
 Split = tuple[torch.Tensor, torch.Tensor]  # inputs and labels
 

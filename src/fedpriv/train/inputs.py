@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fedpriv import data, partition
-from fedpriv.config.names import arrays_id
+from fedpriv.config.plan import arrays_id
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.own import Npz
@@ -37,17 +37,19 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
     """Write the features of the run's data, images in the file `listed` or photographs in it, to `out`."""
     model = run.model
     if model.reads == "images" and model.seen_in:
-        from fedpriv.data.features import projected
+        from fedpriv.data.features import public as projected
         from fedpriv.data.features.basis import BASES
 
         basis, count = model.seen_in
         public = run.dataset.public() if isinstance(run.dataset, Npz) and basis == "own" else BASES[basis]()
         how = model.transform_name, public, count
-        return projected.extract(listed, run.data, *how, out, speed.threads, run.learn_from == "public")
+        return projected.extract_projected(
+            listed, run.data, *how, out, speed.threads, run.learn_from == "public"
+        )
     if model.reads == "images":
-        from fedpriv.data.features import whole
+        from fedpriv.data.features import public as whole
 
-        return whole.extract(listed, run.data, model.path_groups, out, speed.threads)
+        return whole.extract_whole(listed, run.data, model.path_groups, out, speed.threads)
     from fedpriv.data.features.extract import extract
 
     how = out, speed.device, speed.threads

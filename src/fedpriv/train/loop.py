@@ -1,32 +1,96 @@
 """The loop: every scheme, every model, every dataset goes through it. Read it from top to bottom.
 
-A scheme never computes ε and neither does the loop: they write down what happened, and
-`fedpriv.account` reads the trace.
+A scheme never computes ε and neither does the loop: they write down what happened, and `fedpriv.account`
+reads the trace. A batch system sends a signal before a limit or a preemption: the round ends, is saved,
+and the loop stops.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import torch
+
 from fedpriv.config.run import Run
-from fedpriv.errors import Stopped
-from fedpriv.files.rundir import RESUME, RunDir, keep_outputs, restore_outputs
-from fedpriv.local.engine import LocalEngine
+from fedpriv.data.arrays import Arrays
+from fedpriv.errors import BadInput, Stopped
+from fedpriv.local.client import LocalEngine, Task
+from fedpriv.local.loss import Loss
 from fedpriv.local.work import Speed
-from fedpriv.machine.allocator import keep_buffers
-from fedpriv.machine.environment import cores, environment, peak_mib
-from fedpriv.machine.gpus import select_device
 from fedpriv.progress import progress
+from fedpriv.store.gpus import select_device
+from fedpriv.store.machine import cores, environment, keep_buffers, peak_mib
+from fedpriv.store.rundir import RESUME, RunDir, keep_outputs, restore_outputs
 from fedpriv.streams import Streams
-from fedpriv.train import canaries, checkpoint, record
+from fedpriv.train import checkpoint, probes, record
 from fedpriv.train.evaluate import evaluate, looked_at
 from fedpriv.train.inputs import arrays_for, load_partition, normalised
+from fedpriv.train.record import initial_state
 from fedpriv.train.round import run_round
-from fedpriv.train.state import initial_state
-from fedpriv.train.task import task_for
-from fedpriv.train.warned import warned
+
+# Slurm sends what one asks for and, before it preempts, the first; Grid Engine sends the others.
+WARNINGS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+ONE = 1.0  # seconds in which several signals are one warning, that came in more than one way
+
+
+@contextmanager
+def warned() -> Generator[Callable[[], int]]:
+    """Catch warnings in the block; yield what says which signal was the first, 0 as long as there was none.
+
+    Another signal, a second after the first or later, ends the process at once, as all of them do before
+    and after the block. A signal for which somebody else has a handler, or that is ignored, is left to
+    that; so are all of them outside of the main thread, where Python has no handlers.
+    """
+    first: list[tuple[int, float]] = []
+
+    def hear(number: int, _: FrameType | None) -> None:
+        if not first:
+            first.append((number, time.monotonic()))
+        elif time.monotonic() - first[0][1] >= ONE:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    here = threading.current_thread() is threading.main_thread()
+    caught = [one for one in WARNINGS if here and signal.getsignal(one) == signal.SIG_DFL]
+    for number in caught:
+        signal.signal(number, hear)
+    try:
+        yield lambda: first[0][0] if first else 0
+    finally:
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def task_for(run: Run, data: Arrays, device: torch.device) -> Task:
+    """Return what is learned, with the training data on `device`.
+
+    BadInput says what model or loss cannot read, of the test split too, and which layer is in the way of a
+    scheme that needs the gradient of every example.
+    """
+    task = Task(
+        run.model,
+        data.classes,
+        torch.from_numpy(data.x_train).to(device),
+        torch.from_numpy(data.y_train).to(device),
+        Loss(run.loss),
+    )
+    task.examine(torch.from_numpy(data.x_test), torch.from_numpy(data.y_test))
+    private = run.scheme.gradient(run.local)
+    if private and private.by_example and task.alone:
+        raise BadInput(
+            f"scheme: found {run.scheme.name}, which needs the gradient of every example, with {task.alone}, "
+            "allowed: a scheme of clients, as client_dp; or, in place of nn.LSTM, nn.GRU or nn.RNN, a loop "
+            "over the positions with nn.GRUCell, nn.RNNCell or an LSTM cell that is written out"
+        )
+    return task
 
 
 def train(
@@ -97,7 +161,7 @@ def train(
                 report(row)
                 if signal:
                     raise Stopped(signal, f"{name} seed {seed}: {state.round} of {rounds} rounds are saved")
-        canaries.record_end(run, state, task, streams)
+        probes.record_end(run, state, task, streams)
         summary = record.summarise(run, name, seed, state, data, clients, labels) | {
             "identity": identity,
             "environment": environment(device, engine.name, speed.threads or cores()),

@@ -1,25 +1,71 @@
-"""Write what a finished run leaves behind: trace, distances, model, summary."""
+"""What a run carries from round to round, and what it writes down."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from safetensors.torch import save_file
 
 from fedpriv import partition
 from fedpriv.config.run import RESULTS_VERSION, Probe, Run
 from fedpriv.data.arrays import Arrays
-from fedpriv.files import npz, parquet, summary
-from fedpriv.files.atomic import remove_torn, writing
-from fedpriv.files.seal import OPEN, of, seal
-from fedpriv.files.summary import DISTANCES, FILES, SUMMARY, TRACE, WEIGHTS
-from fedpriv.mechanisms.distances import pad_rounds
+from fedpriv.local.client import ClientState, Task, initial_optimizer_state
+from fedpriv.mechanisms.gaussian import pad_rounds
+from fedpriv.schemes.base import Memory
+from fedpriv.store import npz, parquet, summary
+from fedpriv.store.files import OPEN, of, remove_torn, seal, writing
+from fedpriv.store.summary import DISTANCES, FILES, SUMMARY, TRACE, WEIGHTS
+from fedpriv.streams import Streams
 from fedpriv.trace import MISSING, columns_of
-from fedpriv.train.state import RoundState
+
+
+@dataclass
+class RoundState:
+    """What the next round needs and what the trace will be written from."""
+
+    flat: torch.Tensor  # weights [d]
+    velocity: torch.Tensor  # of the server's momentum, or Adam's first moments [p]
+    round: int = 0  # rounds completed
+    rows: list[dict[str, Any]] = field(default_factory=list)  # of the trace
+    samples: dict[str, list[np.ndarray]] = field(default_factory=dict)  # distances, an array a round
+    memory: Memory = field(default_factory=dict)  # of the scheme
+    second: torch.Tensor | None = None  # moments of the server's Adam [p], after its first round
+    average: torch.Tensor | None = None  # of the weights of all rounds [d], where the server averages
+    clients: ClientState | None = None  # of persistent clients, stacked: weights [clients, d] and memories
+
+    @property
+    def model(self) -> torch.Tensor:
+        """Return the weights `[d]` that are evaluated and saved."""
+        return self.flat if self.average is None else self.average
+
+    @property
+    def diverged(self) -> bool:
+        """Whether weights are no longer finite, or nobody in the last cohort had a finite loss."""
+        last = self.rows[-1] if self.rows else {"cohort_size": 0}
+        lost = last["cohort_size"] > 0 and math.isnan(last["train_loss"])
+        return lost or not bool(self.flat.isfinite().all())
+
+
+def initial_weights(run: Run, task: Task, streams: Streams) -> torch.Tensor:
+    """Return the weights `[d]` that a run starts from."""
+    return run.model.initial(task.width, task.example, streams.numpy("init")).to(task.inputs.device)
+
+
+def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> RoundState:
+    """Return the state before the first round; persistent clients start from the server's weights."""
+    flat = initial_weights(run, task, streams)
+    protected = task.layout.protected
+    state = RoundState(flat, torch.zeros_like(flat[:protected]), memory=run.scheme.memory(protected))
+    if run.local.keeps_clients:
+        weights = flat.repeat(clients, 1)
+        state.clients = ClientState(weights, initial_optimizer_state(weights))
+    return state
 
 
 def summarise(
@@ -96,4 +142,4 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
         save_file({"flat": state.model.cpu()}, path, metadata={"seal": OPEN})
         seal(path)
     seals = {name: of(out / name) for name in (TRACE, DISTANCES, WEIGHTS)}
-    summary.save(out / SUMMARY, told | {"seals": seals})
+    summary.save_summary(out / SUMMARY, told | {"seals": seals})

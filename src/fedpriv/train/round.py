@@ -9,20 +9,101 @@ import numpy as np
 import torch
 
 from fedpriv import partition
-from fedpriv.config.run import Run
-from fedpriv.local.engine import LocalEngine
+from fedpriv.config.run import Run, Server
+from fedpriv.local.client import Client, ClientState, LocalEngine, OptimizerState
 from fedpriv.local.statistics import facts as statistics_facts
-from fedpriv.mechanisms.distances import sample_positions
+from fedpriv.mechanisms.gaussian import sample_positions
 from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.exchange import exchange
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS
-from fedpriv.train import canaries, neighbours
-from fedpriv.train.clients import receive_broadcast, round_clients
-from fedpriv.train.measure import record_client_distances, record_instance_distances
-from fedpriv.train.server import average, learning_rate, move
-from fedpriv.train.state import RoundState
+from fedpriv.train import probes
+from fedpriv.train.probes import record_client_distances, record_instance_distances
+from fedpriv.train.record import RoundState
+
+
+def round_clients(
+    run: Run,
+    clients: partition.Partition,
+    members: np.ndarray,
+    size: int,
+    streams: Streams,
+    state: RoundState,
+    noisy: bool,
+) -> list[Client]:
+    """Return the members of a round, each with its own streams and with what it has kept.
+
+    Those after the first `size` were not drawn: they work on copies. Where gradients are `noisy`, each has a
+    stream of noise.
+    """
+    round = state.round + 1
+    return [
+        Client(
+            clients.client(one),
+            streams.numpy("batches", round, int(one)),
+            streams.noise("instance", round, int(one)) if noisy else None,
+            streams.numpy("signs", round, int(one)) if run.model.stochastic else None,
+            client_state(state.clients, int(one), copied=place >= size) if state.clients else None,
+        )
+        for place, one in enumerate(members)
+    ]
+
+
+def client_state(everyone: ClientState, client: int, copied: bool) -> ClientState:
+    """Return what one client has kept, as views of what everyone has, or copied."""
+    weights, *memory = (
+        part[client].clone() if copied else part[client]
+        for part in (everyone.weights, *vars(everyone.memory).values())
+    )
+    return ClientState(weights, OptimizerState(*memory))
+
+
+def receive_broadcast(run: Run, state: RoundState, layout: Layout) -> None:
+    """Let persistent clients take the server's weights: β of the protected, all of the clear ones."""
+    if not state.clients:
+        return
+    weights, end = state.clients.weights, layout.protected + layout.clear
+    weights[:, : layout.protected].lerp_(state.flat[: layout.protected], run.local.share_taken)
+    weights[:, layout.protected : end] = state.flat[layout.protected : end]
+
+
+# FedAdam: of the mean of steps, and of that of their squares; where moments are below τ, steps count as is.
+BETAS, TAU = (0.9, 0.99), 1e-3
+
+
+def learning_rate(server: Server, round: int, rounds: int) -> float:
+    """Return the server's rate in `round` of 1..`rounds`: full in the first, `final_fraction` in the last."""
+    passed = (round - 1) / max(rounds - 1, 1)
+    left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
+    fraction = server.final_fraction
+    return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])
+
+
+def average(server: Server, state: RoundState) -> torch.Tensor | None:
+    """Return the moving average `[d]` of a round's weights and those before, the first round's at first.
+
+    It is computed from what was released, at no cost. None where the server does not average.
+    """
+    if not server.averaging:
+        return None
+    return state.flat.clone() if state.average is None else state.flat.lerp(state.average, server.averaging)
+
+
+def move(server: Server, state: RoundState, step: torch.Tensor) -> torch.Tensor:
+    """Return the move `[p]` that the optimiser makes of a round's step, before the rate; it remembers it.
+
+    Adam is FedAdam (Reddi et al. 2021, Adaptive Federated Optimization, Algorithm 2): without correction of
+    the bias, and with second moments that start at τ².
+    """
+    if server.optimizer == "sgd":
+        state.velocity = server.momentum * state.velocity + step
+        return state.velocity
+    (one, two), tau = BETAS, TAU
+    second = torch.full_like(step, tau**2) if state.second is None else state.second
+    state.velocity = one * state.velocity + (1 - one) * step
+    state.second = two * second + (1 - two) * step.square()
+    return state.velocity / (state.second.sqrt() + tau)
 
 
 def run_round(
@@ -45,7 +126,7 @@ def run_round(
     )
     members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
     size = len(cohort)
-    again = neighbours.followed(run, cohort)
+    again = probes.followed(run, cohort)
     private_gradient = run.scheme.gradient(run.local)
     context = RoundContext(
         number=round,
@@ -70,7 +151,7 @@ def run_round(
         of_gradients |= statistics_facts(statistics, round)
     noisy = private_gradient is not None
     working = round_clients(run, clients, np.concatenate([members, again]), size, streams, state, noisy)
-    others = [neighbours.neighbour(one, engine.task.labels) for one in working[len(members) :]]
+    others = [probes.neighbour(one, engine.task.labels) for one in working[len(members) :]]
     results = engine.train_clients(
         run.local.at(round),
         state.flat,
@@ -80,11 +161,11 @@ def run_round(
     )
     uploads = run.hooks.before_upload(results.updates[:, :protected])
     rows = results.clean[:, :protected] if private_gradient else uploads
-    sent = [canaries.joined(run, some[:size], streams, round) for some in (rows, uploads)]
+    sent = [probes.joined(run, some[:size], streams, round) for some in (rows, uploads)]
     mean, bounded, state.memory, exchanged = exchange(run.scheme, run.hooks, sent[0], sent[1], context, noisy)
     bounded = bounded._replace(updates=bounded.updates[:size])
-    canaries.record(run, state, mean * expected, bounded.updates, streams)
-    facts = of_gradients | neighbours.measured(run, cohort, rows[:size], rows[len(members) :], context)
+    probes.record(run, state, mean * expected, bounded.updates, streams)
+    facts = of_gradients | probes.measured(run, cohort, rows[:size], rows[len(members) :], context)
     if run.scheme.measures:
         rng = streams.numpy("probe", round)
         record_client_distances(run, state, bounded, rows[size : len(members)], members, panel, rng)

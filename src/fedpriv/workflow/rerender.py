@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from fedpriv.account.runs import account
+from fedpriv.config.jobs import figures, stored, tables
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.config.targets import figures, stored, tables
 from fedpriv.errors import BadInput, require_known
-from fedpriv.files.atomic import writing
-from fedpriv.files.rundir import take
-from fedpriv.files.summary import RUNS
 from fedpriv.frozen import Deltas
-from fedpriv.machine.environment import cores
 from fedpriv.progress import counted, progress
+from fedpriv.store.files import writing
+from fedpriv.store.machine import cores
+from fedpriv.store.rundir import take
+from fedpriv.store.summary import RUNS
 from fedpriv.workflow import steps
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ PATTERNS = ("tables/*.*", "figures/*.*", "claims.*", "runs.*")  # of a paper
 NOT_STORED = (".html", ".pdf")  # pieces of the report, and the figures, of which the reference has the PNG
 
 
-class Rendered(NamedTuple):
+class RenderedPaper(NamedTuple):
     """What a paper's stored runs give, against what is in the reference."""
 
     stored: int  # runs of the plan that are stored
@@ -42,7 +42,7 @@ class Rendered(NamedTuple):
     differ: list[str]  # of which the reference has other bytes, or only one of both has any
 
 
-class Paper(NamedTuple):
+class PresetPaper(NamedTuple):
     """A paper of a preset, and the directories of its stored runs: by their files in the reference."""
 
     plan: Plan
@@ -50,7 +50,7 @@ class Paper(NamedTuple):
     runs: dict[Path, Path]
 
 
-def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()) -> dict[str, Rendered]:
+def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()) -> dict[str, RenderedPaper]:
     """Render every paper of every preset in `reference` below `out`; return what came, by preset/paper.
 
     These are the steps of the workflow after training. Of those that are `only` asked for, as preset/paper,
@@ -111,7 +111,7 @@ def check_place(out: Path, reference: Path) -> None:
         raise BadInput(f"--out: found {out}, {what}, allowed: a new folder, or an empty one")
 
 
-def taken(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
+def taken(plan: Plan, paper: str, reference: Path, out: Path) -> PresetPaper:
     """Take the stored runs of a paper to where the workflow has them, but for `results`."""
     runs = {
         path: take(
@@ -121,10 +121,10 @@ def taken(plan: Plan, paper: str, reference: Path, out: Path) -> Paper:
         )
         for key, path in stored(plan, reference, [paper]).items()
     }
-    return Paper(plan, paper, runs)
+    return PresetPaper(plan, paper, runs)
 
 
-def together(papers: Iterable[Paper]) -> list[tuple[list[list[Path]], Deltas]]:
+def together(papers: Iterable[PresetPaper]) -> list[tuple[list[list[Path]], Deltas]]:
     """Return the seeds of every run, and the directories of each: one for every preset that has it."""
     found: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
     for paper in papers:
@@ -142,22 +142,22 @@ def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
             shutil.copyfile(ledger, directory / ledger.name)
 
 
-def render(names: Iterable[str], paper: Paper, out: Path) -> None:
+def render(names: Iterable[str], paper: PresetPaper, out: Path) -> None:
     """Do steps of a paper."""
     for name in names:
         steps.OF_PAPER[name](paper.plan, paper.name, results=out)
 
 
-def compared(paper: Paper, reference: Path, out: Path) -> Rendered:
+def compared(paper: PresetPaper, reference: Path, out: Path) -> RenderedPaper:
     """Return what came of a paper's stored runs; without any, nothing differs."""
     preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
     if not paper.runs:
-        return Rendered(0, planned, [], [])
+        return RenderedPaper(0, planned, [], [])
     root, place = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
     written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
     files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(NOT_STORED)]
     differ = differing(reference / place, out / place, files)
-    return Rendered(len(paper.runs), planned, sorted(files), differ)
+    return RenderedPaper(len(paper.runs), planned, sorted(files), differ)
 
 
 def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
@@ -173,7 +173,7 @@ def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
     )
 
 
-def write(reference: Path, out: Path, found: Mapping[str, Rendered]) -> None:
+def write(reference: Path, out: Path, found: Mapping[str, RenderedPaper]) -> None:
     """Write what was rendered and differs into the reference, a file at a time, atomically."""
     for paper, one in found.items():
         for file in set(one.differ).intersection(one.files):

@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.finished import cuts, identities, outdated
+from fedpriv.config.jobs import cuts, drawn, identities, outdated
 from fedpriv.config.plan import Plan, RunKey
-from fedpriv.config.targets import drawn
-from fedpriv.files.atomic import writing
-from fedpriv.files.seal import digest
-from fedpriv.paper.read import read_yaml
+from fedpriv.paper.paper import read_yaml
 from fedpriv.report import RENDER_VERSION
+from fedpriv.store.files import digest, writing
 
 
 def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) -> Callable[..., str]:

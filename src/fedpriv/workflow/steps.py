@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.finished import check, cuts, identities
-from fedpriv.config.names import arrays_id
-from fedpriv.config.plan import Plan, RunKey, make_plan
-from fedpriv.config.targets import dealt, drawn, inputs
+from fedpriv.config.jobs import check, cuts, dealt, drawn, identities, inputs
+from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known, together
-from fedpriv.paper.read import merge, read_yaml
+from fedpriv.paper.paper import merge, read_yaml
 from fedpriv.progress import announce, counted
 
 PAPERS = Path("config/papers")
@@ -79,7 +77,7 @@ def train(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
     What they go on from is in the run directories, or in those of the root that FEDPRIV_RESUME names.
     """
-    from fedpriv.files.rundir import RESUME
+    from fedpriv.store.rundir import RESUME
     from fedpriv.train.loop import train
 
     kept = Path(os.environ.get("FEDPRIV_RESUME") or root)
@@ -108,7 +106,7 @@ def account(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
 def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     """Account stored runs where they are: their directories get a ledger and a summary that says where."""
-    from fedpriv.files.rundir import take
+    from fedpriv.store.rundir import take
 
     for key in counted(f"{paper}: taking", keys(plan, paper, runs), "run"):
         out, path = root / key.directory(plan.preset.preset), key.stored(REFERENCE)
@@ -129,7 +127,7 @@ def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Put all runs of a paper in `results` into its tables; another run or δ than the plan's is BadInput."""
-    from fedpriv.report.collect import collect
+    from fedpriv.report.results import collect
 
     runs = finished(plan, paper, results)
     check({str(directory): identity for directory, identity in runs.items()}, plan.runs[paper])

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpriv.data.features import augment
+from fedpriv.data.features import extract
 from fedpriv.streams import Streams
 
 STREAMS = Streams(0, "test")
@@ -15,34 +15,39 @@ def image(height=40, width=56, seed=0):
 
 
 def test_copy_0_is_the_whole_image_resized_whatever_the_seed():
-    whole = augment.plain(image(), 32)
-    assert all(torch.equal(augment.copy(image(), "a", 0, 32, Streams(seed, "x")), whole) for seed in range(3))
-    assert torch.equal(augment.plain(image(32, 32), 32), image(32, 32))
+    whole = extract.squared(image(), 32)
+    assert all(
+        torch.equal(extract.augmented_copy(image(), "a", 0, 32, Streams(seed, "x")), whole)
+        for seed in range(3)
+    )
+    assert torch.equal(extract.squared(image(32, 32), 32), image(32, 32))
 
 
 def test_a_copy_depends_on_its_seed_its_image_and_its_number_alone():
-    one = augment.copy(image(), "a", 1, 32, STREAMS)
-    augment.copy(image(), "b", 7, 32, STREAMS)
-    assert torch.equal(augment.copy(image(), "a", 1, 32, STREAMS), one)
+    one = extract.augmented_copy(image(), "a", 1, 32, STREAMS)
+    extract.augmented_copy(image(), "b", 7, 32, STREAMS)
+    assert torch.equal(extract.augmented_copy(image(), "a", 1, 32, STREAMS), one)
     others = [("a", 2, STREAMS), ("b", 1, STREAMS), ("a", 1, Streams(1, "test"))]
     for id_, number, streams in others:
-        assert not torch.equal(augment.copy(image(), id_, number, 32, streams), one)
+        assert not torch.equal(extract.augmented_copy(image(), id_, number, 32, streams), one)
 
 
 @settings(max_examples=30, deadline=None)
 @given(height=st.integers(1, 60), width=st.integers(1, 60), number=st.integers(0, 20))
 def test_an_image_of_any_size_becomes_a_square_of_bytes(height, width, number):
-    made = augment.copy(image(height, width), "a", number, 16, STREAMS)
+    made = extract.augmented_copy(image(height, width), "a", number, 16, STREAMS)
     assert made.shape == (3, 16, 16) and made.dtype == torch.uint8
 
 
 @pytest.mark.parametrize("level", [60, 120])
 def test_a_flat_image_stays_flat_within_the_range_of_brightness_but_for_its_corners(level):
     flat = torch.full((3, 64, 64), level, dtype=torch.uint8)
-    centres = [augment.copy(flat, "a", number, 32, STREAMS)[:, 12:20, 12:20] for number in range(1, 30)]
+    centres = [
+        extract.augmented_copy(flat, "a", number, 32, STREAMS)[:, 12:20, 12:20] for number in range(1, 30)
+    ]
     assert all(centre.max() - centre.min() <= 1 for centre in centres)
     levels = torch.tensor([float(centre.float().mean()) for centre in centres]) / level
-    low, high = augment.BRIGHTNESS
+    low, high = extract.BRIGHTNESS
     assert low - 0.02 < levels.min() < 0.9 and 1.1 < levels.max() < high + 0.02
 
 
@@ -51,7 +56,7 @@ def test_copies_are_flipped_both_ways_about_half_of_the_time():
     left[:, :24, :24] = 200  # bright in the upper left corner alone
     corners = torch.zeros(2, 2)
     for number in range(1, 200):
-        made = augment.copy(left, "a", number, 32, STREAMS).float().mean(0)
+        made = extract.augmented_copy(left, "a", number, 32, STREAMS).float().mean(0)
         brightness = torch.stack([made[:10, :10], made[:10, 22:], made[22:, :10], made[22:, 22:]]).mean(
             (1, 2)
         )

@@ -8,8 +8,8 @@ import pytest
 from support.photos import lay
 
 from fedpriv import data
+from fedpriv.config.jobs import sources
 from fedpriv.config.plan import load_preset
-from fedpriv.config.targets import sources
 from fedpriv.data import arrays
 from fedpriv.data.features import backbone
 from fedpriv.data.source import SourceError

@@ -8,10 +8,10 @@ import torch
 from sklearn.datasets import load_sample_images
 
 from fedpriv.data import arrays
-from fedpriv.data.features import backbone, efficientnet, extract
+from fedpriv.data.features import backbone, extract
 from fedpriv.data.photographs import Photos
 from fedpriv.data.source import SourceError
-from fedpriv.models.resnet50_head import WIDTHS
+from fedpriv.models.heads import WIDTHS
 
 # What the network of the package efficientnet-lite-pytorch 0.1.0 makes of two photographs.
 PLACES = [64, 164, 255, 475, 852, 1227]
@@ -31,14 +31,14 @@ def photographs():
 
 def test_its_features_of_photographs_are_those_of_the_packages_own_network(photographs):
     with torch.no_grad():
-        found = efficientnet.imagenet().eval()(backbone.normalised(photographs, KIND.mean, KIND.std))
+        found = backbone.lite_imagenet().eval()(backbone.normalised(photographs, KIND.mean, KIND.std))
     assert torch.allclose(found[:, PLACES], torch.tensor(FEATURES), rtol=0, atol=1e-5)
     assert torch.allclose(found.sum(1), torch.tensor(SUMS), rtol=0, atol=1e-3)
 
 
 def test_an_extractor_gives_the_same_features_in_half_precision(photographs):
     with torch.no_grad():
-        expected = efficientnet.imagenet().eval()(backbone.normalised(photographs, KIND.mean, KIND.std))
+        expected = backbone.lite_imagenet().eval()(backbone.normalised(photographs, KIND.mean, KIND.std))
     made = backbone.Extractor(KIND, KIND.made(), torch.device("cpu"), torch.float32)(photographs)
     assert made.shape == (2, KIND.width) and made.dtype == torch.float16
     assert torch.allclose(made.float(), expected, rtol=1e-3, atol=1e-3)
@@ -63,16 +63,16 @@ def test_its_features_name_it_and_are_the_same_however_many_threads(tiny, tmp_pa
 
 
 def test_other_weights_are_refused_by_their_hash(tmp_path, monkeypatch):
-    package = tmp_path / efficientnet.PACKAGE
-    (package / efficientnet.FILE).parent.mkdir(parents=True)
-    (package / efficientnet.FILE).write_bytes(b"other weights")
+    package = tmp_path / backbone.PACKAGE
+    (package / backbone.FILE).parent.mkdir(parents=True)
+    (package / backbone.FILE).write_bytes(b"other weights")
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(SourceError, match=re.escape(f"{package / efficientnet.FILE}: found sha256")):
-        efficientnet.imagenet()
+    with pytest.raises(SourceError, match=re.escape(f"{package / backbone.FILE}: found sha256")):
+        backbone.lite_imagenet()
 
 
 def test_without_the_package_one_line_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(efficientnet, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(backbone, "PACKAGE", "no_such_package")
     with pytest.raises(SourceError, match=r"no package no_such_package; pip install 'fedpriv\[train\]'"):
-        efficientnet.imagenet()
+        backbone.lite_imagenet()

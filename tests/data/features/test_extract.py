@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.photos import TINY, image
 
-from fedpriv.data import arrays, manifest
-from fedpriv.data.features import backbone, extract, parts
+from fedpriv.data import arrays, photographs
+from fedpriv.data.features import backbone, extract
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
 
@@ -71,13 +71,13 @@ def test_an_extraction_that_was_killed_goes_on_to_the_same_bits(tiny, tmp_path, 
     kept = sorted(path.name for path in (tmp_path / "killed.parts").iterdir() if path.suffix == ".npy")
     assert kept == ["000000.npy", "000001.npy"]
     computed = []
-    monkeypatch.setattr(parts, "save", lambda folder, number, rows: computed.append(number))
+    monkeypatch.setattr(extract, "save", lambda folder, number, rows: computed.append(number))
     assert same(run(tiny, out, size=4), whole)
     assert 0 not in computed and 1 not in computed
     assert not (tmp_path / "killed.parts").exists()
 
 
-@pytest.mark.parametrize("step", [parts, arrays], ids=["a batch", "the features"])
+@pytest.mark.parametrize("step", [extract, arrays], ids=["a batch", "the features"])
 def test_two_that_extract_the_same_both_end_well(step, tiny, tmp_path, monkeypatch):
     whole, out = run(tiny, tmp_path / "whole.npz", size=4), tmp_path / "out.npz"
     save = step.save
@@ -92,20 +92,20 @@ def test_two_that_extract_the_same_both_end_well(step, tiny, tmp_path, monkeypat
 
 
 def test_parts_of_other_features_are_not_taken(tmp_path):
-    parts.open_folder(tmp_path / "parts", "one")
-    parts.save(tmp_path / "parts", 0, np.ones((4, 2), np.float16))
-    parts.open_folder(tmp_path / "parts", "one")
-    assert parts.load(tmp_path / "parts", 0, 4) is not None
-    parts.open_folder(tmp_path / "parts", "other")
-    assert parts.load(tmp_path / "parts", 0, 4) is None
+    extract.open_folder(tmp_path / "parts", "one")
+    extract.save(tmp_path / "parts", 0, np.ones((4, 2), np.float16))
+    extract.open_folder(tmp_path / "parts", "one")
+    assert extract.load_part(tmp_path / "parts", 0, 4) is not None
+    extract.open_folder(tmp_path / "parts", "other")
+    assert extract.load_part(tmp_path / "parts", 0, 4) is None
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(path.read_bytes()[:-1]), Path.unlink])
 def test_a_damaged_part_is_made_again(damage, tmp_path):
-    parts.save(tmp_path, 0, np.ones((4, 2), np.float16))
-    assert parts.load(tmp_path, 0, 5) is None
+    extract.save(tmp_path, 0, np.ones((4, 2), np.float16))
+    assert extract.load_part(tmp_path, 0, 5) is None
     damage(tmp_path / "000000.npy")
-    assert parts.load(tmp_path, 0, 4) is None
+    assert extract.load_part(tmp_path, 0, 4) is None
 
 
 def test_the_note_says_how_the_features_were_made(tiny, tmp_path, capsys):
@@ -129,7 +129,7 @@ def test_dropped_duplicates_are_the_later_ones_and_are_counted(tiny, tmp_path):
 
 def test_photographs_of_the_same_pixels_have_the_same_features_and_count_as_one(tiny, tmp_path):
     image(5).save(tiny.parent / "raw/train_images/p9.png")
-    manifest.write(TINY, [], tiny)
+    photographs.write(TINY, [], tiny)
     made = run(tiny, tmp_path / "made.npz", size=4)
     first, second = (3 * (number - TINY.test_rows) for number in (5, 9))
     assert made.content.tolist() == [first if row == second else row for row in range(24)]
@@ -139,7 +139,7 @@ def test_a_missing_image_is_refused_unless_the_config_says_to_skip_it(tiny, tmp_
     raw = tiny.parent / "raw/train_images"
     (raw / "p5.png").unlink()
     (raw / "p6.png").write_bytes(b"\x89PNG")
-    manifest.write(TINY, [], tiny)
+    photographs.write(TINY, [], tiny)
     with pytest.raises(BadInput, match="1 missing: p5; 1 unreadable: p6"):
         extract.extract(tiny, Photos(), "random", tmp_path / "made.npz")
     out = extract.extract(tiny, Photos(unreadable="skip"), "random", tmp_path / "made.npz")
@@ -160,7 +160,7 @@ def test_an_image_that_changed_since_it_was_listed_is_refused(tiny, tmp_path):
 def test_a_split_without_enough_images_is_refused(tiny, tmp_path):
     for number in range(5, 12):
         (tiny.parent / f"raw/train_images/p{number}.png").unlink()
-    manifest.write(TINY, [], tiny)
+    photographs.write(TINY, [], tiny)
     with pytest.raises(BadInput, match="found 1 training and 4 test images"):
         extract.extract(tiny, Photos(unreadable="skip"), "random", tmp_path / "made.npz")
 

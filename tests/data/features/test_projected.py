@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from fedpriv.data import arrays
-from fedpriv.data.features import basis, projected
+from fedpriv.data.features import basis
+from fedpriv.data.features import public as projected
 from fedpriv.errors import BadInput
-from fedpriv.models.softmax import PhotoSoftmax, Softmax
+from fedpriv.models.heads import PhotoSoftmax, Softmax
 
 EXAMPLES = 40
 
@@ -32,7 +33,7 @@ def images(monkeypatch, tmp_path):
 
 def made(images, out="features.npz", dataset="mnist", count=20, threads=1) -> arrays.Arrays:
     return arrays.load(
-        projected.extract(
+        projected.extract_projected(
             images, dataset, "scattering", basis.BASES["digits"](), count, images.with_name(out), threads
         )
     )
@@ -102,16 +103,16 @@ def test_every_basis_that_a_model_may_ask_for_is_there():
 def test_alone_the_public_images_are_what_is_trained_on_and_nobodys_private_ones(images):
     public = basis.BASES["digits"]()
     how = images, "mnist", "scattering", public, 20
-    alone = arrays.load(projected.extract(*how, images.with_name("alone.npz"), 1, alone=True))
+    alone = arrays.load(projected.extract_projected(*how, images.with_name("alone.npz"), 1, alone=True))
     both = made(images)
     assert np.array_equal(alone.y_train, public.labels) and np.array_equal(alone.x_test, both.x_test)
     held = arrays.load(images)
     arrays.save(images, held._replace(x_train=255 - held.x_train))
-    again = arrays.load(projected.extract(*how, images.with_name("again.npz"), 1, alone=True))
+    again = arrays.load(projected.extract_projected(*how, images.with_name("again.npz"), 1, alone=True))
     assert np.array_equal(alone.x_train, again.x_train)
 
 
 def test_public_images_of_other_classes_cannot_be_learnt_from(images):
     how = images, "fashion_mnist", "scattering", basis.BASES["digits"](), 20, images.with_name("alone.npz")
     with pytest.raises(BadInput, match="learn_from: found public with dataset fashion_mnist"):
-        projected.extract(*how, alone=True)
+        projected.extract_projected(*how, alone=True)

@@ -5,7 +5,7 @@ import pytest
 from support.photos import TINY, image, lay
 from torch import nn
 
-from fedpriv.data import arrays, manifest
+from fedpriv.data import arrays, photographs
 from fedpriv.data.features import backbone, basis, extract
 from fedpriv.data.photographs import Photos
 
@@ -57,7 +57,7 @@ def test_features_of_a_photograph_do_not_depend_on_the_others(tiny, tmp_path):
     folder = lay(tiny.parent / "raw")
     for number in range(6, 12):
         image(100 + number).save(folder / f"train_images/p{number}.png")
-    manifest.write(TINY, [], tiny)
+    photographs.write(TINY, [], tiny)
     after = made(tiny, tmp_path / "after.npz")
     same = [np.array_equal(*rows) for rows in zip(before.x_train, after.x_train, strict=True)]
     assert same == [True] * 6 + [False] * 18  # p4 and p5, with three copies each

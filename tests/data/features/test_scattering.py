@@ -5,9 +5,9 @@ import math
 import numpy as np
 import torch
 
-from fedpriv.data.features import scattering
+from fedpriv.data.features import public
 
-SIDE = 28 + 2 * scattering.PADDING
+SIDE = 28 + 2 * public.PADDING
 
 
 def gaussian(along: float, across: float, angle: float, frequency: float) -> np.ndarray:
@@ -37,10 +37,10 @@ def pictures(count: int, seed: int = 0) -> torch.Tensor:
 
 def test_coefficients_are_those_of_sums_over_pixels_in_float64():
     image = pictures(1)
-    found = scattering.transform(image)[0]
-    padded = np.pad(image[0].numpy().astype(np.float64), scattering.PADDING, mode="reflect")
+    found = public.transform(image)[0]
+    padded = np.pad(image[0].numpy().astype(np.float64), public.PADDING, mode="reflect")
     smooth = gaussian(1.6, 1.6, 0, 0)
-    places = slice(scattering.PADDING + 2, SIDE - scattering.PADDING, 4)
+    places = slice(public.PADDING + 2, SIDE - public.PADDING, 4)
 
     def average(values):
         return convolved(values, smooth).real[places, places]
@@ -61,7 +61,7 @@ def test_coefficients_are_those_of_sums_over_pixels_in_float64():
 
 
 def test_an_even_image_has_no_waves():
-    found = scattering.transform(torch.full((1, 28, 28), 0.7))[0]
+    found = public.transform(torch.full((1, 28, 28), 0.7))[0]
     assert torch.allclose(found[0], torch.tensor(0.7), atol=1e-5)
     assert float(found[1:].abs().max()) < 1e-5
 
@@ -69,18 +69,18 @@ def test_an_even_image_has_no_waves():
 def test_an_image_moved_by_a_step_has_its_coefficients_one_place_on():
     image = torch.zeros(1, 28, 28)
     image[:, 10:16, 8:14] = pictures(1)[:, 10:16, 8:14]
-    here, there = (scattering.transform(one)[0] for one in (image, image.roll(4, dims=2)))
+    here, there = (public.transform(one)[0] for one in (image, image.roll(4, dims=2)))
     assert torch.allclose(here[:, :, 1:5], there[:, :, 2:6], atol=1e-5)
 
 
 def test_brightness_is_kept():
     image = pictures(2)
-    assert torch.allclose(scattering.transform(0.3 * image), 0.3 * scattering.transform(image), atol=1e-6)
+    assert torch.allclose(public.transform(0.3 * image), 0.3 * public.transform(image), atol=1e-6)
 
 
 def test_an_image_has_the_same_coefficients_in_any_company():
     images = pictures(7)
-    together = scattering.transform(images)
-    assert together.shape == (7, scattering.PATHS, 7, 7) == (7, 81, 7, 7)
+    together = public.transform(images)
+    assert together.shape == (7, public.PATHS, 7, 7) == (7, 81, 7, 7)
     for one in (0, 6):
-        assert torch.allclose(scattering.transform(images[one : one + 1])[0], together[one], atol=1e-6)
+        assert torch.allclose(public.transform(images[one : one + 1])[0], together[one], atol=1e-6)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from fedpriv.data import arrays
-from fedpriv.data.features import basis, projected, scattering, whole
-from fedpriv.models.scattered import PATHS, SIDE, WIDTH, ScatterLinear
+from fedpriv.data.features import basis, public
+from fedpriv.models.heads import PATHS, SIDE, WIDTH, ScatterLinear
 
 EXAMPLES = 12
 
@@ -24,12 +24,12 @@ def images(tmp_path):
 
 
 def made(images, groups=27, out="features.npz", threads=1) -> arrays.Arrays:
-    return arrays.load(whole.extract(images, "mnist", groups, images.with_name(out), threads=threads))
+    return arrays.load(public.extract_whole(images, "mnist", groups, images.with_name(out), threads=threads))
 
 
 def test_paths_of_one_modulus_come_before_those_of_two_and_keep_their_order():
     paths = torch.arange(81.0)[None, :, None, None]
-    found = scattering.moduli_order(paths)[0, :, 0, 0].tolist()
+    found = public.moduli_order(paths)[0, :, 0, 0].tolist()
     assert found == [0, *range(1, 9), *range(73, 81), *range(9, 73)]
 
 
@@ -45,8 +45,8 @@ def test_each_group_of_paths_of_an_image_is_moved_to_mean_0_and_scaled_to_varian
 
 def test_without_groups_features_are_the_coefficients(images):
     found, held = made(images, None), arrays.load(images)
-    scattered = scattering.transform(torch.from_numpy(held.x_test).float() / 255)
-    expected = scattering.moduli_order(scattered).flatten(1).numpy()
+    scattered = public.transform(torch.from_numpy(held.x_test).float() / 255)
+    expected = public.moduli_order(scattered).flatten(1).numpy()
     assert np.allclose(found.x_test, expected, rtol=1e-3, atol=1e-6)
 
 
@@ -67,12 +67,12 @@ def test_features_are_the_same_whatever_the_number_of_threads(images):
 
 
 def test_the_model_reads_as_many_numbers_as_there_are():
-    assert (PATHS, SIDE) == (scattering.PATHS, 28 // scattering.STEP)
+    assert (PATHS, SIDE) == (public.PATHS, 28 // public.STEP)
 
 
 def test_the_bounds_of_statistics_are_the_median_norms_of_public_digits():
-    with projected.workers(1) as pool:
-        found = projected.coefficients(basis.digits().images[::9], pool).reshape(-1, PATHS, SIDE**2)
+    with public.workers(1) as pool:
+        found = public.coefficients(basis.digits().images[::9], pool).reshape(-1, PATHS, SIDE**2)
     model = ScatterLinear()
     for power, bound in ((1, model.mean_l2), (2, model.square_l2)):
         norms = np.linalg.norm((found**power).mean(2), axis=1)

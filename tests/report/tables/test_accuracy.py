@@ -7,8 +7,7 @@ from support.made_runs import write_run
 
 from fedpriv.paper.claims import Claim
 from fedpriv.report import numbers, render
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 from fedpriv.report.tables import KINDS
 
 

@@ -5,14 +5,13 @@ import pytest
 
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import COLUMNS
-from fedpriv.files import parquet
 from fedpriv.paper.figures import AuditsFigure
 from fedpriv.paper.tables import AuditsTable
 from fedpriv.report import figures
-from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.figures.audits import lines_of
-from fedpriv.report.results import categorical
-from fedpriv.report.tables.audits import Refuted, audits_table
+from fedpriv.report.results import SCHEMAS, categorical
+from fedpriv.report.tables.epsilons import Refuted, audits_table
+from fedpriv.store import parquet
 
 ABOUT = "client (bayesian product remove_sum)"
 ESTIMATE = Finding("outlier", ABOUT, "estimate", 2.0, 1e-3, 2.57, 1.0, "no run")
@@ -53,7 +52,7 @@ def row(schema):
 @pytest.fixture(autouse=True)
 def no_footnotes(monkeypatch):
     monkeypatch.setattr(
-        "fedpriv.report.tables.audits.footnotes", lambda used, missing: [f"not run: {missing}"]
+        "fedpriv.report.tables.epsilons.footnotes", lambda used, missing: [f"not run: {missing}"]
     )
 
 

@@ -5,9 +5,8 @@ from support.tiny_paper import tiny_paper
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import AccuracyTable
 from fedpriv.paper.paper import Paper
-from fedpriv.paper.tables import SpendsTable, self_contained
+from fedpriv.paper.tables import AccuracyTable, SpendsTable, self_contained
 from fedpriv.report import render
 from fedpriv.report.tables import KINDS
 

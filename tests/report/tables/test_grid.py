@@ -6,10 +6,9 @@ from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.cells import AccuracyTable, accuracy_tables
+from fedpriv.paper.tables import AccuracyTable, accuracy_tables
 from fedpriv.report import render
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 from fedpriv.report.tables import KINDS
 
 GRID = {

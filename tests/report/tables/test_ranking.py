@@ -8,8 +8,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
-from fedpriv.report.collect import collect
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 from fedpriv.report.tables.runs import runs_table
 
 RANKING = {
@@ -25,7 +24,7 @@ RANKING = {
 }
 
 
-def lines(table: render.Table) -> list[dict]:
+def lines(table: render.PrintedTable) -> list[dict]:
     return render.flat(table.display).to_dict("records")
 
 
@@ -38,7 +37,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return load(collect(runs, folder))
 
 
-def ranking_of(results: pd.DataFrame, **changed: object) -> render.Table:
+def ranking_of(results: pd.DataFrame, **changed: object) -> render.PrintedTable:
     return runs_table(results, RunsTable.model_validate(RANKING | changed), "search")
 
 

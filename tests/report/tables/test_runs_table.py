@@ -11,15 +11,13 @@ from support.made_runs import write_run
 
 from fedpriv.account.plans import epsilon
 from fedpriv.errors import BadInput
-from fedpriv.paper.figures import Curve
+from fedpriv.paper.figures import DrawnRun
 from fedpriv.paper.tables import Quantity, RunsTable
 from fedpriv.report import numbers, render
-from fedpriv.report.collect import collect
 from fedpriv.report.figures.rounds import read
-from fedpriv.report.results import load
+from fedpriv.report.results import collect, load
 from fedpriv.report.tables import write
-from fedpriv.report.tables.columns import QUANTITIES
-from fedpriv.report.tables.runs import runs_table
+from fedpriv.report.tables.runs import QUANTITIES, runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
 TENSOR = {"flips": "tensor", "clear_values": 500, "upload_bytes": 125 + 2000}
@@ -108,11 +106,11 @@ def results(runs: Path) -> pd.DataFrame:
     return load(runs)
 
 
-def table_of(results: pd.DataFrame, kind: str, **changed: object) -> render.Table:
+def table_of(results: pd.DataFrame, kind: str, **changed: object) -> render.PrintedTable:
     return runs_table(results, RunsTable.model_validate(DECLARED[kind] | changed), kind)
 
 
-def lines(table: render.Table) -> list[dict]:
+def lines(table: render.PrintedTable) -> list[dict]:
     return render.flat(table.display).to_dict("records")
 
 
@@ -275,5 +273,5 @@ def test_what_else_was_measured_is_read_at_the_last_evaluated_round(tmp_path):
     )
     found = runs_table(results, declared, "text").tidy.set_index("quantity")["value"]
     assert found["perplexity"] == 10 and found["f1"] == 0.5 and np.isnan(found["auroc"])
-    drawn = read(results, Curve("text", "LSTM"), "perplexity")
+    drawn = read(results, DrawnRun("text", "LSTM"), "perplexity")
     assert drawn[0].tolist() == drawn[1].tolist() == [30.0 - at for at in rounds[1::2]]

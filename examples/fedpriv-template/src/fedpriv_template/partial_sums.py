@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from fedpriv.account.accountants import Accountant
-from fedpriv.account.gaussian import guaranteed
+from fedpriv.account.ledger import Accountant
+from fedpriv.account.rdp import guaranteed
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.client_dp import ClientDP
-from fedpriv.trace import Column, Facts, Mechanism, Released
+from fedpriv.trace import Facts, Mechanism, Released, TraceColumn
 
 if TYPE_CHECKING:
     import torch
 
     from fedpriv.account.spend import Curve
-    from fedpriv.account.view import View
+    from fedpriv.account.views import View
     from fedpriv.mechanisms.clipping import Bounded
 
 PREFIX = Released(
     "partial sums of bounded parts, each with Gaussian noise of its own",
-    {"prefix_multiplier": Column("float64", "std of that noise over the bound", 0.0)},
+    {"prefix_multiplier": TraceColumn("float64", "std of that noise over the bound", 0.0)},
 )
 
 

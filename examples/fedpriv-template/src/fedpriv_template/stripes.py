@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedpriv.data.arrays import Arrays
-from fedpriv.data.dataset import Dataset
+from fedpriv.data.arrays import Arrays, Dataset
 from fedpriv.streams import Streams
 
 SIDE, TRAIN, TEST = 28, 1600, 400

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account.accountants import Accountant
+from fedpriv.account.ledger import Accountant
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
-    from fedpriv.account.view import View
+    from fedpriv.account.views import View
 
 
 def curves(view: View, delta: float) -> list[Curve]:

@@ -13,6 +13,6 @@ facts that this code writes down.
 """
 
 from fedpriv.audit.dry.audits import audited, transcripts
-from fedpriv.audit.dry.mechanisms import Mechanism, named
+from fedpriv.audit.dry.rounds import AttackedMechanism, named
 
-__all__ = ["Mechanism", "audited", "named", "transcripts"]
+__all__ = ["AttackedMechanism", "audited", "named", "transcripts"]

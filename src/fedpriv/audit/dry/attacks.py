@@ -1,24 +1,133 @@
-"""Who sees what of a round, how it is scored, and how the scores are distributed without the canary."""
+"""Attacks on a mechanism that is run dry, and what it states of itself."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
-from fedpriv.account import gaussian
+from fedpriv.account import ledger, rdp
+from fedpriv.account.check import complete
+from fedpriv.account.randomized_response import ONE_BIT
+from fedpriv.account.views import views
 from fedpriv.audit import bounds
-from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std
-from fedpriv.audit.dry.statements import Statement
-from fedpriv.audit.likelihood import Plan, Scores, score, scores
+from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
+from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, nothing
+from fedpriv.errors import BadInput
+from fedpriv.streams import Streams
 from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
     import torch
+
+
+# How an ε is counted -> who sees what.
+SEEN = {
+    "": "sum",
+    "sum": "sum",
+    "sized": "sum",
+    "sequential": "sum",
+    "parallel": "sum",
+    "upload": "upload",
+    "drawn": "upload",
+}
+TITLES = {"sum": "the sums", "turns": "the sums", "upload": "the uploads", "bit": "the uploads"}
+
+
+class Statement(NamedTuple):
+    """One ε of the ledger, and how its neighbours differ."""
+
+    epsilon: float
+    accountant: str
+    accounting: str
+    unit: str
+    relation: str
+    sensitivity: str
+    sampling_law: str
+    mechanism: str  # what is released
+    multipliers: np.ndarray  # [T], the noise over the bound that it is counted from; empty of bits
+
+    @property
+    def attack(self) -> str:
+        """Return who sees what: the sum, single uploads, single bits.
+
+        `turns` is whoever sees the sum where clients come in turn, or where noise is not independent.
+        """
+        if self.unit == ONE_BIT:
+            return "bit"
+        sampled = self.mechanism == "gaussian" and self.sampling_law != "spaced"
+        return SEEN[self.accounting] if sampled or SEEN[self.accounting] != "sum" else "turns"
+
+    @property
+    def always(self) -> bool:
+        """Return whether it is of a client who comes in every round."""
+        return self.accounting == "upload"
+
+    @property
+    def reach(self) -> float:
+        """Return by how many bounds neighbours may be apart."""
+        return 2.0 if self.sensitivity == "2C" else 1.0
+
+    @property
+    def about(self) -> str:
+        """Return whose ε it is."""
+        return {"instance": "an example", ONE_BIT: "one bit of a client"}.get(self.unit, "a client")
+
+
+def statement(site: Site, delta: float) -> Statement:
+    """Return the tightest guarantee that a dry run of what is believed states, all of whose assumptions hold.
+
+    Where there is none BadInput says so.
+    """
+    mechanism = site.mechanism._replace(scheme=site.mechanism.believed)
+    site, rows = site._replace(mechanism=mechanism), []
+    memory = mechanism.believed.memory(site.dimension)
+    streams = Streams(0, "dry run that is accounted")
+    for round in range(1, mechanism.plan.rounds + 1):
+        ids = site.draw(round, streams)
+        played = site.play(nothing(len(ids), site.dimension), ids, round, memory, streams)
+        memory = played.memory
+        rows.append(site.row(played.facts, round, len(ids)))
+    trace = pd.DataFrame(rows)
+    last = ledger(trace, delta)
+    unit = {"instance": ["instance"], "client": ["client"]}.get(mechanism.believed.unit, ["client", "none"])
+    bits = (trace["noisy_bits"] > 0).all()
+    met = last[
+        (last["round"] == len(rows))
+        & (last["kind"] == "guarantee")
+        & last["assumptions_met"]
+        & np.isfinite(last["epsilon"])
+        & (last["unit"].isin([ONE_BIT] if bits else unit))
+        & (last["accounting"].isin(["upload"] if bits else [*SEEN]))
+    ]
+    if met.empty:
+        raise BadInput(
+            f"--mechanism: found {mechanism.believed.name} with these settings, whose facts state no ε, "
+            "allowed: what has a guarantee"
+        )
+    best = met.sort_values("epsilon", kind="stable").iloc[0]
+    said: dict[str, Any] = {name: best[name] for name in Statement._fields if name in best}
+    released = [one.mechanism for one in views(complete(trace), {})]  # of bits there is no view
+    said |= {
+        "epsilon": float(best["epsilon"]),
+        "mechanism": released[0] if released else "randomized_response",
+    }
+    return Statement(**said, multipliers=np.empty(0) if bits else multipliers(trace, said))
+
+
+def multipliers(trace: pd.DataFrame, said: dict[str, Any]) -> np.ndarray:
+    """Return the noise over the bound that each round is counted with `[T]`, of sum and memory together."""
+    for view in views(complete(trace), {}):
+        if (view.accounting, view.unit) == (said["accounting"], said["unit"]):
+            noise = np.array([one.noise_multiplier for one in view.mechanisms])
+            return np.where(view.counts > 0, noise, math.inf).min(axis=1)
+    raise AssertionError(said)
+
 
 LOUD = 10.0  # norm of what a canary sends, in units of the bound
 CELLS = 4_000  # values of a score of which nothing is composed
@@ -137,23 +246,25 @@ def both(design: Design, seen: np.ndarray) -> Sides:
     return seen[:, 0], seen[:, 1]
 
 
-def sum_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def sum_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return the scores of what was `seen` `[T, n]` of a client that may be in a round."""
     return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)  # pyright: ignore[reportArgumentType]
 
 
-def upload_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def upload_score(
+    plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray
+) -> np.ndarray:
     """Return the same of a client that is seen to be in a round."""
     ratio = (seen - 0.5) / multipliers[:, None] ** 2
     return np.where(np.isnan(ratio), 0.0, ratio).sum(axis=0)
 
 
-def bit_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def bit_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return how many answers say so."""
     return seen.sum(axis=0)
 
 
-def turn_score(plan: Plan, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
+def turn_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
     """Return the same of a client that `came` `[T, n]` in certain rounds, in units of the noise.
 
     Noise is independent, and what came is as far from nothing as it is in these units.
@@ -173,14 +284,14 @@ def independent(noise: np.ndarray, known: np.ndarray | None) -> np.ndarray:
     return np.linalg.inv(np.linalg.cholesky(root))
 
 
-def turn_scores(said: Statement, plan: Plan, delta: float) -> Scores:
+def turn_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
     """Return how the score is distributed of a client that is as far from nothing as ε is stated for."""
-    mu = bounds.refuted_up_to(lambda mu: gaussian.epsilon(mu, delta) <= said.epsilon)
+    mu = bounds.refuted_up_to(lambda mu: rdp.gaussian_epsilon(mu, delta) <= said.epsilon)
     values = np.linspace(-10.0, mu + 10, CELLS)
     return Scores(values, ndtr(-values), ndtr(mu - values))
 
 
-def upload_scores(said: Statement, plan: Plan, delta: float) -> Scores:
+def upload_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
     """Return how the score of a client is distributed that is seen to come: each time it is Gaussian."""
     come = np.arange(plan.rounds + 1)
     chance = (come == plan.rounds) * 1.0 if said.always else binom.pmf(come, plan.rounds, plan.sampling_rate)
@@ -192,7 +303,7 @@ def upload_scores(said: Statement, plan: Plan, delta: float) -> Scores:
     return Scores(values, *tails)
 
 
-def bit_scores(said: Statement, plan: Plan, delta: float) -> Scores:
+def bit_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
     """Return how many of the answers are right by chance, and of the bit that was sent."""
     counts, gamma = np.arange(plan.rounds + 1), plan.noise_multiplier
     outside, inside = (binom.sf(counts - 1, plan.rounds, 0.5 + side * gamma) for side in (-1, 1))
@@ -207,8 +318,8 @@ class Attack(NamedTuple):
 
     see: Callable[[Site, Design, np.ndarray, Round, np.random.Generator], Sight]
     sides: Callable[[Design, np.ndarray], Sides]
-    score: Callable[[Plan, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    scores: Callable[[Statement, Plan, float], Scores]
+    score: Callable[[AlikeRounds, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    scores: Callable[[Statement, AlikeRounds, float], Scores]
 
 
 ATTACKS = {

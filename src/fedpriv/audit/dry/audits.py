@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedpriv.audit import bounds
-from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Design, Sight, design, independent
-from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked, coincidences, histogram
-from fedpriv.audit.dry.mechanisms import CLIENTS, Mechanism
-from fedpriv.audit.dry.probes import kept, probed
-from fedpriv.audit.dry.rounds import Site, declared_bound, nothing
-from fedpriv.audit.dry.statements import TITLES, Statement, statement
+from fedpriv.audit.dry.attacks import (
+    ATTACKS,
+    LOUD,
+    TITLES,
+    Design,
+    Sight,
+    Statement,
+    design,
+    independent,
+    statement,
+)
+from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked, coincidences, histogram, kept, probed
+from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, nothing
 from fedpriv.audit.finding import Finding
 from fedpriv.mechanisms.correlated import told
 from fedpriv.progress import progress
@@ -58,7 +65,7 @@ class Heard(NamedTuple):
 
 
 def audited(
-    mechanism: Mechanism, delta: float, wanted: int, confidence: float = 0.95, seed: int = 0
+    mechanism: AttackedMechanism, delta: float, wanted: int, confidence: float = 0.95, seed: int = 0
 ) -> Finding:
     """Return what dry runs say of the tightest guarantee that the mechanism's facts state."""
     said = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
@@ -81,7 +88,7 @@ def audited(
     )
 
 
-def transcripts(mechanism: Mechanism, said: Statement, wanted: int, seed: int = 0) -> Transcripts:
+def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed: int = 0) -> Transcripts:
     """Return at least so many transcripts with the canary, of as many dry runs as it takes."""
     bits = said.attack == "bit"
     site = Site(mechanism, ANSWERING, BITS) if bits else Site(mechanism, CLIENTS, CLIENTS + EMPTY)

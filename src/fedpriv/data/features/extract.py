@@ -1,37 +1,157 @@
-"""Photographs → features: every copy of every image through a frozen backbone, batch by batch, resumable.
+"""Photographs to features: every copy of every image through a frozen backbone, batch by batch, resumable.
 
 Each worker thread runs whole batches on one core: no barriers inside an operator, and the result does not
-depend on the number of threads.
+depend on the number of threads. A killed extraction goes on from the parts beside its output. What a copy
+looks like depends on its image and number alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 import torchvision
 from safetensors.torch import load_file, save_file
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.v2 import functional as F
 
-from fedpriv.data import arrays, manifest, photograph_datasets
-from fedpriv.data.features import FEATURES_VERSION, augment, backbone, parts
-from fedpriv.data.features.basis import BASES, Public, inside, known_labels, noted, seen_from
-from fedpriv.data.features.copies import Copy, batches, chosen, first_alike, pixels
-from fedpriv.data.features.standard import standardised
-from fedpriv.data.manifest import Manifest, Photograph
-from fedpriv.data.photographs import Photos
-from fedpriv.files.atomic import writing
-from fedpriv.machine import gpus
-from fedpriv.machine.environment import cores
-from fedpriv.progress import progress
+from fedpriv.data import arrays, photograph_datasets, photographs
+from fedpriv.data.features import FEATURES_VERSION, backbone
+from fedpriv.data.features.basis import BASES, Public, inside, known_labels, noted, seen_from, standardised
+from fedpriv.data.photographs import Manifest, Photograph, Photos, decoded, fingerprint
+from fedpriv.errors import BadInput
+from fedpriv.progress import aside, progress
+from fedpriv.store import gpus
+from fedpriv.store.files import writing
+from fedpriv.store.machine import cores
 from fedpriv.streams import Streams
-from fedpriv.terminal import aside
+
+
+def open_folder(folder: Path, identity: str) -> None:
+    """Make `folder` one of this identity; the parts of any other are removed."""
+    label = folder / "identity"
+    if label.exists() and label.read_text() == identity:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    with writing(label) as partial:
+        partial.write_text(identity)
+
+
+def save(folder: Path, number: int, rows: np.ndarray) -> None:
+    """Keep the features of batch `number`, atomically."""
+    with writing(folder / f"{number:06d}.npy") as partial, partial.open("wb") as file:
+        np.save(file, rows)
+
+
+def load_part(folder: Path, number: int, count: int) -> np.ndarray | None:
+    """Return the features of batch `number`, or None if they are not there or not `count` whole rows."""
+    try:
+        rows = np.load(folder / f"{number:06d}.npy")
+    except (OSError, ValueError, EOFError, MemoryError):
+        return None
+    return rows if rows.dtype == np.float16 and rows.ndim == 2 and len(rows) == count else None
+
+
+class Copy(NamedTuple):
+    """What one row of the features is computed from."""
+
+    image: Photograph
+    number: int  # 0: plain
+
+
+def chosen(seen: Manifest, photos: Photos, path: Path) -> tuple[list[Photograph], list[Photograph]]:
+    """Return the training and the test images that take part, in the order of train.csv.
+
+    BadInput if some cannot be used and `photos` does not say to skip them, or if too few are left.
+    """
+    if photos.unreadable == "refuse":
+        photographs.refuse(seen, path)
+    images = photographs.first_of_each(seen.images) if photos.dedup == "drop" else seen.images
+    train, test = ([image for image in images if image.test == tested] for tested in (False, True))
+    # BatchNorm has no variance of a single image.
+    if len(train) < 2 or not test:
+        found = f"{len(train)} training and {len(test)} test images"
+        raise BadInput(f"{path}: found {found} that can be used, allowed: at least 2 and 1")
+    return train, test
+
+
+def first_alike(copies: Sequence[Copy]) -> np.ndarray:
+    """Return of every copy the first of the same pixels: two plain ones may be of images that are alike."""
+    first: dict[tuple[str, int], int] = {}
+    keys = ((one.image.id if one.number else one.image.sha256, one.number) for one in copies)
+    return np.array([first.setdefault(key, place) for place, key in enumerate(keys)], dtype=np.int64)
+
+
+def batches(copies: Sequence[Copy], size: int) -> list[Sequence[Copy]]:
+    """Cut `copies` into batches of `size`, the last one smaller."""
+    return [copies[start : start + size] for start in range(0, len(copies), size)]
+
+
+def pixels(folder: Path, side: int, streams: Streams, batch: Sequence[Copy]) -> torch.Tensor:
+    """Return the pixels of a batch, uint8 [n, 3, side, side]; an image is read once for all its copies in it.
+
+    BadInput names an image that is not the one that was looked at.
+    """
+    rows = []
+    for image, same in groupby(batch, key=lambda one: one.image):
+        path = folder / image.path
+        try:
+            found = decoded(path)
+        except ValueError as error:
+            raise BadInput(f"{path}: found {error}, allowed: the image that the manifest lists") from None
+        if fingerprint(found) != image.sha256:
+            raise BadInput(f"{path}: found other pixels than the manifest lists, allowed: those; fetch again")
+        whole = torch.from_numpy(np.array(found)).permute(2, 0, 1)
+        rows += [augmented_copy(whole, image.id, copy.number, side, streams) for copy in same]
+    return torch.stack(rows)
+
+
+# The paper augments by cropping, flipping, rotation and brightness and says no more; mild ranges, under which
+# a lesion stays a lesion.
+AREA = (0.7, 1.0)  # of the crop, as a share of the image
+ASPECT = (3 / 4, 4 / 3)  # of the crop, times that of the image
+DEGREES = 20.0
+BRIGHTNESS = (0.8, 1.2)
+
+
+def squared(image: torch.Tensor, side: int) -> torch.Tensor:
+    """Return the whole image uint8 [3, h, w] as a square [3, side, side]; its aspect is not kept."""
+    return F.resize(image, [side, side], antialias=True)
+
+
+def augmented(image: torch.Tensor, side: int, rng: np.random.Generator) -> torch.Tensor:
+    """Return a random resized crop of the image, flipped, rotated (corners black), brighter or darker."""
+    height, width = image.shape[-2:]
+    area, stretch = rng.uniform(*AREA), math.exp(rng.uniform(*np.log(ASPECT)))
+    h = min(max(round(height * math.sqrt(area / stretch)), 1), height)
+    w = min(max(round(width * math.sqrt(area * stretch)), 1), width)
+    top, left = int(rng.integers(height - h + 1)), int(rng.integers(width - w + 1))
+    across, down = rng.random(2) < 0.5
+    degrees, brightness = float(rng.uniform(-DEGREES, DEGREES)), float(rng.uniform(*BRIGHTNESS))
+
+    image = F.resized_crop(image, top, left, h, w, [side, side], antialias=True)
+    image = F.horizontal_flip(image) if across else image
+    image = F.vertical_flip(image) if down else image
+    image = F.rotate(image, degrees, interpolation=InterpolationMode.BILINEAR)
+    return F.adjust_brightness(image, brightness)
+
+
+def augmented_copy(image: torch.Tensor, id: str, number: int, side: int, streams: Streams) -> torch.Tensor:
+    """Return copy `number` of the image `id`, uint8 [3, side, side]; copy 0 is the plain image."""
+    if number == 0:
+        return squared(image, side)
+    return augmented(image, side, streams.numpy(f"augment {id}", number))
+
 
 BATCH = 16  # copies in one forward pass; measured: larger ones are no faster on a CPU, and need more memory
 CALIBRATION, TOGETHER = 512, 32  # plain training images that give a random backbone its statistics
@@ -61,7 +181,7 @@ def extract(
 
     Raises BadInput for images that are missing, unreadable or not those that the manifest saw.
     """
-    seen = manifest.load(listed)
+    seen = photographs.load(listed)
     train, test = chosen(seen, photos, listed)
     train = [] if alone else train
     side, kind = photograph_datasets()[seen.dataset].side, backbone.BACKBONES[name]
@@ -74,7 +194,7 @@ def extract(
 
     folder = out.with_suffix(".parts")
     how = [photos.model_dump(), name, side, str(where), str(dtype), size]
-    parts.open_folder(folder, identity([*train, *test], how))
+    open_folder(folder, identity([*train, *test], how))
     load = partial(pixels, Path(seen.folder), side, Streams(photos.seed, seen.dataset))
     with ThreadPoolExecutor(threads or cores(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
@@ -83,10 +203,10 @@ def extract(
 
             def one(number: int) -> int:
                 first, last = number * size, number * size + len(work[number])
-                rows = parts.load(folder, number, last - first)
+                rows = load_part(folder, number, last - first)
                 if rows is None:
                     rows = run(load(work[number])).numpy()
-                    parts.save(folder, number, rows)
+                    save(folder, number, rows)
                 x[first:last] = rows
                 return last
 
@@ -133,7 +253,7 @@ def extract(
 def plain(public: Public, side: int, size: int) -> list[torch.Tensor]:
     """Return the pixels of public photographs, in batches of `size`."""
     images = torch.from_numpy(public.images).permute(0, 3, 1, 2)
-    return [augment.plain(batch, side) for batch in images.split(size)]
+    return [squared(batch, side) for batch in images.split(size)]
 
 
 def identity(images: Sequence[Photograph], how: list[object]) -> str:

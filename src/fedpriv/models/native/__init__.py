@@ -23,7 +23,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from fedpriv.files.atomic import move
+from fedpriv.store.files import move
 
 # -O2: the kernels are vectors already, so -O3 takes seven times as long to compile and gains nothing.
 # Comparisons with NaN must hold, hence no -ffast-math; contracting a * b + c is allowed everywhere.

@@ -1,15 +1,38 @@
-"""Engines of gradients in C: those at all examples of a batch in one call, clipped one by one or not."""
+"""Engines of gradients in C: those at all examples of a batch in one call, clipped one by one or not.
+
+The CNN of `fedpriv.models.nets` is the units cnn3 and cnn5, an example in each lane of a vector; the
+maximum of a pool is the first in reading order, but for rounding. A linear map of features of half
+precision is the unit head. What C would misread is refused by name: it sees addresses, not tensors.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 
 from fedpriv.models import native
-from fedpriv.models.native.tensors import check, check_range
+
+
+def check(tensors: Mapping[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype]]) -> None:
+    """Raise ValueError for a tensor that is not contiguous memory of this shape and type on a CPU."""
+    for name, (tensor, shape, dtype) in tensors.items():
+        right = tensor.shape == shape and tensor.dtype == dtype and tensor.device.type == "cpu"
+        if not right or not tensor.is_contiguous() or tensor.requires_grad:
+            found = f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"
+            found += "" if tensor.is_contiguous() else ", not contiguous"
+            found += ", requires_grad" if tensor.requires_grad else ""
+            raise ValueError(f"{name}: found {found}, allowed is {shape} {dtype} on cpu, contiguous")
+
+
+def check_range(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
+    """Raise ValueError for numbers that are not from `low` to `high`."""
+    if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
+        found = f"{int(numbers.min())} to {int(numbers.max())}"
+        raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
 
 
 class Gradients(NamedTuple):
@@ -115,3 +138,49 @@ def _functions(unit: str) -> _Functions:
     functions.gradient.argtypes = [pointer, *batch, ctypes.c_double, number, *found]
     functions.logits.argtypes = [pointer, pointer, number, pointer, pointer]
     return functions
+
+
+LAYERS = 20  # as many as the C structure has room for
+ACTIVATIONS = {"tanh": 0, "relu": 1}  # as in activation.h
+
+
+class _CnnNet(ctypes.Structure):
+    _fields_ = (
+        ("layers", ctypes.c_int64),
+        ("widths", ctypes.c_int64 * LAYERS),
+        ("activation", ctypes.c_int),
+    )
+
+
+def cnn_engine(widths: tuple[int, ...], kernel: int, activation: str) -> GradientEngine:
+    """Return the engine of the network with these units: of both convolutions, of the dense layers, classes.
+
+    It reads images `[28, 28]` uint8. Raises ValueError for what C does not know.
+    """
+    if kernel not in (3, 5):
+        raise ValueError(f"kernel: found {kernel}, allowed are 3 and 5")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation: found {activation!r}, allowed are {', '.join(ACTIVATIONS)}")
+    if not 3 <= len(widths) < LAYERS or min(widths) < 1:
+        raise ValueError(f"widths: found {widths}, allowed are 3 to {LAYERS - 1}, each 1 or more")
+    first, second, *dense = widths
+    terms = [kernel**2, kernel**2 * first, 49 * second, *dense[:-1]]
+    size = sum((t + 1) * width for t, width in zip(terms, widths, strict=True))
+    net = _CnnNet(len(widths), (ctypes.c_int64 * LAYERS)(*widths), ACTIVATIONS[activation])
+    return GradientEngine(f"cnn{kernel}", net, (28, 28), torch.uint8, widths[-1], size)
+
+
+class _HeadNet(ctypes.Structure):
+    _fields_ = (("features", ctypes.c_int64), ("classes", ctypes.c_int64), ("constant", ctypes.c_float))
+
+
+def head_engine(features: int, classes: int, constant: float = 1.0) -> GradientEngine:
+    """Return the engine of `classes` linear maps of `features` numbers, all finite.
+
+    Weights are `[classes, features]`, then the biases, each of which counts `constant` times.
+    Raises ValueError for what C does not know.
+    """
+    if features < 1 or classes < 1:
+        raise ValueError(f"features and classes: found {features} and {classes}, allowed are 1 or more")
+    net = _HeadNet(features, classes, constant)
+    return GradientEngine("head", net, (features,), torch.float16, classes, (features + 1) * classes)

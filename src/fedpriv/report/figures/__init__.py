@@ -13,16 +13,16 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from fedpriv.account.spend import legend
-from fedpriv.files.atomic import writing
-from fedpriv.paper.figures import FigureSpec, Part, RoundsFigure
-from fedpriv.report.claims import values
+from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
+from fedpriv.report import claims
 from fedpriv.report.figures import audits, rounds
 from fedpriv.report.figures.notes import actual, markdown
+from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
-from fedpriv.report.texts import escape_figure
+from fedpriv.store.files import writing
 
 # A kind draws a panel, whose labels end up in one legend; a text says what the marks mean.
-KINDS: dict[str, Callable[[Axes, Results, Any, Part], None]] = {
+KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], None]] = {
     "rounds": rounds.draw,
     "audits": audits.draw,
     "python": lambda axes, results, declared, part: declared.call(axes, results, part.curves),
@@ -66,7 +66,7 @@ def caption(results: Results, declared: FigureSpec) -> str:
     """Return the caption of the figure, and what its marks mean."""
     marks = rounds.legend(declared) if isinstance(declared, RoundsFigure) else ""
     marks = audits.LEGEND if declared.kind == "audits" else marks
-    return f"{values.caption(results, declared)} {marks}".strip()
+    return f"{claims.caption(results, declared)} {marks}".strip()
 
 
 @house()

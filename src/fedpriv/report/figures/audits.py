@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.audit.finding import Finding, words
-from fedpriv.paper.figures import AuditsFigure, Curve, Part
+from fedpriv.paper.figures import AuditsFigure, AxesPair, DrawnRun
+from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.texts import escape_figure
 
 LINE, MARGIN = 0.15, 0.5  # inches of a line, and of the axis below all of them
 TIGHTER = ("rdp", "pld")
@@ -37,7 +37,7 @@ LEGEND = (
 )
 
 
-class Line(NamedTuple):
+class BoundLine(NamedTuple):
     """An ε of a run, the largest lower bound under it, and tighter accounts of it; or a run's name alone."""
 
     name: str
@@ -45,12 +45,12 @@ class Line(NamedTuple):
     tighter: Sequence[float] = ()
 
 
-def height(results: Results, part: Part) -> float:
+def height(results: Results, part: AxesPair) -> float:
     """Return how high the panel is, in inches."""
     return MARGIN + LINE * len(lines(results, part))
 
 
-def draw(axes: Axes, results: Results, declared: AuditsFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -> None:
     """Draw a line for each ε below the name of its run, from the largest lower bound to what is stated."""
     cycle = list(rcParams["axes.prop_cycle"])
     if not (shown := lines(results, part)[::-1]):
@@ -88,13 +88,13 @@ def draw(axes: Axes, results: Results, declared: AuditsFigure, part: Part) -> No
     axes.grid(axis="y", visible=False)
 
 
-def lines(results: Results, part: Part) -> list[Line]:
+def lines(results: Results, part: AxesPair) -> list[BoundLine]:
     """Return the lines of a panel, from the top: a run, and every ε of it."""
     found = [(curve, lines_of(results, curve)) for curve in part.curves if results.has(curve.run)]
-    return [line for curve, under in found if under for line in (Line(curve.label), *under)]
+    return [line for curve, under in found if under for line in (BoundLine(curve.label), *under)]
 
 
-def lines_of(results: Results, curve: Curve) -> list[Line]:
+def lines_of(results: Results, curve: DrawnRun) -> list[BoundLine]:
     """Return a line for each ε of a run."""
     every = next(iter(results.findings(curve.run).values()), [])
     best: dict[str, Finding] = {}
@@ -103,7 +103,7 @@ def lines_of(results: Results, curve: Curve) -> list[Line]:
             continue
         if one.about not in best or one.lower_bound > best[one.about].lower_bound:
             best[one.about] = one
-    return [Line(readable(about), one, tighter(results, curve.run, one)) for about, one in best.items()]
+    return [BoundLine(readable(about), one, tighter(results, curve.run, one)) for about, one in best.items()]
 
 
 def readable(about: str) -> str:

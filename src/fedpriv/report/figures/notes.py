@@ -7,13 +7,13 @@ from re import findall
 
 import pandas as pd
 
-from fedpriv.paper.cells import titled
-from fedpriv.paper.figures import Curve, FigureSpec, Part
+from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
+from fedpriv.paper.tables import titled
 from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
 from fedpriv.report.reading import spent
+from fedpriv.report.render import escape_markdown, unescape_markdown
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.texts import escape_markdown, unescape_markdown
 
 
 def markdown(results: Results, declared: FigureSpec, caption: str, name: str) -> str:
@@ -59,12 +59,12 @@ def notes(results: Results, declared: FigureSpec) -> list[str]:
     ]
 
 
-def spent_by(results: Results, curve: Curve) -> pd.DataFrame:
+def spent_by(results: Results, curve: DrawnRun) -> pd.DataFrame:
     """Return the rows that hold the ε of a curve, if it is of one."""
     return spent(results, curve.run, curve.spend) if curve.spend else results.epsilons.iloc[:0]
 
 
-def meanings(results: Results, parts: Iterable[Part]) -> list[str]:
+def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     """Say for every ε that is drawn whom it protects, at which δ, and how it was counted."""
     found: dict[str, list[str]] = {}
     for part in parts:
@@ -79,7 +79,7 @@ def meanings(results: Results, parts: Iterable[Part]) -> list[str]:
     return [": ".join(filter(None, ("; ".join(titles), said))) for said, titles in found.items()]
 
 
-def actual(results: Results, part: Part) -> str:
+def actual(results: Results, part: AxesPair) -> str:
     """Return the numbers of clients where they are not those that the panel speaks of."""
     said = " ".join([part.title, *(curve.label for curve in part.curves)])
     spoken = set(findall(r"([\d,]+) clients", said))
@@ -88,7 +88,7 @@ def actual(results: Results, part: Part) -> str:
     return f" (here {', '.join(numbers)})" if spoken and set(numbers) - spoken else ""
 
 
-def left_out(results: Results, parts: Iterable[Part]) -> list[str]:
+def left_out(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     """Return the notes that name the panels, and the lines in the others, that could not be drawn."""
     missing, uncounted = [], []
     for part in parts:

@@ -13,15 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedpriv.account import ledger
-from fedpriv.account.complete import complete
-from fedpriv.account.plain import Phase, phases, spread
-from fedpriv.account.trace_check import check_trace
+from fedpriv.account.check import check_trace, complete
+from fedpriv.account.foreign import AlikeReleases, phases, spread
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
 from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, add_legend, house, labelled, save
 from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
 from fedpriv.report.numbers import delta as in_powers
-from fedpriv.report.texts import escape_figure
+from fedpriv.report.render import escape_figure
 
 POINTS = 200  # of a line, about: a row of many releases is laid out in so many, shared among the rows
 FEW = 6  # phases whose settings are written into the picture
@@ -31,7 +30,9 @@ WHO = {"client": "A client", "instance": "An example"}
 ONE_LINE = ["accountant", "accounting", "composition", "distance", "sensitivity", "kind", "unmet"]
 
 
-def write(trace: pd.DataFrame, deltas: Deltas, out: Path, ignore: Collection[str] = ()) -> list[Phase]:
+def write(
+    trace: pd.DataFrame, deltas: Deltas, out: Path, ignore: Collection[str] = ()
+) -> list[AlikeReleases]:
     """Draw what a plain trace costs as `out`, in the format of its suffix; return its phases.
 
     The file is written whole or not at all. Raises BadInput where the trace is none, or has no finite ε.
@@ -47,7 +48,7 @@ def write(trace: pd.DataFrame, deltas: Deltas, out: Path, ignore: Collection[str
     return found
 
 
-def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[Phase]) -> Figure:
+def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeReleases]) -> Figure:
     """Return the figure of a ledger whose row t is what `releases[t]` releases cost, in all."""
     shown = costs[np.isfinite(costs["epsilon"]) & (costs["epsilon"] > 0)]
     panels = list(shown.groupby(["unit", "relation"], sort=False))
@@ -93,7 +94,7 @@ def look(line: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def mark(axes: Axes, parts: Sequence[Phase]) -> None:
+def mark(axes: Axes, parts: Sequence[AlikeReleases]) -> None:
     """Draw a line where each phase after the first begins; of few phases say what they are, in its middle."""
     for number, part in enumerate(parts):
         if number:
@@ -106,7 +107,7 @@ def mark(axes: Axes, parts: Sequence[Phase]) -> None:
             axes.annotate(text, **where, bbox=WHITE, color=GREY)
 
 
-def told(parts: Sequence[Phase]) -> str:
+def told(parts: Sequence[AlikeReleases]) -> str:
     """Return the phases of a picture in words."""
     each = [
         f"{one.first} to {one.last} q = {one.sampling_rate:.4g}, z = {one.noise_multiplier:.4g}"

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedpriv.report.figures import labelled
-from fedpriv.report.stability import is_unstable
-from fedpriv.report.texts import escape_figure
+from fedpriv.report.numbers import is_unstable
+from fedpriv.report.render import escape_figure
 
 SHORT = {"baseline": "none", "Baseline": "none", "no noise": "none"}  # what fits below a mark
 

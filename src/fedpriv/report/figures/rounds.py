@@ -11,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
 from fedpriv.account.spend import marked
-from fedpriv.paper.figures import NORMS, Curve, Part, RoundsFigure
-from fedpriv.report.numbers import delta
+from fedpriv.paper.figures import NORMS, AxesPair, DrawnRun, RoundsFigure
+from fedpriv.report.numbers import delta, unstable
 from fedpriv.report.reading import accuracies, growth, meaning, metric, norms, spent, status_of, within
+from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
-from fedpriv.report.stability import unstable
-from fedpriv.report.texts import escape_figure
 
 AXES = {
     "accuracy": "Test accuracy (%)",
@@ -43,7 +42,7 @@ LINE, BELOW = 0.125, 0.45  # inches: of a line of a label, and what is above and
 FINER = (2, 5, 10, 20)  # points between the ticks of an axis of accuracies that need not begin at 0
 
 
-def draw(axes: Axes, results: Results, declared: RoundsFigure, part: Part) -> None:
+def draw(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> None:
     """Draw the panel; what was not run or not counted leaves its line out."""
     ends: list[float] = []
     for number, curve in enumerate(part.curves):
@@ -70,7 +69,7 @@ def draw(axes: Axes, results: Results, declared: RoundsFigure, part: Part) -> No
         across(axes, part)
 
 
-def named(results: Results, declared: RoundsFigure, part: Part) -> str:
+def named(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
     """Return the name of the vertical axis; of an ε with the unit that it protects."""
     found = [meaning(spent(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
     units = sorted({str(one["unit"]) for one in found if one})
@@ -78,7 +77,7 @@ def named(results: Results, declared: RoundsFigure, part: Part) -> str:
     return AXES[declared.quantity].format(unit=unit).strip()
 
 
-def deltas(results: Results, part: Part) -> str:
+def deltas(results: Results, part: AxesPair) -> str:
     """Return the δ of the ε that a panel draws, if they have one."""
     found = {
         one
@@ -99,7 +98,7 @@ def zoom(axes: Axes, shown: Sequence[float]) -> None:
     axes.yaxis.set_major_locator(MultipleLocator(step))
 
 
-def marks(axes: Axes, results: Results, part: Part, best: float) -> Iterator[float]:
+def marks(axes: Axes, results: Results, part: AxesPair, best: float) -> Iterator[float]:
     """Mark what tables read off, published accuracies, and the largest class; yield what is to be seen."""
     last = axes.dataLim.xmax
     places = dict.fromkeys(part.published, last)
@@ -157,7 +156,7 @@ def beside(axes: Axes, height: float) -> float:
     return height
 
 
-def read(results: Results, curve: Curve, quantity: str) -> pd.DataFrame:
+def read(results: Results, curve: DrawnRun, quantity: str) -> pd.DataFrame:
     """Return a quantity, accuracies and shares in percent: a row a round, a column a seed."""
     if not results.has(curve.run):
         return pd.DataFrame()
@@ -175,7 +174,7 @@ def read(results: Results, curve: Curve, quantity: str) -> pd.DataFrame:
     return spent(results, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
 
 
-def kind_of(results: Results, curve: Curve) -> str:
+def kind_of(results: Results, curve: DrawnRun) -> str:
     """Return what the ε of a curve are, without the assumption that fails."""
     return (status_of(results, curve.run, curve.counted) or GUARANTEE).partition(":")[0]
 
@@ -222,7 +221,7 @@ def logarithmic(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(plain)
 
 
-def across(axes: Axes, part: Part) -> None:
+def across(axes: Axes, part: AxesPair) -> None:
     """Draw budgets as lines across, labelled within the axes."""
     for label, value in part.published.items():
         axes.axhline(value, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), zorder=1)

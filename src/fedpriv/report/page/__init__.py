@@ -12,24 +12,22 @@ import jinja2
 import pandas as pd
 import yaml
 
+from fedpriv.config.jobs import drawn, forms
 from fedpriv.config.plan import Plan
-from fedpriv.config.targets import drawn, forms
 from fedpriv.errors import BadInput
-from fedpriv.files.atomic import writing
-from fedpriv.paper.cells import TableSpec, accuracy_tables, titled
 from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
-from fedpriv.report.claims import compare
-from fedpriv.report.claims.judge import OUTCOMES, SOUNDNESS, UNSOUND
-from fedpriv.report.claims.yardstick import CUT, REACHED, STANDING, SUBSTITUTE, outcome
+from fedpriv.paper.tables import TableSpec, accuracy_tables, titled
+from fedpriv.progress import visible
+from fedpriv.report import claims as compare
+from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain, published
 from fedpriv.report.figures.notes import read
-from fedpriv.report.notes import data
+from fedpriv.report.notes import data, runs
+from fedpriv.report.numbers import CUT, REACHED, STANDING, SUBSTITUTE, UNSTABLE, outcome
 from fedpriv.report.results import load
-from fedpriv.report.runs import runs
-from fedpriv.report.stability import UNSTABLE
-from fedpriv.terminal import visible
+from fedpriv.store.files import writing
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
@@ -77,7 +75,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         outcomes=OUTCOMES,
         soundness=SOUNDNESS,
         standing=STANDING,
-        headings=compare.ACCURACY,
+        headings=compare.ACCURACY_COLUMNS,
     )
     with writing(out) as path:
         path.write_text(text, encoding="utf-8")
@@ -94,7 +92,7 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "counts": Counter(claim["outcome"] for claim in claims),
         "asked": len(claims),
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
-        "accuracies": compare.accuracies(folder),
+        "accuracies": compare.published_accuracies(folder),
         "tables": [table(name, spec, folder) for name, spec in paper.tables.items()],
         "figures": [figure(name, spec, folder) for name, spec in drawn(plan, name).items()],
         "ran": runs(results, list(paper.runs)),

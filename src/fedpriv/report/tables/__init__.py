@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.account.spend import legend
-from fedpriv.files.atomic import writing
-from fedpriv.paper.cells import TableSpec
+from fedpriv.paper.tables import TableSpec
 from fedpriv.report import render
-from fedpriv.report.claims.values import caption
+from fedpriv.report.claims import caption
 from fedpriv.report.results import Results
 from fedpriv.report.tables.accuracy import accuracy_table
-from fedpriv.report.tables.audits import audits_table
+from fedpriv.report.tables.epsilons import audits_table, spends_table
 from fedpriv.report.tables.runs import runs_table
-from fedpriv.report.tables.spends import spends_table
+from fedpriv.store.files import writing
 
-KINDS: dict[str, Callable[[Results, Any, str], render.Table]] = {
+KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {
     "accuracy": accuracy_table,
     "spends": spends_table,
     "runs": runs_table,

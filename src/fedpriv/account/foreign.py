@@ -1,0 +1,329 @@
+"""Traces that others wrote: plain ones in a CSV file, and those of what other frameworks say.
+
+What the columns of a plain trace mean: docs/accounting-alone.md. Each function of a framework needs
+nothing but the numbers that it is given, those about events `dp_accounting`. What the frameworks call
+their settings is kept. One row stands for all releases that are alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account.check import check_trace, complete
+from fedpriv.account.views import Mechanism, views
+from fedpriv.errors import BadInput, short_repr
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+
+ALLOWED = "a CSV file with the columns of a plain trace (docs/accounting-alone.md)"
+# What makes rows of a trace one phase: the rate at which units come, and the noise that hides them.
+RATE, NOISE = "sampling_rate", "noise_multiplier"
+
+
+class AlikeReleases(NamedTuple):
+    """Releases that follow each other and are alike."""
+
+    first: int  # releases up to and with its first one
+    last: int
+    sampling_rate: float
+    noise_multiplier: float
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return the plain trace in a CSV file; a missing or unreadable one is BadInput naming it."""
+    try:
+        return pd.read_csv(path)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: {ALLOWED}") from None
+    except (OSError, ValueError) as error:  # pandas' own errors are of the second kind
+        reason = str(error).partition("\n")[0]
+        raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {ALLOWED}") from None
+
+
+def phases(trace: pd.DataFrame) -> list[AlikeReleases]:
+    """Return the phases of a completed trace, in order."""
+    ends = trace["releases"].cumsum().to_numpy()
+    alike = trace[[RATE, NOISE]]
+    begins = np.flatnonzero((alike != alike.shift()).any(axis=1))
+    lasts = [*(begins[1:] - 1), len(trace) - 1]
+    return [
+        AlikeReleases(
+            int(ends[begin] - trace["releases"].iloc[begin] + 1),
+            int(ends[last]),
+            float(trace[RATE].iloc[begin]),
+            float(trace[NOISE].iloc[begin]),
+        )
+        for begin, last in zip(begins, lasts, strict=True)
+    ]
+
+
+def spread(trace: pd.DataFrame, points: int) -> pd.DataFrame:
+    """Return a completed trace in which a row of many releases is at most so many rows, of as many in all.
+
+    The rows are of equal releases, so that ε after the last of them is what it was after the one.
+    """
+    releases = trace["releases"].to_numpy(dtype=np.int64)
+    pieces = np.minimum(releases, points)
+    rows = trace.loc[trace.index.repeat(pieces)].reset_index(drop=True)
+    # Of n releases in k pieces the first n mod k have one more.
+    place = np.concatenate([np.arange(count) for count in pieces])
+    whole, more = np.repeat(releases // pieces, pieces), np.repeat(releases % pieces, pieces)
+    return rows.assign(releases=whole + (place < more), round=np.arange(1, len(rows) + 1))
+
+
+Unit = Literal["client", "instance"]
+# A client moves a count that is centred, as adaptive clipping has it, by this.
+HALF = 0.5
+# Assumptions that nobody vouches for who does not say so.
+NOT_POISSON = "nobody says that each client was drawn by itself"
+WEIGHTS_SEEN = "the sum is divided by the weights of those who came"
+OF_GAUSSIANS = "Gaussian noise, alone, composed, Poisson-sampled or sampled without replacement"
+
+
+def from_opacus(
+    history: Iterable[tuple[float, float, int]], unit: Unit = "instance", *, poisson_sampling: bool = True
+) -> pd.DataFrame:
+    """Return the trace of `PrivacyEngine.accountant.history`: (noise multiplier, sampling rate, steps).
+
+    Opacus' own `rdp` is our `rdp`, its `prv` our `pld`, each of an example that is added or removed. The
+    history is the same where `make_private` was told `poisson_sampling=False`: then a loader deals batches in
+    whole passes over the data, an example comes once in each, and no sampling makes its ε smaller.
+    """
+    releases = pd.DataFrame([*history], columns=["noise_multiplier", "sampling_rate", "releases"])
+    if poisson_sampling or releases.empty:
+        return releases.assign(unit=unit, sampling_law="poisson")
+    steps = releases.loc[releases.index.repeat(releases["releases"])].reset_index(drop=True)
+    batches = round(1 / releases["sampling_rate"].max())  # of a pass
+    if not np.allclose(releases["sampling_rate"] * batches, 1, rtol=0, atol=1e-9):
+        found = ", ".join(f"{rate:g}" for rate in releases["sampling_rate"].unique())
+        raise BadInput(
+            f"history: found sampling rates {found}, allowed with poisson_sampling False: one, that of a "
+            "whole number of batches in a pass"
+        )
+    # An example is in the turn of one batch: in the last of a pass, perhaps, and the first of the next.
+    turns = {"population": batches, "cohort_size": 1, "participations": -(-len(steps) // batches)}
+    return steps[["noise_multiplier"]].assign(unit=unit, sampling_law="spaced", **turns, rounds_apart=1)
+
+
+def from_tff(
+    *,
+    noise_multiplier: float,
+    clients_per_round: float,
+    population: int,
+    rounds: int,
+    adaptive: bool = True,
+    clipped_count_stddev: float | None = None,
+    zeroing: bool = True,
+    poisson_sampling: bool = False,
+) -> pd.DataFrame:
+    """Return the trace of TensorFlow Federated's `DifferentiallyPrivateFactory`, as if by Poisson sampling.
+
+    `gaussian_adaptive` (and `tff.learning.dp_aggregator`) is `adaptive`, `gaussian_fixed` is not. The sum has
+    noise of `noise_multiplier` times the clip, and is divided by `clients_per_round`, a public number. Two
+    things are no guarantee but where it is said otherwise: `dp_aggregator` has `zeroing`, by a quantile of
+    the norms without noise, which a factory by itself has not; and who comes is drawn by whoever calls, by
+    `build_uniform_sampling_fn` a fixed number and not each client by itself (`poisson_sampling`).
+    """
+    noise = _adaptive(noise_multiplier, clients_per_round, clipped_count_stddev, adaptive)
+    facts = {"sampling_law": "poisson", "sampling_rate": clients_per_round / population, "releases": rounds}
+    unmet = (
+        "the norm of zeroing is a private statistic" if zeroing else "" if poisson_sampling else NOT_POISSON
+    )
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "unmet": unmet}])
+
+
+def from_flower(
+    *,
+    noise_multiplier: float,
+    num_sampled_clients: int,
+    population: int,
+    rounds: int,
+    largest_share: float | None = None,
+    fewest_replies: int | None = None,
+    adaptive: bool = False,
+    clipped_count_stddev: float | None = None,
+) -> pd.DataFrame:
+    """Return the trace of Flower's `DifferentialPrivacy{Server,Client}Side{Fixed,Adaptive}Clipping`.
+
+    The server draws `num_sampled_clients` of all that are connected, without replacement. It means what they
+    send by their numbers of examples, and adds noise of `noise_multiplier` times the clip over
+    `num_sampled_clients`, however many replied. So what a client moves is its share of the mean:
+    `largest_share` is the most that one client can have of the examples of `num_sampled_clients`, with equal
+    weights 1 over these, and `fewest_replies` how many were in a mean at least. Those that do not reply have
+    that share each at most. Where either is not said nothing is known to bound what a client moves, and there
+    is no ε. Where clipping is adaptive no row is a guarantee: the noise is of the next round's clip.
+    """
+    noise = _adaptive(noise_multiplier, num_sampled_clients, clipped_count_stddev, adaptive)
+    unmet = "the noise is of the clipping norm of the next round" if adaptive else ""
+    if largest_share is None or fewest_replies is None:
+        noise, unmet = {"noise_multiplier": 0.0}, "a client's share of a mean is not known"
+    else:
+        noise["noise_multiplier"] /= _moved(num_sampled_clients, largest_share, fewest_replies)
+    facts = {"sampling_law": "fixed", "population": population, "cohort_size": num_sampled_clients}
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "releases": rounds, "unmet": unmet}])
+
+
+def _moved(sampled: int, share: float, fewest: int) -> float:
+    """Return how much a client moves a mean at most, over what it moves one of `sampled` of equal weights.
+
+    `share` is the largest of all who are sampled, of whom `fewest` reply. A client that is replaced by one
+    with more weight moves it by no more than twice that.
+    """
+    if not 1 / sampled * (1 - 1e-9) <= share <= 1:
+        raise BadInput(f"largest_share: found {share:g}, allowed: {1 / sampled:g} (equal weights) to 1")
+    if not 1 <= fewest <= sampled:
+        raise BadInput(f"fewest_replies: found {fewest:g}, allowed: 1 to {sampled}, num_sampled_clients")
+    left = 1 - (sampled - fewest) * share  # of all weights, at least
+    return sampled * (min(1.0, share / left) if left > 0 else 1.0)
+
+
+def from_pfl(
+    *,
+    noise_parameter: float,
+    sampling_probability: float,
+    num_compositions: int,
+    noise_scale: float = 1.0,
+    poisson_sampling: bool = False,
+    public_denominator: bool = False,
+) -> pd.DataFrame:
+    """Return the trace of a `PrivacyAccountant` of pfl-research with mechanism `gaussian`.
+
+    Where `noise_scale` is below 1 a smaller cohort than the one that is accounted for trained, with so much
+    less noise: the trace is of what was released, and not of the larger cohort that pfl's ε is about. A
+    cohort of pfl's has a fixed size, and `FederatedAveraging` divides by the sum of the weights of those who
+    came. So no row is a guarantee but where each user is drawn by itself (`poisson_sampling`) and the sum is
+    divided by a number that does not depend on who came (`public_denominator`).
+    """
+    facts = {"sampling_law": "poisson", "sampling_rate": sampling_probability * noise_scale}
+    noise = {"noise_multiplier": noise_parameter * noise_scale, "releases": num_compositions}
+    unmet = NOT_POISSON if not poisson_sampling else "" if public_denominator else WEIGHTS_SEEN
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "unmet": unmet}])
+
+
+def _adaptive(total: float, clients: float, count_std: float | None, adaptive: bool) -> dict[str, float]:
+    """Return the noise of an adaptive clip: that of the sum is larger, so that both together are `total`.
+
+    The std of the noise on the count is a twentieth of the clients unless it is said. Andrew et al. 2021,
+    "Differentially private learning with adaptive clipping", theorem 1.
+    """
+    if not total >= 0:
+        raise BadInput(f"noise_multiplier: found {total:g}, allowed: at least 0")
+    if not adaptive or total == 0:
+        return {"noise_multiplier": total}
+    of_count = (clients / 20 if count_std is None else count_std) / HALF
+    if not of_count > total:
+        raise BadInput(
+            f"clipped_count_stddev: found {of_count * HALF:g}, allowed: above {total * HALF:g}, half of the "
+            "noise multiplier"
+        )
+    return {
+        "noise_multiplier": (total**-2 - of_count**-2) ** -0.5,
+        "count_noise_multiplier": of_count,
+    }
+
+
+class _Release(NamedTuple):
+    law: str
+    sampling_rate: float
+    population: int
+    cohort_size: int
+    noise_multiplier: float
+
+
+def from_dp_event(event: DpEvent, unit: Unit = "client") -> pd.DataFrame:
+    """Return the trace of an event of dp-accounting; one that is not made of Gaussians is BadInput.
+
+    The multiplier of a sample without replacement is over what a unit that is replaced moves, 2C: in the
+    trace, over C, it is twice as large. An event does not say whose it is: `unit` does.
+    """
+    found = list(_releases(event, 1))
+    laws = {one.law for one, _ in found}
+    if "fixed" in laws and len(laws) > 1:
+        raise BadInput(
+            f"event: found cohorts of {' and '.join(sorted(laws))}, allowed: without replacement alone"
+        )
+    law = laws.pop() if len(laws) == 1 else "poisson"  # who is always there comes with probability 1
+    rows = [{"unit": unit, **one._asdict(), "sampling_law": law, "releases": count} for one, count in found]
+    if not rows:
+        raise BadInput(f"event: found {short_repr(event)}, which releases nothing, allowed: {OF_GAUSSIANS}")
+    others = [] if law == "fixed" else ["population", "cohort_size"]
+    return pd.DataFrame(rows).drop(columns=["law", *others])
+
+
+def _releases(event: Any, times: int) -> Iterator[tuple[_Release, int]]:
+    """Yield what an event releases, and how often."""
+    import dp_accounting as dp
+
+    if isinstance(event, dp.NoOpDpEvent):
+        return
+    if isinstance(event, dp.ComposedDpEvent):
+        for one in event.events:
+            yield from _releases(one, times)
+    elif isinstance(event, dp.SelfComposedDpEvent):
+        yield from _releases(event.event, times * event.count)
+    elif isinstance(event, dp.PoissonSampledDpEvent):
+        yield _Release("poisson", event.sampling_probability, 0, 0, _multiplier(event.event)), times
+    elif isinstance(event, dp.SampledWithoutReplacementDpEvent):
+        all_, some = event.source_dataset_size, event.sample_size
+        yield _Release("fixed", some / all_, all_, some, 2 * _multiplier(event.event)), times
+    else:
+        yield _Release("full", 1.0, 0, 0, _multiplier(event)), times
+
+
+def _multiplier(event: Any) -> float:
+    """Return the multiplier of the one Gaussian that Gaussians of the same sample are together."""
+    import dp_accounting as dp
+
+    if isinstance(event, dp.GaussianDpEvent):
+        return float(event.noise_multiplier)
+    if isinstance(event, dp.NonPrivateDpEvent):
+        return 0.0
+    if isinstance(event, dp.ComposedDpEvent):
+        each = [_multiplier(one) for one in event.events]
+        return 0.0 if 0 in each or not each else math.hypot(*(1 / one for one in each)) ** -1
+    if isinstance(event, dp.SelfComposedDpEvent):
+        return _multiplier(event.event) / math.sqrt(event.count)
+    raise BadInput(f"event: found {type(event).__name__}, allowed: {OF_GAUSSIANS}")
+
+
+def to_dp_event(trace: pd.DataFrame) -> DpEvent:
+    """Return the event of dp-accounting that a trace is: of a sum with the noise of whoever adds it.
+
+    Its `RdpAccountant` and, of Poisson samples, its `PLDAccountant` count it as ours do: of units added or
+    removed; of cohorts of fixed size, with `NeighboringRelation.REPLACE_ONE`. Anything else is BadInput.
+    """
+    import dp_accounting as dp
+
+    trace = complete(trace)
+    check_trace(trace)
+    (view, *others) = views(trace, {})
+    if others or view.accounting or view.mechanism != "gaussian":
+        raise BadInput(
+            "trace: found noise of clients, local steps, a divided mean or another mechanism, allowed: "
+            "Gaussian noise on sums over a public denominator"
+        )
+    events: list[DpEvent] = [
+        dp.SelfComposedDpEvent(_event(one), count)
+        for one, count in zip(view.mechanisms, view.counts.sum(axis=0).tolist(), strict=True)
+    ]
+    return events[0] if len(events) == 1 else dp.ComposedDpEvent(events)
+
+
+def _event(one: Mechanism) -> DpEvent:
+    import dp_accounting as dp
+
+    if one.noise_multiplier == 0:
+        return dp.NonPrivateDpEvent()
+    if one.law == "fixed":
+        halved = dp.GaussianDpEvent(one.noise_multiplier / 2)
+        return dp.SampledWithoutReplacementDpEvent(one.population, one.sample, halved)
+    noise = dp.GaussianDpEvent(one.noise_multiplier)
+    return noise if one.sampling_rate == 1 else dp.PoissonSampledDpEvent(one.sampling_rate, noise)

@@ -1,0 +1,171 @@
+"""The ledger of a run: ε against round for every accountant, each with everything that gives it meaning.
+
+It is made from the trace and the sampled distances of a finished run, there or stored, and needs no
+torch. To add an accountant, write its file and its line here.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account import bayesian, matrix, moments, pld, rdp
+from fedpriv.account.check import check, check_distances, check_trace, complete
+from fedpriv.account.randomized_response import ResponseView, curves, response_views
+from fedpriv.account.spend import Curve, Spend, attacker_accuracy
+from fedpriv.account.views import View, views
+from fedpriv.frozen import Deltas
+from fedpriv.registry import Registry
+
+
+class Accountant(NamedTuple):
+    """How ε is counted, of which mechanisms and by which sampling: of any other it has no row."""
+
+    # (view of a trace, δ) -> ε after every round, one curve for each way of counting.
+    curves: Callable[[View, float], list[Curve]]
+    mechanisms: tuple[str, ...] = ("gaussian",)  # of `fedpriv.trace.MECHANISMS`
+    laws: tuple[str, ...] = ("poisson", "fixed", "full", "seen")  # how units get into a release
+    # ε of a plan, from keywords sampling_rate, noise_multiplier, rounds, delta, and what else it may be told
+    plan: Callable[..., float] | None = None
+    planned_law: str = "poisson"  # that a plan has, at a rate below 1
+
+    def counts(self, view: View) -> bool:
+        """Return whether it has anything to say of a view."""
+        return view.mechanism in self.mechanisms and view.law in self.laws
+
+
+ACCOUNTANTS: Registry[Accountant] = Registry(
+    "accountants",
+    Accountant,
+    {
+        "moments": Accountant(moments.curves, plan=moments.epsilon),
+        "rdp": Accountant(rdp.curves, plan=rdp.epsilon),
+        "pld": Accountant(pld.curves, plan=pld.epsilon),
+        "bayesian": Accountant(bayesian.curves),
+        "matrix": Accountant(
+            matrix.curves,
+            ("correlated_gaussian", "gaussian"),
+            ("poisson", "fixed", "full", "spaced"),
+            matrix.epsilon,
+            "spaced",
+        ),
+    },
+)
+
+
+# Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
+LEDGER = {
+    "round": "int64",
+    "accounting": "str",
+    "accountant": "str",
+    "composition": "str",
+    "distance": "str",
+    "unit": "str",
+    "relation": "str",
+    "sampling_law": "str",
+    "sensitivity": "str",
+    "delta": "float64",
+    "epsilon": "float64",
+    "order": "float64",
+    "attacker_accuracy": "float64",
+    "assumptions_met": "bool",
+    "unmet": "str",
+    "kind": "str",
+}
+
+
+def ledger(
+    trace: pd.DataFrame,
+    delta: float | Deltas,
+    distances: Mapping[str, np.ndarray] | None = None,
+    ignore: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return the ledger of a trace: columns `LEDGER`, one row for each round and way of counting.
+
+    A trace has one row a round, or a step; what it leaves unsaid is completed (`fedpriv.account.check`),
+    so that one of another framework needs four columns: `unit`, `sampling_law`, `sampling_rate`,
+    `noise_multiplier`. `delta` is that of every unit, or `Deltas` of each. With sampled `distances` there
+    are Bayesian estimates as well.
+
+    An accountant has rows of the mechanisms that it can count, as the trace says what was released: of a
+    mechanism that nobody can count there are none. A round without noise makes ε infinite from there on.
+    Where the clipping norm was itself taken from private data, or a trace says itself what is `unmet`, no row
+    meets its assumptions. Raises BadInput
+    naming the column that is missing, makes no sense or is not known; `ignore` names those that say nothing
+    about privacy.
+
+    >>> trace = pd.DataFrame({"round": range(1, 1001), "unit": "client", "sampling_law": "poisson"})
+    >>> costs = ledger(trace.assign(sampling_rate=0.01, noise_multiplier=1.0), 1e-5)
+    >>> for spend in spends(costs)[::2]:
+    ...     print(spend.accountant, spend.relation, round(spend.epsilon, 2))
+    moments add_remove 2.54
+    rdp add_remove 2.1
+    pld add_remove 1.83
+    """
+    if not isinstance(delta, Deltas):
+        delta = Deltas.model_construct(delta=delta, instance_delta=delta)
+    distances = distances or {}
+    trace = complete(trace, ignore)
+    check(delta=delta.delta, instance_delta=delta.instance_delta)
+    check_trace(trace)
+    check_distances(distances, trace)
+    found: list[dict[str, np.ndarray]] = []
+    for view in views(trace, distances):
+        its = delta.of(view.unit)
+        left = its - view.residual
+        if left <= 0:
+            view, left = view._replace(unmet="δ does not pay for the rounds with more shares"), its
+        for accountant in ACCOUNTANTS.values():
+            if accountant.counts(view):
+                found += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
+    for response in response_views(trace):
+        found += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
+    if not found:  # nobody can count this mechanism
+        return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
+    columns = {name: np.concatenate([one[name] for one in found]) for name in LEDGER}
+    return pd.DataFrame(columns).astype(LEDGER)
+
+
+def spends(ledger: pd.DataFrame) -> list[Spend]:
+    """Return what was spent after the last round of a ledger: one `Spend` for each way of counting."""
+    last = ledger[ledger["round"] == ledger["round"].max()]
+    columns = [field.name for field in fields(Spend)]
+    return [Spend(**row) for row in last[columns].to_dict("records")]
+
+
+def statements(spends: Sequence[Spend]) -> list[Spend]:
+    """Return one ε for each view of whoever is protected: the least guarantee; without one, what comes next.
+
+    That is the least ε that would be one, with the assumption that fails, and an estimate only then.
+    """
+    views = dict.fromkeys((one.unit, one.accounting) for one in spends if one.unit != "none")
+    return [
+        min(
+            (one for one in spends if (one.unit, one.accounting) == view),
+            key=lambda one: (one.status != "guarantee", one.kind != "guarantee", one.epsilon),
+        )
+        for view in views
+    ]
+
+
+def rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> dict[str, np.ndarray]:
+    """Return one curve of a complete trace as rows of a ledger, by column."""
+    private = np.where(trace["clip_private"], "the clipping norm is a private statistic", "")
+    unmet = curve.unmet  # what fails in some round fails from there on
+    for texts in (private, trace["unmet"].to_numpy(dtype=object)):
+        fails = texts != ""
+        unmet = np.where((fails.cumsum() > 0) & (unmet == ""), texts[fails.argmax()], unmet)
+    columns = vars(curve) | {
+        "round": trace["round"],
+        "accounting": view.accounting,
+        "unit": view.unit,
+        "sampling_law": view.law,
+        "delta": delta,
+        "attacker_accuracy": attacker_accuracy(curve.epsilon),
+        "assumptions_met": unmet == "",
+        "unmet": unmet,
+    }
+    kinds = {name: object if kind == "str" else kind for name, kind in LEDGER.items()}
+    return {name: np.full(len(trace), columns[name], dtype=kind) for name, kind in kinds.items()}

@@ -1,0 +1,498 @@
+"""What the workflow asks for: the files of a plan, the jobs that make them, and what each asks of a machine.
+
+- what a run works through at one seed: examples, and floats that it holds;
+- which files there are of a run, a paper, a preset (`Batch`, `targets`);
+- minutes, memory and GPUs of a training, by the index of the stored runs (`Sizes`);
+- which runs share a process (`batches`);
+- which finished files were made of something else than the plan says now (`outdated`).
+"""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from math import ceil, inf
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from fedpriv.config.plan import Plan, RunKey, arrays_id, partition_id
+from fedpriv.config.run import Run
+from fedpriv.data import image_datasets, prepared
+from fedpriv.errors import BadInput, plain
+from fedpriv.local.work import FedAvg
+from fedpriv.paper.claims import Claim
+from fedpriv.paper.figures import FigureSpec
+from fedpriv.paper.tables import Rendered, TableSpec
+from fedpriv.progress import aside
+from fedpriv.store.files import writing
+from fedpriv.store.summary import glanced
+
+FORWARD = 1 / 3  # of the work that an example is forward and backward
+
+
+class Size(NamedTuple):
+    """What must be known of a dataset before it is there."""
+
+    test: int  # examples
+    each: int  # training examples of a client whose config does not say: of a writer, on average
+
+
+SIZES = {
+    "aptos": Size(500, 30),
+    "digits": Size(359, 14),
+    "fashion_mnist": Size(10_000, 600),
+    "femnist": Size(77_483, 198),
+    "fundus_synthetic": Size(100, 4),
+    "mnist": Size(10_000, 600),
+    "shakespeare": Size(334_000, 3_370),  # of the 4,226,158 examples that LEAF counts
+}
+OTHERS = SIZES["mnist"]  # what data of one's own are taken for: nobody has looked at them
+
+
+class Work(NamedTuple):
+    """The examples that a run works through at one seed."""
+
+    trained: float  # forward and backward
+    evaluated: float  # forward only
+
+    @property
+    def passes(self) -> float:
+        """Return both, as examples forward and backward."""
+        return self.trained + FORWARD * self.evaluated
+
+
+def size(run: Run) -> Size:
+    """Return the size of a run's dataset."""
+    return SIZES.get(run.data, OTHERS)
+
+
+def passed(run: Run) -> int:
+    """Return how many examples a client works through in a round, of a drawn batch its expected size."""
+    local, each = run.local, run.partition.each or size(run).each
+    if isinstance(local, FedAvg):
+        return local.steps * min(local.batch_size, each) if local.steps else local.epochs * each
+    return local.batch_size or each
+
+
+def members(run: Run) -> float:
+    """Return how many clients work in a round.
+
+    Followed clients who were not drawn work as well, and one that was drawn as its neighbour once more.
+    """
+    clients = run.partition.clients
+    cohort = run.cohort.expected(clients)
+    panel = min(run.probe.panel, clients) if run.scheme.measures else 0
+    return cohort + panel * (1 - cohort / clients) + run.probe.neighbours * cohort / clients
+
+
+def work(run: Run) -> Work:
+    """Return what a run works through at one seed."""
+    clients = run.partition.clients
+    rounds = run.scheme.horizon(run.cohort, clients, run.rounds)
+    evaluations = -(-rounds // run.evaluate_every)  # the last round's among them
+    test = -(-(run.validation or size(run).test) // run.evaluation.stride)
+    models = clients if run.evaluation.models == "clients" else 1
+    return Work(rounds * members(run) * passed(run), evaluations * models * test)
+
+
+def stacked(run: Run) -> float:
+    """Return how many MB the weights of all clients take: of a cohort, or of all who keep their own."""
+    clients = run.partition.clients if run.local.keeps_clients else members(run)
+    return 4e-6 * clients * run.model.size(classes=10)
+
+
+TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
+COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
+RESULTS = ("runs", "rounds", "epsilons")  # the tables of a paper
+AUDITED = (*COLLECTED, "distances.npz")
+TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
+FIGURE, CLAIMS = ("pdf", "png", "md"), ("csv", "md", "tex")
+
+
+class Job(NamedTuple):
+    """Runs of one paper that are trained in one process, one after the other."""
+
+    name: str
+    runs: list[RunKey]
+    priority: int = 0
+
+
+def alone(plan: Plan, wildcards: Any) -> list[RunKey]:
+    """Return the one run that a rule's wildcards name."""
+    return [plan.key(wildcards.paper, wildcards.run, int(wildcards.seed))]
+
+
+def words(runs: Sequence[RunKey]) -> list[str]:
+    """Return how a step is told some runs of a paper."""
+    return [runs[0].paper, *(one.word for one in runs)]
+
+
+def files(plan: Plan, runs: Iterable[RunKey], *names: str) -> list[str]:
+    """Return the files of these names of every run."""
+    return [f"{one.directory(plan.preset.preset)}/{name}" for one in runs for name in names]
+
+
+def stored(plan: Plan, reference: Path, papers: Iterable[str]) -> dict[RunKey, Path]:
+    """Return the runs of papers that are stored, and their files."""
+    found = {key: key.stored(reference) for paper in papers for key in plan.keys(paper)}
+    return {key: path for key, path in found.items() if path.exists()}
+
+
+def taken(plan: Plan, reference: Path, root: Path = Path()) -> dict[RunKey, Path]:
+    """Return those that are not trained: all but what `root` has, none where a preset asks for all again."""
+    found = {} if plan.preset.again else stored(plan, reference, plan.papers)
+    return {key: path for key, path in found.items() if not key.trained(plan.preset.preset, root)}
+
+
+def dealt(plan: Plan, seed: int, *ids: str) -> list[str]:
+    """Return the files of partitions."""
+    return [f"results/{plan.preset.preset}/partitions/{one}/seed{seed}.npz" for one in ids]
+
+
+def inputs(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
+    """Return the files that runs are trained on: arrays and partitions."""
+    found = [
+        file
+        for one in runs
+        for file in (
+            f"resources/{arrays_id(one.config)}.npz",
+            *dealt(plan, one.seed, partition_id(one.config)),
+        )
+    ]
+    return list(dict.fromkeys(found))
+
+
+def sources(plan: Plan, name: str) -> list[str]:
+    """Return the files that arrays of that name are made of; data of one's own are no file of ours."""
+    if run := plan.features().get(name):
+        return [str(prepared(run.data, Path("resources")))]
+    raw = image_datasets()[name].files if name in image_datasets() else ()
+    return [f"resources/{name}/raw/{file.name}" for file in raw]
+
+
+def identified(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
+    """Return what outdates the trainings of runs: the identity of each, and what its data stand in for."""
+    return [(one.identity, plan.planned[one.paper][one.run].stand_in_for) for one in runs]
+
+
+def deltas(runs: Iterable[RunKey]) -> list[str]:
+    """Return what outdates the ledgers of runs: the version of the accounting, and each run's δ."""
+    return [one.config.account.made_with for one in runs]
+
+
+def run_files(plan: Plan, paper: str, taken: Container[RunKey], *names: str) -> list[str]:
+    """Return the files of these names of every run and seed of `paper`; of what is `taken`, all there are."""
+    return [
+        file for key in plan.keys(paper) for file in files(plan, [key], *(TAKEN if key in taken else names))
+    ]
+
+
+def forms(table: TableSpec) -> tuple[str, ...]:
+    """Return in which files a table is for readers; one that a paper would print is LaTeX, too."""
+    return ("csv", "md", "tex") if table.kind == "accuracy" else ("csv", "md")
+
+
+def tables(plan: Plan, paper: str) -> list[str]:
+    """Return the files of the tables of `paper`, and of its claims unless only some of it is shown."""
+    root = f"results/{plan.preset.preset}/{paper}"
+    there = plan.papers[paper].tables
+    written = [f"{root}/tables/{name}.{suffix}" for name in there for suffix in (*forms(there[name]), "html")]
+    accuracies = [name for name, table in there.items() if table.kind == "accuracy"]
+    written += [f"{root}/tables/{name}_seeds.csv" for name in accuracies]
+    written += [f"{root}/runs.csv", f"{root}/runs.md"]
+    return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
+
+
+def figures(plan: Plan, paper: str) -> list[str]:
+    """Return the files that the figures of `paper` are drawn into."""
+    root = f"results/{plan.preset.preset}/{paper}/figures"
+    return [f"{root}/{figure}.{suffix}" for figure in drawn(plan, paper) for suffix in FIGURE]
+
+
+def drawn(plan: Plan, paper: str) -> dict[str, FigureSpec]:
+    """Return the figures of `paper` of which a preset runs something."""
+    there = plan.papers[paper].figures
+    return {name: there[name] for name in built(there, plan, paper)}
+
+
+def rendered(plan: Plan) -> list[str]:
+    """Return what the report shows: of every paper its runs, tables, figures and claims."""
+    return [
+        file
+        for paper in plan.papers
+        for file in (
+            *collected(plan, paper),
+            *tables(plan, paper),
+            *figures(plan, paper),
+        )
+    ]
+
+
+def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[str]:
+    """Return the file of the findings about the runs of `paper`, if any of what is `shown` reads them."""
+    audits = any(getattr(one, "kind", "") == "audits" or "lower_bound" in str(one) for one in shown)
+    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if audits else []
+
+
+def collected(plan: Plan, paper: str) -> list[str]:
+    """Return the files that the runs of `paper` are collected in."""
+    return [f"results/{plan.preset.preset}/{paper}/{table}.parquet" for table in RESULTS]
+
+
+def built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
+    """Return the names of those tables or figures of which a preset runs something, or that need no run."""
+    planned = plan.planned[paper]
+    runs = {name: list(one.runs()) for name, one in there.items()}
+    return [name for name, wanted in runs.items() if not wanted or any(run in planned for run in wanted)]
+
+
+def targets(plan: Plan) -> list[str]:
+    """Return what a preset ends in: its report, which everything else goes into, or what alone it shows."""
+    if plan.preset.show:
+        return rendered(plan)
+    return [f"results/{plan.preset.preset}/report.html"]
+
+
+INDEX = Path("results/reference/runs/index.csv")
+WHICH = ("paper", "run", "seed", "identity", "preset")  # of a summary, as it says them
+COLUMNS = (*WHICH, "data", "scheme", "clients", "accuracy", "hardware", "model", "examples", "core_seconds")
+NEEDED = {"paper", "run", "identity", "model", "scheme", "examples", "core_seconds"}  # here
+MARGIN = 1.5  # asked over known: seeds of a run differ by as much, as busy as their machines were
+START = 5  # minutes, granted to a job beside its runs
+RATE = 10_000  # examples a second of a run that is like no stored one: nine of ten stored ones are faster
+UNKNOWN = 2400.0  # seconds on a core of a run of somebody else's network: with the margin an hour
+WEIGHTS, WORTH = 5_000, 60.0  # of a network, and seconds on a core: from there on a GPU pays
+# MB, for the libraries and the usual data; copies of what clients send; MB, for CUDA beside its device;
+# copies of the input files; MB, for a network whose weights only torch can count.
+BASE, COPIES, CUDA, READ, UNCOUNTED = 1000, 2, 2000, 4, 2000
+
+
+class Took(NamedTuple):
+    """What stored runs took, in seconds on one core."""
+
+    seconds: Mapping[str, float]  # by identity
+    rates: Mapping[tuple[str, ...], float]  # examples a second, of runs that are `alike`
+
+
+def alike(paper: str, name: str, model: str, scheme: str) -> list[tuple[str, ...]]:
+    """Return what a run shares with others that take as long an example, the closest first."""
+    return [(paper, name), (model, scheme), (model,)]
+
+
+def network(run: Run) -> str:
+    """Return what tells a run's network: its name, of one's own the code."""
+    return run.model.code or run.model.name
+
+
+def lines(index: Path) -> list[dict[str, str]]:
+    """Return the lines of an index; what is none is a ValueError."""
+    if not index.exists():
+        return []
+    if not index.is_file():
+        raise ValueError("no file")
+    with index.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file, strict=True)
+        rows = list(reader)
+    if missing := NEEDED - set(reader.fieldnames or ()):
+        raise ValueError(f"no column {', '.join(sorted(missing))}")
+    for row in rows:
+        if None in row or None in row.values():
+            raise ValueError(f"a line of other columns: {plain(' '.join(map(str, row.values())))}")
+        if any(not 0 <= float(row[name] or 0) < inf for name in ("core_seconds", "examples")):
+            raise ValueError(f"no number of {row['identity']}")
+    if len({row["identity"] for row in rows}) < len(rows):
+        raise ValueError("a run twice")
+    return rows
+
+
+def read(index: Path) -> Took:
+    """Return what the runs of an index took; those trained on a GPU are left out, no index is none.
+
+    It is a hint: one that nobody can read is named on stderr and counts as none.
+    """
+    try:
+        rows = lines(index)
+    except (OSError, ValueError, csv.Error) as error:
+        aside(f"{index}: found no index of stored runs ({error}), sizes are guessed; fedpriv keep mends it")
+        rows = []
+    rows = [row for row in rows if row["core_seconds"]]
+    rates: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        if not float(row["core_seconds"]):  # in less than a clock shows
+            continue
+        for key in alike(*(row[column] for column in ("paper", "run", "model", "scheme"))):
+            rates[key].append(float(row["examples"]) / float(row["core_seconds"]))
+    seconds = {row["identity"]: float(row["core_seconds"]) for row in rows}
+    return Took(seconds, {key: median(found) for key, found in rates.items()})
+
+
+def keep(path: Path) -> None:
+    """Copy the index to `path`, unless there is one; no index is an empty one."""
+    if not path.exists():
+        with writing(path) as partial:
+            partial.write_bytes(INDEX.read_bytes() if INDEX.is_file() else b"")
+
+
+def pays(run: Run, seconds: float) -> bool:
+    """Return whether a GPU pays for a run of so many seconds on a core.
+
+    It does for a network of at least 5,000 weights, or of one's own, that reads images and not fixed
+    features, in a run of at least a minute.
+    """
+    weights = run.model.size(classes=10)  # 0: only torch can count them
+    return seconds >= WORTH and not run.model.features and (weights >= WEIGHTS or not weights)
+
+
+class Sizes:
+    """The sizes of the runs of a plan; `threads` are those of a job."""
+
+    def __init__(self, plan: Plan, took: Took) -> None:
+        self.plan, self.took = plan, took
+        self.threads = plan.preset.speed.threads or 2
+        self._known: dict[tuple[str, str], float | None] = {}
+
+    def known(self, paper: str, name: str) -> float | None:
+        """Return the seconds that a run takes on one core, at whichever seed; None: nobody knows.
+
+        They are the median of its stored seeds, or else its work over the rate of the stored runs that are
+        most like it, or over `RATE`. Nobody knows how fast somebody's own network is before it was stored.
+        """
+        if (paper, name) not in self._known:
+            self._known[paper, name] = self._look(paper, name)
+        return self._known[paper, name]
+
+    def _look(self, paper: str, name: str) -> float | None:
+        seeds = self.plan.identities(paper, name).values()
+        if found := [self.took.seconds[seed] for seed in seeds if seed in self.took.seconds]:
+            return median(found)
+        run = self.plan.planned[paper][name].run
+        like = alike(paper, name, network(run), run.scheme.name)
+        rate = next((self.took.rates[key] for key in like if key in self.took.rates), RATE)
+        return None if rate == RATE and run.model.code else work(run).passes / rate
+
+    def seconds(self, paper: str, name: str) -> float:
+        """Return the seconds that a run takes in its job, on all its threads."""
+        known = self.known(paper, name)
+        return (UNKNOWN if known is None else known) / self.threads
+
+    def wants_gpu(self, paper: str, name: str) -> bool:
+        """Return whether a run asks for a GPU: as `speed.device` says, and `auto` where it pays."""
+        device = self.plan.preset.speed.device
+        if device != "auto":
+            return device == "cuda"
+        return pays(self.plan.planned[paper][name].run, self.seconds(paper, name) * self.threads)
+
+    def gpu(self, runs: Iterable[RunKey]) -> int:
+        """Return how many GPUs a job of these runs asks for."""
+        return int(any(self.wants_gpu(one.paper, one.run) for one in runs))
+
+    def together(self, runs: Iterable[RunKey]) -> float:
+        """Return the seconds that a job of these runs takes."""
+        return sum(self.seconds(one.paper, one.run) for one in runs)
+
+    def runtime(self, runs: Iterable[RunKey], attempt: int = 1) -> int:
+        """Return for how many minutes a job of these runs asks, the second time for twice as many."""
+        return attempt * ceil(START + MARGIN * self.together(runs) / 60)
+
+    def mem_mb(self, runs: Sequence[RunKey], attempt: int = 1, read: float = 0) -> int:
+        """Return for how many MB a job of these runs asks that reads so many: its largest counts."""
+        most = max(
+            BASE + COPIES * stacked(one.config) + UNCOUNTED * (not one.config.model.size(classes=10))
+            for one in runs
+        )
+        return attempt * ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
+
+    def priority(self, runs: Iterable[RunKey]) -> int:
+        """Return how soon a job of these runs is started: the longest first, below what others wait for."""
+        return min(999, ceil(self.together(runs) / 60))
+
+
+# Seconds, each with how many runs up to there share a job: an hour of them at most. Those of seconds do,
+# whatever their lengths; others, where none takes four times as long as another; what is longer is alone.
+LENGTHS = {60: 60, 240: 15, 960: 3, float("inf"): 1}
+
+
+def batches(plan: Plan, sizes: Sizes, taken: Container[RunKey] = ()) -> list[Job]:
+    """Return the runs that share a job: at most `speed.runs_per_job` of a paper, none where that is one.
+
+    Those that are `taken` from stored runs are not among them.
+
+    They read the same file of arrays, are about as long, which `LENGTHS` says, and either all ask for a GPU
+    or none does. One more seed makes more batches and leaves these as they are. The longest go first.
+    """
+    most, found = plan.preset.speed.runs_per_job, list[Job]()
+    for paper, runs in plan.runs.items() if most > 1 else ():
+        alike: dict[tuple[str, int, bool], list[str]] = {}
+        for name, run in runs.items():
+            length = bisect([*LENGTHS], sizes.seconds(paper, name))
+            alike.setdefault((arrays_id(run), length, sizes.wants_gpu(paper, name)), []).append(name)
+        parts = [
+            (some, -(-len(some) // min(most, [*LENGTHS.values()][length])))
+            for (_, length, _), some in alike.items()
+        ]
+        together = [some[part::count] for some, count in parts for part in range(count)]
+        found += [
+            Job(f"{paper}_seed{seed}_{number}", [key for key in keys if key not in taken])
+            for seed in plan.seeds
+            for number, some in enumerate(together)
+            for keys in [[plan.key(paper, run, seed) for run in some]]
+        ]
+    return [job._replace(priority=sizes.priority(job.runs)) for job in found if job.runs]
+
+
+def dealt_together(plan: Plan, jobs: Iterable[Job]) -> dict[str, list[str]]:
+    """Return the partitions that share a job, by what it is told: a seed and ids, of the same arrays."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for key in (key for job in jobs for key in job.runs):
+        ids = found.setdefault((key.seed, arrays_id(key.config)), [])
+        ids += [partition_id(key.config)] * (partition_id(key.config) not in ids)
+    return {" ".join((str(seed), *ids)): dealt(plan, seed, *ids) for (seed, _), ids in found.items()}
+
+
+def identities(plan: Plan, paper: str) -> dict[str, str]:
+    """Return the identity that the run of every directory of a paper has in the plan."""
+    return {key.directory(plan.preset.preset): key.identity for key in plan.keys(paper)}
+
+
+def cuts(plan: Plan, paper: str) -> dict[str, str]:
+    """Return by run what the preset leaves out of the runs of a paper."""
+    return {name: one.cut for name, one in plan.planned[paper].items() if one.cut}
+
+
+def check(planned: Mapping[str, str], runs: Mapping[str, Run]) -> None:
+    """Raise BadInput unless the finished run in each directory is the planned one, and its ledger is, too.
+
+    The directories are those of `runs` by name, which say at which δ each is counted.
+    """
+    from fedpriv.store.parquet import made_with
+
+    for directory, identity in planned.items():
+        if (found := glanced(Path(directory))[0]) != identity:
+            raise BadInput(
+                f"{directory}: found {'run ' + found if found else 'no finished run'}, allowed: {identity}, "
+                "that of the plan; delete the folder to train it"
+            )
+        ledger, account = Path(directory, "ledger.parquet"), runs[Path(directory).parent.name].account
+        if ledger.exists() and made_with(ledger) != account.made_with:
+            raise BadInput(
+                f"{ledger}: found a ledger at another δ, or of another accountant, allowed: at δ "
+                f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the "
+                "accounting that is here; delete it and account the run again"
+            )
+
+
+def outdated(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
+    """Return the summaries and ledgers of runs that say of themselves that they are not the plan's."""
+    from fedpriv.store.parquet import made_with
+
+    found = []
+    for one in runs:
+        summary, ledger = map(Path, files(plan, [one], "summary.json", "ledger.parquet"))
+        if summary.exists() and glanced(summary.parent)[0] != one.identity:
+            found.append(str(summary))
+        if ledger.exists() and made_with(ledger) != one.config.account.made_with:
+            found.append(str(ledger))
+    return found

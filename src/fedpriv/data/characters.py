@@ -1,0 +1,267 @@
+"""Datasets of handwritten characters: MNIST, Fashion-MNIST, the digits of scikit-learn, FEMNIST."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from fedpriv.data.arrays import Arrays, Dataset, RawFile
+from fedpriv.data.source import decompressed
+from fedpriv.errors import BadInput
+from fedpriv.streams import Streams
+
+TRAIN_SHARE = 0.8
+
+
+def enlarge(images: np.ndarray, side: int = 28) -> np.ndarray:
+    """Return images [n, 8, 8] with ink 0..16 as uint8 [n, side, side], ink 0..255, interpolated linearly."""
+    from scipy.ndimage import zoom
+
+    large = np.asarray(zoom(images, (1, side / 8, side / 8), order=1, mode="nearest", grid_mode=True))
+    # 8 of 16 is exactly 127.5 of 255: the small push rounds it up whatever the platform's last bit.
+    return np.floor(large * (255 / 16) + 0.5 + 1e-6).astype(np.uint8)
+
+
+def decode_digits(raw: Path) -> Arrays:
+    """Return the digits, a fixed 80 % of each class for training; `raw` is not read."""
+    from sklearn.datasets import load_digits
+
+    pixels, labels = map(np.asarray, load_digits(return_X_y=True))
+    x, y = enlarge(pixels.reshape(-1, 8, 8)), labels.astype(np.int64)
+    rng = Streams(0, "digits").numpy("split")
+    train = np.zeros(len(y), dtype=bool)
+    for label in range(10):
+        members = rng.permutation(np.flatnonzero(y == label))
+        train[members[: round(TRAIN_SHARE * len(members))]] = True
+    return Arrays(x[train], y[train], x[~train], y[~train], classes=10)
+
+
+DIGITS = Dataset(
+    name="digits",
+    files=(),
+    public=(),
+    decode=decode_digits,
+    licence="CC BY 4.0 (UCI Machine Learning Repository)",
+    citation="Alpaydin, Kaynak: Optical Recognition of Handwritten Digits, UCI, 1998; in scikit-learn",
+)
+
+
+NAMES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+
+
+def idx(path: Path) -> np.ndarray:
+    """Return the uint8 array of a (gzipped) idx file: 0, 0, type, rank, big-endian sizes, then the values.
+
+    A missing, cut or foreign file is BadInput naming it.
+    """
+    try:
+        data = decompressed(path)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: a file that was fetched") from None
+    except ValueError as error:
+        raise BadInput(
+            f"{path}: found {error}, allowed: a whole idx file; delete it and fetch again"
+        ) from error
+    rank = data[3] if len(data) > 3 else 0
+    start = 4 + 4 * rank
+    if data[:3] != b"\0\0\x08" or rank == 0 or len(data) < start:
+        raise BadInput(
+            f"{path}: found header {data[:4].hex(' ')}, allowed: 00 00 08 and a rank (idx of uint8)"
+        )
+    shape = tuple(int(size) for size in np.frombuffer(data, ">u4", rank, offset=4))
+    expected = int(np.prod(shape, dtype=object))
+    if len(data) - start != expected:
+        raise BadInput(
+            f"{path}: found {len(data) - start} values, allowed: {expected}, as its header {shape} says"
+        )
+    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+
+
+def decode_mnist(raw: Path) -> Arrays:
+    """Read the four idx files in folder `raw`; a damaged one is BadInput naming it."""
+    x_train, y_train, x_test, y_test = (idx(raw / f"{name}.gz") for name in NAMES)
+    return Arrays(x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64), classes=10)
+
+
+def _files(folder: str, theirs: str, *sha256: str) -> tuple[RawFile, ...]:
+    """Return the four files; mirrors may also keep them unpacked, as torchvision does, or as Kaggle does."""
+    found = []
+    for name, digest in zip(NAMES, sha256, strict=True):
+        kaggle = name.replace("-idx", ".idx")
+        ours = [f"{folder}/{other}" for other in (name, kaggle, f"{name}/{kaggle}", f"{name}/{name}")]
+        also = [*ours, f"{theirs}/raw/{name}", f"{theirs}/raw/{name}.gz"]
+        found.append(RawFile(f"{name}.gz", digest, also=tuple(also)))
+    return tuple(found)
+
+
+MNIST = Dataset(
+    name="mnist",
+    files=_files(
+        "mnist",
+        "MNIST",
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    ),
+    public=(
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+    decode=decode_mnist,
+    licence="CC BY-SA 3.0 (as its distributors state)",
+    citation="LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, 1998",
+)
+
+FASHION_MNIST = Dataset(
+    name="fashion_mnist",
+    files=_files(
+        "fashion_mnist",
+        "FashionMNIST",
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    ),
+    public=(
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+    ),
+    decode=decode_mnist,
+    licence="MIT",
+    citation="Xiao, Rasul, Vollgraf: Fashion-MNIST, a novel image dataset, arXiv:1708.07747, 2017",
+)
+
+
+CLASSES = 62  # 0-9, A-Z, a-z
+SPLITS = ("train", "test")
+DTYPES = {name.encode(): np.dtype(name) for name in ("float32", "float64", "int32", "int64")}
+# Bytes of one writer's examples, packed or not: far more than the 200 or so of a writer (0.7 MB) take.
+LIMIT = 2**26
+WAY_OUT = "delete it and its .sha256 and fetch again"
+
+
+def named(split: str) -> str:
+    """Return the name of the file that holds `split`."""
+    return f"federated_emnist_{split}.sqlite"
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """Return the database, which is never written to; a row of more than LIMIT bytes is an error of it."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LIMIT)
+    return connection
+
+
+def problem(path: Path) -> str:
+    """Return what a glance shows to be wrong: no database, a cut one, or one without writers."""
+    try:
+        with closing(opened(path)) as database:
+            # A view may go on for ever.
+            kind = database.execute("SELECT type FROM sqlite_schema WHERE name = 'federated_data'").fetchone()
+            if kind not in (None, ("table",)):
+                return f"found the {kind[0]} federated_data, allowed: a table of writers"
+            first = database.execute("SELECT client_id, data, num_examples FROM federated_data LIMIT 1")
+            return "" if first.fetchone() else "found no writer, allowed: a table of writers"
+    except sqlite3.Error as error:
+        return f"found {error}, allowed: an SQLite file with the table federated_data"
+
+
+def array(code: int, data: bytes) -> np.ndarray:
+    """Return the array in msgpack's extension type 1: packed (shape, name of the dtype, bytes)."""
+    if code != 1:
+        raise ValueError(f"extension type {code}")
+    shape, name, values = msgpack.unpackb(data, raw=True, max_array_len=8, max_map_len=0)
+    if name not in DTYPES:
+        raise ValueError(f"an array of {name!r}")
+    return np.frombuffer(values, DTYPES[name]).reshape(shape)
+
+
+def examples(data: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the images uint8 [count, 28, 28] and labels int64 [count] in a writer's blob.
+
+    Ink is 0 and paper 255, as published. Anything else than zlib of a msgpack map with exactly so many
+    `pixels` in [0, 1] and `label` in 0..61 is a ValueError.
+    """
+    inflate = zlib.decompressobj()
+    try:
+        unpacked = inflate.decompress(data, LIMIT)
+        if not inflate.eof:
+            raise ValueError(f"a blob that is cut or has more than {LIMIT} bytes")
+        fields = msgpack.unpackb(unpacked, ext_hook=array, max_array_len=8, max_map_len=8)
+        pixels, labels = fields["pixels"], fields["label"]
+        shapes = pixels.shape, labels.shape
+    except (KeyError, TypeError, AttributeError, OverflowError, zlib.error) as error:
+        raise ValueError(f"a damaged blob ({type(error).__name__}: {error})") from error
+    if not count or shapes != ((count, 28, 28), (count,)):
+        raise ValueError(f"pixels {list(shapes[0])} and label {list(shapes[1])} of {count} examples")
+    if pixels.dtype.kind != "f" or not ((pixels >= 0) & (pixels <= 1)).all():
+        raise ValueError(f"pixels of {pixels.dtype}, or outside of 0 to 1")
+    if labels.dtype.kind != "i" or not ((labels >= 0) & (labels < CLASSES)).all():
+        raise ValueError(f"label of {labels.dtype}, or outside of 0 to {CLASSES - 1}")
+    return np.rint(255 * pixels).astype(np.uint8), labels.astype(np.int64)
+
+
+def rows(path: Path) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield client_id, data and num_examples by ascending client_id; a damaged file is BadInput naming it."""
+    if not path.exists():
+        raise BadInput(f"{path}: found no such file, allowed: a file that was fetched")
+    if wrong := problem(path):
+        raise BadInput(f"{path}: {wrong}; {WAY_OUT}")
+    try:
+        with closing(opened(path)) as database:
+            yield from database.execute(
+                "SELECT client_id, data, num_examples FROM federated_data ORDER BY client_id"
+            )
+    except sqlite3.Error as error:
+        raise BadInput(f"{path}: found {error}, allowed: a whole SQLite file; {WAY_OUT}") from error
+
+
+def read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all images, labels and owners; writers are numbered by ascending client_id.
+
+    Only one writer's pixels are floats at a time. Damage is BadInput naming the file and the writer.
+    """
+    images, labels = [], []
+    for client, data, count in rows(path):
+        try:
+            x, y = examples(data, count)
+        except ValueError as error:
+            name = client.decode(errors="replace") if isinstance(client, bytes) else client
+            raise BadInput(
+                f"{path}: found {error} for client {name}, allowed: zlib of a msgpack map of pixels and "
+                f"label; {WAY_OUT}"
+            ) from error
+        images.append(x)
+        labels.append(y)
+    owners = np.repeat(np.arange(len(labels)), [len(of_one) for of_one in labels])
+    return np.concatenate(images), np.concatenate(labels), owners
+
+
+def decode_femnist(raw: Path) -> Arrays:
+    """Read both files in folder `raw`; a damaged one is BadInput naming it."""
+    (x_train, y_train, owner), (x_test, y_test, _) = (read(raw / named(split)) for split in SPLITS)
+    note = f"{owner[-1] + 1:,} writers; the files' hashes could not be compared with published ones"
+    return Arrays(x_train, y_train, x_test, y_test, CLASSES, note=note, owner=owner)
+
+
+FEMNIST = Dataset(
+    name="femnist",
+    # Nobody publishes their hashes: two places could not be told apart, so there is one.
+    files=tuple(RawFile(named(split), None, problem) for split in SPLITS),
+    public=("https://storage.googleapis.com/gresearch/fedjax/emnist/",),
+    decode=decode_femnist,
+    licence="public domain (NIST Special Database 19)",
+    citation="Cohen, Afshar, Tapson, van Schaik: EMNIST: extending MNIST to handwritten letters, IJCNN 2017",
+    writers=3400,
+)

@@ -1,1 +1,0 @@
-"""What the suite runs on: which GPU a process takes, the allocator, processor, libraries and revision."""

@@ -1,0 +1,168 @@
+"""The small networks of the papers, each a pure function of its parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from fedpriv.frozen import Positive, Real, Thousands
+from fedpriv.models.base import GREY, Example, Handling, Model, Normalised, Params, pooled_twice
+
+if TYPE_CHECKING:
+    import torch
+
+    from fedpriv.models.native.gradients import GradientEngine
+    from fedpriv.models.native.steps import MlpNet, SmallNet
+
+
+class Mlp(Model):
+    """Dense layers with ReLU between them, and no biases; `widths` are the units of the hidden ones."""
+
+    stacked: ClassVar[bool] = True
+    name: Literal["mlp"] = "mlp"
+    widths: tuple[Thousands, ...] = Field(default=(600, 100), min_length=1, max_length=16)
+    """Units of the hidden layers."""
+
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
+        units = (math.prod(example), *self.widths, classes)
+        return {f"dense{layer}.weight": (units[layer], units[layer - 1]) for layer in range(1, len(units))}
+
+    def step_engine(self, classes: int) -> MlpNet:
+        from fedpriv.models.native.steps import MlpNet
+
+        return MlpNet((*self.widths, classes))
+
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
+        first, *rest = params.values()
+        x = x.to(first.dtype).flatten(first.ndim - 1) @ first.mT
+        for weight in rest:
+            x = x.relu() @ weight.mT
+        return x
+
+
+class Cnn(Model):
+    """The CNN for images of any size; `widths` are (channels, channels, *dense units).
+
+    Three widths give two dense layers as in the paper, four the wide variant 64-64-384-192, and two a
+    single dense layer on the pooled features.
+    """
+
+    stacked: ClassVar[bool] = True
+    name: Literal["cnn"] = "cnn"
+    widths: tuple[Thousands, ...] = Field(default=(16, 32, 128), min_length=2, max_length=16)
+    """Channels of both convolutions, then units of the dense layers."""
+    kernel: Literal[3, 5] = 5
+    """Pixels in a row of a convolution."""
+    activation: Literal["relu", "tanh"] = "relu"
+    """After every layer but the last."""
+
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
+        first, second, *dense = self.widths
+        channels, height, width = pooled_twice(self, example)
+        square = (self.kernel, self.kernel)
+        shapes: dict[str, tuple[int, ...]] = {
+            "conv1.weight": (first, channels, *square),
+            "conv1.bias": (first,),
+            "conv2.weight": (second, first, *square),
+            "conv2.bias": (second,),
+        }
+        # The first dense layer is a convolution of all that is left (7x7 of 28x28): the same, and CPUs
+        # have a faster kernel for it.
+        reads: tuple[int, ...] = (second, height, width)
+        for number, units in enumerate([*dense, classes], start=1):
+            shapes[f"dense{number}.weight"] = (units, *reads)
+            shapes[f"dense{number}.bias"] = (units,)
+            reads = (units, 1, 1)
+        return shapes
+
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
+        from fedpriv.models.native import gradients
+
+        return gradients.cnn_engine((*self.widths, classes), self.kernel, self.activation)
+
+    def step_engine(self, classes: int) -> SmallNet | None:
+        from fedpriv.models.native.steps import SmallNet
+
+        known = self.kernel == 3 and self.activation == "tanh" and len(self.widths) == 3
+        return SmallNet(self.widths[2], classes) if known and self.widths[:2] == (16, 16) else None
+
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
+        from torch.nn import functional as F
+
+        from fedpriv.models.layers import convolution, dense
+
+        activate = {"relu": F.relu, "tanh": F.tanh}[self.activation]
+        x = x.to(params["conv1.weight"].dtype)
+        # Both activations increase, so they commute with max: after pooling they are a quarter of the work.
+        for layer in ("conv1", "conv2"):
+            x = activate(convolution(x, params[f"{layer}.weight"], params[f"{layer}.bias"], pool=True))
+        layers = len(self.widths) - 1
+        for number in range(1, layers + 1):
+            x = dense(x, params[f"dense{number}.weight"], params[f"dense{number}.bias"])
+            if number < layers:
+                x = activate(x)
+        return x.flatten(params["conv1.weight"].ndim - 3)
+
+
+class ConvNet2(Normalised):
+    """The network for images.
+
+    The statistics of its batch normalisations are averaged in the clear (`bn: shared`), if there are any.
+    """
+
+    stacked: ClassVar[bool] = True
+    name: Literal["convnet2"] = "convnet2"
+    bn: Literal["shared", "none"] = "shared"
+    """Averaged in the clear, or none."""
+    widths: tuple[Thousands, Thousands, Thousands] = (32, 64, 2048)
+    """Channels of both convolutions, units of the dense layer."""
+    mean: Real = 0.9637
+    """Of the pixels in [0, 1], of which it is taken away; FEMNIST's."""
+    std: Positive = 0.1592
+    """Of the pixels, by which they are divided."""
+
+    @property
+    def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.bn != "none"
+
+    def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
+        first, second, units = self.widths
+        channels, height, width = pooled_twice(self, example)
+        learned: dict[str, tuple[int, ...]] = {
+            "conv1.weight": (first, channels, 5, 5),
+            "conv1.bias": (first,),
+            "norm1.weight": (first,),
+            "norm1.bias": (first,),
+            "conv2.weight": (second, first, 5, 5),
+            "conv2.bias": (second,),
+            "norm2.weight": (second,),
+            "norm2.bias": (second,),
+            "dense1.weight": (units, second * height * width),
+            "dense1.bias": (units,),
+            "dense2.weight": (classes, units),
+            "dense2.bias": (classes,),
+        }
+        parts = ("mean", "variance")
+        running = {f"norm{k}.{part}": (self.widths[k - 1],) for k in (1, 2) for part in parts}
+        every = learned | running
+        return {name: every[name] for name in every if self.normalises or not name.startswith("norm")}
+
+    def handling(self, name: str) -> Handling:
+        return "clear" if name.endswith((".mean", ".variance")) else "protected"
+
+    def forward(
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
+    ) -> torch.Tensor:
+        from fedpriv.models.layers import convolution, linear, max_pool, normalise
+
+        x = (x.to(params["conv1.weight"].dtype) - self.mean) / self.std
+        for layer in (1, 2):
+            x = convolution(x, params[f"conv{layer}.weight"], params[f"conv{layer}.bias"])
+            x = normalise(params, f"norm{layer}", x, weight, found) if self.normalises else x
+            x = max_pool(x.relu())
+        # No convolutions, as those of `cnn` are: so many weights cost time in any layout but this.
+        x = x.flatten(params["dense1.weight"].ndim - 1)
+        x = linear(x, params["dense1.weight"], params["dense1.bias"]).relu()
+        return linear(x, params["dense2.weight"], params["dense2.bias"])

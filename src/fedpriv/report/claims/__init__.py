@@ -1,1 +1,0 @@
-"""From collected runs to verdicts on what a paper claims."""

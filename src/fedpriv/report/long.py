@@ -1,0 +1,84 @@
+"""The long frame of a table: one line a number, with all that gives it meaning.
+
+One that was measured holds its `sample`, by seed. The file for machines and what people read are both
+made of these lines: nothing is read off the runs twice.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.report.numbers import (
+    Interval,
+    epsilon_text,
+    fraction_text,
+    interval,
+    is_unstable,
+    whole,
+    without_interval,
+)
+from fedpriv.report.reading import SpendLabels
+
+Number = dict[str, Any]
+STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
+
+
+def spend_words(spend: SpendLabels) -> Number:
+    """Return which ε a spend means, by column of the ledger."""
+    return dict(zip(SPEND_COLUMNS, spend.key, strict=True))
+
+
+def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
+    """Return the lines of a table for machines: a mean with its interval for every sample."""
+    return pd.DataFrame([{"table": table, **line, **over_seeds(line)} for line in lines], columns=columns)
+
+
+def over_seeds(line: Number) -> Number:
+    """Return the mean of a line's sample with its interval; where a seed has diverged there is no number.
+
+    One that is unstable has a mean and no interval.
+    """
+    if "sample" not in line:
+        return {}
+    values = np.asarray(line["sample"], dtype=float)
+    gone = {"status": "diverged"} if np.isneginf(values).any() else {}
+    found = interval(np.where(np.isneginf(values), np.nan, values))
+    if is_unstable(line.get("status")):
+        found = found._replace(low=np.nan, high=np.nan)
+    return dict(zip(STATISTIC, found, strict=True)) | gone
+
+
+def statistic(line: Mapping[Any, Any]) -> Interval:
+    """Return the mean and interval of a line that was written by `tidy` and read again, perhaps as text."""
+    told = (line.get(name, "") for name in STATISTIC)
+    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
+    return Interval(mean, low, high, 1 if np.isnan(seeds) else int(seeds))
+
+
+def printed(line: Mapping[Any, Any], alone: bool = False) -> str:
+    """Return the number of a line that is read again, as tables print it; `alone` without its interval.
+
+    What is published stands as it is printed, an accuracy in percent. Without a number it is empty.
+    """
+    quantity, found = str(line["quantity"]), statistic(line)
+    if np.isnan(found.mean):
+        return ""
+    accuracy = quantity.startswith("accuracy")
+    if line.get("source") == "published":
+        return f"{(100 if accuracy else 1) * found.mean:g}"
+    if is_unstable(line.get("status")):
+        return without_interval(found.mean)
+    found = found._replace(n=1) if alone else found
+    if accuracy:
+        return fraction_text(found)
+    if quantity == "epsilon":
+        return epsilon_text(found, str(line.get("epsilon_status") or line["kind"]))
+    return whole([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
+
+
+def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
+    """Return lines of finished text, by pairs (group, name), as a frame with the columns of the first."""
+    return pd.DataFrame([list(line.values()) for line in lines], columns=pd.MultiIndex.from_tuples(lines[0]))

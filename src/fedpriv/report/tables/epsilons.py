@@ -1,0 +1,191 @@
+"""Tables of ε: what every accountant counts of runs, and the lower bounds that audits put under it."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fedpriv.account.spend import attacker_accuracy
+from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
+from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
+from fedpriv.paper.tables import AuditsTable, LabelledRun, SpendsTable, titled
+from fedpriv.report import numbers
+from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
+from fedpriv.report.reading import MEANING, epsilon_at, meaning, spent
+from fedpriv.report.render import PrintedTable
+from fedpriv.report.results import Results, rows_of
+from fedpriv.report.tables.accuracy import cell_numbers, deltas, how_read, run_notes
+
+WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
+ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
+AUDIT_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
+HOW = (
+    "Lower bound: after the last round. No smaller ε holds, at the confidence, or by arithmetic for known "
+    "neighbours. Of several seeds means, and in how many the stated ε is refuted. An estimate that is "
+    "refuted is too small for the client in question; a guarantee would be an error of this suite."
+)
+
+Seeds = Sequence[Finding]  # of one audit about one ε
+
+
+class Refuted(RuntimeError):
+    """A guarantee that an audit refutes: an error of whoever stated it, so that nothing is printed."""
+
+
+def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedTable:
+    """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
+    there = [line for line in declared.lines if results.has(line.run)]
+    missing = [line.run for line in declared.lines if line not in there]
+    found = [(line, seeds) for line in there for seeds in run_findings(results, line)]
+    used = results.of(*(line.run for line in there))
+    shown = [shown_line(line, seeds) for line, seeds in found]
+    shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
+    said = {seeds[0].audit for _, seeds in found}
+    threats = [f"{words(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
+    notes = [HOW, *threats, *footnotes(used, missing)]
+    long = tidy(
+        name, AUDIT_COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)]
+    )
+    return PrintedTable(name, titled(declared) + stand_ins(used.runs), long, display_frame(shown), notes)
+
+
+def run_findings(results: Results, line: LabelledRun) -> Iterator[Seeds]:
+    """Yield what was found about every ε of a run, over seeds."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for seed, several in results.findings(line.run).items():
+        if wrong := broken_guarantees(several):
+            raise Refuted(f"{line.run} seed {seed}: refuted: {wrong[0]}")
+        for one in several:
+            alike.setdefault((one.audit, one.about), []).append(one)
+    yield from alike.values()
+
+
+def line_numbers(line: LabelledRun, seeds: Seeds) -> Iterator[Number]:
+    """Yield what is stated and what was found, each with all that gives it meaning."""
+    first = seeds[0]
+    key = {"row": line.label, "run": line.run, "column": f"{words(first.audit)}: {first.about}"}
+    about = {name: getattr(first, name) for name in ABOUT} | {"verdict": verdict(seeds)}
+    for quantity in ("epsilon", "lower_bound"):
+        sample = [getattr(one, quantity) for one in seeds]
+        yield {**key, **about, "quantity": quantity, "sample": sample}
+
+
+def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
+    """Return the cells of one line."""
+    first = seeds[0]
+    lower = float(np.mean([one.lower_bound for one in seeds]))
+    return {
+        ("", "Run"): line.label,
+        ("Stated", "whose ε"): readable(first.about),
+        ("Stated", "kind"): first.kind,
+        ("Stated", "ε"): numbers.epsilon([one.epsilon for one in seeds], first.kind),
+        ("Stated", "δ"): numbers.delta(first.delta),
+        ("Audit", "name"): words(first.audit),
+        # Rounded down.
+        ("Audit", "lower bound"): numbers.size([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
+        ("Audit", "confidence"): first.sure,
+        ("Audit", "verdict"): verdict(seeds),
+        ("Audit", "cost"): first.cost,
+    }
+
+
+def readable(stated: str) -> str:
+    """Return what a finding says of an ε as readers call it."""
+    for ours, theirs in WORDS.items():
+        stated = stated.replace(ours, theirs)
+    return stated
+
+
+def verdict(seeds: Seeds) -> str:
+    """Return whether the stated ε is refuted, and in how many seeds where they do not agree."""
+    refuted = sum(one.refuted for one in seeds)
+    several = f" ({refuted} of {len(seeds)} seeds)" if 0 < refuted < len(seeds) else ""
+    return ("refuted" if refuted else "not refuted") + several
+
+
+def words(audit: str) -> str:
+    """Return an audit as it is printed."""
+    return audit.replace("_", " ")
+
+
+SPEND_TABLE_COLUMNS = [
+    "table",
+    "row",
+    "column",
+    "quantity",
+    *STATISTIC,
+    "run",
+    "delta",
+    *SPEND_COLUMNS,
+    *MEANING,
+]
+CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
+MATCHING = "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean with 2C."
+
+
+def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedTable:
+    """Return a line for every way of counting, a column for every place where the table was read."""
+    of, spends = declared.of, declared.spends
+    base = cell_numbers(results, of)
+    places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
+    found = [{spend: spend_numbers(results, place, spend) for spend in spends} for place in places]
+    read = [f"{of.columns[one['column']].label}, round {numbers.rounds(one['sample'])}" for one in places]
+    named = [(group(results, place), said) for place, said in zip(places, read, strict=True)]
+    # A way of counting that no run here has is no line, unless there is no other.
+    spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
+    shown = [
+        row_header(spend, [line for lines in found for line in lines[spend]], both="" not in deltas(of))
+        | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
+        for spend in spends
+    ]
+    used = results.of(*of.runs())
+    title = titled(declared) + stand_ins(used.runs)
+    long = tidy(
+        name, SPEND_TABLE_COLUMNS, [line for lines in found for some in lines.values() for line in some]
+    )
+    notes = dict.fromkeys([CELLS, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(used, of)])
+    return PrintedTable(name, title, long, display_frame(shown), list(notes))
+
+
+def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
+    """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
+    rows = spent(results, place["run"], spend)
+    if rows.empty:
+        return []
+    epsilons = epsilon_at(results, place["run"], spend, place["sample"])
+    key = {name: place[name] for name in ("row", "column", "run")}
+    key |= spend_words(spend) | meaning(rows, "delta")
+    return [
+        key | {"quantity": "epsilon", "sample": epsilons},
+        key | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)},
+    ]
+
+
+def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
+    """Return what is said of an ε before its numbers; at both levels, whose ε it is at which δ as well."""
+    found = {
+        name: sorted({line[name] for line in lines if line["unit"] != "none"})
+        for name in ("relation", "unit", "delta")
+    }
+    counted = list(dict.fromkeys(line["epsilon_status"] for line in lines if line["unit"] != "none"))
+    header = {"ε counted by": str(spend), "Status": "; ".join(counted) or spend.kind}
+    header["Neighbours"] = ", ".join(RELATIONS[one] for one in found["relation"])
+    if both:
+        header["Level"] = ", ".join(LEVELS[one] for one in found["unit"])
+        header["δ"] = ", ".join(map(numbers.delta, reversed(found["delta"])))
+    return {("", name): words or numbers.NONE for name, words in header.items()}
+
+
+def group(results: Results, place: Number) -> str:
+    """Return what stands above the columns of a row: its label, or the clients and the δ of its one run."""
+    if isinstance(place["row"], str):
+        return place["row"]
+    rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
+    return f"N = {rounds['population'].iloc[0]:,}, δ = {numbers.delta(epsilons['delta'].iloc[0])}"
+
+
+def cell(lines: Sequence[Number]) -> str:
+    """Return ε and what it leaves to an attacker."""
+    if not lines or (text := numbers.epsilon(lines[0]["sample"], lines[0]["epsilon_status"])) == numbers.NONE:
+        return numbers.NONE
+    return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"

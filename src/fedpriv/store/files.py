@@ -1,0 +1,138 @@
+"""Files that are written whole or not at all, sealed, and read whole or refused.
+
+A seal is the digest of a file's bytes in the file itself, so that a damaged one is known unread. Every
+format that keeps a text of its writer's choice can carry one: parquet and safetensors in their metadata,
+JSON in a key.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from stat import S_ISREG
+from typing import Any
+
+from filelock import FileLock
+from safetensors import SafetensorError
+
+
+@contextmanager
+def writing(path: Path) -> Generator[Path]:
+    """Yield a temporary path beside `path`; move it there when the block ends well, remove it otherwise.
+
+    At every moment `path` holds what it held before, or all that was written. Its mode is that of any new
+    file, whatever its writer makes of it. A full disk is an OSError that names it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The suffix is kept: writers choose their format by it. Two processes never share the rest, whatever
+    # machines they run on.
+    temporary = path.with_name(f".{path.stem}.{token_hex(4)}{path.suffix}")
+    try:
+        temporary.touch()
+        mode = temporary.stat().st_mode
+        yield temporary
+        temporary.chmod(mode)
+        move(temporary, path)
+    except (OSError, SafetensorError) as error:  # safetensors has one of its own for a full disk
+        raise OSError(f"{path}: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def exclusive(path: Path) -> Generator[None]:
+    """Let one process at a time work on `path`, in a folder that is there; the others wait."""
+    lock = path.with_name(f".{path.name}.lock")
+    with FileLock(lock):
+        try:
+            yield
+        finally:
+            lock.unlink()  # who waits for it notices, and makes a new one
+
+
+def remove_torn(path: Path) -> None:
+    """Remove what killed writers of `path` have left beside it, and nothing else."""
+    ours = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{8}}{re.escape(path.suffix)}")
+    for one in path.parent.iterdir() if path.parent.is_dir() else ():
+        if ours.fullmatch(one.name):
+            one.unlink(missing_ok=True)
+
+
+def move(temporary: Path, path: Path) -> None:
+    """Give a finished file beside `path` that name; afterwards a loss of power takes nothing back."""
+    flush(temporary)
+    os.replace(temporary, path)
+    flush(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk and not only in memory."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+MARK = b"blake2b:"
+OPEN = (MARK + b"0" * 64).decode()  # what a writer puts where the digest will stand
+SEAL = re.compile(re.escape(MARK) + b".{64}", re.DOTALL)
+
+
+class Broken(ValueError):
+    """The bytes of a file are not those that were sealed."""
+
+
+def seal(path: Path) -> None:
+    """Write the digest of the file over the one `OPEN` in it."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
+        found = SEAL.search(content)
+        if not found:
+            raise ValueError(f"{path}: no place for a seal")
+        content[found.start() : found.end()] = _digest(content, found.start())
+
+
+def check(path: Path) -> None:
+    """Raise Broken if the file is not as it was sealed, or has no seal; OSError if it cannot be opened."""
+    if not S_ISREG(path.stat().st_mode):
+        raise Broken("a folder or a device, and no file")
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            raise Broken("an empty file")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            found = SEAL.search(content)
+            if not found:
+                raise Broken("no seal")
+            if found.group() != _digest(content, found.start()):
+                raise Broken("its bytes are not those that were written")
+
+
+def of(path: Path) -> str:
+    """Return the digest in the seal of a file, or the empty string where there is no seal or no file."""
+    if not path.is_file():
+        return ""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            found = SEAL.search(content)
+            return found.group()[len(MARK) :].decode(errors="replace") if found else ""
+    except ValueError:  # an empty file cannot be mapped
+        return ""
+
+
+def digest(told: Any) -> str:
+    """Return the digest of plain data, the same for equal ones."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _digest(content: mmap.mmap, start: int) -> bytes:
+    """Return the seal of `content`, the place of the seal itself left out."""
+    digest = hashlib.blake2b(digest_size=32)
+    with memoryview(content) as view:
+        digest.update(view[:start])
+        digest.update(view[start + len(OPEN) :])
+    return MARK + digest.hexdigest().encode()

@@ -1,0 +1,112 @@
+"""Arrays in npz files: written whole and sealed, read whole or refused."""
+
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from fedpriv.errors import BadInput
+from fedpriv.store.files import OPEN, check, seal, writing
+
+# All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError, one
+# that declares more than any machine holds a MemoryError.
+DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+# How a file begins -> what it is.
+KINDS = {
+    b"\x93NUMPY": "a single array, as np.save writes it",
+    b"PAR1": "a Parquet file",
+    b"\x89HDF": "an HDF5 file",
+    b"MATLAB": "a file of MATLAB",
+    b"\x1f\x8b": "a gzip file",
+    b"\x80": "a pickle",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8": "a picture",
+    b"SQLite": "a database of SQLite",
+}
+
+
+def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
+    """Write `arrays` to `path` atomically, sealed, and return it; equal arrays give equal bytes."""
+    write = np.savez_compressed if compressed else np.savez
+    with writing(path) as partial:
+        with partial.open("wb") as file:
+            write(file, **dict(arrays))  # pyright: ignore[reportArgumentType]
+        with zipfile.ZipFile(partial, "a") as archive:
+            archive.comment = OPEN.encode()
+        seal(partial)
+    return path
+
+
+def load(
+    path: Path, keys: tuple[str, ...], defaults: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> list[np.ndarray]:
+    """Return the arrays named `keys`, of which those with a default may be missing.
+
+    A missing, corrupt or foreign file is BadInput naming it.
+    """
+    allowed = f"an npz file with exactly {', '.join(keys)}"
+    found = everything(path, allowed)
+    arrays = {**defaults, **found}
+    if set(arrays) != set(keys):
+        raise BadInput(
+            f"{path}: found {', '.join(found) or 'nothing'}, allowed: {allowed}; delete it and rerun"
+        )
+    return [arrays[key] for key in keys]
+
+
+def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
+    """Return one array of an open file; one of objects of Python, which nobody unpickles, is a ValueError."""
+    try:
+        found: Any = file[key]
+        if isinstance(found, np.ndarray):  # and not bytes, of a member that is no .npy
+            return found
+        raise ValueError(f"{key} is no array, as np.savez writes it")
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{key} holds objects of Python: save {key}.astype(str) of words, .astype(...) of numbers"
+        ) from None
+
+
+def kind_of(head: bytes) -> str:
+    """Return what a file is that begins so."""
+    known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
+    return next(known, "text" if head.isascii() else "another kind of file")
+
+
+def everything(
+    path: Path, allowed: str, ours: bool = True, only: Collection[str] = ()
+) -> dict[str, np.ndarray]:
+    """Return all arrays of a file, by name; a missing or corrupt one is BadInput naming it.
+
+    So is one that `save` has not written, unless it need not be `ours`. With `only` no other array is read.
+    """
+    try:
+        if ours:
+            check(path)
+        with path.open("rb") as opened:
+            if (head := opened.read(8)) and not head.startswith(b"PK"):
+                raise ValueError(f"{kind_of(head)}, and no archive, as np.savez writes it")
+        with np.load(path) as file:
+            return {key: part(file, key) for key in file.files if not only or key in only}
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
+    except DAMAGED as error:
+        remedy = "; delete it and rerun" if ours else ""
+        raise BadInput(f"{path}: found an unreadable file ({error}), allowed: {allowed}{remedy}") from error

@@ -1,0 +1,112 @@
+"""Data frames in parquet files: written whole and sealed, read whole or refused."""
+
+import json
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from fedpriv.errors import BadInput
+from fedpriv.store import files
+from fedpriv.store.files import writing
+
+SOURCES, MAKER = "made_from", "by"
+REMEDY = "delete it and rerun"
+
+
+def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_with: str = "") -> Path:
+    """Write `frame`, without its index, atomically and sealed; return `path`.
+
+    The seals of the files that it was made from are kept with it, by where they are from there, and what it
+    was `made_with`.
+    """
+    folder = path.parent.resolve()
+    made_from = {os.path.relpath(source.resolve(), folder): files.of(source) for source in sources}
+    told = {SOURCES: json.dumps(made_from)} | ({MAKER: made_with} if made_with else {})
+    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, told)
+
+
+def save_table(table: Any, path: Path, told: Mapping[str, str], **layout: Any) -> Path:
+    """Write a table of pyarrow's, atomically and sealed, with what is `told` in its metadata; return `path`.
+
+    `layout` says how its `ParquetWriter` lays it out.
+    """
+    with writing(path) as partial:
+        with parquet.ParquetWriter(partial, table.schema, **layout) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({"seal": files.OPEN, **told})
+        files.seal(partial)
+    return path
+
+
+def load(
+    path: Path,
+    columns: Iterable[str] = (),
+    allowed: str = "a finished run",
+    only: list[str] | None = None,
+    remedy: str = REMEDY,
+) -> pd.DataFrame:
+    """Read a file that must have `columns`; a missing, damaged or foreign one is BadInput naming it.
+
+    With `only` no other columns are read.
+    """
+    with whole(path, allowed, remedy):
+        frame = pd.read_parquet(path, columns=only)
+    if missing := [name for name in columns if name not in frame]:
+        raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
+    return frame
+
+
+def column(path: Path, name: str, allowed: str = "a finished run", remedy: str = REMEDY) -> list[Any]:
+    """Return one column of a file, quickly: of a file of runs nothing else is unpacked."""
+    with whole(path, allowed, remedy):
+        return parquet.read_table(path, columns=[name]).column(name).to_pylist()
+
+
+def length(path: Path) -> int:
+    """Return how many rows a file has that was found whole."""
+    return int(parquet.read_metadata(path).num_rows)
+
+
+def said(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
+    """Return what a file says under a key of its metadata; one that is not whole is BadInput naming it."""
+    with whole(path, allowed, remedy):
+        told = parquet.read_metadata(path).metadata or {}
+    if key.encode() not in told:
+        raise BadInput(f"{path}: found nothing that is called {key}, allowed: {allowed}")
+    return told[key.encode()].decode()
+
+
+@contextmanager
+def whole(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
+    """Check the seal of a file that is read in the block; what goes wrong is BadInput naming it."""
+    try:
+        files.check(path)
+        yield
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
+    # What pyarrow raises on bytes that are no parquet is one of these.
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {allowed}; {remedy}") from None
+
+
+def stale(path: Path) -> str:
+    """Return which file a file was made from that is another now, or nothing."""
+    kept = parquet.read_metadata(path).metadata or {}
+    made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
+    return next(
+        (name for name, was in made_from.items() if was != files.of(path.parent.resolve() / name)), ""
+    )
+
+
+def made_with(path: Path) -> str:
+    """Return what a file says that it was made with; nothing where it says nothing, or cannot be read."""
+    with suppress(OSError, ValueError, pa.ArrowException):
+        return (parquet.read_metadata(path).metadata or {}).get(MAKER.encode(), b"").decode()
+    return ""

@@ -1,0 +1,386 @@
+"""What a finished run has left: in a directory what training wrote there, or one file of the stored runs.
+
+The summary is sealed JSON, written last: config, data, environment and end. The directory of a stored run
+has a summary that says under `stored`, from there, where the file is.
+
+A stored run is what a finished run leaves, but for its weights, in one sealed parquet file, to the last
+bit, so that whatever is computed from the file, by an accountant of today or of later, is what would be
+computed from the run. A row is a round: the columns of the trace, and sampled distances as lists,
+`distances_<name>`. Of an array that has no row a round all is in the first. The metadata of the file are
+JSON: `summary`; `trace`, with what a column says that is the same in all rounds, and null for those that
+are columns of the file; `distances`, with their types and shapes.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow.types import is_list
+
+from fedpriv.errors import BadInput
+from fedpriv.store import files, npz, parquet, summary
+from fedpriv.store.files import writing
+from fedpriv.store.summary import DISTANCES, FILES, RUNS, STORED, SUMMARY, TRACE
+from fedpriv.trace import COLUMNS, MEASURED, is_read, own_columns
+
+SAMPLED = "distances_"  # before the names of arrays
+ALLOWED_STORED = "a stored run"
+# What two summaries of the same run agree on; all else is measured, or said by the preset.
+SAME = (
+    "run",
+    "seed",
+    "identity",
+    "config",
+    "rounds",
+    "diverged",
+    "parameters",
+    "test_accuracy",
+    "evaluated_on",
+)
+
+
+class Stored(NamedTuple):
+    """What a finished run leaves, but for its weights."""
+
+    summary: dict[str, Any]
+    trace: pd.DataFrame
+    distances: dict[str, np.ndarray]
+
+
+def write_stored(path: Path, one: Stored) -> Path:
+    """Write a run atomically and sealed; the same run gives the same bytes."""
+    said = {str(name): constant(values) for name, values in one.trace.items()}
+    changing = one.trace[[name for name, value in said.items() if value is None]]
+    table = pa.Table.from_pandas(changing, preserve_index=False)
+    for name, array in one.distances.items():
+        table = table.append_column(SAMPLED + name, lists(array, len(one.trace)))
+    shapes = {name: [array.dtype.name, array.shape] for name, array in one.distances.items()}
+    metadata = {"summary": json.dumps(one.summary, allow_nan=False)}
+    metadata |= {"trace": json.dumps(said), "distances": json.dumps(shapes)}
+    # As parquet calls them: a list by its elements.
+    columns = {field.name + ".list.element" * is_list(field.type): field.type for field in table.schema}
+    numbers = [name for name, type in columns.items() if type in (pa.float64(), pa.list_(pa.float64()))]
+    return parquet.save_table(
+        table,
+        path,
+        metadata,
+        compression="zstd",
+        compression_level=19,  # slow, for a twentieth less in git for good
+        write_statistics=False,
+        store_schema=False,  # of pyarrow's own, larger than the trace of a short run
+        use_dictionary=[name for name in columns if name not in numbers],
+        use_byte_stream_split=numbers,
+    )
+
+
+def constant(column: pd.Series) -> Any:
+    """Return what a column of a trace says in every round, or None: most say the same in all."""
+    values = column.tolist()
+    return values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
+
+
+def lists(array: np.ndarray, rounds: int) -> Any:
+    """Return an array as a column of lists; a float64 holds any float32, whose zero bytes take no place."""
+    first, each = (0, array.size // rounds) if len(array) == rounds else (array.size, 0)
+    ends = np.r_[0, first + each * np.arange(1, rounds + 1)]
+    return pa.ListArray.from_arrays(ends.astype(np.int32), array.ravel().astype(np.float64))
+
+
+def read_stored(path: Path) -> Stored:
+    """Return a stored run; a missing, damaged or foreign file is BadInput naming it."""
+    return Stored(stored_summary(path), stored_trace(path), stored_distances(path))
+
+
+def remedy_of(path: Path) -> str:
+    """Return what to do about a stored run that is not as it was stored: it comes with the code."""
+    return f"`git checkout -- {path}` brings it back"
+
+
+def told(path: Path, key: str) -> dict[str, Any]:
+    """Return what a stored run says under a key of its metadata; no mapping is BadInput naming it."""
+    text = parquet.said(path, key, ALLOWED_STORED, remedy_of(path))
+    try:
+        if isinstance(found := json.loads(text), dict):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    raise BadInput(f"{path}: {key}: found no JSON object, allowed: {ALLOWED_STORED}; {remedy_of(path)}")
+
+
+def stored_summary(path: Path) -> dict[str, Any]:
+    """Return the summary of a stored run, in a millisecond."""
+    return told(path, "summary")
+
+
+def column(path: Path, name: str) -> list[Any]:
+    """Return one column of the trace of a stored run, in a millisecond."""
+    if (constant := told(path, "trace").get(name)) is not None:
+        return [constant] * parquet.length(path)
+    return parquet.column(path, name, ALLOWED_STORED, remedy_of(path))
+
+
+def stored_trace(path: Path) -> pd.DataFrame:
+    """Return the trace of a stored run."""
+    said = told(path, "trace")
+    only = [name for name, value in said.items() if value is None]
+    frame = parquet.load(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
+    known = COLUMNS | own_columns(said.get("mechanism", ""))
+
+    def typed(name: str, value: Any) -> Any:
+        """Return a column of its type; of all at once `astype` takes three times as long."""
+        type: Any = known[name].dtype if name in known else None
+        if value is None:
+            return frame[name].astype(type) if type else frame[name]
+        return value if type in (None, "str") else np.full(len(frame), value, type)
+
+    return pd.DataFrame({name: typed(name, value) for name, value in said.items()}, index=frame.index)
+
+
+def stored_distances(path: Path) -> dict[str, np.ndarray]:
+    """Return the sampled distances of a stored run; those of pairs that older ones have are passed over."""
+    shapes = {name: shape for name, shape in told(path, "distances").items() if is_read(name)}
+    only = [SAMPLED + name for name in shapes]
+    frame = parquet.load(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
+    try:
+        return {
+            name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)
+            for name, (dtype, shape) in shapes.items()
+        }
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path}: found other distances than it says ({error}); {remedy_of(path)}") from None
+
+
+def same(one: Stored, other: Stored) -> bool:
+    """Return whether two runs are the same to the last bit, but for what was measured and where."""
+    left, right = (run.trace.drop(columns=list(MEASURED), errors="ignore") for run in (one, other))
+    arrays = [
+        {name: (array.dtype, array.shape, array.tobytes()) for name, array in run.distances.items()}
+        for run in (one, other)
+    ]
+    who = [[run.summary.get(key) for key in SAME] for run in (one, other)]
+    return who[0] == who[1] and left.equals(right) and arrays[0] == arrays[1]
+
+
+RESUME = "resume"  # the folder that no workflow knows
+ALLOWED = "the {} that a run wrote"
+
+
+class RunDir:
+    """A finished run, by its directory or by the file in which it is stored.
+
+    What is missing, damaged, foreign, or of another run than the rest is BadInput that names the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def stored(self) -> Path | None:
+        """The file of a stored run; None of a run whose files are in its directory."""
+        if not self.path.is_dir():
+            return self.path
+        place = (
+            summary.load_summary(self.path / SUMMARY).get("stored")
+            if (self.path / SUMMARY).exists()
+            else None
+        )
+        return (self.path.resolve() / str(place)).resolve() if place else None
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What the run says of itself, once its files were found to belong together."""
+        if self.path == self.stored:
+            told = stored_summary(self.path)
+            self._check_name(told)
+        else:
+            told = summary.load_summary(self.path / SUMMARY)
+        if self.stored and self.path != self.stored:
+            if (known := RunDir(self.stored).summary["identity"]) != told.get("identity"):
+                raise BadInput(
+                    f"{self.path / SUMMARY}: found run {told.get('identity')}, allowed: {known}, that of "
+                    f"{self.stored}; delete it and take the run again"
+                )
+        elif self.stored or "identity" in told:  # and not of a trace that somebody brings to be accounted
+            self._check(told)
+        return told
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files in which the trace and the distances are: two of its own, or a stored run."""
+        return [self.stored] if self.stored else [self.path / TRACE, self.path / DISTANCES]
+
+    def trace(self, columns: Iterable[str] = ()) -> pd.DataFrame:
+        """Return the trace, with these columns."""
+        self._look()
+        if self.stored:
+            return stored_trace(self.stored)
+        return parquet.load(self.path / TRACE, columns, ALLOWED.format("trace"))
+
+    def distances(self) -> dict[str, np.ndarray]:
+        """Return the sampled distances."""
+        self._look()
+        if self.stored:
+            return stored_distances(self.stored)
+        found = npz.everything(self.path / DISTANCES, ALLOWED.format("distances"))
+        return {name: array for name, array in found.items() if is_read(name)}
+
+    def ledger(self, columns: Iterable[str]) -> pd.DataFrame:
+        """Return the ledger of the directory, with these columns; one of another trace is BadInput."""
+        path = self.path / "ledger.parquet"
+        frame = parquet.load(path, columns, "a finished and accounted run")
+        if name := parquet.stale(path):
+            raise BadInput(f"{path}: found the ledger of another {name}; delete ledger.parquet and rerun")
+        return frame
+
+    def holds(self, identity: str) -> bool:
+        """Return whether the finished run of that identity is here, whole; otherwise it may be written here.
+
+        BadInput where a run of another config is, be it whole or not, or a file that no training wrote, or
+        that is not what it wrote: nobody knows whose it is, and nothing is written over it.
+        """
+        for path in (self.path / name for name in FILES):
+            try:
+                files.check(path)
+            except FileNotFoundError:
+                continue
+            except (OSError, files.Broken) as error:
+                raise BadInput(
+                    f"{path}: found a file that is not what training writes ({error}), allowed: a run, "
+                    "whole; move it away or delete it, and train again"
+                ) from None
+        if not (self.path / SUMMARY).exists():
+            return False
+        if (found := summary.load_summary(self.path / SUMMARY).get("identity")) != identity:
+            raise BadInput(
+                f"{self.path}: found the finished run of another config, {found}, allowed: an empty folder, "
+                f"or run {identity}"
+            )
+        wanted = [self.stored] if self.stored else [self.path / name for name in FILES]
+        return all(path.exists() for path in wanted) and bool(self.summary)
+
+    def _look(self) -> None:
+        """Check the summary, if there is one."""
+        if self.stored or (self.path / SUMMARY).exists():
+            _ = self.summary
+
+    def _check_name(self, told: Mapping[str, Any]) -> None:
+        """Raise BadInput if a stored run is not the one that its file, as its folders, is named after."""
+        if not (name := STORED.fullmatch(self.path.name)):
+            return
+        of_name = {"seed": int(name[1]), "identity": name[2]}
+        if self.path.parts[-4:-3] == (RUNS,):
+            of_name |= {"paper": self.path.parts[-3], "run": self.path.parts[-2]}
+        for key, wanted in of_name.items():
+            if told.get(key) != wanted:
+                raise BadInput(
+                    f"{self.path}: {key}: found {told.get(key)} in it, allowed: {wanted}, as its name says; "
+                    f"{remedy_of(self.path)}"
+                )
+
+    def _check(self, told: Mapping[str, Any]) -> None:
+        """Raise BadInput unless identity, config, accuracy, rounds and other files are of one run."""
+        where = self.stored or self.path / SUMMARY
+        remedy = remedy_of(where) if self.stored else "delete the run and train it again"
+
+        def refused(found: str, allowed: str) -> BadInput:
+            return BadInput(f"{where}: found {found}, allowed: {allowed}; {remedy}")
+
+        try:
+            wanted, known = summary.identity(told), told["identity"]
+            end = told["test_accuracy"], told["rounds"]
+            seals: dict[str, str] = dict(told.get("seals", {}))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise refused(f"no summary of a run ({error!r})", "what training writes") from None
+        if known != wanted:
+            raise refused(f"identity {known}", f"{wanted}, that of the run, seed and config in it")
+        for name, of_run in seals.items():
+            if (path := self.path / name).exists() and files.of(path) != of_run:
+                raise BadInput(
+                    f"{path}: found a file of another run than {SUMMARY} beside it, allowed: what training "
+                    f"wrote with that; {remedy}"
+                )
+        trace = self.sources[0]
+        if trace.exists():
+            reader = column if self.stored else parquet.column
+            accuracies = reader(trace, "test_accuracy")
+            last = accuracies[-1] if accuracies and accuracies[-1] == accuracies[-1] else None
+            last = None if told.get("diverged") else last
+            if end != (last, len(accuracies)):
+                raise refused(
+                    f"accuracy {end[0]} after {end[1]} rounds",
+                    f"{last} after {len(accuracies)}, as in {trace}",
+                )
+
+
+def take(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
+    """Make `out` the directory of the run that is stored in `path`; return it.
+
+    Its summary says the `labels` of the preset that asks. A run that was trained there stays as it is.
+    """
+    told, there = RunDir(path).summary, RunDir(out)
+    if there.holds(told["identity"]) and not there.stored:
+        return out
+    for name in (TRACE, DISTANCES):  # of a training that did not end
+        (out / name).unlink(missing_ok=True)
+    labels = {**labels, "data": told["data"] | labels.get("data", {})}
+    place = os.path.relpath(path.resolve(), out.resolve())
+    summary.save_summary(out / SUMMARY, told | labels | {"stored": place})
+    return out
+
+
+def forget(out: Path) -> None:
+    """Remove what `take` has written to `out`, if it has, so that the run can be trained."""
+    if out.is_dir() and RunDir(out).stored:
+        (out / SUMMARY).unlink()
+
+
+@contextmanager
+def run_directory(path: Path) -> Generator[Path]:
+    """Yield a run directory, or of a stored run one that is removed when the block ends."""
+    if not path.is_file():
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        yield take(path, Path(folder, path.parent.name), {})
+
+
+def keep_outputs(out: Path, kept: Path) -> None:
+    """Keep the files of a finished run: a workflow removes its outputs before it runs a job again."""
+    if any((kept / name).exists() and not files.of(kept / name) for name in FILES):
+        return  # somebody's own
+    kept.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        (kept / name).unlink(missing_ok=True)
+        with suppress(OSError):  # where there is no room nothing is kept
+            _link(out / name, kept / name)
+
+
+def restore_outputs(out: Path, kept: Path, identity: str) -> bool:
+    """Put back the finished run of that identity, if all its files are in `kept` and belong together."""
+    try:
+        if not RunDir(kept).holds(identity):
+            return False
+    except BadInput:
+        return False
+    for name in FILES:
+        with writing(out / name) as partial:
+            partial.unlink()
+            _link(kept / name, partial)
+    return True
+
+
+def _link(path: Path, to: Path) -> None:
+    """Link a file, which takes no room; from one file system to another it is copied."""
+    try:
+        os.link(path, to)
+    except OSError:
+        shutil.copyfile(path, to)

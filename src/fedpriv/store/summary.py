@@ -1,0 +1,73 @@
+"""The summary of a run: sealed JSON, written last; its config, its data, its environment and its end."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fedpriv.errors import BadInput
+from fedpriv.store.files import OPEN, check, seal, writing
+
+TRACE, DISTANCES, WEIGHTS, SUMMARY = "trace.parquet", "distances.npz", "model.safetensors", "summary.json"
+FILES = (TRACE, DISTANCES, WEIGHTS, SUMMARY)
+RUNS = "runs"  # the folder of the reference in which runs are stored
+STORED = re.compile(r"seed([0-9]+)-([0-9a-f]{16})\.parquet")
+
+
+def stored_path(reference: Path, paper: str, run: str, seed: int | str, identity: str) -> Path:
+    """Return where a run is stored: a file of that name holds it and nothing else, whoever asked for it."""
+    return reference / RUNS / paper / run / f"seed{seed}-{identity}.parquet"
+
+
+def everywhere(reference: Path, paper: str = "*") -> list[Path]:
+    """Return the files of all stored runs of a paper, or of every one."""
+    found = sorted(reference.glob(f"{RUNS}/{paper}/*/seed*-*.parquet"))
+    return [path for path in found if STORED.fullmatch(path.name) and path.is_file()]
+
+
+def save_summary(path: Path, facts: Mapping[str, Any]) -> None:
+    """Write `facts` atomically; a number that is not finite is refused, for JSON has none."""
+    with writing(path) as partial:
+        partial.write_text(json.dumps({**facts, "seal": OPEN}, indent=2, allow_nan=False) + "\n")
+        seal(partial)
+
+
+def identity(told: Mapping[str, Any]) -> str:
+    """Return the hash of all that a run's training depends on, as its summary says it.
+
+    Of a file of data it knows what is in it, not where it is. What is no summary is an error of look-up.
+    """
+    config = told["config"]
+    if isinstance(data := config.get("dataset"), dict):  # one's own
+        data = f"npz-{data['sha256'][:16]}" if "npz" in data else f"torchvision-{data['torchvision']}"
+    words = [told["results_version"], told["run"], told["seed"], {**config, "dataset": data}]
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def glanced(directory: Path) -> tuple[str, bool]:
+    """Return the identity that a run directory says, unchecked, and whether the run is stored elsewhere."""
+    with suppress(OSError, ValueError, AttributeError):
+        if (path := directory / SUMMARY).is_file():
+            told = json.loads(path.read_bytes())
+            return str(told.get("identity", "")), "stored" in told
+    return "", False
+
+
+def load_summary(path: Path) -> dict[str, Any]:
+    """Return what was written; a missing, damaged or foreign file is BadInput naming it."""
+    try:
+        check(path)
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: a finished run") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{path}: found no summary of a run ({error}), allowed: what training writes; "
+            "delete the run and train it again"
+        ) from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: found no summary of a run, allowed: what training writes")
+    return found

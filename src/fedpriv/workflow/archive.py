@@ -1,0 +1,138 @@
+"""The stored runs of the reference: which there are, taken where they are, added and never changed."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from fedpriv.account.check import check_distances, check_trace, complete
+from fedpriv.config import jobs
+from fedpriv.config.jobs import work
+from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.run import Run
+from fedpriv.errors import BadInput
+from fedpriv.progress import counted
+from fedpriv.store import rundir
+from fedpriv.store.files import remove_torn, writing
+from fedpriv.store.rundir import RunDir, Stored, same
+from fedpriv.store.summary import RUNS, everywhere, stored_path
+
+OF_FILES = ("seal", "seals", "stored")  # keys of a summary
+
+
+class Added(NamedTuple):
+    """What became of finished runs: directories of those added, of those there before, why not others."""
+
+    added: list[str]
+    there: list[str]
+    refused: list[str]  # a line each
+
+
+def add(results: Path, config: Path, reference: Path) -> Added:
+    """Store every finished run of a preset's results below `reference`.
+
+    A run that is damaged or foreign, or another result than the one stored under its identity, is refused;
+    the others are stored. What is stored already, by whichever preset, changes no byte.
+    """
+    plan = load_preset(config)
+    if not results.is_dir():
+        raise BadInput(f"{results}: found no such folder, allowed: the results of a preset")
+    outcome = Added([], [], [])
+    for told in counted("storing runs", sorted(results.glob("*/runs/*/seed*/summary.json")), "run"):
+        directory = told.parent
+        try:
+            is_new = add_one(directory, planned(plan, directory, config), reference)
+        except BadInput as error:
+            outcome.refused.append(str(error))
+        else:
+            (outcome.added if is_new else outcome.there).append(str(directory))
+    write_index(reference)
+    return outcome
+
+
+def add_one(directory: Path, one: Stored, reference: Path) -> bool:
+    """Store a run unless it is; return whether it was not. Another one of that identity is BadInput."""
+    path = stored_path(reference, *(one.summary[key] for key in ("paper", "run", "seed", "identity")))
+    if not path.exists():
+        remove_torn(path)
+        rundir.write_stored(path, one)
+        return True
+    if not same(one, opened(RunDir(path))):
+        raise BadInput(
+            f"{directory}: found another result than the one stored as {path.name}, "
+            "allowed: the same bits, but for what was measured"
+        )
+    return False
+
+
+def planned(plan: Plan, directory: Path, config: Path) -> Stored:
+    """Return a finished run; BadInput if it is not one of the plan."""
+    one = finished_run(directory)
+    paper, run, seed = directory.parents[2].name, directory.parent.name, directory.name.removeprefix("seed")
+    told = {"preset": plan.preset.preset, "paper": paper, "run": run, "seed": seed}
+    for key, allowed in told.items():
+        if str(one.summary.get(key)) != allowed:
+            raise BadInput(f"{directory}: {key}: found {one.summary.get(key)}, allowed: {allowed}")
+    if run not in plan.runs.get(paper, {}) or int(seed) not in plan.seeds:
+        raise BadInput(f"{directory}: found a run that {config} does not have, allowed: its runs and seeds")
+    found, wanted = one.summary.get("identity"), plan.identities(paper, run)[int(seed)]
+    if found != wanted:
+        raise BadInput(
+            f"{directory}: found identity {found}, allowed: {wanted}, that of this run in {config} now"
+        )
+    return one
+
+
+def finished_run(directory: Path) -> Stored:
+    """Read a finished run; BadInput names the file that is missing, damaged or not what training writes."""
+    one = opened(RunDir(directory))
+    try:
+        whole = complete(one.trace)
+        check_trace(whole)
+        check_distances(one.distances, whole)
+    except BadInput as error:
+        raise BadInput(
+            f"{directory}: found no finished run ({error}), allowed: what training wrote"
+        ) from None
+    return one
+
+
+def opened(run: RunDir) -> Stored:
+    """Return what a run left, as it is stored: of its files themselves it says nothing."""
+    told = {key: value for key, value in run.summary.items() if key not in OF_FILES}
+    return Stored(told, run.trace(), run.distances())
+
+
+def write_index(reference: Path) -> None:
+    """Write which runs are stored, a line each, and what they took: jobs are sized by it."""
+    with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(jobs.COLUMNS)
+        lines.writerows(map(line, counted("index of stored runs", everywhere(reference), "run")))
+
+
+def line(path: Path) -> Iterator[object]:
+    """Yield what the index says of a stored run, in the order of its columns."""
+    told = RunDir(path).summary
+    yield from (told[key] for key in jobs.WHICH)
+    config = told["config"]
+    yield from (told["data"]["name"], config["scheme"]["name"], config["partition"]["clients"])
+    yield from (told["test_accuracy"], told["environment"]["hardware"])
+    yield from spent(told)
+
+
+def spent(told: Mapping[str, Any]) -> tuple[str, float | str, float | str]:
+    """Return of a run its network, the examples that it worked through, and its seconds on one core.
+
+    They are empty for one on a GPU, one that diverged, and of a config that nobody can read any more.
+    """
+    try:
+        run = Run.model_validate(told["config"])
+    except ValidationError:
+        return told["config"]["model"]["name"], "", ""
+    if told["diverged"] or told["environment"]["device"] != "cpu":
+        return jobs.network(run), "", ""
+    seconds = told["seconds"] * told["environment"]["threads"]
+    return jobs.network(run), round(work(run).passes), round(seconds, 1)

@@ -1,0 +1,467 @@
+"""What there is: results by the words of a person, what is behind a number, what is stored."""
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account.spend import Spend
+from fedpriv.config.plan import RunKey, laid, load_preset, origins, said_at
+from fedpriv.data import DATASETS
+from fedpriv.errors import BadInput, unknown
+from fedpriv.paper.paper import Paper, load_paper, merge, papers_in
+from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.paper.tables import titled
+from fedpriv.report import claims as compare
+from fedpriv.report.claims import read
+from fedpriv.report.long import STATISTIC, printed
+from fedpriv.report.notes import common
+from fedpriv.report.numbers import LEVEL, Interval, interval, outcome
+from fedpriv.report.render import unescape_markdown
+from fedpriv.report.results import flattened
+from fedpriv.schemes import SCHEMES
+from fedpriv.store.rundir import RunDir
+from fedpriv.store.summary import STORED, SUMMARY, everywhere
+
+FULL = ("paper", "laptop")  # presets, of which the first that renders a paper shows it
+
+
+def elements(folder: Path) -> list[Path]:
+    """Return the texts of the rendered tables of RESULTS/PAPER, and then those of its figures."""
+    return [path for kind in ("tables", "figures") for path in sorted((folder / kind).glob("*.md"))]
+
+
+def rendered_names(folder: Path) -> list[str]:
+    """Return what the rendered tables and figures of RESULTS/PAPER are called."""
+    return [path.stem for path in elements(folder)]
+
+
+def rendered(reference: Path) -> dict[str, list[Path]]:
+    """Return by paper the folders of its reference results, that which shows it first."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(reference.glob("*/*/tables"), key=lambda path: ranked(path.parent)):
+        found.setdefault(path.parent.name, []).append(path.parent)
+    return found
+
+
+def ranked(folder: Path) -> tuple[int, str, str]:
+    """Return what sorts reference results: the fullest first."""
+    preset = folder.parent.name
+    return (FULL.index(preset) if preset in FULL else len(FULL), preset, folder.name)
+
+
+def results_of(word: str, reference: Path) -> Path:
+    """Return RESULTS/PAPER that a word means, a folder or the name of a paper, or BadInput."""
+    if elements(Path(word)) or (Path(word) / "claims.csv").exists():
+        return Path(word)
+    there = rendered(reference)
+    if word in there:
+        return there[word][0]
+    if Path(word).is_dir():
+        raise unknown(
+            word, "no results of a paper", [f"{path.parent}" for path in Path(word).glob("*/tables")]
+        )
+    raise unknown("results", word, there)
+
+
+def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
+    """Return RESULTS/PAPER and the words after it.
+
+    A table or figure that stands first is that of the one paper which has it at the fullest size.
+    """
+    first, *others = words
+    there = rendered(reference)
+    having = [folders[0] for folders in there.values() if first in rendered_names(folders[0])]
+    if Path(first).exists() or first in there or not having:
+        return results_of(first, reference), others
+    first_of_all = min(ranked(folder)[0] for folder in having)
+    best = [folder for folder in having if ranked(folder)[0] == first_of_all]
+    if len(best) > 1:
+        said = " or ".join(f"fedpriv show {folder.name} {first}" for folder in best)
+        raise BadInput(f"{first}: found in {len(best)} papers, allowed: {said}")
+    return best[0], [*words]
+
+
+BAR = re.compile(r"(?<!\\)\|")  # of a Markdown table
+# Of what is read of the seeds of a table: numbers.
+SEEDS = {"seed": "int64", "round": "float64", "accuracy": "float64", "epsilon": "float64"}
+BESIDE = ("delta", "attacker_accuracy")  # quantities that the meaning of an ε says
+MACHINE = ("hardware", "engine", "code")
+SCHEMA = "default of the schema"
+
+
+def paper(folder: Path) -> dict[str, Any]:
+    """Return what there is of RESULTS/PAPER, and what came of it."""
+    accuracies = compare.published_and_reproduced(folder)
+    claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"outcome": []})
+    return {
+        "results": str(folder),
+        "accuracies": Counter(map(outcome, accuracies.get("verdict", ()))),
+        "claims": Counter(claims["outcome"]),
+        "elements": [
+            {
+                "kind": path.parent.name.removesuffix("s"),
+                "name": path.stem,
+                "title": unescape_markdown(title(path)).removeprefix("# "),
+            }
+            for path in elements(folder)
+        ],
+    }
+
+
+def title(path: Path) -> str:
+    """Return the first line of a text."""
+    return path.read_text(encoding="utf-8").partition("\n")[0]
+
+
+def element(folder: Path, name: str) -> dict[str, Any]:
+    """Return a table as people read it, line by line, or the caption of a figure, with its files and notes.
+
+    A name that is not there is BadInput with those that are.
+    """
+    name = named(f"{folder}: table", name, rendered_names(folder), f"fedpriv show {folder}")
+    path = next(path for path in elements(folder) if path.stem == name)
+    heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
+    files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
+    lines: list[dict[str, str]] = []
+    if grid := next((block for block in blocks if block.startswith("|")), ""):
+        blocks.remove(grid)
+        head, _, *rows = [cells(line) for line in grid.splitlines()]
+        lines = [dict(zip(head, row, strict=True)) for row in rows]
+    notes = [line for block in blocks if not block.startswith("!") for line in block.splitlines()]
+    said = [unescape_markdown(note.removeprefix("- ")) for note in notes]
+    return {
+        "title": unescape_markdown(heading).removeprefix("# "),
+        "lines": lines,
+        "notes": said,
+        "files": files,
+    }
+
+
+def cells(line: str) -> list[str]:
+    """Return the cells of a line of a Markdown table."""
+    return [unescape_markdown(cell.strip()) for cell in BAR.split(line)[1:-1]]
+
+
+def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict[str, Any]:
+    """Return the numbers of a cell, or of all of a row, and a line for every run and seed behind them.
+
+    `folder` is RESULTS/PAPER, or the same of the reference, whose runs are stored: those of the preset of
+    that name in `configs`. `row` and `column` are words of the table's CSV, in any case; without a column it
+    is the row. What is not there is BadInput that lists what is.
+    """
+    table = named("table", table, rendered_names(folder), f"fedpriv show {folder}")
+    path = folder / "tables" / f"{table}.csv"
+    lines = compare.read(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
+    listing = f"fedpriv show {folder} {table}"
+    lines = lines.loc[lines["row"] == named("row", row, lines["row"], listing)]
+    if column:
+        lines = lines.loc[lines["column"] == named("column", column, lines["column"], listing)]
+    told = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
+    names = sorted({run for run in lines["run"] if run})
+    # What only some of the paper's runs have, or have otherwise.
+    settings = {run: flattened(one["config"]) for (run, _), (one, _) in told.items()}
+    shared = common(list(settings.values()))
+    where = {(line["row"], line["column"]) for line in lines.to_dict("records")}
+    return {
+        "numbers": deltas_joined([number(line) for line in lines.to_dict("records")]),
+        "seeds": [number(one) for one in seed_lines(path) if (one["row"], one["column"]) in where],
+        "runs": {
+            run: {
+                "settings": {k: v for k, v in settings[run].items() if k not in shared},
+                "seeds": {seed: facts(*told[name, seed]) for name, seed in sorted(told) if name == run},
+            }
+            for run in names
+            if run in settings
+        },
+        "not run": [run for run in names if run not in settings],
+    }
+
+
+def seed_lines(table: Path) -> list[dict[Hashable, Any]]:
+    """Return the lines of the seeds of a table of accuracies; of any other there are none."""
+    path = table.with_name(f"{table.stem}_seeds.csv")
+    return compare.read(path, ["row", "column"], SEEDS).to_dict("records") if path.exists() else []
+
+
+def named(what: str, found: str, allowed: Iterable[str], listing: str = "") -> str:
+    """Return the one of `allowed` that is meant, in whatever case; BadInput says which there are."""
+    names = list(dict.fromkeys(allowed))
+    meant = [name for name in names if name.casefold() == found.casefold()]
+    if not meant:
+        raise unknown(what, found or "nothing", names, listing)
+    return meant[0]
+
+
+def summaries(folder: Path, configs: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Yield the summaries of the finished runs of a paper, and where their traces are: beside, or stored."""
+    there = sorted(folder.glob("runs/*/seed*/summary.json"))
+    yield from ((run.summary, run.sources[0]) for run in (RunDir(path.parent) for path in there))
+    if not there:
+        preset, paper, reference = folder.parent.name, folder.name, folder.parents[1]
+        plan = load_preset(configs / f"{preset}.yaml")
+        for key in plan.keys(paper):
+            if (path := key.stored(reference)).exists():
+                yield merge(RunDir(path).summary, plan.labels(paper, key.run)), path
+
+
+def number(line: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return what is said of a line of a table's CSV, nothing that does not apply."""
+    return {str(key): value for key, value in line.items() if value != "" and not pd.isna(value)}
+
+
+def deltas_joined(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the same numbers; an ε has its δ, where the table has a line of its own for that."""
+
+    def key(one: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(one.get(name) for name in ("source", "run", "unit", *SPEND_COLUMNS))
+
+    deltas = {key(one): one["value"] for one in numbers if one["quantity"] == "delta" and "value" in one}
+    return [
+        {"delta": deltas[key(one)], **one} if one["quantity"] == "epsilon" and key(one) in deltas else one
+        for one in numbers
+    ]
+
+
+def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
+    """Return what a reviewer asks of one run and seed."""
+    wanted = ("identity", "results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
+    environment = told.get("environment", {})
+    return {key: told.get(key) for key in wanted} | {
+        "data": told["data"]["name"],
+        **{key: environment.get(key) for key in MACHINE},
+        "trace": str(trace),
+    }
+
+
+def spoken(one: Mapping[str, Any]) -> dict[str, str]:
+    """Return a number of `show` as people read it."""
+    return {
+        "column": one["column"],
+        "quantity": one["quantity"] + " (%)" * one["quantity"].startswith("accuracy"),
+        "": one.get("source", ""),
+        "value": printed(one),
+        "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
+        "status": one.get("status", "").removeprefix("ok"),
+        "meaning": meaning(one),
+    }
+
+
+def meaning(one: Mapping[str, Any]) -> str:
+    """Return all that gives an ε its meaning; of one that is published, its δ."""
+    if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
+        return f"at δ = {one['delta']:g}" if one["quantity"] == "epsilon" and "delta" in one else ""
+    told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
+    told |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
+    return str(Spend(**told)).partition(" = ")[2].partition(" ")[2]
+
+
+def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:
+    """Return every key of a run, what it is and who says it, and of every seed the identity and the trace.
+
+    `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
+    what is. A trace that is found neither in the preset's results nor below `reference` is null.
+    """
+    plan = load_preset(config)
+    paper = named("paper", paper, plan.runs)
+    run = named("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
+    one = plan.runs[paper][run]
+    above = (plan.preset.stand_ins, plan.preset.patches, str(config))
+    tree = laid(origins(plan.folders[paper], *above), paper, run)
+    return {
+        "paper": paper,
+        "run": run,
+        "keys": {
+            path: {"value": value, "said by": said_at(tree, path.split(".")) or SCHEMA}
+            for path, value in flattened(one.model_dump(mode="json")).items()
+        },
+        "seeds": {
+            key.seed: {"identity": key.identity, "trace": trace(key, plan.preset.preset, reference)}
+            for key in plan.keys(paper, run)
+        },
+    }
+
+
+def trace(key: RunKey, preset: str, reference: Path) -> str | None:
+    """Return where the trace of a run and seed is: in its folder, in the file of a stored run, or nowhere."""
+    if key.trained(preset):
+        return str(Path(key.directory(preset), "trace.parquet"))
+    path = key.stored(reference)
+    return str(path) if path.exists() else None
+
+
+Lines = list[dict[str, Any]]
+Seeds = Mapping[str, Mapping[str, list[int]]]  # run -> preset -> seeds
+
+
+def inventory(configs: Path, reference: Path, resources: Path) -> dict[str, Lines]:
+    """Return what is declared in `configs` and registered, a line each, by kind.
+
+    Stored are runs and rendered tables below `reference`, and raw data below `resources`.
+    """
+    papers = {name: load_paper(name, configs / "papers") for name in papers_in(configs / "papers")}
+    kept = {name: seeds(reference, name) for name in papers}
+    return {
+        "papers": [paper_counts(paper, kept[name]) for name, paper in papers.items()],
+        "runs": [line for name, paper in papers.items() for line in run_lines(paper, kept[name])],
+        "tables": [line for paper in papers.values() for line in rendered_lines(paper, reference)],
+        "datasets": [dataset_line(name, resources) for name in DATASETS],
+        "schemes": [scheme_line(name) for name in SCHEMES],
+    }
+
+
+def seeds(reference: Path, paper: str) -> Seeds:
+    """Return the stored seeds of every run of a paper, by the preset that trained them.
+
+    A damaged file is BadInput naming it.
+    """
+    found: dict[str, dict[str, list[int]]] = {}
+    for told in (RunDir(path).summary for path in everywhere(reference, paper)):
+        found.setdefault(told["run"], {}).setdefault(told["preset"], []).append(told["seed"])
+    return found
+
+
+def paper_counts(paper: Paper, kept: Seeds) -> dict[str, Any]:
+    """Return how much a paper declares, and how many of its runs are stored."""
+    counts = {name: len(getattr(paper, name)) for name in ("runs", "tables", "figures", "claims")}
+    counts["runs stored"] = len(kept)
+    return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts}
+
+
+def run_lines(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
+    """Yield every run of a paper with what tells it apart, before any preset has its say."""
+    for name, own in paper.runs.items():
+        said = merge(paper.defaults, own)
+        scheme = said.get("scheme", "")
+        yield {
+            "paper": paper.paper,
+            "run": name,
+            "dataset": said.get("dataset", ""),
+            "scheme": scheme.get("name", "") if isinstance(scheme, dict) else scheme,
+            "stored": {preset: sorted(some) for preset, some in kept.get(name, {}).items()},
+        }
+
+
+def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
+    """Yield every table and figure of a paper, with the presets of which it is rendered in the reference."""
+    for kind, there, suffix in (("tables", paper.tables, "csv"), ("figures", paper.figures, "png")):
+        for name, one in there.items():
+            found = reference.glob(f"*/{paper.paper}/{kind}/{name}.{suffix}")
+            yield {
+                "paper": paper.paper,
+                "name": name,
+                "kind": f"{kind.removesuffix('s')} of {one.kind}",
+                "title": titled(one),
+                "rendered": sorted(path.parts[-4] for path in found),
+            }
+
+
+def dataset_line(name: str, resources: Path) -> dict[str, Any]:
+    """Return what a dataset is, and whether anything was fetched for it."""
+    one = DATASETS[name]
+    return {
+        "dataset": name,
+        "gives": one.contents,
+        "source": "a download" if one.network else "bundled",
+        "licence": one.licence,
+        "here": any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir(),
+    }
+
+
+def scheme_line(name: str) -> dict[str, Any]:
+    """Return whose presence a scheme protects, and what it does."""
+    scheme = SCHEMES[name]
+    does = " ".join((scheme.__doc__ or "").split("\n\n")[0].split())
+    return {"scheme": name, "unit": getattr(scheme, "unit", ""), "does": does}
+
+
+CELL = ["table", "row", "column"]
+KINDS = "a run directory, a stored run, a folder of the seeds of either, RESULTS/PAPER, or a TABLE_seeds.csv"
+
+
+class Result(NamedTuple):
+    """Accuracies, a row a cell and seed, and what the runs were set to; of tables nothing is said of that."""
+
+    accuracies: pd.DataFrame
+    settings: dict[str, str]
+
+
+class Pair(NamedTuple):
+    """One cell of two results: the mean of each, and how much higher the second is."""
+
+    cell: tuple[str, ...]
+    first: Interval
+    second: Interval
+    difference: Interval  # over the seeds that both have; of none, between the means (Welch)
+    paired: bool
+
+
+def result(path: Path) -> Result:
+    """Return the accuracies of a result: of runs at the last round, of tables at the round of each cell.
+
+    What is none of `KINDS`, or has two results of a seed, is BadInput.
+    """
+    tables = [path] if path.name.endswith("_seeds.csv") else sorted(path.glob("tables/*_seeds.csv"))
+    if tables:
+        numbers = {"seed": "int64", "accuracy": "float64"}
+        return Result(pd.concat([read(table, [*CELL, *numbers], numbers) for table in tables]), {})
+    told = [*paired_summaries(path)]
+    if not told:
+        raise BadInput(f"{path}: found no result, allowed: {KINDS}")
+    lines = [(one["run"], "", "", one["seed"], one["test_accuracy"]) for one in told]
+    found = pd.DataFrame(lines, columns=[*CELL, "seed", "accuracy"]).astype({"accuracy": "float64"})
+    if found["seed"].duplicated().any():
+        raise BadInput(
+            f"{path}: found two results of a seed, allowed: one; name a file instead of the folder"
+        )
+    return Result(found, {key: str(value) for key, value in flattened(told[0]["config"]).items()})
+
+
+def paired_summaries(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the summaries of the finished runs at a path."""
+    if path.is_file():
+        yield RunDir(path).summary
+    for one in (*path.glob(SUMMARY), *sorted(path.glob(f"seed*/{SUMMARY}"))):
+        yield RunDir(one.parent).summary
+    yield from (RunDir(one).summary for one in sorted(path.glob("seed*")) if STORED.fullmatch(one.name))
+
+
+def pairs(one: Result, other: Result) -> list[Pair]:
+    """Return every cell that two results share; two runs are one cell, whatever they are called."""
+    first, second = (
+        {
+            cell: rows.set_index("seed")["accuracy"]
+            for cell, rows in found.accuracies.groupby(CELL, sort=False)
+        }
+        for found in (one, other)
+    )
+    if one.settings and other.settings:
+        return [pair(("",), *first.values(), *second.values())]
+    if not (cells := [cell for cell in first if cell in second]):
+        raise BadInput(
+            "compare: found no cell that both results have, allowed: two of the same tables, or runs"
+        )
+    return [pair(cell, first[cell], second[cell]) for cell in cells]
+
+
+def pair(cell: tuple[Any, ...], first: pd.Series, second: pd.Series) -> Pair:
+    """Return one cell of two results."""
+    both = first.index.intersection(second.index)
+    difference = interval(second[both] - first[both]) if len(both) else apart(first, second)
+    return Pair(cell, interval(first), interval(second), difference, bool(len(both)))
+
+
+def apart(first: pd.Series, second: pd.Series) -> Interval:
+    """Return the difference of the means of two samples with Welch's interval."""
+    from scipy.stats import ttest_ind
+
+    mean, n = float(second.mean() - first.mean()), min(len(first), len(second))
+    if n == 1:
+        return Interval(mean, np.nan, np.nan, 1)
+    found = ttest_ind(second, first, equal_var=False).confidence_interval(LEVEL)
+    return Interval(mean, float(found.low), float(found.high), n)
