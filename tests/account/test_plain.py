@@ -208,7 +208,7 @@ def test_the_noise_that_the_docs_calibrate_meets_their_epsilon(capsys: pytest.Ca
         (
             "account .",
             1,
-            r"fedpriv: account: found no package filelock, .* pip install 'fedpriv\[report\]'\n",
+            r"fedpriv: account: found no package pyarrow, .* pip install 'fedpriv\[report\]'\n",
         ),
         ("run a --paper b --run c --out d", 1, r"fedpriv: run: found no package .* 'fedpriv\[train\]'\n"),
     ],

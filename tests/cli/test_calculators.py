@@ -5,7 +5,7 @@ import pytest
 from support.tiny import BITS, GOAL, PLAN
 
 from fedpriv.account.spend import Spend
-from fedpriv.cli.run import print_result
+from fedpriv.cli.options import print_result
 
 
 def test_epsilon_is_printed_with_all_that_gives_it_meaning(fedpriv):

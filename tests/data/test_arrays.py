@@ -62,14 +62,6 @@ def test_arrays_that_break_the_schema_are_not_written(change, wrong, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_from_before_there_were_owners_is_loaded(tmp_path):
-    fields = make()._asdict()
-    del fields["owner"]
-    npz.save(tmp_path / "old.npz", fields)
-    loaded = arrays.load(tmp_path / "old.npz")
-    assert np.array_equal(loaded.x_train, make().x_train) and loaded.owner.size == 0
-
-
 def cut(path):
     path.write_bytes(path.read_bytes()[:-100])
 

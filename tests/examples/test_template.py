@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.workflow import kinds, planned
+from support.workflow import jobs_in, kinds
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "examples/fedpriv-template"
@@ -36,8 +36,22 @@ def test_its_own_tests_pass_where_it_is_installed(installed, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_workflow_plans_its_paper_with_its_data(installed, tmp_path, monkeypatch):
-    for name, value in installed.items():
-        monkeypatch.setenv(name, value)
-    jobs = kinds(planned("--configfile", str(TEMPLATE / "preset.yaml"), cwd=tmp_path))
+def test_the_workflow_plans_its_paper_with_its_data(installed, tmp_path):
+    where = [
+        "--snakefile",
+        ROOT / "Snakefile",
+        "--directory",
+        tmp_path,
+        "--configfile",
+        TEMPLATE / "preset.yaml",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--dry-run", *map(str, where)],
+        cwd=ROOT,
+        env=os.environ | installed,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    jobs = kinds(jobs_in(done.stdout + done.stderr))
     assert jobs["arrays"] == jobs["partition"] == jobs["train"] == jobs["tables"] == 1

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedpriv.errors import BadInput
@@ -122,6 +122,7 @@ def test_a_blt_has_hardly_more_error_than_a_banded_matrix_and_for_many_turns_les
     assert series < rms_error(Tree(), *turns)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 200), st.integers(1, 50), st.integers(1, 100), st.integers(0, 9))
 @example(100, 3, 33, 0)
 @example(300, 3, 100, 0)

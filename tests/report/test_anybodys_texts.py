@@ -9,7 +9,7 @@ from support import read_back, whole_paper
 from support.nasty import NASTY, seen, together
 
 from fedpriv.cli.compare import published
-from fedpriv.cli.run import print_result
+from fedpriv.cli.options import print_result
 from fedpriv.cli.table import Page
 from fedpriv.config.plan import Plan, Preset
 from fedpriv.progress import visible

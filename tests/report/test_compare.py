@@ -12,7 +12,7 @@ from report.conftest import write_small
 from rich.console import Console
 
 from fedpriv.cli.compare import published
-from fedpriv.cli.run import finite
+from fedpriv.cli.options import finite
 from fedpriv.cli.table import Page
 from fedpriv.errors import BadInput
 from fedpriv.paper.claims import Claim

@@ -20,7 +20,8 @@ def lost(out, round):
         frame = pd.read_parquet(path)
         parquet.save(frame[frame["round"] <= round], path)
     path = out / "summary.json"
-    summary.save_summary(path, summary.load_summary(path) | {"diverged": round, "test_accuracy": None})
+    end = {"diverged": round, "test_accuracy": None, "rounds": round}
+    summary.save_summary(path, summary.load_summary(path) | end)
     return out
 
 

@@ -31,9 +31,9 @@ def together(built_together, tmp_path):
     """Return a copy of that folder that a test may change; files that were one are one again."""
     folder, _ = built_together
     shutil.copytree(folder, tmp_path / "copy")
-    for kept in tmp_path.glob("copy/results/test/tiny/runs/*/*/resume/*"):
+    for kept in tmp_path.glob("copy/results/test/tiny/runs/*/*/resume/*/*"):
         kept.unlink()
-        kept.hardlink_to(kept.parents[1] / kept.name)
+        kept.hardlink_to(kept.parents[2] / kept.name)
     return tmp_path / "copy"
 
 

@@ -203,7 +203,7 @@ def test_a_failed_job_leaves_the_reason_in_its_log_and_a_training_what_it_resume
     broken, resumed = copy / RUN, copy / "results/test/tiny/runs/private/seed1"
     (broken / "trace.parquet").write_bytes(b"PAR1")
     for kept in (resumed / "resume").iterdir():
-        kept.unlink()
+        shutil.rmtree(kept)
     (resumed / "resume/state").write_text("the state of round 1")
     (dealt,) = copy.glob("results/test/partitions/*/seed1.npz")
     dealt.write_bytes(b"PK")

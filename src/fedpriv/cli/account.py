@@ -8,7 +8,7 @@ from typing import Any
 from fedpriv.account.ledger import spends
 from fedpriv.account.runs import counted, write
 from fedpriv.account.spend import Spend
-from fedpriv.cli.run import CONFIGS
+from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas, parse

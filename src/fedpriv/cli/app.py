@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from fedpriv.cli import audit, calculators, compare, look, traces
-from fedpriv.cli.run import (
+from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
     RESOURCES,
@@ -190,18 +190,18 @@ def run(
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
     from fedpriv.cli.run import place, spends_of, train_run
-    from fedpriv.store.rundir import RunDir
 
     settings = settings or []
     out = out or place(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
     done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))
+    from fedpriv.account.ledger import statements  # seconds, and a mistake is named before
+    from fedpriv.store.rundir import RunDir
+
     summary = RunDir(out).summary
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
-    from fedpriv.account.ledger import statements  # seconds, and a mistake is named before
-
     spends = None if as_json else spends_of(out, summary)
     stated = [NOTHING] if spends == [] else map(str, statements(spends or []))
     print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated], as_json)

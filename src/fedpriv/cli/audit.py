@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.run import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate
+from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate
 from fedpriv.cli.table import Page, Table
 from fedpriv.cli.traces import Ignored, attacked, deltas, is_trace
 from fedpriv.errors import BadInput, require_known

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.run import (
+from fedpriv.cli.options import (
     NOISE,
     RATE,
     AsJson,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedpriv.cli.run import REFERENCE, AsJson, Reference, print_result
+from fedpriv.cli.options import REFERENCE, AsJson, Reference, print_result
 from fedpriv.cli.table import Page, Table
 
 COLOURS = {

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fedpriv.cli.run import CONFIGS, REFERENCE, RESOURCES, AsJson, Configs, Reference, Resources, print_result
+from fedpriv.cli.options import (
+    CONFIGS,
+    REFERENCE,
+    RESOURCES,
+    AsJson,
+    Configs,
+    Reference,
+    Resources,
+    print_result,
+)
 from fedpriv.cli.table import Page, Table
 from fedpriv.errors import BadInput
 from fedpriv.progress import aside

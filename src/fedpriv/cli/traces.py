@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.run import AsJson, Delta, print_result
+from fedpriv.cli.options import AsJson, Delta, print_result
 from fedpriv.errors import BadInput, require_known
 
 if TYPE_CHECKING:

@@ -1,0 +1,107 @@
+"""What verbs share: options, keys that are set, and results that are printed for people or as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedpriv.errors import BadInput, plain
+from fedpriv.progress import put, say
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from fedpriv.account.spend import Spend
+
+RATE = ("--sample-rate", "-q", "--q")
+NOISE = ("--noise-multiplier", "--sigma")
+
+
+def rate(q: float) -> float:
+    """Return `q`, or BadInput under the name that it has on the command line."""
+    if not 0 < q <= 1:
+        raise BadInput(f"{RATE[0]}: found {q:g}, allowed: above 0 and at most 1")
+    return q
+
+
+Rate = Annotated[float, typer.Option(*RATE, help="Chance of a client to be in a round.", callback=rate)]
+Rounds = Annotated[int, typer.Option(help="Rounds of training.")]
+Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
+
+
+def nested(settings: list[str]) -> dict[str, Any]:
+    """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
+    found: dict[str, Any] = {}
+    if not settings:
+        return found
+    from fedpriv.paper.paper import read_value  # only with an extra is YAML there
+
+    for one in settings:
+        path, given, text = one.partition("=")
+        *above, last = path.split(".")
+        place = found
+        for key in above:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise BadInput(f"--set: found {path} below a value, allowed: one of both")
+        if not given or not all((*above, last)):
+            raise BadInput(f"--set: found {plain(one)}, allowed: KEY=VALUE")
+        place[last] = read_value(text, f"--set: {path}")
+    return found
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Reference = Annotated[Path, typer.Option(file_okay=False, help="Where finished runs are stored.")]
+Configs = Annotated[Path, typer.Option(file_okay=False, help="Where presets and papers are declared.")]
+Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
+REFERENCE = Path("results/reference")
+RESOURCES = Path("resources")
+CONFIGS = Path("config")
+WIDE = 10_000
+
+
+def print_result(facts: Mapping[str, Any], shown: list[str] | RenderableType, as_json: bool) -> None:
+    """Print the facts as one JSON object, of ASCII alone; or for people, lines or what rich lays out."""
+    if as_json:
+        say(json.dumps(finite(facts), allow_nan=False))
+    elif isinstance(shown, list):
+        say(*shown)
+    else:
+        put(rendered(shown), sys.stdout)
+
+
+def finite(value: Any) -> Any:
+    """Return `value` as JSON can write it: "inf" for an infinite ε, null for no accuracy."""
+    if isinstance(value, Mapping):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else str(value)
+
+
+def spend_as_dict(spend: Spend) -> dict[str, Any]:
+    """Return a spend as plain data, with the status and the attacker accuracy that belong to every ε."""
+    return asdict(spend) | {"status": spend.status, "attacker_accuracy": spend.attacker_accuracy}
+
+
+def rendered(shown: RenderableType) -> str:
+    """Return what rich would print here: colours and width are those of the terminal, if stdout is one.
+
+    Elsewhere a line is as wide as it needs to be, for programs that read lines.
+    """
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE, highlight=False)
+    with console.capture() as capture:
+        console.print(shown, crop=False)
+    return capture.get().rstrip("\n")
