@@ -40,7 +40,7 @@ def test_a_folder_without_its_table_is_bad_input(tmp_path):
 def test_the_first_500_rows_are_the_test_split(tmp_path):
     lay(tmp_path / "aptos", 503, ".jpg")
     (path,) = data.fetch("aptos", tmp_path / "resources", [str(tmp_path)])
-    listed = data.manifest.load(path)
+    listed = data.photographs.load(path)
     assert [image.test for image in listed.images] == 500 * [True] + 3 * [False]
     assert "503 rows: 500 test and 3 training images" in data.described("aptos", [str(path)])
 
@@ -61,8 +61,8 @@ def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, c
             archive.write(file, file.relative_to(tmp_path / "packed"))
     kaggle.body = packed.getvalue()
     (path,) = data.fetch("aptos", tmp_path / "resources", [])
-    assert data.manifest.load(path).folder.startswith(str(tmp_path / "cache"))
-    assert len(data.manifest.load(path).images) == 503
+    assert data.photographs.load(path).folder.startswith(str(tmp_path / "cache"))
+    assert len(data.photographs.load(path).images) == 503
     assert len(kaggle.asked) == 1 and kaggle.asked[0].startswith("Basic")
     assert capsys.readouterr().out == ""
 
@@ -131,6 +131,6 @@ def relabel(table):
 @pytest.mark.skipif("FEDPRIV_MIRROR" not in os.environ, reason="FEDPRIV_MIRROR names no mirror")
 def test_the_real_photographs_have_the_known_duplicates(tmp_path):
     (path,) = data.fetch("aptos", tmp_path, data.source.mirrors())
-    counts = data.manifest.load(path).counts
+    counts = data.photographs.load(path).counts
     assert (counts.test, counts.train, counts.missing, counts.unreadable) == (500, 3162, 0, 0)
     assert (counts.identical_groups, counts.identical_images, counts.conflicting_groups) == (123, 251, 30)

@@ -18,12 +18,12 @@ def pixels(prepared, number):
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     path = data.prepare("fundus_synthetic", tmp_path_factory.mktemp("resources"), ["no/such/folder"])
-    return data.manifest.load(path)
+    return data.photographs.load(path)
 
 
 def test_it_has_500_whole_images_of_which_the_first_100_are_for_testing(prepared):
     assert (prepared.counts.train, prepared.counts.test) == (400, 100)
-    assert not data.manifest.wrong(prepared) and prepared.counts.identical_groups == 0
+    assert not data.photographs.wrong(prepared) and prepared.counts.identical_groups == 0
 
 
 def test_every_grade_is_in_both_splits_and_equally_often_in_all(prepared):
