@@ -1,4 +1,6 @@
 # From all runs of a paper to its tables, figures and claims.
+from functools import partial
+
 from fedpriv.config.jobs import (
     AUDITED,
     COLLECTED,
@@ -11,10 +13,8 @@ from fedpriv.config.jobs import (
     tables,
 )
 
-
-def told_in(step, paper=""):
-    """Return the file that says what a step is told; where jobs are apart, only its params say it."""
-    return [] if apart else planned(plan, step, paper)
+# The file that says what a step is told; where jobs are apart, only its params say it.
+told_in = partial(planned, plan, apart)
 
 
 rule audit:

@@ -67,14 +67,19 @@ def again(
     return inputs
 
 
-def planned(plan: Plan, step: str, paper: str = "") -> str:
-    """Return the file that says what a step after training is told now; a file that says so is left alone."""
+def planned(plan: Plan, apart: bool, step: str, paper: str = "") -> list[str]:
+    """Return the file that says what a step after training is told now; a file that says so is left alone.
+
+    Where jobs are `apart` there is none.
+    """
+    if apart:
+        return []
     path = Path("results", plan.preset.preset, paper, "plan", f"{step}.txt")
     text = plan_digest(plan, step, paper)
     if not path.exists() or path.read_text() != text:
         with writing(path) as partial:
             partial.write_text(text)
-    return str(path)
+    return [str(path)]
 
 
 def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
