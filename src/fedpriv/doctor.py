@@ -43,7 +43,7 @@ NEEDS = {
 PHOTOGRAPHS = 20.0  # GB that kagglehub takes while it unpacks APTOS 2019
 
 
-class Finding(NamedTuple):
+class Check(NamedTuple):
     """What was looked at, how it stands, and in words: what is there, or what to do.
 
     `ok` works, or is not needed; `to do` works once somebody did what the text says; nothing at all works
@@ -55,14 +55,14 @@ class Finding(NamedTuple):
     text: str
 
 
-def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _: ()) -> list[Finding]:
+def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _: ()) -> list[Check]:
     """Return what a first run depends on; `resources` is where data lie.
 
     `timed` is a preset, or a folder of presets: how long each trains is said, with and without the runs that
     `kept` names.
     """
     found = [
-        Finding("python", "ok", f"{platform.python_version()}, {cores()} cores"),
+        Check("python", "ok", f"{platform.python_version()}, {cores()} cores"),
         torch(),
         engines(),
         disk(resources, Path("results")),
@@ -71,20 +71,20 @@ def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _
     return found + (times(presets(timed), kept) if timed else [])
 
 
-def torch() -> Finding:
+def torch() -> Check:
     """Name torch's version and the GPUs that it sees; a GPU that it cannot use is something to do."""
     if find_spec("torch") is None:
         said = "not installed; pip install -c constraints.txt -e '.[train]' brings it"
-        return Finding("torch", "missing", said)
+        return Check("torch", "missing", said)
     import torch
 
     if torch.cuda.is_available():
         seen = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
         devices = ", ".join(f"{one.name} ({one.total_memory / 2**30:.0f} GiB)" for one in seen)
-        return Finding("torch", "ok", f"{torch.__version__}, {devices}")
+        return Check("torch", "ok", f"{torch.__version__}, {devices}")
     said = f"{torch.__version__}, runs on the CPU"
     if not DRIVER.exists():
-        return Finding("torch", "ok", f"{said}: no GPU here")
+        return Check("torch", "ok", f"{said}: no GPU here")
     if torch.version.cuda is None:
         why = "this torch has no CUDA; install the one that https://pytorch.org/get-started names for it"
     else:
@@ -92,15 +92,15 @@ def torch() -> Finding:
             f"its GPU cannot be used with CUDA {torch.version.cuda}; see whether nvidia-smi lists it and "
             "CUDA_VISIBLE_DEVICES allows it, or bring the driver up to date"
         )
-    return Finding("torch", "to do", f"{said}: an NVIDIA driver is here, but {why}")
+    return Check("torch", "to do", f"{said}: an NVIDIA driver is here, but {why}")
 
 
-def engines() -> Finding:
+def engines() -> Check:
     """Say whether small networks are trained in C, and why not."""
     why = {native.why_not(name) for name in native.UNITS if not native.available(name)}
     if not why:
-        return Finding("compiled code", "ok", "available")
-    return Finding(
+        return Check("compiled code", "ok", "available")
+    return Check(
         "compiled code", "to do", f"{', '.join(sorted(map(str, why)))}; torch does its work, slower"
     )
 
@@ -116,37 +116,37 @@ def existing(folder: Path) -> Path:
     return next(one for one in (folder, *folder.parents) if one.exists())
 
 
-def disk(resources: Path, results: Path) -> Finding:
+def disk(resources: Path, results: Path) -> Check:
     """Say which presets there is room for, where data and results are written."""
     if locked := [str(one) for one in (resources, results) if not os.access(existing(one), os.W_OK)]:
-        return Finding("disk", "missing", f"{', '.join(locked)} cannot be written; take a folder of your own")
+        return Check("disk", "missing", f"{', '.join(locked)} cannot be written; take a folder of your own")
     least = min(free(resources), free(results))
     fits = [name for name, need in NEEDS.items() if need <= least]
     wanting = [f"{name} ({need} GB)" for name, need in NEEDS.items() if need > least]
     said = f"{least:,.1f} GB free"
     if not fits:
-        return Finding("disk", "missing", f"{said}; make room: even the demo takes {NEEDS['demo']} GB")
+        return Check("disk", "missing", f"{said}; make room: even the demo takes {NEEDS['demo']} GB")
     if wanting:
-        return Finding("disk", "to do", f"{said}; make room for {', '.join(wanting)}")
-    return Finding("disk", "ok", f"{said}: enough for every preset")
+        return Check("disk", "to do", f"{said}; make room for {', '.join(wanting)}")
+    return Check("disk", "ok", f"{said}: enough for every preset")
 
 
-def kaggle(resources: Path) -> Finding:
+def kaggle(resources: Path) -> Check:
     """Say whether APTOS 2019 is here, or could be downloaded; what a credential is, is never shown."""
     there = [Path(place).expanduser() / "aptos/train.csv" for place in mirrors() if "://" not in place]
     if any(path.is_file() for path in (resources / "aptos/images.json", *there)):
-        return Finding("kaggle", "ok", "not needed: aptos is here")
+        return Check("kaggle", "ok", "not needed: aptos is here")
     home = Path.home() / ".kaggle"
     config = Path(os.environ.get("KAGGLE_CONFIG_DIR") or home) / "kaggle.json"
     files = [path for path in (home / "access_token", home / "access_token.txt", config) if path.exists()]
     names = "KAGGLE_API_TOKEN" in os.environ or {"KAGGLE_USERNAME", "KAGGLE_KEY"} <= set(os.environ)
     if not (names or files):
-        return Finding("kaggle", "to do", f"no credentials, only aptos needs them; {CREDENTIALS}")
+        return Check("kaggle", "to do", f"no credentials, only aptos needs them; {CREDENTIALS}")
     cache = Path(os.environ.get("KAGGLEHUB_CACHE") or Path.home() / ".cache/kagglehub")
     if (room := free(cache)) < PHOTOGRAPHS:
         said = f"{room:,.1f} GB free for {cache}, aptos takes {PHOTOGRAPHS:g} while it is unpacked"
-        return Finding("kaggle", "to do", f"{said}: make room, or set KAGGLEHUB_CACHE")
-    return Finding("kaggle", "ok", "credentials are here; accept the competition's rules once, in a browser")
+        return Check("kaggle", "to do", f"{said}: make room, or set KAGGLEHUB_CACHE")
+    return Check("kaggle", "ok", "credentials are here; accept the competition's rules once, in a browser")
 
 
 def presets(path: Path) -> list[Path]:
@@ -159,16 +159,16 @@ def presets(path: Path) -> list[Path]:
     return found
 
 
-def times(paths: Sequence[Path], kept: KeptOf, index: Path = INDEX) -> list[Finding]:
+def times(paths: Sequence[Path], kept: KeptOf, index: Path = INDEX) -> list[Check]:
     """Return a line for every preset, by the `index` of the stored runs."""
-    took, found = read(index), list[Finding]()
+    took, found = read(index), list[Check]()
     for path in counted("how long presets train", paths, "preset"):
         plan = load_preset(path)
         found.append(time_of(Sizes(plan, took), kept(plan)))
     return found
 
 
-def time_of(sizes: Sizes, kept: Collection[str]) -> Finding:
+def time_of(sizes: Sizes, kept: Collection[str]) -> Check:
     """Say how long one preset trains, by paper, where a GPU would pay, and without what is kept of it."""
     plan, spent, seen = sizes.plan, dict[str, float](), set[str]()
     pays, left, unknown = 0.0, 0.0, 0
@@ -193,4 +193,4 @@ def time_of(sizes: Sizes, kept: Collection[str]) -> Finding:
         said.append(f"{unknown} are guessed, of networks that nobody has stored")
     if taken := len(seen.intersection(kept)):
         said.append(f"{duration(left)} without the {taken} that are stored")
-    return Finding(f"time {plan.preset.preset}", "ok", "; ".join(said))
+    return Check(f"time {plan.preset.preset}", "ok", "; ".join(said))
