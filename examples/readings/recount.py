@@ -14,7 +14,7 @@ import pandas as pd
 
 from fedpriv.account import bayesian, moments
 from fedpriv.account.check import complete
-from fedpriv.account.ledger import LEDGER, rows
+from fedpriv.account.ledgers import LEDGER, rows
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import View, views
 from fedpriv.report.results import Results, categorical, rows_of

@@ -100,9 +100,7 @@ def engines() -> Check:
     why = {native.why_not(name) for name in native.UNITS if not native.available(name)}
     if not why:
         return Check("compiled code", "ok", "available")
-    return Check(
-        "compiled code", "to do", f"{', '.join(sorted(map(str, why)))}; torch does its work, slower"
-    )
+    return Check("compiled code", "to do", f"{', '.join(sorted(map(str, why)))}; torch does its work, slower")
 
 
 def free(folder: Path) -> float:

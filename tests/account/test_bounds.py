@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.ledger import ACCOUNTANTS
+from fedpriv.account.ledgers import ACCOUNTANTS
 from fedpriv.account.plans import planners
 from fedpriv.audit import clients
 

@@ -10,7 +10,7 @@ from dp_accounting import get_epsilon_gaussian
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES, ClientDP, Scheme
 from fedpriv.schemes.base import RoundContext

@@ -7,7 +7,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from fedpriv.account import Deltas
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.views import count_released
 
 DELTAS = Deltas(delta=1e-3, instance_delta=1e-3)

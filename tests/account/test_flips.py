@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas, randomized_response
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.randomized_response import response_views
 from fedpriv.account.views import views
 from fedpriv.errors import BadInput

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import ACCOUNT_VERSION, Deltas
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.mechanisms.correlated import MATRICES, Turns
 
 GOLDEN = Path(__file__).with_name("golden_ledgers.json")

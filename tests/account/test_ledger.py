@@ -8,7 +8,7 @@ import pytest
 
 from fedpriv.account import ACCOUNTANTS, Deltas
 from fedpriv.account.check import DISTANCES
-from fedpriv.account.ledger import LEDGER, ledger
+from fedpriv.account.ledgers import LEDGER, ledger
 from fedpriv.account.runs import account
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.errors import BadInput

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedpriv.account import Deltas, bayesian, moments
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.moments import log_moment
 from fedpriv.account.runs import counted
 from fedpriv.account.views import secure_sum_views

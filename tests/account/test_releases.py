@@ -9,7 +9,7 @@ import pytest
 from support.library import pld_accountant
 
 from fedpriv.account import Deltas
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 
 TIMES = [3, 1, 4]

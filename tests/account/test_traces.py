@@ -9,7 +9,7 @@ import pytest
 
 from fedpriv.account import Deltas
 from fedpriv.account.check import FLAGS, NUMBERS, WORDS
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)

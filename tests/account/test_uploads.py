@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas, bayesian, moments, pld, rdp
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.account.views import Mechanism, upload_views, views
 
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)

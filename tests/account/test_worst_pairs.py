@@ -19,7 +19,7 @@ from support.random_settings import BATCH, EXAMPLES, SERVER, Setting, book, draw
 from support.small_federation import Federation, Outcomes, delta_of_rounds, given
 
 from fedpriv.account import ACCOUNTANTS, Deltas, pld
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.mechanisms.sampling import Fixed, Full
 from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.exchange import Hooks
@@ -228,7 +228,7 @@ def test_no_guarantee_of_any_ledger_is_below_what_neighbours_cost(monkeypatch: p
     wrong, looked_at, beside = [], set(), Counter()
     for number in range(SETTINGS):
         some = {name: one for name, one in ACCOUNTANTS.items() if name != "pld" or number % 4 == 0}
-        monkeypatch.setattr("fedpriv.account.ledger.ACCOUNTANTS", some)
+        monkeypatch.setattr("fedpriv.account.ledgers.ACCOUNTANTS", some)
         found, what = violations(draw(number, rng), rng)
         wrong += found
         looked_at |= what

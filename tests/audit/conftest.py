@@ -4,7 +4,7 @@ import pytest
 
 from fedpriv.account import Deltas
 from fedpriv.account.check import complete
-from fedpriv.account.ledger import ledger, spends
+from fedpriv.account.ledgers import ledger, spends
 from fedpriv.audit.finding import Known
 
 SERVER = {

@@ -10,7 +10,7 @@ from dp_accounting import get_epsilon_gaussian
 
 from fedpriv.account import moments
 from fedpriv.account.check import complete
-from fedpriv.account.ledger import ledger, spends
+from fedpriv.account.ledgers import ledger, spends
 
 sys.path.append(str(Path(__file__).parents[2] / "examples/readings"))
 from recount import clipped, recount  # beside the study that asks for it

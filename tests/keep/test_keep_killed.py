@@ -21,8 +21,8 @@ KILL = partial(die, SIGKILL)
 MOMENTS = {
     "before anything is read": partial(at_call, "fedpriv.workflow.archive", "load_preset", 1, KILL),
     "after one run was read": partial(at_call, "fedpriv.workflow.archive", "finished_run", 2, KILL),
-    "before it writes": partial(at_call, "fedpriv.store.rundir", "write", 1, KILL),
-    "before it writes the second": partial(at_call, "fedpriv.store.rundir", "write", 2, KILL),
+    "before it writes": partial(at_call, "fedpriv.store.rundir", "write_stored", 1, KILL),
+    "before it writes the second": partial(at_call, "fedpriv.store.rundir", "write_stored", 2, KILL),
     "half of the index written": partial(at_rename, "index.csv", KILL, torn=True),
     "named and not yet on the disk": partial(at_call, "fedpriv.store.files", "flush", 2, KILL),
     "by the kernel, at its first bytes": partial(die_writing, 10),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fedpriv.account import Deltas
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, rundir
 from fedpriv.store.rundir import RunDir, take

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from fedpriv import registry
-from fedpriv.account import calibrate, epsilon, ledger, plans
-from fedpriv.account import ledger as accountants
-from fedpriv.account import ledger as ledgers
-from fedpriv.account.ledger import ACCOUNTANTS, Accountant
+from fedpriv.account import calibrate, epsilon, ledger, ledgers, plans
+from fedpriv.account import ledgers as accountants
+from fedpriv.account.ledgers import ACCOUNTANTS, Accountant
 from fedpriv.cli.app import main
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
@@ -22,7 +21,7 @@ from fedpriv.registry import Registry
 
 PACKAGE = """
 import numpy as np
-from fedpriv.account.ledger import Accountant
+from fedpriv.account.ledgers import Accountant
 
 def curves(view, delta):
     rho = view.running(0.5 / np.square([one.multiplier("C") for one in view.mechanisms]))

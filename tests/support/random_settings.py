@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import Deltas
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.local.work import FedAvg, FedSGD
 from fedpriv.mechanisms.gaussian import gaussian_mean
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson

@@ -82,15 +82,15 @@ NAMES = {
     *("AccuracyTable.kind", "AccuracyTable.columns key", "Row.run", "Row.runs", "Row.published key"),
     *(
         "Row.budgets key",
-        "Column.spends key",
+        "AccuracyColumn.spends key",
         "Baseline.run",
         "SpendsTable.kind",
         "RunsTable.kind",
-        "Line.run",
+        "LabelledRun.run",
     ),
     *("RunsTable.match", "RunsTable.reference", "RunsTable.keys", "RunColumn.name", "RoundsFigure.kind"),
     *("RoundsFigure.quantity", "RoundsFigure.run", "RoundsFigure.lines key", "RoundsFigure.panels key"),
-    "Budget.line",
+    "BudgetLine.line",
     *("SpendSelector.accountant", "SpendSelector.composition", "SpendSelector.distance"),
     *("SpendSelector.sensitivity", "SpendSelector.accounting"),
     *(

@@ -10,7 +10,7 @@ What is public:
 - `ACCOUNTANTS`: the accountants by name.
 """
 
-from fedpriv.account.ledger import ACCOUNTANTS, LEDGER, Accountant, ledger, spends
+from fedpriv.account.ledgers import ACCOUNTANTS, LEDGER, Accountant, ledger, spends
 from fedpriv.account.plans import affordable_rounds, calibrate, epsilon
 from fedpriv.account.spend import Spend
 from fedpriv.frozen import ACCOUNT_VERSION, Deltas

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fedpriv.account.check import check
-from fedpriv.account.ledger import ACCOUNTANTS
+from fedpriv.account.ledgers import ACCOUNTANTS
 from fedpriv.account.spend import Spend
 from fedpriv.errors import BadInput, require_known
 
@@ -79,7 +79,7 @@ def composed(phases: Sequence[Phase], delta: float, accountant: str = "moments")
     import pandas as pd
 
     from fedpriv.account import pld
-    from fedpriv.account.ledger import ledger, spends
+    from fedpriv.account.ledgers import ledger, spends
 
     _planner(accountant, {})
     check(delta=delta)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedpriv.account.ledger import ledger
+from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
 from fedpriv.store import parquet

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from fedpriv.account.check import complete
-from fedpriv.account.ledger import LEDGER, spends
+from fedpriv.account.ledgers import LEDGER, spends
 from fedpriv.account.spend import Spend, marked
 from fedpriv.account.views import View, views
 from fedpriv.errors import BadInput
-from fedpriv.store.rundir import RunDir
 from fedpriv.streams import Streams
 
 if TYPE_CHECKING:
@@ -245,6 +244,8 @@ def known(directory: Path, until: int | None = None) -> Known:
     What was accounted has been checked. Raises BadInput naming what is missing or corrupt, or the round that
     there is not.
     """
+    from fedpriv.store.rundir import RunDir  # an audit of a plain trace has no need of pyarrow
+
     run = RunDir(directory)
     told, trace, ledger = run.summary, complete(run.trace()), run.ledger(LEDGER)
     distances = run.distances() if run.sources[-1].exists() else {}

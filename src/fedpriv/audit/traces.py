@@ -16,7 +16,7 @@ import numpy as np
 
 from fedpriv.account import pld
 from fedpriv.account.check import complete
-from fedpriv.account.ledger import ledger, spends
+from fedpriv.account.ledgers import ledger, spends
 from fedpriv.account.rdp import gaussian_epsilon
 from fedpriv.account.spend import Spend
 from fedpriv.account.views import Mechanism, View, planned, views

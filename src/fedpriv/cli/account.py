@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedpriv.account.ledger import spends
+from fedpriv.account.ledgers import spends
 from fedpriv.account.runs import counted, write
 from fedpriv.account.spend import Spend
 from fedpriv.cli.options import CONFIGS

@@ -196,7 +196,7 @@ def run(
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
     done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))
-    from fedpriv.account.ledger import statements  # seconds, and a mistake is named before
+    from fedpriv.account.ledgers import statements  # seconds, and a mistake is named before
     from fedpriv.store.rundir import RunDir
 
     summary = RunDir(out).summary

@@ -31,7 +31,7 @@ ALL = "all"  # of the accountants of independent noise
 
 def known(accountant: str) -> str:
     """Return the name of an accountant of plans; BadInput says what counts by any other."""
-    from fedpriv.account.ledger import ACCOUNTANTS
+    from fedpriv.account.ledgers import ACCOUNTANTS
     from fedpriv.account.plans import planners
 
     plans = (*planners(), ALL)

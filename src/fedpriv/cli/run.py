@@ -36,7 +36,7 @@ def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
 
 def spends_of(directory: Path, summary: Mapping[str, Any]) -> list[Spend] | None:
     """Return what a finished run has spent by its ledger, at the δ of its summary; None: that has none."""
-    from fedpriv.account.ledger import spends
+    from fedpriv.account.ledgers import spends
     from fedpriv.account.runs import counted
     from fedpriv.frozen import Deltas
 

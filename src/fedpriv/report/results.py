@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.check import complete
-from fedpriv.account.ledger import LEDGER
+from fedpriv.account.ledgers import LEDGER
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import findings_in
 from fedpriv.errors import BadInput

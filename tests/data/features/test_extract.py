@@ -20,17 +20,17 @@ from pathlib import Path
 from support.photos import TINY
 from fedpriv.config.run import Photos
 from fedpriv.data import DATASETS
-from fedpriv.data.features import extract, parts
+from fedpriv.data.features import extract
 
 DATASETS["tiny"] = TINY
-save = parts.save
+save = extract.save
 
 def die(folder, number, rows):
     if number == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     save(folder, number, rows)
 
-parts.save = die
+extract.save = die
 extract.extract(Path(sys.argv[1]), Photos(copies=3), "random", Path(sys.argv[2]), threads=1, size=4)
 """
 

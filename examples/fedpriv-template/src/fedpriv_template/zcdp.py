@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account.ledger import Accountant
+from fedpriv.account.ledgers import Accountant
 from fedpriv.account.spend import Curve
 
 if TYPE_CHECKING:
