@@ -207,13 +207,14 @@ class RunKey:
         return (directory / TRACE).exists() and glanced(directory) == (self.identity, False)
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True)
+class Plan:
     """Everything a preset asks for."""
 
     preset: Preset
     papers: dict[str, Paper]
     planned: dict[str, dict[str, Planned]]
-    folders: Mapping[str, Path] = {}  # of each paper
+    folders: Mapping[str, Path] = field(default_factory=dict)  # of each paper
 
     @property
     def seeds(self) -> range:
@@ -237,8 +238,14 @@ class Plan(NamedTuple):
         return {key.seed: key.identity for key in self.keys(paper, run)}
 
     def key(self, paper: str, run: str, seed: int) -> RunKey:
-        """Return one of them."""
-        return RunKey(paper, run, seed, self.planned[paper][run].run)
+        """Return one of them, the same whenever it is asked for: its identity is hashed once."""
+        if (name := (paper, run, seed)) not in self._keys:
+            self._keys[name] = RunKey(*name, self.planned[paper][run].run)
+        return self._keys[name]
+
+    @cached_property
+    def _keys(self) -> dict[tuple[str, str, int], RunKey]:
+        return {}
 
     def datasets(self) -> list[str]:
         return sorted({run.data for run in self.all_runs()})

@@ -77,7 +77,7 @@ def planned(plan: Plan, directory: Path, config: Path) -> Stored:
             raise BadInput(f"{directory}: {key}: found {one.summary.get(key)}, allowed: {allowed}")
     if run not in plan.runs.get(paper, {}) or int(seed) not in plan.seeds:
         raise BadInput(f"{directory}: found a run that {config} does not have, allowed: its runs and seeds")
-    found, wanted = one.summary.get("identity"), plan.identities(paper, run)[int(seed)]
+    found, wanted = one.summary.get("identity"), plan.key(paper, run, int(seed)).identity
     if found != wanted:
         raise BadInput(
             f"{directory}: found identity {found}, allowed: {wanted}, that of this run in {config} now"
