@@ -188,11 +188,7 @@ class RunDir:
         """The file of a stored run; None of a run whose files are in its directory."""
         if not self.path.is_dir():
             return self.path
-        place = (
-            summary.load_summary(self.path / SUMMARY).get("stored")
-            if (self.path / SUMMARY).exists()
-            else None
-        )
+        place = self._said.get("stored") if (self.path / SUMMARY).exists() else None
         return (self.path.resolve() / str(place)).resolve() if place else None
 
     @cached_property
@@ -202,7 +198,7 @@ class RunDir:
             told = stored_summary(self.path)
             self._check_name(told)
         else:
-            told = summary.load_summary(self.path / SUMMARY)
+            told = self._said
         if self.stored and self.path != self.stored:
             if (known := RunDir(self.stored).summary["identity"]) != told.get("identity"):
                 raise BadInput(
@@ -259,13 +255,18 @@ class RunDir:
                 ) from None
         if not (self.path / SUMMARY).exists():
             return False
-        if (found := summary.load_summary(self.path / SUMMARY).get("identity")) != identity:
+        if (found := self._said.get("identity")) != identity:
             raise BadInput(
                 f"{self.path}: found the finished run of another config, {found}, allowed: an empty folder, "
                 f"or run {identity}"
             )
         wanted = [self.stored] if self.stored else [self.path / name for name in FILES]
         return all(path.exists() for path in wanted) and bool(self.summary)
+
+    @cached_property
+    def _said(self) -> dict[str, Any]:
+        """What the summary of the directory says, unchecked."""
+        return summary.load_summary(self.path / SUMMARY)
 
     def _look(self) -> None:
         """Check the summary, if there is one."""
