@@ -1,8 +1,7 @@
 # Where `speed.runs_per_job` says so, these make the files of partition, train and account, many at once.
 from functools import partial
 
-from fedpriv.config.jobs import batches, dealt_together
-from fedpriv.config.jobs import files, words
+from fedpriv.config.jobs import batches, dealt_together, files, words
 from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise

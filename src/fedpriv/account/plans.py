@@ -11,8 +11,11 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import pandas as pd
+
+from fedpriv.account import pld
 from fedpriv.account.check import check
-from fedpriv.account.ledgers import ACCOUNTANTS
+from fedpriv.account.ledgers import ACCOUNTANTS, ledger, spends
 from fedpriv.account.spend import Spend
 from fedpriv.errors import BadInput, require_known
 
@@ -76,11 +79,6 @@ def composed(phases: Sequence[Phase], delta: float, accountant: str = "moments")
     >>> round(composed(phases, 1e-5, "rdp").epsilon, 2)
     2.56
     """
-    import pandas as pd
-
-    from fedpriv.account import pld
-    from fedpriv.account.ledgers import ledger, spends
-
     _planner(accountant, {})
     check(delta=delta)
     for number, phase in enumerate(phases, 1):

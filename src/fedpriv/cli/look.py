@@ -20,7 +20,7 @@ from fedpriv.cli.options import (
     print_result,
 )
 from fedpriv.cli.table import Page, Table
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, require_known
 from fedpriv.progress import aside
 
 LONG = ("runs", "tables")
@@ -36,7 +36,6 @@ def listed(
     as_json: AsJson = False,
 ) -> None:
     """List papers, runs, tables, datasets and schemes, and what is stored."""
-    from fedpriv.errors import require_known
     from fedpriv.workflow.inventory import inventory
 
     found = inventory(configs, reference, resources)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from fedpriv.data import source
 from fedpriv.data.source import folder_of, is_url
 from fedpriv.errors import BadInput
 from fedpriv.frozen import CountOrZero, Frozen, Thousands, parse, unless
@@ -407,8 +408,6 @@ def find(mirrors: Sequence[str], own: Path) -> Path:
     """Return the folder of the photographs: a mirror's, or what kagglehub has downloaded or downloads now."""
     if folder := mirrored_folder("aptos", mirrors):
         return folder
-    from fedpriv.data import source
-
     return source.competition("aptos", COMPETITION)
 
 
