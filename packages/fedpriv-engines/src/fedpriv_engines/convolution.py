@@ -346,7 +346,7 @@ def unit_tile(units: int) -> int:
     return min(max(8, triton.next_power_of_2(units)), 32)
 
 
-class Convolution(torch.autograd.Function):
+class FusedConvolution(torch.autograd.Function):
     """See `convolution`; what it keeps for the way back are its inputs and, with a pool, a byte a cell."""
 
     @staticmethod
@@ -377,7 +377,7 @@ def convolution(
     A member s of the stack has weights of its own; expanded ones (of stride 0) are read once for all. With
     `bias` `[s, units]` it is added, with `pool` of each 2x2 square the largest is kept, the first of equals.
     """
-    return Convolution.apply(x, weight, bias, pool)  # pyright: ignore[reportReturnType]
+    return FusedConvolution.apply(x, weight, bias, pool)  # pyright: ignore[reportReturnType]
 
 
 def bordered(x: torch.Tensor, size: int) -> torch.Tensor:
