@@ -24,8 +24,9 @@ BEFORE_MECHANISM = {
     "dpfl_bnn": "randomized_response",
 }
 
-# Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.gaussian`).
-DISTANCES = ("remove_sum", "remove_mean")
+# Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.gaussian`) -> the most that it can
+# be, in units of the bound. All are for clients that are taken away.
+DISTANCES = {"remove_sum": 1.0, "remove_mean": 2.0}
 UNREAD = "pairwise"  # that of pairs, which older runs measured as well; nothing is counted from it
 
 

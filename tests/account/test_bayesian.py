@@ -8,10 +8,10 @@ from scipy.stats import norm, t
 
 from fedpriv.account import bayesian, moments
 from fedpriv.account.bayesian import log_upper_bound, panel_costs, round_costs
-from fedpriv.account.check import DISTANCES
 from fedpriv.account.moments import LAMBDAS, best, log_moment
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import server_views
+from fedpriv.trace import DISTANCES
 
 DELTA = 1e-5
 

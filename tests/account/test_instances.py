@@ -7,10 +7,10 @@ from scipy.stats import norm
 from support.library import pld_accountant, rdp_accountant
 
 from fedpriv.account import ACCOUNTANTS, bayesian, moments, pld, rdp
-from fedpriv.account.check import DISTANCES
 from fedpriv.account.moments import LAMBDAS, best, log_moment
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import View, views
+from fedpriv.trace import DISTANCES
 
 DELTA = 1e-5
 

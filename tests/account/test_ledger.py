@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import ACCOUNTANTS, Deltas
-from fedpriv.account.check import DISTANCES
 from fedpriv.account.ledgers import LEDGER, ledger
 from fedpriv.account.runs import account
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet
-from fedpriv.trace import MISSING
+from fedpriv.trace import DISTANCES, MISSING
 
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 

@@ -24,10 +24,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import stdtrit
 
-from fedpriv.account.check import DISTANCES
 from fedpriv.account.moments import LAMBDAS, best, log_moments_at
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import FIXED, Samples, View
+from fedpriv.trace import DISTANCES
 
 LogMoments = Callable[[np.ndarray], np.ndarray]  # s, of any shape -> [*shape, Λ]; NaN stays NaN
 

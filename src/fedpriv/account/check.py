@@ -20,7 +20,7 @@ import pandas as pd
 from pandas.api.types import is_float_dtype, is_integer_dtype, is_numeric_dtype
 
 from fedpriv.errors import BadInput, plain, short_repr
-from fedpriv.trace import BEFORE_MECHANISM, COLUMNS, MECHANISMS, MISSING, own_columns
+from fedpriv.trace import BEFORE_MECHANISM, COLUMNS, DISTANCES, MECHANISMS, MISSING, own_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,9 +74,6 @@ def shown(value: object) -> str:
         return f"a number of {len(str(value))} digits"
     return f"{value:g}" if isinstance(value, Real) else short_repr(value)
 
-
-# Distance -> the most that it can be, in units of the bound. All are for clients that are taken away.
-DISTANCES = {"remove_sum": 1.0, "remove_mean": 2.0}
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
 MOST, MOST_RELEASES = 1e12, 1e15

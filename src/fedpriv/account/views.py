@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from fedpriv.account.check import DISTANCES, central, over_bound
+from fedpriv.account.check import central, over_bound
 from fedpriv.account.randomized_response import responds
 from fedpriv.account.spend import Curve
-from fedpriv.trace import own_columns
+from fedpriv.trace import DISTANCES, own_columns
 
 if TYPE_CHECKING:
     import pandas as pd

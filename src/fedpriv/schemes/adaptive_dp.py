@@ -39,7 +39,7 @@ class AdaptiveDP(Scheme):
     name: Literal["adaptive_dp"] = "adaptive_dp"
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "gaussian"
-    measures: ClassVar[tuple[str, ...]] = DISTANCES
+    measures: ClassVar[tuple[str, ...]] = tuple(DISTANCES)
     clip_l2: Positive
     """In the first round."""
     noise_multiplier: Positive

@@ -47,7 +47,7 @@ class ClientDP(Scheme):
     name: Literal["client_dp"] = "client_dp"
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "gaussian"
-    measures: ClassVar[tuple[str, ...]] = DISTANCES
+    measures: ClassVar[tuple[str, ...]] = tuple(DISTANCES)
     clip_l2: Positive
     """The bound C of an update's norm."""
     noise_multiplier: Annotated[Positive, WithJsonSchema(NUMBER_OR_BUDGET)]

@@ -47,7 +47,7 @@ class GlobalDP(Scheme):
     name: Literal["global_dp"] = "global_dp"
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "gaussian"
-    measures: ClassVar[tuple[str, ...]] = DISTANCES
+    measures: ClassVar[tuple[str, ...]] = tuple(DISTANCES)
     clip: Literal["median"] | Positive
     """The bound S of an update's norm, or the median norm of the round."""
     clipping: Literal["bounded", "released"] = unless("bounded")

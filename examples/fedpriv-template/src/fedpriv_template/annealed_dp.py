@@ -23,7 +23,7 @@ class AnnealedDP(Scheme):
     name: Literal["annealed_dp"] = "annealed_dp"
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "gaussian"  # of a multiplier of its own in every round
-    measures: ClassVar[tuple[str, ...]] = DISTANCES
+    measures: ClassVar[tuple[str, ...]] = tuple(DISTANCES)
     clip_l2: Positive
     first: Positive
     last: Positive
