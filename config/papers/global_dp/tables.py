@@ -85,7 +85,7 @@ def accounts(results, declared, name):
                 line[column.capitalize(), heading] = text
         shown.append(line)
     why = [f"{label}: {why}" for label, (*_, why) in LINES.items() if why]
-    return PrintedTable(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW, *why])
+    return PrintedTable(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW], why)
 
 
 def epsilon(one, delta, rounds):

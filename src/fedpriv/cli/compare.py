@@ -40,7 +40,7 @@ def compare(
         from fedpriv.workflow.inventory import results_of
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
-        shown = [table for paper in compare.papers(folder) for table in published(paper)]
+        shown = [part for paper in compare.papers(folder) for part in published(paper)]
         print_result(compare.facts(folder), Page(*shown), as_json)
         return
     from fedpriv.workflow import inventory
@@ -61,15 +61,27 @@ def compare(
     print_result(facts, Page(*parts), as_json)
 
 
-def published(paper: Path) -> list[Table]:
-    """Return the two tables of a paper; the first is left out where the paper prints no accuracy."""
+def published(paper: Path) -> list[Table | str]:
+    """Return a block for every table of accuracies, how the paper's cells came out, and the verdicts."""
     from fedpriv.report import claims as compare
+    from fedpriv.report.numbers import counted
+    from fedpriv.report.render import read_table
 
-    names = ("table", "row", "column", "published", "reproduced", "verdict")
-    accuracies: list[dict[str, str]] = [
-        dict(zip(names, one, strict=True)) for one in compare.published_accuracies(paper)
-    ]
-    claims = [
+    parts: list[Table | str] = []
+    every, main = compare.published_accuracies(paper), set(compare.papers_cells(paper).get("table", ()))
+    for name in dict.fromkeys(one[0] for one in every):
+        ours = "" if name in main else " (ours: not counted)"
+        lines = [
+            {"row": row, "column": column, "published": theirs, "reproduced": found, "verdict": verdict}
+            for table, row, column, theirs, found, verdict in every
+            if table == name
+        ]
+        title = read_table(paper / f"tables/{name}.json").title
+        parts += [Table(f"{name}{ours}: {title}", lines, COLOURS, once=False), ""]
+    if every:
+        verdicts = compare.papers_cells(paper)["verdict"]
+        parts += [f"{len(verdicts)} published accuracies (%): {counted(verdicts)}.", ""]
+    verdicts = [
         {
             "claim": claim["claim"],
             "place": claim["place"],
@@ -78,8 +90,7 @@ def published(paper: Path) -> list[Table]:
         }
         for claim in compare.claims(paper).to_dict("records")
     ]
-    tables = [Table(f"{paper.name}: accuracy (%)", accuracies, COLOURS, once=False)] if accuracies else []
-    return [*tables, Table(f"{paper.name}: claims", claims, COLOURS, once=False)]
+    return [*parts, Table(f"{paper.name}: claims", verdicts, COLOURS, once=False)]
 
 
 def line(pair: Any) -> dict[str, Any]:

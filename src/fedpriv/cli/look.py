@@ -97,13 +97,25 @@ def show(
         shown = paper_page(found)
     elif not row:
         found = results.element(folder, table)
-        files = [f"    {one}" for one in found["files"]]
-        shown = Page(Table(found["title"], found["lines"]), *found["notes"][:1], *files)
+        shown = element_page(found)
     else:
         found = results.show(folder, table, row, column, configs)
         preset = configs / f"{folder.parent.name}.yaml"
         shown = cell_page(found, f"{preset} {folder.name}")
     print_result(found, shown, as_json)
+
+
+def element_page(found: Mapping[str, Any]) -> Page:
+    """Return a table as a paper would print it, or the caption of a figure, and where its files are."""
+    from fedpriv.report.render import OURS
+
+    parts: list[Table | str] = []
+    for number, block in enumerate(found.get("blocks", ())):
+        lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
+        parts += ["", OURS] if number else []
+        parts.append(Table("" if number else found["title"], lines, once=False))
+    said = ["", *found["notes"]] if parts else [found["title"], found["caption"]]
+    return Page(*parts, *said, "", *(f"    {one}" for one in found["files"]))
 
 
 def run_page(found: Mapping[str, Any], config: str) -> Page:

@@ -52,28 +52,39 @@ class Table:
             yield from wrapped(
                 f"All: {', '.join(f'{name} {text}' for name, text in self.alike.items())}", width
             )
-        room = self.room(width)
-        yield from self.boxed(room) if room else self.records(width)
+        for heads in (dict(zip(self.columns, self.columns, strict=True)), self.narrow()):
+            if room := self.room(width, heads):
+                yield from self.boxed(room, heads)
+                return
+        yield from self.records(width)
 
-    def room(self, width: int) -> int:
+    def narrow(self) -> dict[str, str]:
+        """Return the headings, broken between words where that makes their columns narrower."""
+        least = {name: max(map(len, (*name.split(" "), *cells))) for name, cells in self.columns.items()}
+        return {name: "\n".join(broken(name, least[name], below="")) for name in self.columns}
+
+    def room(self, width: int, heads: Mapping[str, str]) -> int:
         """Return how wide the widest column may be, so that all fit into `width`; 0 if they cannot."""
         from rich.cells import cell_len
 
-        widths = [max(map(cell_len, (name, *cells))) for name, cells in self.columns.items()]
+        widths = [
+            max(map(cell_len, (*heads[name].split("\n"), *cells))) for name, cells in self.columns.items()
+        ]
         if not widths:
             return width
         left = width - sum(widths) - 2 * len(widths) + 2 + max(widths)
         longest = max(cell_len(word) for line in self.lines for cell in line for word in cell.split(" "))
         return left if left >= min(max(widths), max(PROSE, longest)) else 0
 
-    def boxed(self, room: int) -> Iterator[RenderableType]:
+    def boxed(self, room: int, heads: Mapping[str, str]) -> Iterator[RenderableType]:
         """Yield the table, no cell of which is wider than `room`."""
         from rich.box import SIMPLE_HEAD
         from rich.table import Table as Box
 
         made = Box(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         for name, cells in self.columns.items():
-            made.add_column(name, justify="right" if all(map(is_number, cells)) else "left", no_wrap=True)
+            justify = "right" if all(map(is_number, cells)) else "left"
+            made.add_column(heads[name], justify=justify, no_wrap=True)
         for line in self.lines:
             made.add_row(*(self.coloured("\n".join(broken(cell, room, below=""))) for cell in line))
         if self.lines:
@@ -103,7 +114,7 @@ def wrapped(text: str, width: int, indent: str = "", style: str = "", below: str
     """Yield the lines of a text; those below the first are indented by `below` more than that."""
     from rich.text import Text
 
-    lines = [text] if text.startswith(" ") else broken(text, width, indent, below)
+    lines = [text] if not text or text.startswith(" ") else broken(text, width, indent, below)
     yield from (Text(line, style, no_wrap=True, overflow="ignore") for line in lines)
 
 

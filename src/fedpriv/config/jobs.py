@@ -109,7 +109,7 @@ COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
 RESULTS = ("runs", "rounds", "epsilons")  # the tables of a paper
 AUDITED = (*COLLECTED, "distances.npz")
 TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
-FIGURE, CLAIMS = ("pdf", "png", "md"), ("csv", "md", "tex")
+FIGURE, CLAIMS = ("pdf", "png", "md"), ("csv", "json", "md")
 
 
 class Job(NamedTuple):
@@ -199,10 +199,10 @@ def tables(plan: Plan, paper: str) -> list[str]:
     """Return the files of the tables of `paper`, and of its claims unless only some of it is shown."""
     root = f"results/{plan.preset.preset}/{paper}"
     there = plan.papers[paper].tables
-    written = [f"{root}/tables/{name}.{suffix}" for name in there for suffix in (*forms(there[name]), "html")]
+    written = [f"{root}/tables/{name}.{suffix}" for name in there for suffix in (*forms(there[name]), "json")]
     accuracies = [name for name, table in there.items() if table.kind == "accuracy"]
     written += [f"{root}/tables/{name}_seeds.csv" for name in accuracies]
-    written += [f"{root}/runs.csv", f"{root}/runs.md"]
+    written += [f"{root}/{name}" for name in ("runs.csv", "runs.json", "runs.md", "details.md")]
     return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
 
 

@@ -39,9 +39,9 @@ from fedpriv.report.numbers import (
     REACHED,
     SUBSTITUTE,
     UNSTABLE,
-    delta,
     outcome,
 )
+from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.
 SOURCES = {
@@ -139,46 +139,16 @@ class Asked(Frozen):
         raise NotImplementedError
 
 
-class PublishedCells(Asked):
-    """Cells of kept tables, published beside reproduced, and the (ε, δ) spent on them."""
+class Tables(Asked):
+    """Tables as a paper would print them."""
 
     of: str  # preset/paper
-    heads: tuple[str, str]  # of tables, and of their rows
-    tables: dict[str, str]  # the label of each
-    columns: dict[str, str]  # of accuracies: the head of each
-    spends: dict[str, str]  # of what they have spent: the head of each
+    tables: tuple[str, ...]
 
     def lines(self, reference: Path) -> Iterator[str]:
-        tables = reference / self.of / "tables"
-        yield head([*self.heads, "", *self.columns.values(), *self.spends.values()])
-        for name, label in self.tables.items():
-            cells = read(tables / f"{name}.csv")
-            for row in cells["row"].unique().tolist():
-                of_row = cells[cells["row"] == row]
-                first = [label, f"{int(row):,}" if row.isdecimal() else row]
-                for source in ("reproduced", "published"):
-                    there = of_row[of_row["source"] == source]
-                    found = [accuracy(there[there["column"] == one]) for one in self.columns]
-                    found += [spent(there[there["column"] == one]) for one in self.spends]
-                    yield line([*first, source, *found])
-                    first = ["", ""]
-                label = ""
-
-
-def accuracy(cell: pd.DataFrame) -> str:
-    """Return the accuracy of a cell in percent, or why there is none; nothing where none is published."""
-    return "".join(number(one) for one in said(cell, "accuracy")[:1])
-
-
-def spent(cell: pd.DataFrame) -> str:
-    """Return every (ε, δ) of a cell, in its order."""
-    pairs = zip(said(cell, "epsilon"), said(cell, "delta"), strict=True)
-    return ", ".join(f"({number(one)}, {delta(float(at['value']))})" for one, at in pairs)
-
-
-def said(cell: pd.DataFrame, quantity: str) -> list[dict[Hashable, Any]]:
-    """Return the lines of a cell that are about a quantity."""
-    return cell[cell["quantity"] == quantity].to_dict("records")
+        for name in self.tables:
+            table = read_table(reference / self.of / f"tables/{name}.json")
+            yield "\n\n".join((f"**{escape_markdown(table.title)}**", *grids(table))) + "\n\n"
 
 
 def number(one: dict[Hashable, Any]) -> str:
@@ -219,7 +189,6 @@ class PaperLine(Frozen):
     """One line: the results that are counted, and what is said of them."""
 
     of: str  # preset/paper
-    tables: tuple[str, ...]  # whose cells count; none: the paper prints no accuracy
     name: str
     here: str  # what of it is reproduced
     says: str
@@ -233,15 +202,15 @@ class PaperCounts(Asked):
     def lines(self, reference: Path) -> Iterator[str]:
         yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
         for paper in self.papers:
-            yield line([paper.name, paper.here, counted(reference / paper.of, paper.tables), paper.says])
+            yield line([paper.name, paper.here, counted(reference / paper.of), paper.says])
 
 
-def counted(results: Path, tables: tuple[str, ...]) -> str:
-    """Return how many cells of these tables are reached, and what the others are."""
-    if not tables:
+def counted(results: Path) -> str:
+    """Return how many of the paper's cells are reached, and what the others are."""
+    cells = claims.papers_cells(results)
+    if cells.empty:
         return "none in a table"
-    cells = claims.published_and_reproduced(results)
-    found = Counter(cells.loc[cells["table"].isin(tables), "verdict"].map(plain))
+    found = Counter(cells["verdict"].map(plain))
     several = ", ".join(f"{found[one]} {one}" for one in ORDER if found[one])
     return f"{sum(found.values())}: {several}"
 
@@ -253,7 +222,7 @@ def plain(verdict: str) -> str:
 
 # What a comment begins with: what it asks for.
 TABLES: dict[str, type[Asked]] = {
-    "table": PublishedCells,
+    "table": Tables,
     "grid": Grid,
     "counts": PaperCounts,
 }

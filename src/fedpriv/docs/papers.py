@@ -1,5 +1,6 @@
 """A page a paper: what it prints, beside what was reproduced at the largest size, and where all else lies."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +8,9 @@ from pathlib import Path
 from fedpriv.config.jobs import built
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.paper.paper import Paper, load_paper, papers_in
-from fedpriv.paper.tables import Rendered, titled
+from fedpriv.paper.tables import titled
 from fedpriv.report import claims
-from fedpriv.report.render import escape_markdown
+from fedpriv.report.render import escape_markdown, grids, read_table
 from fedpriv.store.summary import RUNS
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
@@ -83,22 +84,24 @@ def preset_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     for kind, declared in (("tables", paper.tables), ("figures", paper.figures)):
         shown = set[str]()
         for name in built(declared, plan, paper.paper):
-            path, one = results / kind / f"{name}.md", declared[name]
+            path, one = results / kind / f"{name}.json", declared[name]
             if not path.exists():
                 continue
             place, first = one.theirs, one.theirs not in shown
             shown.add(place)
             if not (place and first):  # of several for one place the first is the main configuration
-                rest.append(f"- [{escape_markdown(titled(one))}]({link(root, path)})")
+                text = link(root, path.with_suffix(".md"))
+                rest.append(f"- [{escape_markdown(titled(one))}]({text})")
             elif kind == "tables":
                 yield from table_blocks(root, path)
             else:
-                yield from figure_blocks(root, path, one)
+                yield from figure_blocks(root, path)
     if rest:
         yield "### Other configurations, and ours"
         yield "\n".join(rest)
+    yield f"[What the tables rest on]({link(root, results / 'details.md')})"
     if paper.claims:
-        yield from table_blocks(root, results / "claims.md")
+        yield from table_blocks(root, results / "claims.json")
 
 
 def told(plan: Plan, paper: Paper, results: Path) -> str:
@@ -131,21 +134,23 @@ def seeds(results: Path) -> str:
 
 
 def table_blocks(root: Path, path: Path) -> Iterator[str]:
-    """Yield a stored table, its heading one lower, after its caption and links to its notes and numbers."""
-    heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
-    grid = next(block for block in blocks if block.startswith("|"))
-    yield f"##{heading}"
-    files = f"[Notes]({link(root, path)}) · [csv]({link(root, path.with_suffix('.csv'))})"
-    yield " ".join([*blocks[: blocks.index(grid)], files])
-    yield "\n".join(re.sub(" {2,}", " ", line) for line in grid.splitlines())
+    """Yield a stored table after its caption and links to its files, and its notes."""
+    table = read_table(path)
+    yield f"### {escape_markdown(table.title)}"
+    files = [path.with_suffix(end) for end in (".csv", ".tex")]
+    links = " · ".join(f"[{one.suffix[1:]}]({link(root, one)})" for one in files if one.exists())
+    yield " ".join(filter(None, (escape_markdown(table.caption), links)))
+    for part in grids(table):
+        yield "\n".join(re.sub(" {2,}", " ", line) for line in part.splitlines())
+    yield "\n".join(f"- {escape_markdown(note)}" for note in table.notes)
 
 
-def figure_blocks(root: Path, path: Path, declared: Rendered) -> Iterator[str]:
+def figure_blocks(root: Path, path: Path) -> Iterator[str]:
     """Yield a stored figure with its caption."""
-    title = escape_markdown(titled(declared))
-    _, _, caption, *_ = path.read_text(encoding="utf-8").split("\n\n")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    title = escape_markdown(found["title"])
     yield f"### {title}"
-    yield f"![{title}]({link(root, path.with_suffix('.png'))})\n{caption.strip()}"
+    yield f"![{title}]({link(root, path.with_suffix('.png'))})\n{escape_markdown(found['caption'])}"
 
 
 def left_open(paper: Paper) -> Iterator[str]:

@@ -18,7 +18,7 @@ from fedpriv.paper.claims import Case, Claim
 from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import AccuracyTable, Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
-from fedpriv.report.long import STATISTIC, statistic
+from fedpriv.report.long import STATISTIC, printed
 from fedpriv.report.notes import footnotes, replaced, stand_ins
 from fedpriv.report.numbers import (
     CUT,
@@ -576,7 +576,7 @@ def published_accuracies(paper: Path) -> list[Sequence[str]]:
     """Return a line for every accuracy that the paper's tables print, in words, under `ACCURACY`."""
     lines = []
     for line in published_and_reproduced(paper).to_dict("records"):
-        published, reproduced = f"{100 * line['published']:.4g}", numbers.fraction_text(statistic(line))
+        published, reproduced = f"{100 * line['published']:.4g}", printed(line | {"quantity": "accuracy"})
         lines.append((line["table"], line["row"], line["column"], published, reproduced, line["verdict"]))
     return lines
 
@@ -595,6 +595,13 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
     )
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
     return both.fillna({"seeds": 0})
+
+
+def papers_cells(paper: Path) -> pd.DataFrame:
+    """Return those of them that are the paper's: of several tables for one place the first's."""
+    every = published_and_reproduced(paper)
+    main = [path.stem for path in paper.glob("tables/*.json") if render.read_table(path).main]
+    return every.loc[every["table"].isin(main)] if len(every) else every
 
 
 def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:

@@ -33,7 +33,8 @@ def spend_words(spend: SpendLabels) -> Number:
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
     """Return the lines of a table for machines: a mean with its interval for every sample."""
-    return pd.DataFrame([{"table": table, **line, **over_seeds(line)} for line in lines], columns=columns)
+    found = pd.DataFrame([{"table": table, **line, **over_seeds(line)} for line in lines], columns=columns)
+    return found.astype({"seeds": "Int64"}) if "seeds" in found else found
 
 
 def over_seeds(line: Number) -> Number:

@@ -221,7 +221,7 @@ def accountings(spends: Iterable[SpendSelector]) -> list[str]:
     return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
 
 
-FACTS = ("run", "data", "stand_in_for", "seeds", "rounds", "seconds")  # of the table for machines
+FACTS = ("run", "data", "stand_in_for", "seeds", "rounds_trained", "seconds_trained")  # of the CSV, means
 SHOWN = ("dataset", "rounds")  # settings with a column of their own
 MACHINE = ("hardware", "engine", "code", "libraries")
 
@@ -312,6 +312,8 @@ def line(of_run: Results) -> dict[str, Any]:
         "evaluated_on": first["evaluated_on"],
         "diverged": {seed: after for seed, after in runs["diverged"].items() if after},
         "rounds": numbers.whole(rounds["round"].max()),
+        "rounds_trained": rounds["round"].max().mean(),
+        "seconds_trained": round(rounds["seconds"].sum().mean(), 1),
         "seconds": numbers.short_interval(interval(rounds["seconds"].sum()), 1),
         "peak_mib": numbers.whole([of_run.rounds["peak_mib"].max()]),
     }

@@ -9,6 +9,7 @@ oscillates, where the network predicts one class, and where a budget ends in the
 steps. A table then prints "unstable" and the reason, no interval.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -256,6 +257,13 @@ def reached(found: Interval, published: float, numbers: int = 1) -> str:
 def outcome(verdict: str) -> str:
     """Return what a verdict on a published accuracy comes to, without its reason."""
     return verdict.partition(":")[0].partition(" (")[0]
+
+
+def counted(verdicts: Iterable[str]) -> str:
+    """Return how many published accuracies are reached, and what the others are."""
+    found = Counter(outcome(one) for one in verdicts)
+    order = (*REACHED.values(), UNSTABLE, ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN)
+    return ", ".join(f"{found[one]} {one}" for one in order if found[one])
 
 
 def standing(margins: np.ndarray) -> str:

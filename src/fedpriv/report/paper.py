@@ -1,25 +1,50 @@
 """All that is rendered from the collected runs of a paper, in one process."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.progress import counted
+from fedpriv.report.render import PrintedTable, escape_markdown
 from fedpriv.report.results import load
+from fedpriv.store.files import writing
 
 
 def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
-    """Write every table of a paper below its `folder`, what its runs were set to, and its verdicts."""
+    """Write the tables of a paper below its `folder`, what they rest on, its runs and its verdicts."""
     from fedpriv.report import claims, render, tables
     from fedpriv.report.notes import runs_table
 
     results = load(folder)
     render.write(runs_table(results), folder / "runs")
+    written, places = [], {""}
     for name, table in counted("tables", paper.tables.items(), "table"):
-        tables.write(results, table, folder / "tables" / name)
+        main = table.theirs not in places  # of several tables for one place the first has the paper's cells
+        places.add(table.theirs)
+        written.append(tables.write(results, table, folder / "tables" / name, main))
+    with writing(folder / "details.md") as path:
+        path.write_text(details(written), encoding="utf-8")
     if judged:
         claims.write(results, paper.claims, paper.tables, folder / "claims")
+
+
+def details(tables: Sequence[PrintedTable]) -> str:
+    """Return what to know before believing the tables of a paper; what all of them rest on stands first."""
+    shared = [
+        note for note in (tables[0].details if tables else ()) if all(note in one.details for one in tables)
+    ]
+    sections = {"All tables": shared} | {
+        f"{one.name}: {one.title}": [note for note in one.details if note not in shared] for one in tables
+    }
+    blocks = ["# What the tables rest on"]
+    for heading, notes in sections.items():
+        if notes:
+            items = "\n".join(f"- {escape_markdown(note)}" for note in notes)
+            blocks += [f"## {escape_markdown(heading)}", items]
+    return "\n\n".join(blocks) + "\n"
 
 
 def write_figures(folder: Path, declared: Mapping[str, FigureSpec]) -> None:

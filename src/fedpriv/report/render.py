@@ -5,22 +5,27 @@ nothing in it is markup, formula or control. All are of one line.
 """
 
 import html
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import NamedTuple
 
 import pandas as pd
 
+from fedpriv.errors import BadInput
 from fedpriv.progress import visible
 from fedpriv.store.files import writing
 
 # ruff: noqa: RUF001  (letters that look like others)
 
 
+INDENT = "\u2002"  # before what stands under a row
+LONG = 13  # letters of what a row is called, of which more are a line of their own in LaTeX
 # Letters that LaTeX has in its maths, each with its command.
 MATHS = """
     α alpha β beta γ gamma δ delta ε varepsilon ζ zeta η eta θ theta ι iota κ kappa λ lambda μ mu ν nu ξ xi
@@ -49,6 +54,7 @@ LATEX = {
     "‐": "{-}",
     "⁄": "/",
     "°": r"$^{\circ}$",
+    INDENT: r"\enspace{}",
 }
 ACCENTS = dict(
     zip(
@@ -159,102 +165,151 @@ def escape_figure(text: str) -> str:
     return line.replace("$", r"\$").replace("_", " _", line.startswith("_"))
 
 
-# Narrower than the page, a table keeps its size; wider, it is shrunk to the page.
-FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
 IN_A_NAME = re.compile("(?<=[a-z][._])(?=[a-z]{2})")  # where a long name of a run or a key may be broken
 
 
+OURS = "Ours, which the paper does not have:"  # above the columns that are
+
+
 class PrintedTable(NamedTuple):
-    """A table to be printed: cells are finished text; a column's name is a pair (group, name)."""
+    """A table in its three forms: the table itself, its numbers, and what to know before believing it.
+
+    Cells are finished text; a column's name is a pair (group, name).
+    """
 
     name: str
     title: str
-    tidy: pd.DataFrame
+    tidy: pd.DataFrame  # every number, unrounded, a line each
     display: pd.DataFrame
-    notes: list[str]
-    details: Sequence[str] = ()  # numbered, one for every line of the table
-    column_format: str = ""  # of LaTeX; by default every column is as wide as its longest cell
+    notes: Sequence[str]  # what nobody can read the table without
+    items: Sequence[str] = ()  # numbered, one for every line of the table
+    details: Sequence[str] = ()  # what it rests on
+    ours: pd.DataFrame | None = None  # columns that the paper does not have, of the same rows
     seeds: pd.DataFrame | None = None  # of a table of accuracies: a line for every seed of a cell
     printed: bool = False  # whether a paper would print it: as LaTeX, too
     caption: str = ""  # what people wrote of it
+    place: str = ""  # in the paper; the title begins with it
+    main: bool = False  # whether its cells count as the paper's: of several tables for a place the first
+
+    @property
+    def blocks(self) -> list[pd.DataFrame]:
+        """Return the parts of the table, with one line of column names each."""
+        return [flat(one) for one in (self.display, self.ours) if one is not None]
 
 
 def write(table: PrintedTable, stem: Path) -> list[Path]:
-    """Write `stem`.csv and .md, a printed one as .tex, and the seeds to `stem`_seeds.csv, each atomically."""
+    """Write `stem`.csv, .json and .md, a printed one as .tex; seeds to `stem`_seeds.csv; each whole."""
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
-    texts = {".md": markdown(table)} | ({".tex": latex(table)} if table.printed else {})
-    files = [stem.with_name(stem.name + end) for end in (*frames, *texts)]
-    for file, frame in zip(files, frames.values(), strict=False):
+    texts = {end: escaped(frame, escape_csv).to_csv(index=False) for end, frame in frames.items()}
+    texts |= {".json": as_json(table), ".md": markdown(table)}
+    texts |= {".tex": latex(table)} if table.printed else {}
+    files = [stem.with_name(stem.name + end) for end in texts]
+    for file, text in zip(files, texts.values(), strict=True):
         with writing(file) as path:
-            escaped(frame, escape_csv).to_csv(path, index=False)
-    for file, text in zip(files[len(frames) :], texts.values(), strict=True):
-        with writing(file) as path:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", newline="")
     return files
+
+
+def as_json(table: PrintedTable) -> str:
+    """Return the text of a table for programs: the page, the terminal and the documentation print it."""
+    blocks = [{"columns": list(one.columns), "rows": one.to_numpy().tolist()} for one in table.blocks]
+    texts = {name: list(getattr(table, name)) for name in ("notes", "items", "details")}
+    words = {name: getattr(table, name) for name in ("title", "place", "main", "caption")}
+    found = {**words, "blocks": blocks, **texts}
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def read_table(path: Path) -> PrintedTable:
+    """Read what `as_json` has written, all but the numbers; any other file is BadInput naming it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        blocks = [pd.DataFrame(one["rows"], columns=one["columns"], dtype=str) for one in found.pop("blocks")]
+        parts = dict(zip(("display", "ours"), blocks, strict=False))
+        return PrintedTable(name=path.stem, tidy=pd.DataFrame(), **parts, **found)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: a table that was built") from None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadInput(f"{path}: found no table ({error}), allowed: what the workflow writes") from None
 
 
 def escaped(frame: pd.DataFrame, escape: Callable[[str], str]) -> pd.DataFrame:
     """Return the same frame for a medium: its texts and the names of its columns go through `escape`."""
-
-    def told(cell: object) -> object:
-        return escape(cell) if isinstance(cell, str) else cell
-
-    return frame.map(told).rename(columns=escape)
+    return frame.map(lambda cell: escape(cell) if isinstance(cell, str) else cell).rename(columns=escape)
 
 
 def flat(display: pd.DataFrame) -> pd.DataFrame:
     """Return the same table with one line of column names."""
+    if display.columns.nlevels == 1:
+        return display
     return display.set_axis([" ".join(filter(None, names)) for names in display.columns], axis=1)
 
 
+def grids(table: PrintedTable) -> list[str]:
+    """Return every block in Markdown, with what stands above ours."""
+    first, *ours = (
+        escaped(block, escape_markdown).to_markdown(index=False, disable_numparse=True)
+        for block in table.blocks
+    )
+    return [first, *(part for one in ours for part in (OURS, one))]
+
+
 def markdown(table: PrintedTable) -> str:
-    """Return the caption, the table, its details and its notes."""
-    body = escaped(flat(table.display), escape_markdown).to_markdown(index=False, disable_numparse=True)
-    details = [f"{number}. {escape_markdown(text)}" for number, text in enumerate(table.details, start=1)]
+    """Return the caption, the table, its items and its notes."""
+    items = [f"{number}. {escape_markdown(text)}" for number, text in enumerate(table.items, start=1)]
     notes = [f"- {escape_markdown(note)}" for note in table.notes]
     above = f"# {escape_markdown(table.title)}", escape_markdown(table.caption)
-    blocks = (*above, body, "\n".join(details), "\n".join(notes))
-    return "\n\n".join(filter(None, blocks)) + "\n"
+    parts = (*above, *grids(table), "\n".join(items), "\n".join(notes))
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def latex(table: PrintedTable) -> str:
-    r"""Return a floating table with booktabs rules, to be read by \input; needs booktabs and graphicx."""
-    text = (
-        escaped(table.display, escape_latex)
-        .style.hide(axis="index")
-        .to_latex(
-            hrules=True,
-            caption=escape_latex(f"{table.title}. {table.caption}" if table.caption else table.title),
-            label=f"tab:{table.name}",
-            position_float="centering",
-            column_format=table.column_format or "l" * table.display.shape[1],
-            multicol_align="c",
-        )
+    r"""Return a floating table to be read by \input, as wide as its text; it needs booktabs alone."""
+    title = table.title[len(table.place) + 2 :] if table.place else table.title
+    said = ": ".join(filter(None, (title, table.caption)))
+    blocks = f"\n\\par\\smallskip {OURS}\\par\\smallskip\n".join(map(tabular, table.blocks))
+    notes = "".join(f"\\par {escape_latex(note)}\n" for note in table.notes)
+    return (
+        "% needs \\usepackage{booktabs}\n"
+        "\\begin{table}\n\\centering\\footnotesize\\setlength{\\tabcolsep}{3pt}\n"
+        f"\\caption{{{escape_latex(said)}}}\n\\label{{tab:{table.name}}}\n\\smallskip\n"
+        f"{blocks}\n\\par\\smallskip\\raggedright\\scriptsize\n{notes}\\end{{table}}\n"
     )
-    notes = "\n".join(rf"\par\noindent {escape_latex(note)}" for note in table.notes)
-    under = (
-        f"\\par\\smallskip\n\\begin{{minipage}}{{\\linewidth}}\\footnotesize\n{notes}\n\\end{{minipage}}\n"
-    )
-    text = text.replace(r"\begin{tabular}", FIT + r"\begin{tabular}").replace(
-        r"\end{tabular}", r"\end{tabular}}"
-    )
-    text = text.replace(r"\end{table}", under + r"\end{table}")
-    # Outside of the float: a page may break between them.
-    items = "\n".join(rf"\item {escape_latex(detail)}" for detail in table.details)
-    return text + (f"\\begin{{enumerate}}\\footnotesize\n{items}\n\\end{{enumerate}}\n" if items else "")
+
+
+def tabular(block: pd.DataFrame) -> str:
+    """Return one block with booktabs rules; headings are broken where that makes their columns narrower."""
+    shown = escaped(block, escape_latex)
+    heads = [escape_latex(block.columns[0])]
+    for name in block.columns[1:]:
+        least = max(map(len, (*name.split(" "), *block[name])))
+        heads.append(r" \\ ".join(map(escape_latex, wrap(name, least, break_long_words=False))))
+    lines = [" & ".join([heads[0], *(rf"\shortstack[r]{{{head}}}" for head in heads[1:])]) + r" \\ \midrule"]
+    for number, (first, *others) in enumerate(shown.itertuples(index=False)):
+        if number and not first.startswith(LATEX[INDENT]):
+            lines.append(r"\addlinespace[2pt]")
+        if len(block.iloc[number, 0]) > LONG:  # on a line of its own
+            lines.append(rf"\multicolumn{{{len(heads)}}}{{@{{}}l}}{{{first}}} \\")
+            first = rf"{LATEX[INDENT]}accuracy"
+        lines.append(" & ".join((first, *(one.replace(" $\\pm$ ", r"\,$\pm$\,") for one in others))) + r" \\")
+    form = f"@{{}}l{'r' * (shown.shape[1] - 1)}@{{}}"
+    return "\n".join([rf"\begin{{tabular}}{{{form}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"])
 
 
 def fragment(table: PrintedTable) -> str:
     """Return title, table and notes as a piece of the HTML report, whose style sheet knows the classes."""
-    body = escaped(table.display, escape_html).to_html(
-        index=False, escape=False, border=0, classes="numbers", justify="left"
-    )
-    body = body.replace("<td>published</td>", '<td class="published">published</td>')
-    body = IN_A_NAME.sub("<wbr>", body)
-    notes = "\n".join(f"<li>{escape_html(note)}</li>" for note in table.notes)
+    blocks = [
+        escaped(block, escape_html).to_html(
+            index=False, escape=False, border=0, classes="numbers", justify="left"
+        )
+        for block in table.blocks
+    ]
+    body = IN_A_NAME.sub("<wbr>", f"\n<p>{OURS}</p>\n".join(blocks)).replace("<th>", '<th scope="col">')
+    notes = "\n".join(f"<p>{escape_html(note)}</p>" for note in table.notes)
+    details = "\n".join(f"<li>{escape_html(one)}</li>" for one in table.details)
     caption = f"<p>{escape_html(table.caption)}</p>\n" if table.caption else ""
     return (
         f"<figcaption>{escape_html(table.title)}</figcaption>\n{caption}"
-        f'<div class="scroll">\n{body}\n</div>\n'
-        f"<details><summary>{len(table.notes)} notes</summary>\n<ul>\n{notes}\n</ul>\n</details>\n"
+        f'<div class="scroll">\n{body}\n</div>\n<div class="notes">\n{notes}\n</div>\n'
+        + f"<details><summary>Before you believe it</summary>\n<ul>\n{details}\n</ul>\n</details>\n"
+        * bool(table.details)
     )

@@ -1,6 +1,6 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
-import re
+import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -22,7 +22,6 @@ from fedpriv.report.claims import read
 from fedpriv.report.long import STATISTIC, printed
 from fedpriv.report.notes import common
 from fedpriv.report.numbers import LEVEL, Interval, interval, outcome
-from fedpriv.report.render import unescape_markdown
 from fedpriv.report.results import flattened
 from fedpriv.schemes import SCHEMES
 from fedpriv.store.rundir import RunDir
@@ -33,7 +32,7 @@ FULL = ("paper", "laptop")  # presets, of which the first that renders a paper s
 
 def elements(folder: Path) -> list[Path]:
     """Return the texts of the rendered tables of RESULTS/PAPER, and then those of its figures."""
-    return [path for kind in ("tables", "figures") for path in sorted((folder / kind).glob("*.md"))]
+    return [path for kind in ("tables", "figures") for path in sorted((folder / kind).glob("*.json"))]
 
 
 def rendered_names(folder: Path) -> list[str]:
@@ -87,7 +86,6 @@ def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
     return best[0], [*words]
 
 
-BAR = re.compile(r"(?<!\\)\|")  # of a Markdown table
 # Of what is read of the seeds of a table: numbers.
 SEEDS = {"seed": "int64", "round": "float64", "accuracy": "float64", "epsilon": "float64"}
 BESIDE = ("delta", "attacker_accuracy")  # quantities that the meaning of an ε says
@@ -97,7 +95,7 @@ SCHEMA = "default of the schema"
 
 def paper(folder: Path) -> dict[str, Any]:
     """Return what there is of RESULTS/PAPER, and what came of it."""
-    accuracies = compare.published_and_reproduced(folder)
+    accuracies = compare.papers_cells(folder)
     claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"outcome": []})
     return {
         "results": str(folder),
@@ -107,45 +105,30 @@ def paper(folder: Path) -> dict[str, Any]:
             {
                 "kind": path.parent.name.removesuffix("s"),
                 "name": path.stem,
-                "title": unescape_markdown(title(path)).removeprefix("# "),
+                "title": element_of(path)["title"],
             }
             for path in elements(folder)
         ],
     }
 
 
-def title(path: Path) -> str:
-    """Return the first line of a text."""
-    return path.read_text(encoding="utf-8").partition("\n")[0]
+def element_of(path: Path) -> dict[str, Any]:
+    """Return the text of a table or figure; a damaged file is BadInput naming it."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"{path}: found no JSON ({error}), allowed: what the workflow writes") from None
 
 
 def element(folder: Path, name: str) -> dict[str, Any]:
-    """Return a table as people read it, line by line, or the caption of a figure, with its files and notes.
+    """Return a table or a figure as people read it, and its files.
 
     A name that is not there is BadInput with those that are.
     """
     name = named(f"{folder}: table", name, rendered_names(folder), f"fedpriv show {folder}")
     path = next(path for path in elements(folder) if path.stem == name)
-    heading, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
-    lines: list[dict[str, str]] = []
-    if grid := next((block for block in blocks if block.startswith("|")), ""):
-        blocks.remove(grid)
-        head, _, *rows = [cells(line) for line in grid.splitlines()]
-        lines = [dict(zip(head, row, strict=True)) for row in rows]
-    notes = [line for block in blocks if not block.startswith("!") for line in block.splitlines()]
-    said = [unescape_markdown(note.removeprefix("- ")) for note in notes]
-    return {
-        "title": unescape_markdown(heading).removeprefix("# "),
-        "lines": lines,
-        "notes": said,
-        "files": files,
-    }
-
-
-def cells(line: str) -> list[str]:
-    """Return the cells of a line of a Markdown table."""
-    return [unescape_markdown(cell.strip()) for cell in BAR.split(line)[1:-1]]
+    return element_of(path) | {"files": files}
 
 
 def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict[str, Any]:

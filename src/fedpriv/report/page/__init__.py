@@ -3,7 +3,7 @@
 import base64
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain, published
 from fedpriv.report.figures.notes import read
 from fedpriv.report.notes import data, runs
-from fedpriv.report.numbers import CUT, REACHED, STANDING, SUBSTITUTE, UNSTABLE, outcome
+from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, counted
+from fedpriv.report.render import fragment, read_table
 from fedpriv.report.results import load
 from fedpriv.store.files import writing
 
@@ -58,7 +59,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         declared=plan.preset,
         docs=DOCS,
         papers=papers,
-        verdicts=counted(cells),
+        verdicts=verdicts(cells),
         unlike=instead[SUBSTITUTE],
         cut=instead[CUT],
         picture=picture(cells),
@@ -93,11 +94,21 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "asked": len(claims),
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.published_accuracies(folder),
-        "tables": [table(name, spec, folder) for name, spec in paper.tables.items()],
-        "figures": [figure(name, spec, folder) for name, spec in drawn(plan, name).items()],
+        "tables": opened(paper.tables, lambda name, spec: table(name, spec, folder)),
+        "figures": opened(drawn(plan, name), lambda name, spec: figure(name, spec, folder)),
         "ran": runs(results, list(paper.runs)),
         "data": data(results.runs),
     }
+
+
+def opened(declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, Any]]) -> dict[str, Any]:
+    """Return tables or figures by whether a reader finds them open: the first for each place in the paper."""
+    found: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
+    places = set[str]()
+    for name, spec in declared.items():
+        found["open" if spec.theirs and spec.theirs not in places else "folded"].append(shown(name, spec))
+        places.add(spec.theirs)
+    return found
 
 
 def apart(claims: Iterable[Any]) -> dict[str, list[Any]]:
@@ -113,41 +124,34 @@ def told(claim: Mapping[str, Any]) -> dict[str, Any]:
     return {**claim, "measured": claim["measured"].split("; ")}
 
 
-def counted(panels: Mapping[str, pd.DataFrame]) -> str:
-    """Return in words how many published accuracies are reached, and what the others are."""
-    found = Counter(outcome(one) for cells in panels.values() for one in cells["verdict"])
-    return ", ".join(f"{found[one]} {one}" for one in (*REACHED.values(), UNSTABLE) if found[one])
-
-
 def stored_results(papers: Mapping[str, Paper], stored: Path) -> dict[str, Any]:
     """Return the picture and the counts of the stored results of these papers; nothing without any."""
     cells = compared_cells(papers, stored)
     return (
-        {"picture": picture(cells), "verdicts": counted(cells), "folder": stored.as_posix()} if cells else {}
+        {"picture": picture(cells), "verdicts": verdicts(cells), "folder": stored.as_posix()} if cells else {}
     )
 
 
-def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the published cells that were run on the papers' data, by the place of their table.
+def verdicts(panels: Mapping[str, pd.DataFrame]) -> str:
+    """Return in words how the published accuracies came out."""
+    return counted(verdict for cells in panels.values() for verdict in cells["verdict"])
 
-    Of several tables for one place the first has the cells.
-    """
+
+def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
+    """Return the published cells that were run on the papers' data, by the place of their table."""
     found: dict[str, pd.DataFrame] = {}
     for name, paper in papers.items():
-        if not (folder / name / "claims.csv").is_file():
+        if (
+            not (folder / name / "claims.csv").is_file()
+            or (every := compare.papers_cells(folder / name)).empty
+        ):
             continue
-        every = compare.published_and_reproduced(folder / name)
-        for table_name, declared in accuracy_tables(paper.tables).items():
-            title = declared.theirs.partition(",")[0]
-            if not title or title in found:
-                continue
-            here = (every["table"] == table_name) & every["value"].notna()
-            here &= (every["stand_in_for"] == "") & (every["cut"] == "")
-            if here.any():
-                rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}
-                cells = every[here]
-                named = {"row": cells["row"].map(rows), "column": cells["column"].map(declared.labels)}
-                found[title] = cells.assign(**named)
+        every = every.loc[every["value"].notna() & (every["stand_in_for"] == "") & (every["cut"] == "")]
+        for table, cells in every.groupby("table", sort=False):
+            declared = accuracy_tables(paper.tables)[str(table)]
+            rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}
+            named = {"row": cells["row"].map(rows), "column": cells["column"].map(declared.labels)}
+            found[declared.theirs.partition(",")[0]] = cells.assign(**named)
     return found
 
 
@@ -168,8 +172,8 @@ def data_url(image: bytes) -> str:
 
 def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
-    text = content(folder / f"tables/{name}.html").decode()
-    return {"name": name, "title": titled(declared), "html": text, "forms": forms(declared)}
+    html = fragment(read_table(folder / f"tables/{name}.json"))
+    return {"name": name, "title": titled(declared), "html": html, "forms": forms(declared)}
 
 
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
@@ -184,6 +188,7 @@ def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
         "notes": notes,
         "alt": alt,
         "url": data_url(image),
+        "forms": ["pdf", "png", "md"],
         "width": round(PIXEL * int.from_bytes(image[16:20])),
     }
 

@@ -12,7 +12,6 @@ from fedpriv.report.results import Results
 from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.epsilons import audits_table, spends_table
 from fedpriv.report.tables.runs import runs_table
-from fedpriv.store.files import writing
 
 KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {
     "accuracy": accuracy_table,
@@ -23,11 +22,15 @@ KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {
 }
 
 
-def write(results: Results, declared: TableSpec, stem: Path) -> list[Path]:
-    """Write the declared table of collected runs as `stem`.csv, .md, .html; accuracies as .tex, too."""
-    table = KINDS[declared.kind](results, declared, stem.name)._replace(caption=caption(results, declared))
-    if said := legend(table.caption, *table.display.to_numpy().ravel()):
-        table = table._replace(notes=[f"ε {said}; what is published stands as printed.", *table.notes])
-    with writing(stem.with_suffix(".html")) as path:
-        path.write_text(render.fragment(table), encoding="utf-8")
-    return [*render.write(table, stem), stem.with_suffix(".html")]
+def write(results: Results, declared: TableSpec, stem: Path, main: bool = False) -> render.PrintedTable:
+    """Write the declared table of collected runs as `stem`.csv, .json, .md, accuracies as .tex; return it.
+
+    `main` is the table whose cells count as the paper's.
+    """
+    table = KINDS[declared.kind](results, declared, stem.name)
+    table = table._replace(caption=caption(results, declared), place=declared.theirs, main=main)
+    marks = legend(table.caption, *(cell for block in table.blocks for cell in block.to_numpy().ravel()))
+    if marks and marks not in " ".join(table.notes):
+        table = table._replace(notes=[*table.notes, f"ε {marks}."])
+    render.write(table, stem)
+    return table

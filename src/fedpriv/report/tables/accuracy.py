@@ -1,16 +1,19 @@
-"""Accuracies, published under reproduced: at the last round, or within budgets at one level or at both."""
+"""Accuracies in the paper's layout, what is published in brackets, and below each the ε that it cost.
 
-from collections.abc import Iterator, Sequence
+A cell is read at the last round, or within budgets at one level or at both.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import attacker_accuracy, status
+from fedpriv.account.spend import attacker_accuracy, legend, status
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, EpsilonBudget, Row, titled
 from fedpriv.report import numbers
-from fedpriv.report.long import STATISTIC, Number, display_frame, over_seeds, spend_words, tidy
+from fedpriv.report.long import STATISTIC, Number, over_seeds, spend_words, tidy
 from fedpriv.report.notes import LAWS, LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
@@ -23,10 +26,9 @@ from fedpriv.report.numbers import (
     outcome,
     reached,
     unstable,
-    without_interval,
 )
 from fedpriv.report.reading import MEANING, difference, epsilon_at, meaning, reading, spent
-from fedpriv.report.render import PrintedTable
+from fedpriv.report.render import INDENT, PrintedTable
 from fedpriv.report.results import Results, rows_of
 
 
@@ -105,23 +107,26 @@ KEY = ["table", "row", "column", "source", "quantity"]
 OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
 COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
 CELL = ("table", "row", "column", "run")
-ABSENT = "not run, or some seed has no evaluated round within the budget"
+WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
 AT_END = "Accuracy at the last round."
 
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
-    """Return the table in the paper's layout, with the round at which each column was read beside it."""
+    """Return the table in the paper's layout, what is published in brackets, our columns apart."""
     found = [*judged(declared, cell_numbers(results, declared))]
-    display = display_frame(shown_lines(declared, found))
+    theirs, ours = blocks(declared, found)
     used = results.of(*declared.runs())
-    notes = [*how_read(declared, found), *run_notes(used, declared)]
-    notes[:0] = [*note_unstable(declared, found), *note_own_baseline(declared)]
-    levels = deltas(declared)
-    if levels and (display == numbers.NONE).to_numpy().any():
-        notes.insert(0, f"{numbers.NONE}: {ABSENT}{'s' if len(levels) > 1 else ''}.")
-    title = titled(declared) + stand_ins(used.runs)
-    seeds = seed_lines(name, found)
-    return PrintedTable(name, title, tidy(name, COLUMNS, found), display, notes, seeds=seeds, printed=True)
+    return PrintedTable(
+        name,
+        titled(declared) + stand_ins(used.runs),
+        tidy(name, COLUMNS, found),
+        theirs,
+        [*caveats(declared, found, used)],
+        details=[*read_at(declared, found), *how_read(declared, found), *run_notes(used, declared)],
+        ours=ours,
+        seeds=seed_lines(name, found),
+        printed=True,
+    )
 
 
 def judged(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
@@ -188,21 +193,85 @@ def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
     return every.astype({"round": "Int64"})[[*first, *every.columns.drop(first)]]
 
 
-def shown_lines(declared: AccuracyTable, found: Sequence[Number]) -> list[dict[tuple[str, str], str]]:
-    """Return of every row what was measured, a dash where there is no number, and what was published."""
-    layout, lines = headings(declared), []
-    for row in declared.rows:
-        for source, nothing in (("reproduced", numbers.NONE), ("published", "")):
-            of_line = [one for one in found if (one["row"], one["source"]) == (row.key, source)]
-            there = {place(one): one for one in of_line if "sample" in one or "value" in one}
-            clients = next((one["clients"] for one in there.values()), row.clients)
-            if source == "published" and row.free and not there:
-                continue
-            said = source if there or source == "published" else "not run"
-            line = {("", declared.heading): row_heading(row, clients), ("", "Source"): said}
-            cells = {layout[key]: text(declared, there[key]) if key in there else nothing for key in layout}
-            lines.append(line | cells)
-    return lines
+def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Return what the paper prints with ours beside it, and the columns that only we have, if both are there.
+
+    A row is its accuracies, what each cost, and the round where the paper says one. A row of which
+    nothing was run is left out, unless there is no other.
+    """
+    numbers = {
+        (one["row"], one["source"], *place(one)): one for one in found if "sample" in one or "value" in one
+    }
+    ran = {row for row, source, *_ in numbers if source == "reproduced"}
+    printed = {column for _, source, _, column, _ in numbers if source == "published"}
+    rows = [row for row in declared.rows if row.key in ran or not ran]
+
+    def block(columns: Sequence[str]) -> pd.DataFrame:
+        lines = [line for row in rows for line in lines_of(declared, row, columns, numbers)]
+        return pd.DataFrame(lines, columns=[declared.heading, *(declared.labels[name] for name in columns)])
+
+    theirs = [name for name in declared.labels if name in printed]
+    ours = [name for name in declared.labels if name not in printed]
+    return block(theirs or ours), block(ours) if theirs and ours else None
+
+
+Placed = Mapping[tuple[Any, ...], Number]  # numbers by row, source, quantity, column and level
+
+
+def lines_of(
+    declared: AccuracyTable, row: Row, columns: Sequence[str], numbers: Placed
+) -> Iterator[list[str]]:
+    """Yield the lines of a row: the accuracies, and below them every ε and round of which any is known."""
+    measured = [one for (key, source, *_), one in numbers.items() if (key, source) == (row.key, "reproduced")]
+    clients = next((one["clients"] for one in measured), row.clients)
+    yield [row_heading(row, clients), *(cell(declared, row, numbers, "accuracy", name) for name in columns)]
+    quantities = [(head, "epsilon", level) for level, head in budget_headings(declared, row).items()]
+    if any(one.round for other in declared.rows for one in other.published.values()):
+        quantities.append(("round", "round", ""))
+    for head, quantity, level in quantities:
+        cells = [cell(declared, row, numbers, quantity, name, level) for name in columns]
+        if any(cells):
+            yield [INDENT + head, *cells]
+
+
+def budget_headings(declared: AccuracyTable, row: Row) -> dict[str, str]:
+    """Return by level what stands before the ε of a row: their δ, too, unless a note says it of all rows."""
+    found = deltas(declared, [row])
+    of_all = deltas(declared, declared.rows)
+    return {
+        level: ", ".join(
+            [WHOSE[level], *(f"δ={numbers.delta(one)}" for one in some if len(of_all.get(level, some)) > 1)]
+        )
+        for level, some in found.items()
+    }
+
+
+def deltas(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, list[float]]:
+    """Return by level the δ at which the ε of rows are counted."""
+    found: dict[str, set[float]] = {}
+    for one in (declared.cell(row, name) for row in rows for name in declared.columns):
+        for level in one.free:
+            found.setdefault(level, set())
+        for budget in one.within:
+            found.setdefault(budget.unit, set()).add(budget.delta)
+    return {level: sorted(some) for level, some in found.items()}
+
+
+def cell(
+    declared: AccuracyTable, row: Row, found: Placed, quantity: str, column: str, level: str = ""
+) -> str:
+    """Return what was measured, and in brackets what is published; empty where there can be neither."""
+    ours, theirs = (
+        found.get((row.key, source, quantity, column, level)) for source in ("reproduced", "published")
+    )
+    brackets = f"({text(declared, theirs)})" if theirs else ""
+    asked = (
+        quantity == "accuracy"
+        or theirs
+        or (quantity == "epsilon" and level in declared.cell(row, column).free)
+    )
+    nothing = numbers.NONE if asked else ""
+    return " ".join(filter(None, (text(declared, ours) if ours else nothing, brackets)))
 
 
 def place(number: Number) -> tuple[str, ...]:
@@ -210,48 +279,20 @@ def place(number: Number) -> tuple[str, ...]:
     return number["quantity"], number["column"], number.get("level", "")
 
 
-def headings(declared: AccuracyTable) -> dict[tuple[str, ...], tuple[str, str]]:
-    """Return the headings of the numbers that are shown, by their `place`, in order."""
-    columns = declared.columns.items()
-    found = {("accuracy", name, ""): ("Accuracy (%)", label) for name, label in declared.labels.items()}
-    for level, delta in deltas(declared).items():
-        whose = LEVELS[level].capitalize() if level else "Privacy"
-        heading = f"{whose} ε at δ = {numbers.delta(delta)}" if delta else f"{whose} (ε, δ)"
-        counted = {name: column.label for name, column in columns if level in column.by_unit()}
-        found |= {("epsilon", name, level): (heading, label) for name, label in counted.items()}
-    dated = {name for row in declared.rows for name, one in row.published.items() if one.round}
-    rounds = {("round", name, ""): one for name, one in columns if one.by_unit() or name in dated}
-    return found | {key: ("Read at round", column.label) for key, column in rounds.items()}
-
-
-def deltas(declared: AccuracyTable) -> dict[str, float | None]:
-    """Return by level the one δ that its heading says; none if the cells show it."""
-    cells = [declared.cell(row, name) for row in declared.rows for name in declared.columns]
-    found: dict[str, set[float]] = {}
-    for budget in (budget for cell in cells for budget in cell.within):
-        found.setdefault(budget.unit, set()).add(budget.delta)
-    return {level: min(some) if level and len(some) == 1 else None for level, some in found.items()}
-
-
 def text(declared: AccuracyTable, number: Number) -> str:
-    """Return a number in words; an ε with its δ, unless the heading says it."""
-    measured = "sample" in number
+    """Return a number in words."""
+    measured, quantity = "sample" in number, number["quantity"]
     found = number["sample"] if measured else number["value"]
-    if number["quantity"] == "accuracy":
-        if is_unstable(number.get("status")):
-            return without_interval(np.mean(found))
-        if measured:
-            return numbers.percent(found)
-        said = number["verdict"]
-        said = said if said == CUT or outcome(said) in REACHED.values() else ""
-        return ", ".join(filter(None, (f"{100 * found:.{digits(declared)}f}", said)))
-    if number["quantity"] == "round":
-        return numbers.rounds(found) if measured else f"{found}"
-    if "delta" not in number:  # it costs nothing, at any
-        return "0"
-    epsilon = numbers.epsilon(found, number.get("epsilon_status", "")) if measured else f"{found:g}"
-    alone = number["delta"] == deltas(declared)[number["level"]] or epsilon == numbers.NONE
-    return epsilon if alone else f"({epsilon}, {numbers.delta(number['delta'])})"
+    if quantity == "accuracy" and measured:
+        return UNSTABLE if is_unstable(number.get("status")) else numbers.percent(found)
+    if quantity == "accuracy":
+        spread = f" ± {100 * number['std']:.{digits(declared)}f}" if number.get("std") else ""
+        return f"{100 * found:.{digits(declared)}f}{spread}"
+    if not measured:
+        return f"{found:g}"
+    if quantity == "round":
+        return numbers.rounds(found)
+    return numbers.epsilon([np.mean(found)], number["epsilon_status"])  # how seeds differ is in the CSV
 
 
 def digits(declared: AccuracyTable) -> int:
@@ -309,26 +350,62 @@ def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelecto
     return f"{spend}; {are}{meant}"
 
 
-def note_unstable(declared: AccuracyTable, lines: Sequence[Number]) -> Iterator[str]:
-    """Yield the note that says which accuracies say nothing of their runs, and why."""
+def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> Iterator[str]:
+    """Yield what nobody can read the table without: its signs, and in one note what is unlike the paper."""
+    accuracies = [one for one in found if one["quantity"] == "accuracy"]
+    seeds = sorted({len(one["sample"]) for one in accuracies if "sample" in one})
+    many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds" if seeds else ""
+    signs = ["Accuracy in %"]
+    signs += [f"x ± y: mean and half-width of the 95 % Student-t interval over {many}"] * bool(
+        seeds and seeds[-1] > 1
+    )
+    signs += ["one seed has no interval"] * bool(seeds and seeds[0] == 1)
+    signs += ["in brackets: published"] * any(one["source"] == "published" for one in found)
+    signs += (
+        [f"ε {marks}"]
+        if (marks := legend(*(text(declared, one) for one in found if one["quantity"] == "epsilon")))
+        else []
+    )
+    alike = {level: some for level, some in deltas(declared, declared.rows).items() if len(some) == 1}
+    signs += [f"{WHOSE[level]} at δ = {numbers.delta(*some)}" for level, some in alike.items()]
+    yield f"{'; '.join(signs)}."
     heads = {row.key: row.label or f"{row.clients:,}" for row in declared.rows}
+    said, ran = [], {one["row"] for one in accuracies if "sample" in one}
     reasons: dict[str, list[str]] = {}
-    for line in lines:
-        if is_unstable(line.get("status")):
-            cell = f"{heads[line['row']]} ({declared.labels[line['column']]})"
-            reasons.setdefault(line["status"].removeprefix(f"{UNSTABLE}: "), []).append(cell)
-    if reasons:
-        said = "; ".join(f"{MEANT[why]} at {', '.join(cells)}" for why, cells in reasons.items())
-        yield f"Unstable, a mean without an interval that decides nothing: {said}."
-
-
-def note_own_baseline(declared: AccuracyTable) -> Iterator[str]:
-    """Yield the note that says which rows are held against their own baseline."""
+    for one in accuracies:
+        if is_unstable(one.get("status")):
+            reasons.setdefault(one["status"].removeprefix(f"{UNSTABLE}: "), []).append(
+                f"{heads[one['row']]} ({declared.labels[one['column']]})"
+            )
+    said += [f"Unstable: {MEANT[why]} at {', '.join(cells)}" for why, cells in reasons.items()]
+    if any(one.get("status") == "no round within the budget" for one in accuracies):
+        said.append(f"{numbers.NONE}: some seed has no evaluated round within the budget")
     if rows := [row.cited for row in declared.rows if row.own_baseline]:
-        yield (
-            f"{'; '.join(rows)}: another network than the paper's ran. An accuracy is reached where it is no "
-            "further below its own baseline than the published one is below the published baseline."
-        )
+        which = f" at {', '.join(rows)}" if len(rows) < len(declared.rows) else ""
+        said.append(f"Another network than the paper's{which}: it is held against its own baseline")
+    if gone := [row.cited for row in declared.rows if row.key not in ran]:
+        said.append(f"Not run in this preset: {', '.join(gone)}")
+    if cut := {run: less for run, less in used.runs[["run", "cut"]].itertuples(index=False) if less}:
+        said.append(f"Cut by the preset, so that nothing published is judged: {', '.join(cut)}")
+    if said:
+        yield f"{'. '.join(said)}."
+
+
+def read_at(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[str]:
+    """Yield at which rounds the accuracies within budgets were read."""
+    rows: dict[str, list[str]] = {}
+    for row in declared.rows:
+        for one in found:
+            column = declared.columns.get(one["column"])
+            if (
+                (one["row"], one["quantity"], one["source"]) == (row.key, "round", "reproduced")
+                and column
+                and column.by_unit()
+            ):
+                rows.setdefault(row.cited, []).append(f"{column.label} {numbers.rounds(one['sample'])}")
+    if rows:
+        cells = [f"{row}: {', '.join(some)}" for row, some in rows.items()]
+        yield f"Read at round: {'; '.join(cells)}."
 
 
 def run_notes(used: Results, declared: AccuracyTable) -> list[str]:

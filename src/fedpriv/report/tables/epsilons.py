@@ -14,7 +14,7 @@ from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stan
 from fedpriv.report.reading import MEANING, epsilon_at, meaning, spent
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.tables.accuracy import cell_numbers, deltas, how_read, run_notes
+from fedpriv.report.tables.accuracy import cell_numbers, how_read, run_notes
 
 WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
@@ -42,11 +42,12 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
     said = {seeds[0].audit for _, seeds in found}
     threats = [f"{words(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
-    notes = [HOW, *threats, *footnotes(used, missing)]
+    details = [*threats, *footnotes(used, missing)]
     long = tidy(
         name, AUDIT_COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)]
     )
-    return PrintedTable(name, titled(declared) + stand_ins(used.runs), long, display_frame(shown), notes)
+    title = titled(declared) + stand_ins(used.runs)
+    return PrintedTable(name, title, long, display_frame(shown), [HOW], details=details)
 
 
 def run_findings(results: Results, line: LabelledRun) -> Iterator[Seeds]:
@@ -134,7 +135,11 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
     # A way of counting that no run here has is no line, unless there is no other.
     spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
     shown = [
-        row_header(spend, [line for lines in found for line in lines[spend]], both="" not in deltas(of))
+        row_header(
+            spend,
+            [line for lines in found for line in lines[spend]],
+            both=any(row.budgets for row in of.rows),
+        )
         | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
         for spend in spends
     ]
@@ -143,8 +148,8 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
     long = tidy(
         name, SPEND_TABLE_COLUMNS, [line for lines in found for some in lines.values() for line in some]
     )
-    notes = dict.fromkeys([CELLS, MATCHING, *accountings(spends), *how_read(of, base), *run_notes(used, of)])
-    return PrintedTable(name, title, long, display_frame(shown), list(notes))
+    details = dict.fromkeys([*accountings(spends), *how_read(of, base), *run_notes(used, of)])
+    return PrintedTable(name, title, long, display_frame(shown), [CELLS, MATCHING], details=list(details))
 
 
 def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
