@@ -19,7 +19,7 @@ from fedpriv.report.paper import write_figures, write_tables
 PLACES = whole_paper.texts()
 # What only a picture shows, and what is said only where something is missing.
 ELSEWHERE = ("Panel.published key", "RunsTable.infinite", "RunsTable.place")
-MARKDOWN = {"h1", "p", "img", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li"}
+MARKDOWN = {"h1", "h2", "p", "img", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li"}
 
 
 @pytest.fixture(scope="module", params=range(2))

@@ -184,7 +184,7 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(results, declare
     lines = pd.read_csv(written[0])
     assert list(lines["verdict"]) == ["reproduced, interpretation unsound", "reproduced"]
     assert lines["measured"].iloc[0] == "Table I, N = 100: 45.1 ± 0.1 % against 45 % (holds)"
-    text = written[1].read_text()
+    text = (tmp_path / "claims.md").read_text()
     assert "1 of 1" in text and "1 of 2" in text
     assert "it is false" in text and "accuracy(dp) >= published(dp) - 0.005" in text
     assert all(f"- {name}: {meaning}." in text for name, meaning in {**OUTCOMES, **SOUNDNESS}.items())

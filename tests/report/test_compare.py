@@ -1,6 +1,7 @@
 """Published beside reproduced, from the files that the workflow wrote."""
 
 import io
+import re
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -28,7 +29,7 @@ from fedpriv.report.tables.accuracy import accuracy_table, verdict
 @pytest.fixture
 def paper(runs, declared, tmp_path):
     """Return the results folder of a rendered paper."""
-    tables.write(load(runs), declared, tmp_path / "tables/table1")
+    tables.write(load(runs), declared, tmp_path / "tables/table1", main=True)
     claim = {"id": "it", "place": "Table I", "text": "So it is.", "tables": ["table1"], "clients": [100]}
     claim |= {"check": "accuracy(dp) >= published(dp) - 0.005"}
     said = [Claim.model_validate(claim)]
@@ -88,7 +89,9 @@ def test_what_a_preset_has_cut_is_judged_in_no_form(declared, tmp_path):
     paper: Any = SimpleNamespace(tables={"table1": declared})
     for form in ("tables/table1.md", "tables/table1.tex"):
         text = (tmp_path / form).read_text()
-        assert f"45, {CUT}" in text and "n100" in text and "20 of 300 rounds" in text
+        assert "Cut by the preset, so that nothing published is judged: n100_none, n100_dp" in text.replace(
+            "\\_", "_"
+        )
     assert CUT in printed(tmp_path) and not compared_cells({tmp_path.name: paper}, tmp_path.parent)
 
 
@@ -103,13 +106,11 @@ def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, d
     table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
     judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
     assert list(judged["verdict"]) == ["another network", "reached", "not reached"]
-    assert any(note.startswith("N = 100; N = 1,000: another network") for note in table.notes)
+    assert "Another network than the paper's: it is held against its own baseline" in table.notes[1]
 
 
-def test_a_table_says_beside_what_is_published_whether_it_is_reached(runs, declared):
+def test_the_numbers_of_a_table_say_whether_what_is_published_is_reached(runs, declared):
     table = accuracy_table(load(runs), declared, "table1")
-    published = table.display.loc[table.display["", "Source"] == "published"].iloc[0]
-    assert published["Accuracy (%)", "DP"] == "45, reached"
     judged = table.tidy.query("source == 'published' and quantity == 'accuracy'")
     assert list(judged["verdict"]) == ["reached"] * 3 + ["not run"] * 3
     assert table.tidy.drop(judged.index)["verdict"].isna().all()
@@ -185,7 +186,7 @@ def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
     assert found["row"].unique().tolist() == list(LABELS)
     assert set(found["verdict"]) == {"reached"}
     out = printed(paper)
-    assert all(f"table1  {label} " in out for label in LABELS)
+    assert set(LABELS) <= {re.split(" {2,}", line.strip())[0] for line in out.splitlines()}
 
 
 def test_a_verdict_or_a_folder_that_looks_like_markup_is_printed(paper, tmp_path_factory):

@@ -59,14 +59,13 @@ def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_pa
 def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declared):
     table = KINDS["accuracy"](results_of(tmp_path, 6, seeds), declared, "table1")
     line = table.display.iloc[0]
-    assert line["Accuracy (%)", "BDP"] == words
-    assert line["Accuracy (%)", "Baseline"].startswith("97.")
+    assert line["BDP"] == f"{words} (88)" and line["Baseline"].startswith("97.")
     row = table.tidy.query(
         "row == 100 and column == 'bdp' and quantity == 'accuracy' and source == 'reproduced'"
     )
     assert row["status"].tolist() == ["diverged"] and row["value"].isna().all()
     assert any(
-        note.startswith("Diverged, their weights no longer finite: n100_dp seed") for note in table.notes
+        note.startswith("Diverged, their weights no longer finite: n100_dp seed") for note in table.details
     )
 
 

@@ -2,23 +2,22 @@
 
 import base64
 import html
-import io
 import re
 import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from rich.console import Console
 from support import made_page
 
 from fedpriv.cli.compare import published
-from fedpriv.cli.table import Page
+from fedpriv.cli.table import Table
 from fedpriv.config.jobs import drawn, rendered
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.report import page
-from fedpriv.report.claims import papers, published_and_reproduced
+from fedpriv.report.claims import published_and_reproduced
+from fedpriv.report.render import read_table
 
 
 @pytest.fixture(scope="module")
@@ -102,16 +101,14 @@ def test_every_claim_says_what_was_tested_and_measured(text, results):
 
 
 def test_page_and_terminal_say_the_same_verdicts(text, results):
-    out = io.StringIO()
-    tables = [table for paper in papers(results) for table in published(paper)]
-    Console(file=out, width=500).print(Page(*tables))
-    rows = [re.split(r"  +", line.strip()) for line in out.getvalue().splitlines()]
-    told = [(row[-1], row[0]) for row in rows if len(row) == 4 and row[0] != "claim"]
-    assert told == [(verdict, html.unescape(claim)) for verdict, claim in judged(text)]
-    lines = {" ".join(row) for row in rows if len(row) == 6}
     for name in ("small", "wide"):
+        *accuracies, claims = [one for one in published(results / name) if isinstance(one, Table)]
+        if name == "small":
+            told = list(zip(claims.columns["verdict"], claims.columns["claim"], strict=True))
+            assert told == [(verdict, html.unescape(claim)) for verdict, claim in judged(text)]
+        lines = [" ".join(filter(None, line)) for one in accuracies for line in one.lines]
         shown = [words(row) for row in re.findall(r"<tr>(.+?)</tr>", table(text, f"{name}-accuracies"))][1:]
-        assert set(shown) <= lines
+        assert [row.partition(" ")[2] for row in shown] == lines
         assert len(shown) == len(published_and_reproduced(results / name)) > 0
 
 
@@ -122,16 +119,19 @@ def test_every_table_has_its_title_all_its_cells_and_its_notes(text, results):
             lines = (results / f"{name}/tables/{one}.md").read_text().splitlines()
             rows = [line.strip("|").split("|") for line in lines if line.startswith("| ")]
             notes = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+            notes += read_table(results / f"{name}/tables/{one}.json").details
             assert spec.title in said and len(rows) > 2 and notes
             assert all(" ".join(cell.split()) in said for row in rows[1:] for cell in row)
             assert all(note in said for note in notes)
 
 
-def test_published_lines_are_marked(text):
-    rows = re.findall(r"<tr>.+?</tr>", table(text, "small-table-table1"), re.DOTALL)
-    marked = [words(row) for row in rows if 'class="published"' in row]
-    ends = "(6, 10⁻³) (4, 10⁻³)"
-    assert marked == [f"100 published 97 45, reached 88, reached {ends}", f"1,000 published 97 45 88 {ends}"]
+def test_what_the_paper_has_is_open_and_what_is_ours_is_folded(text):
+    section = part(text, "small").partition('id="small-claims"')[0]
+    folded = " ".join(re.findall(r"<summary>\d+ more, ours</summary>(.+?)</section>", section, re.DOTALL))
+    for name in ("table-table1", "figure-curves"):
+        assert f'id="small-{name}"' in section and f'id="small-{name}"' not in folded
+    for name in ("table-table1_spends", "figure-epsilons"):
+        assert f'id="small-{name}"' in folded
 
 
 def test_every_figure_is_there_with_its_caption_its_notes_and_a_description(text, results):
@@ -219,7 +219,7 @@ def test_the_same_files_give_the_same_page(results, text, tmp_path):
     assert page.write(made_page.plan(), copy / "report.html").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("file", ["rounds.parquet", "claims.csv", "tables/table1.html", "figures/curves.png"])
+@pytest.mark.parametrize("file", ["rounds.parquet", "claims.csv", "tables/table1.json", "figures/curves.png"])
 def test_a_missing_file_is_named_and_nothing_is_written(results, tmp_path, file):
     copy = shutil.copytree(results, tmp_path / "copy")
     (copy / "report.html").unlink()

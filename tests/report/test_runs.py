@@ -42,7 +42,9 @@ def test_the_notes_say_how_much_data_there_is_how_they_were_made_and_on_which_ma
 
 def test_the_file_for_machines_has_a_column_for_every_setting(table, tmp_path):
     files = render.write(table, tmp_path / "runs")
-    assert [file.name for file in files] == ["runs.csv", "runs.md"]
+    assert [file.name for file in files] == ["runs.csv", "runs.json", "runs.md"]
     found = pd.read_csv(files[0]).set_index("run")
     assert found.loc["private", "scheme.name"] == "client_dp" and set(found["stand_in_for"]) == {"aptos"}
-    assert set(found["seeds"]) == {2}
+    assert set(found["seeds"]) == {2} and not any("±" in str(cell) for cell in found.to_numpy().ravel())
+    header = files[0].read_text(encoding="utf-8").partition("\n")[0].split(",")
+    assert len(header) == len(set(header))

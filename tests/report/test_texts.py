@@ -64,9 +64,9 @@ def alike(text):
 
 def test_html_shows_every_cell_heading_note_and_title():
     page = read_back.Page(render.fragment(table()))
-    assert page.of("td")[::2] == EXPECTED and page.of("li") == EXPECTED
+    assert page.of("td")[::2] == EXPECTED and page.of("p") == EXPECTED
     assert read_back.Page(render.fragment(wide())).of("th")[-len(NASTY) :] == EXPECTED
-    assert page.tags <= GRID | {"figcaption", "div", "wbr", "details", "summary", "ul", "li"}
+    assert page.tags <= GRID | {"figcaption", "div", "wbr", "p"}
     assert [*read_back.Page("".join(f"<p>{escape_html(text)}</p>" for text in NASTY)).of("p")] == EXPECTED
 
 
@@ -104,15 +104,14 @@ def test_the_names_of_columns_are_no_formulas_either(tmp_path):
 def test_latex_prints_every_cell_heading_detail_note_and_title():
     text = render.latex(table())
     grid = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0].splitlines()
-    assert [printed(line)[0] for line in grid] == list(map(alike, EXPECTED))
+    long = r"\multicolumn{2}{@{}l}{"
+    first = [line.removeprefix(long).removesuffix(r"} \\") if long in line else line for line in grid]
+    first = [printed(line)[0] for line in first if not line.startswith((r"\enspace", r"\addlinespace"))]
+    assert first == list(map(alike, EXPECTED))
     assert not any(line.lstrip().startswith(("[", "*")) for line in grid)  # an option of the line before
-    notes = re.findall(r"^\\par\\noindent (.*)$", text, re.MULTILINE)
-    items = re.findall(r"^\\item (.*)$", text, re.MULTILINE)
+    notes = re.findall(r"^\\par (.*)$", text, re.MULTILINE)
     assert [alike(read_back.latex(note)) for note in notes] == list(map(alike, EXPECTED))
-    assert [alike(read_back.latex(item)) for item in items] == [alike(seen(one)) for one in DETAILS]
-    (heading,) = re.findall(r"\n(.*)\n\\midrule", render.latex(wide()))
-    assert printed(heading) == list(map(alike, EXPECTED))
-    empty = table()._replace(notes=[], details=[])
+    empty = table()._replace(notes=[], items=[])
     for title in ("blank\n\nline", "\\input{x} $x_$", "}"):
         (caption,) = re.findall(
             r"^\\caption\{(.*)\}$", render.latex(empty._replace(title=title)), re.MULTILINE

@@ -6,7 +6,8 @@ from typing import Any
 from fedpriv.config.jobs import drawn
 from fedpriv.config.plan import Plan, Preset
 from fedpriv.paper.paper import Paper
-from fedpriv.report import claims, figures, page, tables
+from fedpriv.report import figures, page
+from fedpriv.report.paper import write_tables
 from fedpriv.report.results import collect, load
 from fedpriv.store import summary
 from support.made_runs import write_run
@@ -157,9 +158,7 @@ def write_results(folder: Path) -> Path:
         for path in root.glob("runs/burst/*/summary.json"):
             summary.save_summary(path, summary.load_summary(path) | {"diverged": 7, "test_accuracy": None})
         runs = load(collect(made, root))
-        for table, spec in built.tables.items():
-            tables.write(runs, spec, root / "tables" / table)
         for figure, spec in drawn(plan(), name).items():
             figures.write(runs, spec, root / "figures" / figure)
-        claims.write(runs, built.claims, built.tables, root / "claims")
+        write_tables(root, built)
     return page.write(plan(), folder / "report.html")

@@ -39,4 +39,4 @@ def test_nobody_of_secretflows_readers_would_accept_what_is_done_for_what_is_cou
 def test_it_prints_every_number_and_every_reason():
     assert isinstance(TABLE.display, pd.DataFrame) and len(TABLE.display) == 9
     assert TABLE.tidy["value"].notna().all() and len(TABLE.tidy) == 10 * 9
-    assert sum(note.startswith(("SecretFlow", "Geyer")) for note in TABLE.notes) == 6
+    assert sum(note.startswith(("SecretFlow", "Geyer")) for note in TABLE.items) == 6

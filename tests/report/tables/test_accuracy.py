@@ -6,7 +6,8 @@ from pydantic import ValidationError
 from support.made_runs import write_run
 
 from fedpriv.paper.claims import Claim
-from fedpriv.report import numbers, render
+from fedpriv.report import numbers
+from fedpriv.report.render import INDENT
 from fedpriv.report.results import collect, load
 from fedpriv.report.tables import KINDS
 
@@ -15,48 +16,42 @@ def table_of(results, declared):
     return KINDS[declared.kind](results, declared, "table1")
 
 
-def lines(table):
-    return render.flat(table.display).to_dict("records")
+def lines(block):
+    """Return the lines of a block, by what they are called; those under a row follow it."""
+    names, rows = list(block.columns), block.to_numpy().tolist()
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def test_a_published_line_stands_under_every_reproduced_one(results, declared):
-    assert [line["Source"] for line in lines(table_of(results, declared))] == [
-        "reproduced",
-        "published",
-        "not run",
-        "published",
-    ]
+def said(table):
+    return "\n".join((*table.notes, *table.details))
 
 
-def test_columns_are_read_within_their_own_published_budget(results, declared):
-    ours, theirs, *_ = lines(table_of(results, declared))
-    assert ours == {
-        "Clients": "100",
-        "Source": "reproduced",
-        "Accuracy (%) Baseline": "97.1 ± 0.2",
-        "Accuracy (%) DP": "45.1 ± 0.1",
-        "Accuracy (%) BDP": "90.1 ± 0.2",
-        "Privacy (ε, δ) DP": "(5.66, 10⁻³)",
-        "Privacy (ε, δ) BDP": "(2.00‡, 10⁻³)",
-        "Read at round DP": "10",
-        "Read at round BDP": "20",
-    }
-    assert theirs["Accuracy (%) DP"] == "45, reached" and theirs["Privacy (ε, δ) DP"] == "(6, 10⁻³)"
-
-
-def test_a_row_that_was_not_run_shows_dashes_and_its_runs_are_named(results, declared):
+def test_what_is_published_stands_in_brackets_and_below_it_what_each_column_cost(results, declared):
     table = table_of(results, declared)
-    line = lines(table)[2]
-    assert {value for name, value in line.items() if name not in ("Clients", "Source")} == {numbers.NONE}
-    assert "Not run in this preset: n1000_dp, n1000_none." in table.notes
+    assert lines(table.display) == [
+        {"Clients": "100", "Baseline": "97.1 ± 0.2 (97)", "DP": "45.1 ± 0.1 (45)", "BDP": "90.1 ± 0.2 (88)"},
+        {"Clients": f"{INDENT}ε", "Baseline": "", "DP": "5.66 (6)", "BDP": "2.00‡ (4)"},
+    ]
+    assert table.ours is None and "ε at δ = 10⁻³" in table.notes[0]
+    assert "Read at round: N = 100: DP 10, BDP 20." in table.details
+
+
+def test_a_row_that_was_not_run_is_left_out_and_named(results, declared):
+    table = table_of(results, declared)
+    assert not any(line["Clients"] == "1,000" for line in lines(table.display))
+    assert "Not run in this preset: N = 1,000." in table.notes[1]
+    assert "Not run in this preset: n1000_dp, n1000_none." in table.details
+    alone = table_of(results, declared.model_copy(update={"rows": declared.rows[1:]}))
+    assert lines(alone.display)[0]["DP"] == f"{numbers.NONE} (45)"
 
 
 def test_a_budget_that_affords_no_round_shows_a_dash_with_a_note(results, declared):
     data = declared.model_dump()
     data["rows"][0]["published"]["dp"]["epsilon"] = 0.1
     table = table_of(results, type(declared).model_validate(data))
-    assert lines(table)[0]["Accuracy (%) DP"] == lines(table)[0]["Privacy (ε, δ) DP"] == numbers.NONE
-    assert table.notes[0].startswith(numbers.NONE)
+    accuracy, epsilon, *_ = lines(table.display)
+    assert (accuracy["DP"], epsilon["DP"]) == (f"{numbers.NONE} (45)", f"{numbers.NONE} (0.1)")
+    assert f"{numbers.NONE}: some seed has no evaluated round" in table.notes[1]
     found = table.tidy.query("row == 100 and column == 'dp' and source == 'reproduced'")
     assert set(found["status"]) == {"no round within the budget"}
 
@@ -69,7 +64,7 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
         for run in ("n100_none", "n100_dp")
         for seed in range(2)
     ]
-    notes = "\n".join(table_of(load(collect(runs, tmp_path)), declared).notes)
+    notes = said(table_of(load(collect(runs, tmp_path)), declared))
     for words in (
         "Model: cnn, activation tanh, widths 8-16 (1,000 parameters).",
         "Data: digits, substitute data for mnist.",
@@ -89,30 +84,30 @@ def test_a_sampling_mismatch_is_said(tmp_path, declared):
         )
         for run in ("n100_none", "n100_dp")
     ]
-    notes = "\n".join(table_of(load(collect(runs, tmp_path)), declared).notes)
+    notes = said(table_of(load(collect(runs, tmp_path)), declared))
     assert "Sampling mismatch" in notes and "one seed has no interval" in notes
 
 
 def test_a_bound_taken_from_private_data_is_said_and_is_no_mismatch_of_sampling(tmp_path, declared):
     facts = {"clip_private": True}
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", assumptions_met=False, facts=facts)
-    notes = "\n".join(table_of(load(collect([run], tmp_path)), declared).notes)
+    notes = said(table_of(load(collect([run], tmp_path)), declared))
     assert "was taken from private data" in notes and "Sampling mismatch" not in notes
 
 
 def test_noise_on_what_nothing_bounds_is_said_to_hide_nobody(tmp_path, declared):
     facts = {"clip_l2": np.inf, "noise_multiplier": 0.0, "noise_std": 1.5}
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", facts=facts)
-    notes = "\n".join(table_of(load(collect([run], tmp_path)), declared).notes)
+    notes = said(table_of(load(collect([run], tmp_path)), declared))
     assert "Nothing bounds what a client adds to the sum in n100_dp" in notes and "std 1.5" in notes
 
 
-def test_a_published_round_stands_under_the_one_that_was_read(results, declared):
-    (row, _), column = declared.rows, ("Read at round", "DP")
+def test_a_published_round_stands_beside_the_one_that_was_read(results, declared):
+    row = declared.rows[0]
     printed = row.published["dp"].model_copy(update={"round": 11})
     dated = row.model_copy(update={"published": row.published | {"dp": printed}})
-    found = table_of(results, declared.model_copy(update={"rows": (dated,)})).display
-    assert found[column].tolist() == ["10", "11"]
+    found = lines(table_of(results, declared.model_copy(update={"rows": (dated,)})).display)[-1]
+    assert (found["Clients"], found["DP"], found["BDP"]) == (f"{INDENT}round", "10 (11)", "20")
 
 
 def test_every_reproduced_epsilon_of_the_csv_comes_with_its_meaning(results, declared):
@@ -129,10 +124,13 @@ def test_the_csv_holds_every_published_number(results, declared):
 
 
 def test_a_table_whose_settings_were_searched_says_that_nobody_paid(results, declared):
-    notes = KINDS["accuracy"](results, declared.model_copy(update={"searched": 5}), "table1").notes
-    (said,) = [note for note in notes if "tuning is not free" in note]
-    assert "among 5 candidates" in said and "no ε here pays for the search" in said
-    assert not any("candidates" in note for note in KINDS["accuracy"](results, declared, "table1").notes)
+    (found,) = [
+        note
+        for note in table_of(results, declared.model_copy(update={"searched": 5})).details
+        if "tuning is not free" in note
+    ]
+    assert "among 5 candidates" in found and "no ε here pays for the search" in found
+    assert "candidates" not in said(table_of(results, declared))
 
 
 def with_tight_clip(declared, **column):
@@ -155,12 +153,10 @@ def test_a_column_without_a_published_epsilon_is_read_within_that_of_another(tmp
         for seed in range(3)
     ]
     table = table_of(load(collect(runs, tmp_path)), with_tight_clip(declared))
-    ours, theirs, *_ = lines(table)
-    # ε by PLD is 6 after 20 rounds and grows with √round: 4 is spent after round 8.
-    assert ours["Read at round tight"] == "8" and ours["Privacy (ε, δ) tight"] == "(3.79, 10⁻³)"
-    assert theirs["Accuracy (%) tight"] == ""
-    notes = "\n".join(table.notes)
-    assert "exceeds the ε published for BDP" in notes
+    # ε by PLD is 6 after 20 rounds and grows with √round: 4 is spent after round 8. The column is ours.
+    assert [line["tight"] for line in lines(table.ours)] == ["32.0 ± 0.1", "3.79"]
+    assert "tight" not in table.display and "tight 8" in table.details[0]
+    assert "exceeds the ε published for BDP" in said(table)
 
 
 def test_a_column_is_read_within_the_epsilon_of_a_column_that_has_one(declared):
@@ -195,10 +191,10 @@ def test_a_row_of_public_data_alone_is_read_at_its_end_at_an_epsilon_of_0_and_no
     table = table_of(results, made)
     free = table.tidy.query("row == 'public' and quantity == 'epsilon'")
     assert set(free["value"]) == {0.0} and set(free["epsilon_status"]) == {"guarantee"}
-    line = lines(table)[-2]  # a published line of the baseline follows
-    assert (line["Clients"], line["Source"]) == ("public (here N = 100)", "reproduced")
-    assert line["Accuracy (%) DP"] == line["Accuracy (%) Baseline"] and line["Read at round DP"] == "20"
-    assert line["Privacy (ε, δ) DP"] == line["Privacy (ε, δ) BDP"] == "0"
+    line, cost = lines(table.display)[-2:]
+    assert line["Clients"] == "public (here N = 100)"
+    assert (line["DP"], line["Baseline"]) == ("97.1 ± 0.2", "97.1 ± 0.2 (97)")
+    assert (cost["Clients"], cost["DP"], cost["BDP"]) == (f"{INDENT}ε", "0", "0")
     claim = Claim.model_validate(
         {"check": "accuracy(dp) >= 0", "place": "", "text": "", "tables": ["table1"], "id": "one"}
     )
@@ -209,8 +205,8 @@ def test_a_row_that_cost_nothing_has_a_line_of_epsilon_0_that_says_what_it_is(re
     data = declared.model_dump()
     data["rows"] = [data["rows"][0] | {"free": True, "published": {}, "baseline": None}, *data["rows"][1:]]
     table = table_of(results, type(declared).model_validate(data))
-    line = lines(table)[0]
-    assert line["Privacy (ε, δ) DP"] == line["Privacy (ε, δ) BDP"] == "0"
+    cost = lines(table.display)[1]
+    assert cost["DP"] == cost["BDP"] == "0"
     found = table.tidy.query("quantity == 'epsilon' and source == 'reproduced' and row == 100")
     assert (
         found[["value", "kind", "epsilon_status"]].to_numpy().tolist()

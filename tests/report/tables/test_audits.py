@@ -73,7 +73,8 @@ def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost(results_
     ]
     assert second[1] == "client (moments C)" and second[8] == "not refuted"
     assert (
-        any(note.startswith("outlier: An attacker") for note in table.notes) and "['gone']" in table.notes[-1]
+        any(note.startswith("outlier: An attacker") for note in table.details)
+        and "['gone']" in table.details[-1]
     )
 
 

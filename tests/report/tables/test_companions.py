@@ -35,7 +35,7 @@ def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, dec
 def test_a_companion_of_runs_that_were_not_run_says_so(results, declared):
     only = AccuracyTable.model_validate(declared.model_dump() | {"rows": declared.rows[1:]})
     table = companion_of(results, only, ["moments C"])
-    assert any("Not run" in note for note in table.notes) and table.tidy.empty
+    assert any("Not run" in note for note in table.details) and table.tidy.empty
 
 
 def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_that_against_uploads(

@@ -3,12 +3,19 @@
 import pandas as pd
 import pytest
 
+from fedpriv.report.render import read_table
 from fedpriv.report.tables import write
 
 
 def test_a_table_of_accuracies_becomes_five_files(results, declared, tmp_path):
-    written = write(results, declared, tmp_path / "tables" / "table1")
-    assert [path.suffix for path in written] == [".csv", ".csv", ".md", ".tex", ".html"]
+    made = write(results, declared, tmp_path / "tables" / "table1", main=True)
+    written = {path.name for path in (tmp_path / "tables").iterdir()}
+    assert written == {f"table1{end}" for end in (".csv", "_seeds.csv", ".json", ".md", ".tex")}
+    read = read_table(tmp_path / "tables/table1.json")
+    assert all(
+        getattr(read, name) == getattr(made, name) for name in ("title", "caption", "place", "main", "notes")
+    )
+    assert read.blocks[0].equals(made.blocks[0])
     assert "97.1 ± 0.2" in (tmp_path / "tables/table1.md").read_text()
     numbers, seeds = (pd.read_csv(tmp_path / f"tables/table1{end}.csv") for end in ("", "_seeds"))
     assert len(numbers) > 20
@@ -26,4 +33,5 @@ def test_the_latex_has_booktabs_rules_and_only_ascii(results, declared, tmp_path
     assert text.isascii()
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\label{tab:table1}"))
     assert text.count("{") == text.count("}")
-    assert r"Privacy ($\varepsilon$, $\delta$)" in text and "10$^{-3}$" in text
+    assert r"\enspace{}$\varepsilon$ & " in text and "10$^{-3}$" in text
+    assert "resizebox" not in text and "multirow" not in text

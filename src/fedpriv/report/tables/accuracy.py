@@ -292,7 +292,9 @@ def text(declared: AccuracyTable, number: Number) -> str:
         return f"{found:g}"
     if quantity == "round":
         return numbers.rounds(found)
-    return numbers.epsilon([np.mean(found)], number["epsilon_status"])  # how seeds differ is in the CSV
+    return numbers.epsilon(
+        [np.mean(found)], number.get("epsilon_status", "")
+    )  # how seeds differ is in the CSV
 
 
 def digits(declared: AccuracyTable) -> int:
