@@ -9,25 +9,27 @@ from support.made_claims import claim
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.arithmetic import Call, Comparison, Operation, read
+from fedpriv.paper.arithmetic import Call
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.spends import SpendSelector
-from fedpriv.report.claims import Value, margins, seed_value
+from fedpriv.report.numbers import percent
+from fedpriv.report.sample import Sample
 
 TABLE = {"tables": ["table1"]}
 RUNS = {"cases": {"here": {"a": "run1", "b": "run2"}}}
 
 
 def test_a_line_is_read_as_python_reads_it():
-    assert read("accuracy(bdp) >= published(bdp) - 0.005") == Comparison(
-        Call("accuracy", ("bdp",), ()), True, Operation("-", Call("published", ("bdp",), ()), 0.005)
-    )
-    rise = Call("rise", ("a", "b", "c"), ("best_drawn",))
-    assert read('-0.01 <= rise(a, b, c, "best_drawn")') == Comparison(-0.01, False, rise)
+    assert claim("accuracy(bdp) >= published(bdp) - 0.005", **TABLE).calls == [
+        Call("accuracy", ("bdp",), ()),
+        Call("published", ("bdp",), ()),
+    ]
+    rise = claim('-0.01 <= rise(a, b, c, "best_drawn")', **TABLE)
+    assert rise.calls == [Call("rise", ("a", "b", "c"), ("best_drawn",))] and not rise.comparison.at_least
     spend = SpendSelector(accountant="moments", sensitivity="2C")
-    assert read('limit >= 2 * epsilon("moments 2C")').right == Operation(
-        "*", 2.0, Call("epsilon", ("run",), (spend,))
-    )
+    cases = {"here": {"run": "dp", "limit": 3.0}}
+    limited = claim('limit >= 2 * epsilon("moments 2C")', cases=cases)
+    assert limited.parts == ["limit", Call("epsilon", ("run",), (spend,))]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_what_is_no_comparison_is_refused_in_one_line_with_its_place(line, words
     with pytest.raises(BadInput) as error:
         parse(lambda check: claim(check, **TABLE), line, "claims.yaml")
     assert str(error.value).startswith("claims.yaml: it: check: ")
-    assert words in str(error.value) and "\n" not in str(error.value) and len(str(error.value)) < 500
+    assert words in str(error.value) and "\n" not in str(error.value) and len(str(error.value)) < 600
 
 
 @pytest.mark.parametrize(
@@ -113,12 +115,34 @@ seeds = st.lists(st.tuples(number, number), min_size=1, max_size=4)
 
 @given(seeds)
 def test_at_most_is_the_mirror_image_of_at_least(by_seed):
-    one, other = (seed_value(pd.Series(values)) for values in zip(*by_seed, strict=True))
-    assert (margins(one, True, other) == -margins(one, False, other)).all()
-    assert (margins(one, True, other) == margins(other, False, one)).all()
+    one, other = (Sample(pd.Series(values)) for values in zip(*by_seed, strict=True))
+    assert ((one >= other).margins == -(one <= other).margins).all()
+    assert ((one >= other).margins == (other <= one).margins).all()
 
 
 @given(st.lists(number, min_size=1, max_size=4), number)
 def test_a_number_is_the_same_for_every_seed(by_seed, given):
-    found = margins(seed_value(pd.Series(by_seed)), True, Value(given))
-    assert np.allclose(found, np.array(by_seed) - given)
+    sample, values = Sample(pd.Series(by_seed)), np.array(by_seed)
+    assert np.allclose((sample >= given).margins, values - given)
+    assert np.allclose([*(2 * sample - given)], 2 * values - given)
+    assert np.allclose([*(1 - (given - sample) / 2)], 1 - (given - values) / 2)
+
+
+@given(seeds, st.data())
+def test_arithmetic_pairs_the_seeds_that_both_have(by_seed, data):
+    one, other = (pd.Series(values) for values in zip(*by_seed, strict=True))
+    kept = data.draw(st.lists(st.sampled_from(range(len(one))), min_size=1, unique=True))
+    for found, wanted in (
+        (Sample(one) - Sample(other[kept]), one - other),
+        (Sample(one[kept]) + Sample(other), one + other),
+        (Sample(one[kept]) * Sample(other[kept]), one * other),
+    ):
+        assert {*found.seeds.index} == {*kept} and np.allclose(found.seeds, wanted[found.seeds.index])
+
+
+def test_an_accuracy_that_no_round_affords_is_no_number_in_a_difference_and_0_alone():
+    none = Sample(pd.Series([np.nan, np.nan]), kind="accuracy")
+    some = Sample(pd.Series([0.5, 0.7]), kind="accuracy")
+    assert np.isnan((some - none).seeds).all() and (some - none).text(percent) == "—"
+    assert (none >= 0.2).margins.tolist() == [-0.2, -0.2]
+    assert abs(some - 0.6).values.shape == (2, 2) and some.interval.mean == pytest.approx(0.6)

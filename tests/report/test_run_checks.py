@@ -304,3 +304,30 @@ def test_growth_of_an_epsilon_that_is_not_in_the_ledger_is_not_run(results):
     outcome = outcome_of(results, check, run="client")
     assert outcome.margins is None
     assert outcome.measured == f"no ε ({SEQUENTIAL}) in the ledger"
+
+
+def test_a_claim_may_be_about_whatever_can_be_read_of_a_run(tmp_path):
+    rounds = np.arange(1, ROUNDS + 1)
+    facts = {
+        "test_auroc": np.where(rounds % 2 == 0, 0.5 + rounds / 50, np.nan),
+        "test_perplexity": 30.0 - rounds,
+    }
+    runs = [
+        write_run(tmp_path, name, seed, scheme="client_dp", facts={**facts, "upload_noise_std": 0.5})
+        for name in ("a", "b")
+        for seed in (0, 1)
+    ]
+    results = load(collect(runs, tmp_path))
+    auroc = outcome_of(results, "auroc(a) >= 0.8", a="a")
+    assert auroc.margins == pytest.approx([0.1, 0.1]) and auroc.measured == "90.0 ± 0.0 %"
+    assert outcome_of(results, "auroc(a) - auroc(b) >= -0.01", a="a", b="b").margins == pytest.approx(
+        [0.01] * 2
+    )
+    text = outcome_of(results, "perplexity(a) <= 12", a="a")
+    assert text.margins == pytest.approx([2, 2]) and text.measured == "10.00"
+    sent = outcome_of(results, "times_smaller(a) <= 1", a="a")
+    assert sent.margins == pytest.approx([0, 0]) and sent.measured == "1.0×"
+    missing = outcome_of(results, "f1(a) >= 0.8", a="a")
+    assert standing(missing.margins) == "undecided" and missing.measured == "no f1"
+    other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
+    assert outcome_of(other, "auroc(a) >= 0.8", a="a").instead == "not judged: substitute data"

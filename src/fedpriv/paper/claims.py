@@ -8,17 +8,8 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Count, Frozen, Label, Real, choice_error
-from fedpriv.paper.arithmetic import (
-    COLUMN,
-    COUNTED,
-    PRINTED,
-    PRIVATE,
-    RUN,
-    Call,
-    Comparison,
-    read,
-    terms,
-)
+from fedpriv.paper.arithmetic import Call, Comparison, comparison, parts
+from fedpriv.paper.metrics import COLUMN, COUNTED, PRINTED, PRIVATE, RUN
 from fedpriv.paper.tables import AccuracyTable, Cell, Row
 
 OURS = "ours_"  # how the ids begin of questions that no paper asks
@@ -71,26 +62,31 @@ class Claim(Frozen):
 
     @property
     def comparison(self) -> Comparison:
-        """Return what the line says."""
-        return read(self.check)
+        """What the line says."""
+        return comparison(self.check)
+
+    @property
+    def parts(self) -> list[Call | str]:
+        """Everything that is measured, and the names of numbers, from left to right."""
+        left, _, right = self.comparison
+        return [*parts(left), *parts(right)]
 
     @property
     def calls(self) -> list[Call]:
-        """Return everything that is measured, from left to right."""
-        return [one for side in (self.comparison.left, self.comparison.right) for one in terms(side, Call)]
+        """Everything that is measured, from left to right."""
+        return [part for part in self.parts if isinstance(part, Call)]
 
     def names(self, *kinds: str) -> list[str]:
-        """Return the names that must be of one of `kinds`."""
+        """Return the names that must stand for one of `kinds`."""
         return [name for call in self.calls for name in call.of(*kinds)]
 
     @model_validator(mode="after")
     def _complete(self) -> "Claim":
         try:
-            left, _, right = self.comparison
+            numbers = [part for part in self.parts if isinstance(part, str)]
         except BadInput as error:
             place = {"where": f"{self.id}: check", "said": str(error)}
             raise PydanticCustomError("choice", "{where}: {said}", place) from None
-        numbers = [one for side in (left, right) for one in terms(side, str)]
         if bool(self.tables) == bool(self.cases):
             given = ["tables", "cases"] if self.tables else []
             raise choice_error(self.id, given, "one of tables, cases")
@@ -144,7 +140,7 @@ class Claim(Frozen):
                 f"{where}: found {found or 'no'} rows with these clients and labels, allowed: {allowed}"
             )
         for name in (*self.tables, *self.elsewhere):
-            require_known(f"{where}: column of {name}", self.names(COLUMN), tables[name].labels)
+            require_known(f"{where}: column of {name}", self.names(COLUMN, COUNTED), tables[name].labels)
         for table, row in [*self.rows(tables), *every_row(self.elsewhere, tables)]:
             cells = {name: table.cell(row, name) for name in table.labels}
             printed = [name for name, cell in cells.items() if cell.published is not None]
@@ -153,7 +149,9 @@ class Claim(Frozen):
                 require_known(f"{where}: {cited(table, row)}: {kind}", self.names(kind), allowed)
         for case in self.judged(tables):
             named = {**case.left, **case.right}
-            require_known(f"{where}: runs", (named[name].run for name in self.names(COLUMN, PRIVATE)), runs)
+            require_known(
+                f"{where}: runs", (named[name].run for name in self.names(COLUMN, COUNTED, PRIVATE)), runs
+            )
 
 
 def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:

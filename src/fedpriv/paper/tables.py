@@ -13,11 +13,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, PrivateAttr, StringConstraints, WithJsonSchema, computed_field, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    WithJsonSchema,
+    computed_field,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, alone, choice_error
-from fedpriv.paper.arithmetic import RUN, Caption
+from fedpriv.paper.arithmetic import Caption
+from fedpriv.paper.metrics import COLUMNS, RUN
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
@@ -322,17 +332,14 @@ class LabelledRun(Frozen):
     label: Label
 
 
-# What can be read of every run; `fedpriv.report.tables.runs` has the function of each.
-OfAccuracy = Literal["accuracy_last", "accuracy_best_drawn", "accuracy_within"]
-OfMetrics = Literal["perplexity", "auroc", "f1", "error"]  # at the last evaluated round; evaluation.metrics
-OfGain = Literal["gain_last", "gain_best_drawn"]
-OfBits = Literal["gamma", "share_flipped"]
-OfUploads = Literal["numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"]
-OfNoise = Literal["upload_noise_std", "broadcast_noise_std"]
-OfLabels = Literal["ratio", "epsilon_label", "delta_label", "epsilon_if"]  # of NbAFL
-Quantity = Literal["round", "epsilon", OfAccuracy, OfMetrics, OfGain, OfBits, OfUploads, OfNoise, OfLabels]
-# What a quantity needs beside its name; everything else needs nothing.
-NEEDS = {"epsilon": {"spend"}, "accuracy_within": {"spend", "within"}}
+def _is_there(name: str) -> str:
+    if name not in COLUMNS:
+        said = {"found": plain(name), "allowed": ", ".join(COLUMNS)}
+        raise PydanticCustomError("choice", "found {found}, allowed: {allowed}", said)
+    return name
+
+
+Quantity = Annotated[str, AfterValidator(_is_there), WithJsonSchema({"enum": [*COLUMNS], "type": "string"})]
 
 
 class RunColumn(Frozen):
@@ -350,12 +357,10 @@ class RunColumn(Frozen):
 
     @model_validator(mode="after")
     def _complete(self) -> "RunColumn":
-        given = {name for name in ("spend", "within") if getattr(self, name)}
-        wanted = NEEDS.get(self.name, set())
-        if given != wanted:
-            raise choice_error(
-                self.name, sorted(given), f"{self.name} with {', '.join(sorted(wanted)) or 'nothing'}"
-            )
+        given, wanted = [name for name in ("spend", "within") if getattr(self, name)], COLUMNS[self.name]
+        if given != sorted(wanted):
+            allowed = f"{self.name} with {', '.join(sorted(wanted)) or 'nothing'}"
+            raise choice_error(self.name, given, allowed)
         return self
 
 

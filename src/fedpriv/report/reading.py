@@ -1,10 +1,8 @@
 """Read results: accuracies at the last round, or the last within budgets; ε; facts of rounds."""
 
 import math
-from functools import reduce
 from typing import Any, Protocol
 
-import numpy as np
 import pandas as pd
 
 from fedpriv.account.spend import status
@@ -69,27 +67,15 @@ def metric(results: Results, run: str, name: str) -> pd.DataFrame:
     return rows.pivot(index="round", columns="seed", values=name).dropna(how="all")
 
 
-def metric_at_end(results: Results, run: str, name: str) -> pd.Series:
-    """Return by seed the same at the last evaluated round; NaN of a seed that has diverged."""
-    read = metric(results, run, name).ffill()
-    last = read.iloc[-1] if len(read) else pd.Series(np.nan, rows_of(results.runs, run)["seed"])
-    return last.where(~last.index.isin(diverged(results, run).index))
-
-
 def best_drawn(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
     read = accuracies(results, run, drawn=True)
     return judged(results, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
 
 
-def shared_seeds(*values: pd.Series | pd.DataFrame) -> pd.Index:
-    """Return the seeds that all have: differences are paired by seed, and runs may have more of them."""
-    return reduce(pd.Index.intersection, (one.index for one in values))
-
-
 def difference(of: pd.Series, over: pd.Series) -> pd.Series:
     """Return by seed how much larger one reading is than another, of the seeds that both have."""
-    return (of - over).loc[shared_seeds(of, over)]
+    return (of - over).loc[of.index.intersection(over.index)]
 
 
 MEASURES = {"last": last_reading, "best_drawn": best_drawn}
@@ -97,13 +83,17 @@ MEASURES = {"last": last_reading, "best_drawn": best_drawn}
 
 def within(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
-    seeds = sorted(rows_of(results.runs, run)["seed"])
-    # A seed that cannot afford even one round has NaN here, which no round is below.
-    last = pd.concat([affordable(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
-    until = last.min(axis="columns", skipna=False)
+    last = until(results, run, *budgets)
     evaluated = accuracies(results, run)
-    read = evaluated.loc[evaluated["round"] <= evaluated["seed"].map(until)].groupby("seed").last()
-    return judged(results, run, read.astype(float).reindex(seeds), until)
+    read = evaluated.loc[evaluated["round"] <= evaluated["seed"].map(last)].groupby("seed").last()
+    return judged(results, run, read.astype(float).reindex(last.index), last)
+
+
+def until(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.Series:
+    """Return by seed the last round before any ε first exceeds its budget; NaN where none is."""
+    seeds = sorted(rows_of(results.runs, run)["seed"])
+    last = pd.concat([affordable(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
+    return last.min(axis="columns", skipna=False)
 
 
 def judged(results: Results, run: str, read: pd.DataFrame, until: pd.Series | None = None) -> pd.DataFrame:
@@ -146,6 +136,11 @@ def epsilon_at(results: Results, run: str, spend: SpendLabels, rounds: pd.Series
         return rows[["seed", "epsilon"]].groupby("seed").last().loc[:, "epsilon"]
     at = rows.loc[rows["round"].to_numpy() == rounds.reindex(rows["seed"]).to_numpy()]
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
+
+
+def delta(results: Results, run: str, spend: SpendLabels) -> pd.Series:
+    """Return by seed the δ at which an ε is counted."""
+    return spent(results, run, spend).groupby("seed")["delta"].first()
 
 
 def growth(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:

@@ -287,7 +287,7 @@ def tabular(block: pd.DataFrame) -> str:
     for number, (first, *others) in enumerate(shown.itertuples(index=False)):
         if number and not first.startswith(LATEX[INDENT]):
             lines.append(r"\addlinespace[2pt]")
-        if len(block.iloc[number, 0]) > LONG:  # on a line of its own
+        if len(str(block.iloc[number, 0])) > LONG:  # on a line of its own
             lines.append(rf"\multicolumn{{{len(heads)}}}{{@{{}}l}}{{{first}}} \\")
             first = rf"{LATEX[INDENT]}accuracy"
         lines.append(" & ".join((first, *(one.replace(" $\\pm$ ", r"\,$\pm$\,") for one in others))) + r" \\")

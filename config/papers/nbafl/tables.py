@@ -1,0 +1,97 @@
+"""The label of NbAFL, (ε, δ) as the constant c has it, beside the ε that would hold and the ε that holds."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account import plans
+from fedpriv.account.spend import marked, status
+from fedpriv.frozen import parse
+from fedpriv.paper.tables import RunsTable
+from fedpriv.report import numbers
+from fedpriv.report.metrics import epsilon_text
+from fedpriv.report.results import config_of, rows_of
+from fedpriv.report.sample import Sample
+from fedpriv.report.tables.runs import TableColumn, columns_of, runs_table
+from fedpriv.schemes.base import RoundContext
+from fedpriv.schemes.nbafl import NbAFL
+from fedpriv.streams import Streams
+
+INFINITE = "nothing bounds an upload beneath its noise; only the server's own weights are clipped."
+NOMINAL = {"kind": "nominal", "epsilon_status": "nominal"}
+HELD = {"kind": "guarantee", "epsilon_status": status("guarantee", "nothing keeps an upload within 2C/n")}
+HOLDS = {"name": "epsilon", "label": "that holds", "spend": "upload rdp 2C"}
+
+
+def labels(results, declared, name):
+    """Return a line a run: its label, its noise, ε if 2C/n held, the ε of the ledger, and its accuracy."""
+    table = RunsTable.model_validate(
+        {
+            "title": declared.title,
+            "place": declared.place,
+            "lines": [{"run": run, "label": label} for run, label in declared.lines.items()],
+            "columns": ["upload_noise_std", "broadcast_noise_std", HOLDS, "accuracy_last"],
+            "infinite": INFINITE,
+        }
+    )
+    upload, broadcast, *others = columns_of(results, table)
+    columns = [
+        TableColumn("", "ε/c", "ratio", of_scheme(lambda one: one.epsilon / one.constant), numbers.rounded),
+        TableColumn("Nominal", "ε", "epsilon_label", of_scheme(lambda one: one.epsilon, NOMINAL), nominal),
+        TableColumn("Nominal", "δ", "delta_label", of_scheme(delta), numbers.rounded),
+        *(upload, broadcast),
+        TableColumn("ε", "if 2C/n held", "epsilon_if", if_held, epsilon_text),
+    ]
+    return runs_table(results, table, name, [*columns, *others])
+
+
+def nominal(sample):
+    """Return the ε of a label, with its mark."""
+    return marked(numbers.rounded(sample), NOMINAL["epsilon_status"])
+
+
+def scheme_of(results, run):
+    """Return the scheme of a run; any other than NbAFL is BadInput."""
+    return parse(NbAFL.model_validate, config_of(results, run)["scheme"], f"labels: {run}: scheme")
+
+
+def of_scheme(value, meaning=None):
+    """Return how a number that the config alone decides is read, for every seed."""
+
+    def read(results, run):
+        seeds = rows_of(results.runs, run)["seed"]
+        return Sample(pd.Series(value(scheme_of(results, run)), seeds), meaning=meaning or {})
+
+    return read
+
+
+def delta(scheme):
+    """Return the δ whose constant c would be: c = √(2 ln(1.25/δ))."""
+    return 1.25 * float(np.exp(-(scheme.constant**2) / 2))
+
+
+def if_held(results, run):
+    """Return by seed the ε of all rounds if a client with n examples moved its upload by 2C/n at most."""
+    scheme, rounds = scheme_of(results, run), rows_of(results.rounds, run)
+    first = rounds.iloc[0]
+    # The noise is in proportion to 1/n, so that one example will do.
+    alone = RoundContext(
+        number=1,
+        rounds=int(results.fact(run, "rounds_wanted")),
+        population=int(first["population"]),
+        expected=float(first["expected_cohort"]),
+        examples=np.ones(1),
+        fewest=1,
+        tensors=(),
+        streams=Streams(0, run),
+    )
+    multiplier = float(scheme.uplink_std(alone)[0]) / (2 * scheme.weight_clip)
+    last = rounds.groupby("seed")["round"].max()
+    epsilons = rows_of(results.epsilons, run)
+    deltas = epsilons.loc[epsilons["accounting"] == "upload", "delta"]
+    if deltas.empty:
+        return Sample(pd.Series(np.nan, last.index), meaning=HELD)
+    plan = {"sampling_rate": 1, "noise_multiplier": multiplier, "delta": float(deltas.iloc[0])}
+    of = partial(plans.epsilon, **plan, accountant="pld")
+    return Sample(last.map({count: of(rounds=count).epsilon for count in set(last)}), meaning=HELD)

@@ -1,0 +1,242 @@
+"""What can be read of a run: each number once, with its heading, how it is read and how it is printed.
+
+Columns of tables, checks of claims, places in captions and axes of figures ask here. A new number is a line
+in `METRICS` and one in `fedpriv.paper.metrics`, which says how it is asked for:
+
+    METRICS["accuracy"].sample(results, Cell("iid_n100_dp")).words      # 86.9 ± 1.3 %
+    METRICS["epsilon"].sample(results, Cell("iid_n100_dp"), spend).interval
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.account.spend import marked
+from fedpriv.audit.finding import how_counted
+from fedpriv.paper.spends import Measure, SpendSelector
+from fedpriv.paper.tables import Cell
+from fedpriv.report import numbers, reading
+from fedpriv.report.long import Number, spend_words
+from fedpriv.report.reading import fact, spent
+from fedpriv.report.results import WIDTH, Results, rows_of
+from fedpriv.report.sample import EPSILON, Sample, sample
+
+
+class Metric(NamedTuple):
+    """A number of a run, or of a cell of a table."""
+
+    name: str
+    group: str
+    """Its heading in a table."""
+    label: str
+    """Below that; of an ε by default how that is counted."""
+    show: Callable[[Sample], str]
+    """How its cell in a table is printed."""
+    read: Callable[..., Sample]
+    """Of results, a cell, and what else its signature in `fedpriv.paper.metrics` says."""
+    unit: str = ""
+    """Behind the number in a sentence."""
+    of_axis: str = ""
+    """What an axis says of it; by default its label."""
+
+    @property
+    def percent(self) -> bool:
+        """Whether a fraction is printed in percent."""
+        return self.unit == PERCENT
+
+    @property
+    def axis(self) -> str:
+        """What an axis of a figure says of it."""
+        return self.of_axis or self.label[:1].upper() + self.label[1:]
+
+    def sample(self, results: Results, cell: Cell, *arguments: object) -> Sample:
+        """Return its numbers by seed, and what they are in words."""
+        found = self.read(results, cell, *arguments)
+        found.kind = found.kind or self.name
+        found.words = found.words or self.words(found)
+        return found
+
+    def words(self, found: Sample) -> str:
+        """Return the number as a sentence has it, with its unit; of one that was not read, that."""
+        text = self.show(found)
+        if self.percent and text == numbers.NONE:
+            return f"no {self.name.partition('_')[0]}"
+        return text + self.unit * text[-1].isdigit()
+
+
+PERCENT = " %"
+
+
+def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
+    """Return the accuracy within the budgets of a cell, where it has any, else under a measure."""
+    found = reading.reading(results, cell) if cell.within else reading.MEASURES[measure](results, cell.run)
+    return Sample(found["accuracy"])
+
+
+def accuracy_within(results: Results, cell: Cell, limit: float, spend: SpendSelector) -> Sample:
+    """Return the accuracy at the last evaluated round before an ε first exceeds a limit."""
+    found = Sample(reading.within(results, cell.run, (spend, limit))["accuracy"])
+    found.meaning = meaning(results, cell, spend)
+    budget = marked(f"{limit:g}", found.meaning.get("epsilon_status", ""))
+    found.words = f"{METRICS['accuracy'].words(found)} within ε = {budget}"
+    return found
+
+
+def published(results: Results, cell: Cell) -> Sample:
+    """Return the accuracy that the paper prints in a cell."""
+    assert cell.published is not None
+    return Sample(cell.published, f"{100 * cell.published:g} %")
+
+
+def measured(results: Results, cell: Cell, name: str) -> Sample:
+    """Return a column of the trace at its last evaluated round within the cell's budgets.
+
+    It is NaN of a seed that has diverged.
+    """
+    by_round = reading.metric(results, cell.run, f"test_{name}")
+    seeds = rows_of(results.runs, cell.run)["seed"]
+    if cell.within:
+        last = reading.until(results, cell.run, *cell.budgets).reindex(by_round.columns)
+        by_round = by_round.where(by_round.index.to_numpy()[:, None] <= last.to_numpy())
+    found = by_round.ffill().iloc[-1] if len(by_round) else pd.Series(np.nan, seeds)
+    return Sample(found.where(~found.index.isin(reading.diverged(results, cell.run).index)))
+
+
+def rounds(results: Results, cell: Cell, target: Sample | float) -> Sample:
+    """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
+    read = reading.accuracies(results, cell.run)
+    seeds, known = pd.Index(read["seed"].unique()), sample(target).known
+    wanted = known.iloc[:, 0] if isinstance(known, pd.DataFrame) else pd.Series(known, seeds)
+    wanted = wanted.loc[wanted.index.intersection(seeds)]
+    first = read.loc[read["test_accuracy"] >= read["seed"].map(wanted)].groupby("seed").first()
+    found = first["round"].reindex(wanted.index)
+    words = f"round {numbers.rounds(found)} for {METRICS['accuracy'].words(Sample(wanted))}"
+    return Sample(found.fillna(np.inf), words)
+
+
+def meaning(results: Results, cell: Cell, spend: SpendSelector) -> Number:
+    """Return which ε is meant, and what the ledger says of it: for whom, at which δ, what it is."""
+    return spend_words(spend) | reading.meaning(spent(results, cell.run, spend), "delta")
+
+
+def of_ledger(values: Callable[[Results, str, SpendSelector], pd.Series]) -> Callable[..., Sample]:
+    """Return how a number about an ε is read; a ledger that does not hold that gives NaN."""
+
+    def read(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
+        there = len(spent(results, cell.run, spend))
+        found = values(results, cell.run, spend) if there else pd.Series([np.nan])
+        return Sample(found, meaning=meaning(results, cell, spend))
+
+    return read
+
+
+def counted_so(results: Results, cell: Cell) -> Sample:
+    """Return the ε of a column, which is read within one, at the last round."""
+    return METRICS[EPSILON].sample(results, cell, cell.within[0].spend)
+
+
+def growth(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
+    """Return by how much an ε exceeds its value after the first round."""
+    found = of_ledger(lambda *of: reading.growth(*of).iloc[-1])(results, cell, spend)
+    found.words = f"{numbers.size(found)} ({spend})"
+    return found
+
+
+def lower_bound(results: Results, cell: Cell, audit: str, spend: SpendSelector) -> Sample:
+    """Return the largest lower bound under an ε of all findings of an audit."""
+    meant = f"({how_counted(spend)})"
+    found = {
+        seed: [one.lower_bound for one in findings if one.audit == audit and meant in one.about]
+        for seed, findings in results.findings(cell.run).items()
+    }
+    return Sample(pd.Series({seed: max(some, default=np.nan) for seed, some in found.items()}, dtype=float))
+
+
+def of_run(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sample]:
+    """Return how a number of a whole run is read, by seed, whatever the budgets of its cell."""
+    return lambda results, cell: Sample(series(results, cell.run))
+
+
+def of_trace(name: str) -> Callable[..., Sample]:
+    """Return how a column of the trace is read: its mean over rounds."""
+    return of_run(partial(fact, name=name))
+
+
+def float32_bytes(results: Results, run: str) -> pd.Series:
+    """Return by seed the bytes of an upload's numbers in float32."""
+    return WIDTH * reading.numbers_sent(results, run)
+
+
+def times_smaller(results: Results, run: str) -> pd.Series:
+    """Return by seed how many times smaller an upload is than that."""
+    return float32_bytes(results, run) / fact(results, run, "upload_bytes")
+
+
+def least_noise(results: Results, run: str) -> pd.Series:
+    """Return by seed the least std of the noise on an upload, the mean over rounds that had any."""
+    trace = rows_of(results.rounds, run)
+    return trace.loc[trace["cohort_size"] > 0].groupby("seed")["upload_noise_std"].mean()
+
+
+def decimals(values: Iterable[float], digits: int) -> str:
+    """Return the mean over seeds with its interval, to so many digits; without any a dash."""
+    return numbers.short_interval(numbers.interval(values), digits)
+
+
+def epsilon_text(found: Sample) -> str:
+    """Return an ε with the mark of its status."""
+    return numbers.epsilon(found, found.meaning.get("epsilon_status", ""))
+
+
+AT_END, SENT, STD = "Last round", "Sent by a client a round", "Noise, std"
+METRICS = {
+    one.name: one
+    for one in (
+        Metric("accuracy", "Accuracy (%)", "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
+        Metric("accuracy_within", "Accuracy (%)", "", numbers.percent, accuracy_within, PERCENT),
+        Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
+        Metric(
+            "perplexity",
+            AT_END,
+            "perplexity",
+            partial(decimals, digits=2),
+            partial(measured, name="perplexity"),
+        ),
+        Metric("auroc", AT_END, "AUROC (%)", numbers.percent, partial(measured, name="auroc"), PERCENT),
+        Metric("f1", AT_END, "F1 (%)", numbers.percent, partial(measured, name="f1"), PERCENT),
+        Metric(
+            "error",
+            AT_END,
+            "mean absolute error",
+            partial(decimals, digits=3),
+            partial(measured, name="error"),
+        ),
+        Metric(
+            "round", "Read at round", "", numbers.rounds, lambda *of: Sample(reading.reading(*of)["round"])
+        ),
+        Metric("rounds", "First round", "", numbers.rounds, rounds),
+        Metric("epsilon", "ε", "", epsilon_text, of_ledger(reading.epsilon_at), of_axis="{unit} ε"),
+        Metric("spent", "ε", "", epsilon_text, counted_so),
+        Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), of_ledger(reading.delta)),
+        Metric("growth", "Growth of ε", "", numbers.size, growth, of_axis="{unit} εₜ − ε₁"),
+        Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
+        Metric("gamma", "", "γ", lambda one: f"{one.seeds.mean():g}", of_trace("gamma")),
+        Metric("share_flipped", "", "Bits flipped (%)", numbers.share, of_trace("share_flipped"), PERCENT),
+        Metric("numbers_sent", SENT, "numbers", numbers.whole, of_run(reading.numbers_sent)),
+        Metric("clear_values", SENT, "in the clear", numbers.whole, of_trace("clear_values")),
+        Metric("upload_bytes", SENT, "bytes", numbers.whole, of_trace("upload_bytes"), " bytes"),
+        Metric("float32_bytes", SENT, "bytes in float32", numbers.whole, of_run(float32_bytes), " bytes"),
+        Metric(
+            "times_smaller",
+            SENT,
+            "smaller than float32",
+            lambda one: f"{decimals(one, 1)}×",
+            of_run(times_smaller),
+        ),
+        Metric("upload_noise_std", STD, "upload", numbers.rounded, of_run(least_noise)),
+        Metric("broadcast_noise_std", STD, "broadcast", numbers.rounded, of_trace("broadcast_noise_std")),
+    )
+}

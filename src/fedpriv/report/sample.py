@@ -1,0 +1,199 @@
+"""Numbers by seed: arithmetic pairs them by seed, and a comparison gives its margins.
+
+    >>> dp, bdp = Sample(pd.Series([0.86, 0.87])), Sample(pd.Series([0.90, 0.89]))
+    >>> (bdp - dp).text(numbers.percent)
+    '3.0 ± 12.7'
+    >>> (bdp - dp >= 0.01).margins.round(3)
+    array([0.03, 0.01])
+
+A sample says in words what was measured, and goes on to say it whatever number is added: of the sentence
+`accuracy(dp) >= published(dp) - 0.005` readers want the accuracy and the published one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fedpriv.report import numbers
+
+ACCURACY, PUBLISHED, GAIN, EPSILON, GROWTH = "accuracy", "published", "gain", "epsilon", "growth"
+UNITS = {GAIN: "gain {} points", EPSILON: "ε {}"}  # of both sides of a comparison
+Values = pd.DataFrame | float  # a row a seed and a column a comparison; or the same for every seed
+
+
+class Sample:
+    """Numbers by seed, or one for all seeds; several columns are comparisons that must all hold.
+
+    `words` say what was measured, `kind` is the metric, and `meaning` gives an ε its meaning, by column of a
+    table. An accuracy is NaN where no round is affordable: 0 by itself, and no number in a difference.
+    """
+
+    def __init__(
+        self,
+        values: pd.Series | Values,
+        words: str = "",
+        kind: str = "",
+        meaning: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.values: Values = values.to_frame(0) if isinstance(values, pd.Series) else values
+        self.measured = self.values  # before any number was added
+        self.words, self.kind, self.meaning = words, kind, meaning
+        self.sides: tuple[Sample, Sample] | None = (
+            None  # of which it is the difference, sum, product or ratio
+        )
+
+    @property
+    def seeds(self) -> pd.Series:
+        """The numbers of the first comparison, by seed."""
+        return self.values.iloc[:, 0] if isinstance(self.values, pd.DataFrame) else pd.Series([self.values])
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self.seeds)
+
+    @property
+    def interval(self) -> numbers.Interval:
+        """The mean over seeds and its 95 % Student-t interval."""
+        return numbers.interval(self)
+
+    def text(self, show: Callable[[Iterable[float]], str]) -> str:
+        """Return the numbers as `show` prints them, such as `numbers.percent`."""
+        return show(self)
+
+    @property
+    def known(self) -> Values:
+        """The numbers; where not even one round is affordable, nothing is learned: an accuracy of 0."""
+        values = self.values
+        missing = self.kind.startswith(ACCURACY)
+        return values.fillna(0.0) if missing and isinstance(values, pd.DataFrame) else values
+
+    def __add__(self, other: Sample | float) -> Sample:
+        return combined(operator.add, self, sample(other))
+
+    def __radd__(self, other: float) -> Sample:
+        return combined(operator.add, sample(other), self)
+
+    def __sub__(self, other: Sample | float) -> Sample:
+        return combined(operator.sub, self, sample(other))
+
+    def __rsub__(self, other: float) -> Sample:
+        return combined(operator.sub, sample(other), self)
+
+    def __mul__(self, other: Sample | float) -> Sample:
+        return combined(operator.mul, self, sample(other))
+
+    def __rmul__(self, other: float) -> Sample:
+        return combined(operator.mul, sample(other), self)
+
+    def __truediv__(self, other: Sample | float) -> Sample:
+        return combined(operator.truediv, self, sample(other))
+
+    def __rtruediv__(self, other: float) -> Sample:
+        return combined(operator.truediv, sample(other), self)
+
+    def __abs__(self) -> Sample:
+        """Return two comparisons: that neither the number nor its negative is larger by so much."""
+        words = against(*self.sides) if self.sides else self.words
+        return beside([Sample(self.values), Sample(paired(operator.mul, self.values, -1.0))], words)
+
+    def __ge__(self, other: Sample | float) -> Compared:
+        return Compared(self, True, sample(other))
+
+    def __le__(self, other: Sample | float) -> Compared:
+        return Compared(self, False, sample(other))
+
+
+def sample(number: Sample | float) -> Sample:
+    """Return a number as a sample that is the same for every seed, and has no words."""
+    return number if isinstance(number, Sample) else Sample(float(number))
+
+
+def paired(operation: Callable[[Any, Any], Any], left: Values, right: Values) -> Values:
+    """Return what is made of two numbers by the seeds of both; one column goes with each of several."""
+    frames = [one for one in (left, right) if isinstance(one, pd.DataFrame)]
+    seeds = reduce(pd.Index.intersection, (frame.index for frame in frames)) if frames else []
+    sides = [
+        one.loc[seeds].to_numpy() if isinstance(one, pd.DataFrame) else np.float64(one)
+        for one in (left, right)
+    ]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        found = operation(*sides)
+    return pd.DataFrame(found, index=seeds) if frames else float(found)
+
+
+def combined(operation: Callable[[Any, Any], Any], left: Sample, right: Sample) -> Sample:
+    """Return the sum, difference, product or ratio; the difference of two accuracies is a gain in points."""
+    if operation is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
+        found = Sample(paired(operation, left.values, right.values), kind=GAIN)
+        apart = Sample(paired(operation, left.measured, right.measured))
+        found.words = apart.text(numbers.percent) if left.kind == ACCURACY else points(*apart)
+    else:
+        values = paired(operation, left.known, right.known)
+        kept = left if left.words else right
+        if left.words and right.words:
+            ratio = numbers.rounded(np.ravel(values)).replace("inf", "∞")
+            found = Sample(values, f"{left.words} against {right.words}, ratio {ratio}")
+        else:
+            found = Sample(values, kept.words, kept.kind)
+            found.measured = kept.measured
+    found.sides = left, right
+    return found
+
+
+def points(fraction: float) -> str:
+    """Return a difference of published accuracies in whole points."""
+    return f"{100 * fraction:.0f}".replace("-", "−")
+
+
+def beside(samples: Iterable[Sample], words: str) -> Sample:
+    """Return several comparisons as one statement, of the seeds that all have."""
+    columns = [one.values if isinstance(one.values, pd.DataFrame) else one.seeds for one in samples]
+    frame = pd.concat(columns, axis="columns", join="inner")
+    return Sample(frame.set_axis(range(frame.shape[1]), axis="columns"), words)
+
+
+class Compared(NamedTuple):
+    """Two samples, and which side is claimed to be the larger one."""
+
+    left: Sample
+    at_least: bool
+    right: Sample
+
+    @property
+    def margins(self) -> np.ndarray:
+        """By seed, how far the left side is on the claimed side of the right one: [seeds], or [seeds, k]."""
+        found = np.atleast_1d(np.asarray(paired(further, self.left.known, self.right.known), dtype=float))
+        found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+        return found if self.at_least else -found
+
+    @property
+    def words(self) -> str:
+        """What was measured; of two ε the smaller one first."""
+        left, _, right = self
+        if not (left.words and right.words):
+            only = left if left.words else right
+            return UNITS.get(only.kind, "{}").format(only.words)
+        first, second = (right, left) if self.at_least and left.kind in (EPSILON, GROWTH) else (left, right)
+        return UNITS.get(left.kind if left.kind == right.kind else "", "{}").format(against(first, second))
+
+
+def further(left: Any, right: Any) -> Any:
+    """Return how much larger one number is; what nothing closes is not closed by a missing number either."""
+    return np.where(np.isposinf(right) & np.isnan(left), -np.inf, left - right)  # of two infinite ones NaN
+
+
+def against(left: Sample, right: Sample) -> str:
+    """Return one number against another; of two accuracies, also how much more accurate the first is.
+
+    What the line itself says has no words.
+    """
+    if not right.words:
+        return left.words
+    gained = left.kind == right.kind == ACCURACY
+    return f"{left.words} against {right.words}" + f", gain {(left - right).words} points" * gained
