@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.paper.figures import NORMS, Panel, RoundsFigure
+from fedpriv.paper.figures import Panel, RoundsFigure
 from fedpriv.paper.paper import load_paper, papers_in
 from fedpriv.report import page
 from fedpriv.report.figures import PAGE, draw, house, published, write
@@ -251,10 +251,7 @@ EVERY = [
 
 @pytest.mark.parametrize("declared", EVERY)
 def test_colour_is_never_all_that_tells_two_curves_of_a_figure_apart(declared):
-    with house():
-        looks = of_curves(
-            declared, NORMS if declared.quantity == "norms" else declared.spends.values() or [None]
-        )
+    looks = of_curves(declared)
     assert len(looks) == len(declared.parts()[0].curves)
     assert len({(str(one["linestyle"]), one["marker"], one["fillstyle"]) for one in looks}) == len(looks)
 

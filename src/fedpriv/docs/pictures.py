@@ -83,10 +83,13 @@ def draw_guaranteed(found: pd.DataFrame) -> Figure:
             place += 1
             names[place] = f"{int(row['row']):,} clients" if row["row"].isdecimal() else row["row"]
             axes.plot([100 * row["low"], 100 * row["high"]], [place, place], color="black", linewidth=1.2)
-            values = row["published"], row["estimate"], row["value"]
-            for look, value in zip(
-                (printed, estimate, guarantees[row["low"] < row["published"]]), values, strict=True
-            ):
+            reached = row["low"] >= row["published"]  # never of one seed, which has no interval
+            shown = {
+                printed: row["published"],
+                estimate: row["estimate"],
+                guarantees[not reached]: row["value"],
+            }
+            for look, value in shown.items():
                 axes.plot(100 * value, place, linestyle="none", **LOOKS[look])
         place += 1
     axes.set_yticks(list(names), list(names.values()), fontsize=9)

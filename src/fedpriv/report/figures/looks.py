@@ -45,13 +45,13 @@ def meaning(label: str, accountant: str = "") -> str:
     return next((name for name in begins if name in LOOKS), accountant or label)
 
 
-def of_curves(declared: LinesFigure, ways: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return how the curves of a panel are drawn: lines, each counted in these ways."""
-    ways, one = list(ways), len(declared.lines) == 1
+def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
+    """Return how the curves of a panel are drawn."""
+    one = len(declared.lines) == 1
     return looks(
-        meaning(label, getattr(way, "accountant", "") * one)
+        meaning(label, read["spend"].accountant if one and "spend" in read else "")
         for label in declared.lines.values()
-        for way in ways
+        for read in declared.ways().values()
     )
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
 from fedpriv.account.spend import marked
-from fedpriv.paper.figures import NORMS, AxesPair, DrawnRun, RoundsFigure
+from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
 from fedpriv.report.figures.layout import Label
 from fedpriv.report.figures.looks import GREY, color_of, of_curves
 from fedpriv.report.numbers import delta, unstable
@@ -40,8 +40,7 @@ FINER = (2, 5, 10, 20)  # points between the ticks of an axis of accuracies that
 def draw(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> list[Label]:
     """Draw the panel and return what is written into it; what was not run or not counted is left out."""
     ends: list[float] = []
-    ways = NORMS if declared.quantity == "norms" else declared.spends.values() or [None]
-    for number, (curve, look) in enumerate(zip(part.curves, of_curves(declared, ways), strict=True)):
+    for number, (curve, look) in enumerate(zip(part.curves, of_curves(declared), strict=True)):
         if len(seeds := read(results, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
