@@ -53,8 +53,8 @@ def test_what_is_generated_is_what_make_docs_writes():
     written = {path: path.read_text(encoding="utf-8") for path in PAGES}
     assert [path.name for path in PAGES if written[path] != PAGES[path]] == [], "run make docs"
     assert set((ROOT / "docs/papers").iterdir()) <= set(PAGES)
-    for module in (pictures, pictures):
-        assert pictures.told(ROOT / module.PICTURE) == module.shown(module.cells(ROOT)), module.PICTURE
+    for picture in pictures.PICTURES:
+        assert pictures.told(ROOT / picture.path) == picture.mark(ROOT), picture.path
 
 
 def test_every_mark_of_a_deviation_is_on_its_page():

@@ -64,7 +64,7 @@ def words_of(results, declared) -> str:
 @pytest.mark.parametrize("declared", [DIVERGENCE, SWEEP], ids=lambda declared: declared.function)
 def test_the_same_runs_give_the_same_pdf_png_and_markdown(results, declared, tmp_path):
     first, second = (write(results, declared, tmp_path / name / "figure") for name in ("a", "b"))
-    assert {path.suffix for path in first} == {".pdf", ".png", ".md"}
+    assert {path.suffix for path in first} == {".pdf", ".png", ".json", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 

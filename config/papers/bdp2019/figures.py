@@ -3,17 +3,18 @@
 from math import ceil
 
 import numpy as np
-from matplotlib import rcParams
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.report import numbers
-from fedpriv.report.figures.rounds import GREY
+from fedpriv.report.figures.layout import Label
+from fedpriv.report.figures.looks import GREY, color_of
 from fedpriv.report.reading import epsilon_at, status_of
 from fedpriv.report.render import escape_figure
 
 PUBLISHED = {5: 0.9933, 8: 0.9997, 10: 0.99995}  # ε: the accuracy of a guess
 LABELS = {5: "99.33 %", 8: "99.97 %", 10: "99.995 %"}  # as printed
+MARKERS = "o^s"  # of runs
 FURTHEST = 10.0  # the axis of ε ends there, or after the largest ε drawn
 TICKS = (0.5, *(1 - 10.0**-nines for nines in range(1, 16)))
 MOST = 8  # of them that are named
@@ -31,28 +32,21 @@ def equation1(axes, results, curves):
     axes.plot(line, attacker_accuracy(line), "-", color="black", linewidth=0.8, marker="", zorder=1)
     for epsilon, accuracy in PUBLISHED.items():
         axes.plot(epsilon, accuracy, "o", markersize=6, mfc="none", mec=GREY, mew=0.8, zorder=2)
-        right = epsilon < last / 3  # beside the line, where there is room
-        axes.annotate(
-            LABELS[epsilon],
-            (epsilon, accuracy),
-            xytext=(6, -7) if right else (-6, 3),
-            textcoords="offset points",
-            ha="left" if right else "right",
-            color=GREY,
+    runs = list(dict.fromkeys(curve.run for curve in curves))
+    for curve in ours:  # a colour for each way of counting, a marker for each run
+        right = float(attacker_accuracy(ours[curve]))
+        shown = numbers.epsilon([ours[curve]], status_of(results, curve.run, curve.counted))
+        axes.plot(
+            ours[curve],
+            right,
+            color=color_of(curve.counted.accountant),
+            marker=MARKERS[runs.index(curve.run) % len(MARKERS)],
+            linestyle="none",
+            mec="white",
+            label=escape_figure(f"{curve.label}: ε = {shown}, {numbers.attacker(right)} %"),
+            markersize=6 - list(ours).index(curve) / 2,  # at one place the smaller stand within
+            zorder=3,
         )
-    cycle = list(rcParams["axes.prop_cycle"])
-    for number, curve in enumerate(curves):
-        if curve in ours:
-            right = float(attacker_accuracy(ours[curve]))
-            shown = numbers.epsilon([ours[curve]], status_of(results, curve.run, curve.counted))
-            axes.plot(
-                ours[curve],
-                right,
-                **cycle[number % len(cycle)] | {"linestyle": "none"},
-                label=escape_figure(f"{curve.label}: ε = {shown}, {numbers.attacker(right)} %"),
-                markersize=6 - 0.5 * number,  # smaller ones stand within larger ones at the same place
-                zorder=3,
-            )
     highest = float(attacker_accuracy(last))
     there = [tick for tick in TICKS if tick <= highest]
     axes.set(xlabel="ε", ylabel="Guess right (%), logit", yscale="logit", xlim=(0, last))
@@ -60,3 +54,4 @@ def equation1(axes, results, curves):
     axes.yaxis.set_major_locator(FixedLocator(there[:: -(-len(there) // MOST)]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda accuracy, _: f"{100 * accuracy:.12g}"))
+    return [Label(LABELS[epsilon], epsilon, accuracy, GREY) for epsilon, accuracy in PUBLISHED.items()]

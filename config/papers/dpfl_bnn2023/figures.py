@@ -1,9 +1,9 @@
 """Figure 2: the Rényi divergence of one noisy bit against γ."""
 
 import numpy as np
-from matplotlib import rcParams
 
 from fedpriv.account.randomized_response import divergence
+from fedpriv.report.figures.looks import looks
 from fedpriv.report.results import rows_of
 
 ORDER = 2  # α
@@ -15,9 +15,9 @@ def figure2(axes, results, curves):
     heights = [float(divergence(gamma, ORDER)) for gamma in gammas]
     axes.plot(gammas, heights, "-", color="black", linewidth=0.8, marker="", zorder=1)
     found = rows_of(results.rounds, *(curve.run for curve in curves))["gamma"].unique()
-    cycle = list(rcParams["axes.prop_cycle"])
-    for number, gamma in enumerate(np.sort(found[found < 0.5])):
+    drawn = np.sort(found[found < 0.5])
+    for gamma, look in zip(drawn, looks(f"γ = {gamma:g}" for gamma in drawn), strict=True):
         height = float(divergence(gamma, ORDER))
-        style = cycle[number % len(cycle)] | {"linestyle": "none", "markersize": 4, "zorder": 3}
+        style = look | {"linestyle": "none", "markersize": 4, "zorder": 3}
         axes.plot(gamma, height, **style, label=f"γ = {gamma:g}: {height:.3g}", clip_on=False)
     axes.set(xlabel="γ", ylabel=f"ρ({ORDER})", xlim=(-0.01, 0.5), ylim=(-0.1, None))

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib import rcParams
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from fedpriv.report.figures.rounds import GREY
+from fedpriv.report.figures.looks import GREY, looks
 from fedpriv.report.reading import last_reading
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import config_of
@@ -20,15 +19,13 @@ PUBLISHED = (  # ε/c, accuracy (%)
 def sweep(axes, results, curves):
     """Draw the mean of every run at its last round, its seeds, and what is published."""
     labels = list(dict.fromkeys(curve.label for curve in curves))
-    for number, (label, style) in enumerate(zip(labels, rcParams["axes.prop_cycle"], strict=False)):
+    for number, (label, style) in enumerate(zip(labels, looks(labels), strict=True)):
         runs = [curve.run for curve in curves if curve.label == label and results.has(curve.run)]
         if not runs:
             continue
         schemes = [config_of(results, run)["scheme"] for run in runs]
         places = np.array([float(one["epsilon"]) / float(one["constant"]) for one in schemes])
-        places *= APART ** (
-            number - (len(labels) - 1) / 2
-        )  # beside each other where they would hide each other
+        places *= APART ** (number - (len(labels) - 1) / 2)  # so that none hides another
         found = [100 * last_reading(results, run)["accuracy"] for run in runs]
         style |= {"linestyle": "none"}
         means = [seeds.mean() for seeds in found]

@@ -109,7 +109,7 @@ COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
 RESULTS = ("runs", "rounds", "epsilons")  # the tables of a paper
 AUDITED = (*COLLECTED, "distances.npz")
 TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
-FIGURE, CLAIMS = ("pdf", "png", "md"), ("csv", "json", "md")
+FIGURE, CLAIMS = ("pdf", "png", "json", "md"), ("csv", "json", "md")
 
 
 class Job(NamedTuple):

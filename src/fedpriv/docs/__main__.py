@@ -10,4 +10,3 @@ for path, text in docs.pages(root).items():
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
 pictures.write(root)
-pictures.write_guaranteed(root)

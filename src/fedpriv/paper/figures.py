@@ -13,7 +13,7 @@ from fedpriv.paper.spends import SpendInWords, SpendSelector
 from fedpriv.paper.tables import Rendered, Scripted
 
 Norm = Literal["", "update", "noise"]
-NORMS: dict[str, Norm] = {"updates": "update", "noise": "noise"}  # label -> what is drawn of a run
+NORMS = {"updates": {"norm": "update"}, "noise": {"norm": "noise"}}  # label -> what is drawn of a run
 
 
 class DrawnRun(NamedTuple):
@@ -74,13 +74,19 @@ class LinesFigure(FigureSpec):
     """The name of a run."""
     lines: dict[str, str] = {}
     """What stands for {line} -> what readers know it by."""
+    spends: Spends = {}
+    """Label -> which ε is drawn; a list: each under its own words."""
 
-    def curves(self, spends: Mapping[str, SpendSelector], panel: str = "") -> list[DrawnRun]:
-        """Return a curve for every line and every way of counting it."""
+    def ways(self) -> dict[str, dict[str, Any]]:
+        """Return what is drawn of every run, as `DrawnRun` has it, by what readers know it by."""
+        return {way: {"spend": spend} for way, spend in self.spends.items()} or {"": {}}
+
+    def curves(self, panel: str = "") -> list[DrawnRun]:
+        """Return a curve for every line and every way of reading it."""
         return [
-            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), spend)
+            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), **read)
             for line, label in self.lines.items()
-            for way, spend in (spends or {"": None}).items()
+            for way, read in self.ways().items()
         ]
 
     def named(self, line: str, panel: str = "") -> str:
@@ -130,8 +136,6 @@ class RoundsFigure(LinesFigure):
     """What stands for {panel} -> what is drawn there."""
     lines: dict[str, str] = Field({"": ""}, min_length=1)
     """What stands for {line} -> what readers know it by."""
-    spends: Spends = {}
-    """Label -> which ε is drawn; a list: each under its own words."""
     budgets: dict[str, BudgetLine] = {}
     """Label -> whose ε ends there."""
 
@@ -153,19 +157,12 @@ class RoundsFigure(LinesFigure):
 
     def parts(self) -> list[AxesPair]:
         return [
-            AxesPair(panel.title, self.drawn(key), panel.published, list(self.ends(key, panel)))
+            AxesPair(panel.title, self.curves(key), panel.published, list(self.ends(key, panel)))
             for key, panel in self.panels.items()
         ]
 
-    def drawn(self, key: str) -> list[DrawnRun]:
-        """Return the curves of a panel."""
-        if self.quantity != "norms":
-            return self.curves(self.spends, key)
-        return [
-            DrawnRun(self.named(line, key), ", ".join(filter(None, (label, what))), norm=norm)
-            for line, label in self.lines.items()
-            for what, norm in NORMS.items()
-        ]
+    def ways(self) -> dict[str, dict[str, Any]]:
+        return NORMS if self.quantity == "norms" else super().ways()
 
     def ends(self, key: str, panel: Panel) -> Iterator[tuple[DrawnRun, float]]:
         """Yield whose ε ends in a panel, and at what."""
@@ -188,11 +185,8 @@ class AuditsFigure(FigureSpec):
 class PythonFigure(Scripted, LinesFigure):
     """A figure of one panel by a function of `figures.py`, `(axes, results, curves)`."""
 
-    spends: Spends = {}
-    """Label -> an ε of every run, which the notes explain."""
-
     def parts(self) -> list[AxesPair]:
-        return [AxesPair("", self.curves(self.spends))]
+        return [AxesPair("", self.curves())]
 
 
 FIGURES: dict[str, type[FigureSpec]] = {

@@ -1,10 +1,12 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
+import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from matplotlib import style
 from matplotlib.axes import Axes
@@ -15,14 +17,15 @@ from matplotlib.text import Text
 from fedpriv.account.spend import legend
 from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
 from fedpriv.report import claims
-from fedpriv.report.figures import audits, rounds
-from fedpriv.report.figures.notes import actual, markdown
+from fedpriv.report.figures import audits, layout, notes, rounds
+from fedpriv.report.figures.layout import Label, overlaps
+from fedpriv.report.figures.looks import GREY
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
 from fedpriv.store.files import writing
 
-# A kind draws a panel, whose labels end up in one legend; a text says what the marks mean.
-KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], None]] = {
+# A kind draws a panel, whose labels end up in one legend, and returns what is to be written into it.
+KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], Iterable[Label] | None]] = {
     "rounds": rounds.draw,
     "audits": audits.draw,
     "python": lambda axes, results, declared, part: declared.call(axes, results, part.curves),
@@ -37,19 +40,23 @@ DATED = {"pdf": "CreationDate", "svg": "Date"}  # formats that say when they wer
 
 @house()
 def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
-    """Draw the declared figure of collected runs as `stem`.pdf and .png, and tell its content in `stem`.md.
+    """Draw the declared figure of collected runs as `stem`.pdf and .png, with what it says as .json and .md.
 
-    Each is written whole or not at all.
+    Each is written whole or not at all. Words that hide something are a warning that names them.
     """
     figure = draw(results, declared)
-    files = [stem.with_suffix(suffix) for suffix in (".pdf", ".png", ".md")]
+    for what in overlaps(figure):
+        warn(f"{stem.name}: found {what}, allowed: words that hide nothing", stacklevel=2)
+    files = [stem.with_suffix(suffix) for suffix in (".pdf", ".png", ".json", ".md")]
     for file in files[:2]:
         save(figure, file)
     marks = legend(*(one.get_text() for one in figure.findobj(Text)))
     said = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
-    with writing(files[2]) as path:
-        text = markdown(results, declared, said, stem.name)
-        path.write_text(text, encoding="utf-8")
+    content = notes.content(results, declared, said)
+    data = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    for file, text in zip(files[2:], (data, notes.markdown(content, stem.name)), strict=True):
+        with writing(file) as path:
+            path.write_text(text, encoding="utf-8")
     return files
 
 
@@ -81,31 +88,40 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     figure = Figure()
     shared = declared.kind != "rounds" or getattr(declared, "quantity", "") not in rounds.PERCENT
     row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
+    titles: list[Text] = []
+    labels: dict[Axes, Iterable[Label]] = {}
     for axes, part in zip(row, parts, strict=True):
-        said = part.title + actual(results, part)
+        said = part.title + notes.actual(results, part)
         if declared.kind == "rounds":
             said = ", ".join(filter(None, (said, rounds.deltas(results, part))))
-        axes.set_title(escape_figure(said))
-        KINDS[declared.kind](axes, results, declared, part)
+        titles.append(axes.set_title(escape_figure(said)))
+        labels[axes] = KINDS[declared.kind](axes, results, declared, part) or ()
         if shared:
             axes.label_outer()
         elif axes is not row[0]:
             axes.set_ylabel("")
         if not axes.has_data():
             why = "not in the ledger" if any(results.has(curve.run) for curve in part.curves) else "not run"
-            axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="gray")
+            axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=GREY)
             axes.set_xticks([])
     if not any(axes.has_data() for axes in row):
         row[0].set_yticks([])  # of no quantity
     entries = labelled(row)
+    alone = set(labelled(row[-1:])) >= {*entries} and declared.kind == "rounds"
+    ends = layout.at_ends(row[-1], rounds.MARKS) if alone else {}
+    entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
+    wide = alone or len(parts) > 1 or declared.kind == "audits"
     height = audits.height(results, parts[0]) if declared.kind == "audits" else HEIGHT
-    alone = set(row[-1].get_legend_handles_labels()[1]) >= {*entries} and declared.kind == "rounds"
-    figure.set_size_inches(PAGE if alone or len(parts) > 1 or declared.kind == "audits" else COLUMN, height)
-    if alone:
-        height = rounds.beside(row[-1], height)
-        entries = {name: entries[name] for name in rounds.MARKS if name in entries}
+    figure.set_size_inches(PAGE if wide else COLUMN, height)
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
     figure.set_figheight(height + below / figure.dpi)
+    figure.draw_without_rendering()  # from here on every length is known
+    if lacking := layout.wrap(titles) + layout.spread(row[-1], ends):
+        figure.set_figheight(figure.get_figheight() + lacking / figure.dpi)
+        figure.draw_without_rendering()
+        layout.spread(row[-1], ends)
+    for axes, some in labels.items():
+        layout.place(axes, some)
     return figure
 
 

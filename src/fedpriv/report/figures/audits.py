@@ -1,25 +1,37 @@
 """What is stated, what tighter accountants say, and what audits show: a line a run and ε, one axis for ε."""
 
 from collections.abc import Sequence
+from math import ceil, log10
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.audit.finding import Finding, words
 from fedpriv.paper.figures import AuditsFigure, AxesPair, DrawnRun
+from fedpriv.report.figures.looks import GREY
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results, rows_of
 
 LINE, MARGIN = 0.15, 0.5  # inches of a line, and of the axis below all of them
 TIGHTER = ("rdp", "pld")
-LEAST, MOST = 0.01, 1e3  # of the axis: what is beyond stands at its end
+LEAST, MOST = 0.01, 1e3  # of the axis, unless an ε is beyond: a bound that is stands at its end
+WIDE = 2000  # from its greatest to its least: an axis of more has powers of ten alone
 REFUTED = "#fbe3d6"
+POINT = {"linestyle": "none", "zorder": 3}
+POINTS = {
+    "stated": POINT | {"marker": "|", "markersize": 6, "mew": 1.4, "color": "black"},
+    "tighter accountants": POINT | {"marker": "d", "markersize": 3.5, "mfc": "none", "color": GREY},
+    "lower bound, not refuted": POINT | {"marker": "o", "markersize": 4, "color": "C0"},
+    "lower bound, refutes it": POINT | {"marker": "s", "markersize": 4, "color": "C1"},
+    "no ε holds": POINT | {"marker": ">", "markersize": 6, "color": "C1"},
+}
 WORDS = {
     "client": "client level",
     "instance": "example level",
+    "example": "example level",
+    "label": "",
     "bayesian": "Bayesian",
     "hoelder": "Hölder",
     "panel": "followed clients",
@@ -52,20 +64,15 @@ def height(results: Results, part: AxesPair) -> float:
 
 def draw(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -> None:
     """Draw a line for each ε below the name of its run, from the largest lower bound to what is stated."""
-    cycle = list(rcParams["axes.prop_cycle"])
     if not (shown := lines(results, part)[::-1]):
         return
-    marks = {
-        "stated": {"marker": "|", "markersize": 6, "mew": 1.4, "color": "black"},
-        "tighter accountants": {"marker": "d", "markersize": 3.5, "mfc": "none", "color": "#606060"},
-        "lower bound, not refuted": cycle[0] | {"marker": "o", "markersize": 4},
-        "lower bound, refutes it": cycle[1] | {"marker": "s", "markersize": 4},
-        "no ε holds": cycle[1] | {"marker": ">", "markersize": 6},
-    }
+    stated = [line.found.epsilon for line in shown if line.found]
+    most = 10.0 ** ceil(log10(max(MOST, *stated, *(each for line in shown for each in line.tighter))))
+    bounds = [line.found.lower_bound for line in shown if line.found]
     for place, (_, one, tighter) in enumerate(shown):
         if not one:
             continue
-        bound = float(np.clip(one.lower_bound, LEAST, MOST))
+        bound = float(np.clip(one.lower_bound, LEAST, most))
         axes.plot([bound, one.epsilon], [place, place], "-", color="#b0b0b0", marker="", linewidth=0.8)
         kind = "lower bound, refutes it" if one.refuted else "lower bound, not refuted"
         kind = "no ε holds" if np.isinf(one.lower_bound) else kind
@@ -74,16 +81,19 @@ def draw(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -
         points = {"stated": [one.epsilon], "tighter accountants": tighter, kind: [bound]}
         for label, values in points.items():
             if values:  # of nothing at all matplotlib does not know how large it is
-                style = marks[label] | {"linestyle": "none", "zorder": 3}
-                axes.plot(values, [place] * len(values), label=label, **style)
+                axes.plot(values, [place] * len(values), label=label, **POINTS[label])
         where = {"xy": (1.01, place), "xycoords": ("axes fraction", "data"), "va": "center"}
         axes.annotate(escape_figure(one.kind.partition(":")[0]), **where)
-    axes.set(xlabel="ε (logarithmic)", xscale="log", xlim=(None, None), ylim=(-0.6, len(shown) - 0.4))
+    axes.set(xlabel="ε (logarithmic)", xscale="log", ylim=(-0.6, len(shown) - 0.4))
     axes.set_yticks(range(len(shown)), [escape_figure(line.name) for line in shown])
     for text, line in zip(axes.get_yticklabels(), shown, strict=True):
         text.set_fontweight("normal" if line.found else "bold")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{'≥ ' * int(value >= MOST)}{value:g}"))
+    ends = {LEAST: "≤ " * (min(bounds) < LEAST), most: "≥ " * (max(bounds) > most)}
+    low, high = axes.get_xlim()
+    axes.set_xlim(low, min(high, 1.5 * most))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < WIDE * low else (1,), numticks=12))
+    number = FuncFormatter(lambda value, _: f"{ends.get(float(f'{value:g}'), '')}{value:g}")
+    axes.xaxis.set_major_formatter(number)
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", visible=False)
 

@@ -1,9 +1,10 @@
 """What stands beside a figure, in the page and in a file of its own: a figure is a picture."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from re import findall
+from re import compile, escape, findall
+from typing import Any
 
 import pandas as pd
 
@@ -12,25 +13,27 @@ from fedpriv.paper.tables import titled
 from fedpriv.report import numbers
 from fedpriv.report.notes import accounting, accountings, footnotes, unique
 from fedpriv.report.reading import spent
-from fedpriv.report.render import escape_markdown, unescape_markdown
+from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results, rows_of
 
+# A band is no interval: where no number has one, nothing is said of it.
+INTERVAL = compile(f"; {escape(numbers.METHOD)}(; one seed has no interval)?")
 
-def markdown(results: Results, declared: FigureSpec, caption: str, name: str) -> str:
+
+def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
+    """Return what stands beside the picture, as the page reads it: texts, and the notes a sentence each."""
+    told = [note if "±" in caption else INTERVAL.sub("", note) for note in notes(results, declared)]
+    told = {"title": titled(declared), "place": declared.place, "caption": caption, "notes": told}
+    return told | {"alt": described(declared)}
+
+
+def markdown(content: Mapping[str, Any], name: str) -> str:
     """Return the picture `name`.png with its title, its caption, its place in the paper and its notes."""
-    place = escape_markdown(f"Place: {declared.place}." if declared.place else "")
-    items = "\n".join(f"- {escape_markdown(note)}" for note in notes(results, declared))
-    picture = f"![{escape_markdown(described(declared))}]({name}.png)"
-    blocks = f"# {escape_markdown(titled(declared))}", picture, escape_markdown(caption), place, items
+    place = escape_markdown(f"Place: {content['place']}." if content["place"] else "")
+    items = "\n".join(f"- {escape_markdown(note)}" for note in content["notes"])
+    title, alt, caption = (escape_markdown(content[key]) for key in ("title", "alt", "caption"))
+    blocks = f"# {title}", f"![{alt}]({name}.png)", caption, place, items
     return "\n\n".join(filter(None, blocks)) + "\n"
-
-
-def read(text: str) -> tuple[str, str, list[str]]:
-    """Return what the picture shows, the caption and the notes, of what `markdown` has written."""
-    _, picture, said, *_, items = text.strip().split("\n\n")
-    alone = [item.removeprefix("- ") for item in items.splitlines()]
-    shown = picture.removeprefix("![").rpartition("](")[0]
-    return unescape_markdown(shown), unescape_markdown(said), [unescape_markdown(one) for one in alone]
 
 
 def described(declared: FigureSpec) -> str:

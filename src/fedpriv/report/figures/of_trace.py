@@ -18,7 +18,8 @@ from fedpriv.account.foreign import AlikeReleases, phases, spread
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
 from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, add_legend, house, labelled, save
-from fedpriv.report.figures.rounds import GREY, GUARANTEE, UNITS, WHITE, logarithmic
+from fedpriv.report.figures.looks import GREY, color_of
+from fedpriv.report.figures.rounds import GUARANTEE, UNITS, logarithmic
 from fedpriv.report.numbers import delta as in_powers
 from fedpriv.report.render import escape_figure
 
@@ -85,10 +86,9 @@ def named(one: pd.Series[Any]) -> str:
 def look(line: pd.DataFrame) -> dict[str, Any]:
     """Return how a line is drawn: a guarantee is solid, and what is none dashed."""
     one = line.iloc[-1]
-    colours = {"moments": "C0", "rdp": "C1", "pld": "C2"}
     solid = one["kind"] == GUARANTEE and not one["unmet"]
     return {
-        "color": colours.get(one["accountant"], "C3"),
+        "color": color_of(one["accountant"]),
         "linestyle": "-" if solid else "--",
         "markevery": max(1, len(line) // 6),
     }
@@ -104,7 +104,7 @@ def mark(axes: Axes, parts: Sequence[AlikeReleases]) -> None:
             text = f"q = {part.sampling_rate:.3g},{' ' if narrow else chr(10)}z = {part.noise_multiplier:.3g}"
             where = {"xy": ((part.first + part.last) / 2, 0.02), "xycoords": ("data", "axes fraction")}
             where |= {"ha": "center", "va": "bottom", "rotation": 90 if narrow else 0}
-            axes.annotate(text, **where, bbox=WHITE, color=GREY)
+            axes.annotate(text, **where, color=GREY)
 
 
 def told(parts: Sequence[AlikeReleases]) -> str:

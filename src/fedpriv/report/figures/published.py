@@ -68,7 +68,7 @@ def draw_table(axes: Any, cells: list[dict[Any, Any]], title: str) -> None:
             va="top",
             fontsize=7,
         )
-    axes.set_title(escape_figure(title), fontsize=9)
+    axes.set_title("\n".join(map(escape_figure, title.split("; "))), fontsize=9)
     axes.set_ylim(0, 102)
     axes.set_xlim(-0.7, len(cells) - 0.3)
     axes.grid(axis="y", color="0.9", linewidth=0.6)

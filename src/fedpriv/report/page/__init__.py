@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -23,7 +24,6 @@ from fedpriv.progress import visible
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain, published
-from fedpriv.report.figures.notes import read
 from fedpriv.report.notes import data, runs
 from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, counted
 from fedpriv.report.render import fragment, read_table
@@ -179,18 +179,10 @@ def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
     image = content(folder / f"figures/{name}.png")
-    alt, caption, notes = read(content(folder / f"figures/{name}.md").decode())
+    said = json.loads(content(folder / f"figures/{name}.json"))
     # The header of a PNG says its width in bytes 16 to 20.
-    return {
-        "name": name,
-        "title": titled(declared),
-        "caption": caption,
-        "notes": notes,
-        "alt": alt,
-        "url": data_url(image),
-        "forms": ["pdf", "png", "md"],
-        "width": round(PIXEL * int.from_bytes(image[16:20])),
-    }
+    width = round(PIXEL * int.from_bytes(image[16:20]))
+    return said | {"name": name, "url": data_url(image), "width": width, "forms": ["pdf", "png", "md"]}
 
 
 def content(path: Path) -> bytes:
