@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from glob import glob
 from pathlib import Path
 
 import pandas as pd
@@ -22,9 +23,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def commands(page):
-    """Return the commands of a page, without the remark that may stand beside each."""
-    lines = re.findall(r"^    (\S.*)$", re.sub(r"```.*?```", "", page, flags=re.DOTALL), re.MULTILINE)
-    return [re.split(r" {2,}", line)[0] for line in lines]
+    """Return the commands of a page; a line of remarks is none, and a backslash ends no command."""
+    text = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
+    lines = re.findall(r"^    (\S.*)$", re.sub(r"\\\n +", "", text), re.MULTILINE)
+    return [re.split(r" {2,}#", line)[0] for line in lines if not line.startswith("#")]
 
 
 PASTED = list(dict.fromkeys([*commands(RECIPES), *commands(README[README.index("## Recipes") :])]))
@@ -47,6 +49,17 @@ def done(*words):
 
 
 QUICK = ("show", "epsilon", "calibrate", "account", "audit")  # seconds; of others the arguments are read
+
+
+PROGRAM = r"(?:[A-Z_]+=\S+ )*(?:make|fedpriv|snakemake|cp|head|git|pip|python|sbatch)\b"
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *sorted(glob("docs/*.md", root_dir=ROOT))])
+def test_a_block_of_commands_can_be_copied_whole(page):
+    text = re.sub(r"```(?!sh).*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = re.findall(rf"^    ({PROGRAM}.*)$", text, re.MULTILINE)
+    assert [line for line in lines if re.search(r"\S {2,}[^#\s]", line)] == []
+    assert not any("OWNER" in line for line in lines)
 
 
 def test_every_command_is_of_a_program_that_is_tried_here():

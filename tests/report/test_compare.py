@@ -69,6 +69,19 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached():
     assert verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
 
 
+def test_a_published_spread_leaves_open_what_it_covers(declared, runs):
+    ours = {"sample": pd.Series([0.45, 0.5, 0.55]), "status": "ok", "stand_in_for": "", "cut": ""}
+    high = numbers.interval(ours["sample"]).high
+    assert verdict(ours, high + 0.01) == verdict(ours, high + 0.01, std=0.001) == "not reached"
+    assert verdict(ours, high + 0.01, std=0.05) == "undecided"
+    data = declared.model_dump()
+    data["rows"][0]["published"]["dp"] |= {"accuracy": 0.95, "std": 0.4}
+    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    assert table.display["DP"].iloc[0] == "45.1 ± 0.1 (95 ± 40)" and "standard deviation" in table.notes[0]
+    judged = table.tidy.query("source == 'published' and row == 100 and column == 'dp'").set_index("quantity")
+    assert judged.loc["accuracy", "verdict"] == "undecided" and judged.loc["accuracy_std", "value"] == 0.4
+
+
 def test_what_a_preset_has_cut_is_judged_in_no_form(declared, tmp_path):
     cuts = {"n100_none": "20 of 300 rounds", "n100_dp": "20 of 300 rounds"}
     results = load(collect(write_small(tmp_path), tmp_path, cuts))

@@ -82,7 +82,7 @@ def test_a_page_of_other_data_opens_with_the_stored_results_if_there_are_any(res
         top = text.partition("</header>")[0]
         assert top.count("The stored results at full size") == said
         if said:
-            assert top.index("The stored results") < top.index("These are not the papers’ data")
+            assert top.index("The stored results") < top.index("The runs of this preset")
 
 
 def test_the_verdicts_are_counted(text):
@@ -180,10 +180,11 @@ def test_the_settings_of_a_run_are_apart_from_those_of_all(text):
     assert "server.learning_rate" not in shared.partition("Both levels")[0]
 
 
-def test_what_stands_in_and_what_the_preset_changes_is_said_at_the_top(text):
-    top = words(text.partition("</header>")[0])
-    assert "These are not the papers’ data: digits replaces mnist." in top
-    assert "small/* {rounds: 20}" in top
+def test_what_stands_in_is_said_at_its_paper_and_what_the_preset_changes_at_the_top(text):
+    assert "small/* {rounds: 20}" in words(text.partition("</header>")[0])
+    said = "These are not the paper’s data: digits in place of mnist."
+    small, wide = (words(part(text, name).partition("</article>")[0]) for name in ("small", "wide"))
+    assert said in small and "not the paper’s data" not in wide
 
 
 def test_every_link_of_the_contents_leads_somewhere_and_no_name_is_given_twice(text):

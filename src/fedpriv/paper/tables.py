@@ -85,6 +85,7 @@ class Cell(NamedTuple):
     within: tuple[EpsilonBudget, ...] = ()
     published: float | None = None  # accuracy; None: no such number in the paper
     published_round: int | None = None
+    published_std: float | None = None
     free: tuple[str, ...] = ()  # the units whose ε is 0, for the run saw no private data
 
     @property
@@ -121,6 +122,8 @@ class Published(Frozen):
     """Of the printed (ε, δ)."""
     round: Count | None = None
     """At which the accuracy was reached, if that is printed."""
+    std: Positive | None = None
+    """Of the accuracy over the paper's runs, if that is printed."""
 
 
 PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
@@ -229,7 +232,7 @@ class AccuracyTable(TableSpec):
                 raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
             for name, column in self.columns.items():
                 printed = row.published.get(name)
-                found = printed.model_dump(exclude={"round"}, exclude_none=True) if printed else {}
+                found = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
                 own = column.spend and not column.within and not row.free
                 wanted = ["accuracy", "epsilon", "delta"] if own else ["accuracy"]
                 if list(found) != wanted and (found or own):
@@ -261,7 +264,10 @@ class AccuracyTable(TableSpec):
             for unit, spend in (column.by_unit() if not row.free else {}).items()
         )
         run, free = row.runs.get(name, row.run), tuple(column.by_unit()) if row.free else ()
-        return Cell(run, within, printed and printed.accuracy, printed and printed.round, free)
+        return Cell(
+            *(run, within, printed and printed.accuracy, printed and printed.round),
+            *(printed and printed.std, free),
+        )
 
     def runs(self) -> Iterator[str]:
         for row in self.rows:

@@ -234,6 +234,7 @@ STANDING = (
     "A run that diverged decides nothing, nor does an unstable accuracy, nor a comparison of accuracies none "
     "of which is above the share of the largest class."
 )
+NORMAL = 1.96  # standard deviations: 95 % of a normal distribution
 LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
 ROUNDING = 1e-12  # of float arithmetic
 
@@ -245,12 +246,15 @@ def decided(found: Interval, threshold: float = 0.0) -> str:
     return FAILS if found.high < threshold - ROUNDING else UNDECIDED
 
 
-def reached(found: Interval, published: float, numbers: int = 1) -> str:
+def reached(found: Interval, published: float, numbers: int = 1, std: float = 0.0) -> str:
     """Return whether a published accuracy is reached, up to its last digit, as a claim would be judged.
 
-    A difference of two published ones has the last digits of both `numbers`.
+    A difference of two published ones has the last digits of both `numbers`. A published standard deviation
+    `std` is that of one run: what it leaves open of the difference is added to our interval.
     """
     alone = f" ({ONE_SEED})" if found.n == 1 else ""
+    half = float(np.hypot(found.half, NORMAL * std))
+    found = found._replace(low=found.mean - half, high=found.mean + half) if std else found
     return REACHED[decided(found, published - numbers * LAST_DIGIT)] + alone
 
 

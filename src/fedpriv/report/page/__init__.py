@@ -24,7 +24,7 @@ from fedpriv.progress import visible
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain, published
-from fedpriv.report.notes import data, runs
+from fedpriv.report.notes import data, replaced, runs
 from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, counted
 from fedpriv.report.render import fragment, read_table
 from fedpriv.report.results import load
@@ -98,6 +98,7 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "figures": opened(drawn(plan, name), lambda name, spec: figure(name, spec, folder)),
         "ran": runs(results, list(paper.runs)),
         "data": data(results.runs),
+        "replaced": replaced(results.runs),
     }
 
 

@@ -64,7 +64,10 @@ def published(row: Row, cell: Cell) -> Iterator[Number]:
         return
     key = {"source": "published", "clients": row.clients}
     within = [words(budget) for budget in cell.within]
-    yield key | shared(within) | {"quantity": "accuracy", "value": cell.published}
+    spread = {"std": cell.published_std} if cell.published_std else {}
+    yield key | shared(within) | {"quantity": "accuracy", "value": cell.published} | spread
+    if spread:
+        yield key | shared(within) | {"quantity": "accuracy_std", "value": cell.published_std}
     if cell.published_round:
         yield key | shared(within) | {"quantity": "round", "value": cell.published_round}
     for budget, meant in zip(cell.within, within, strict=True):
@@ -142,20 +145,21 @@ def judged(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]
             yield one
             continue
         row, mine = rows[one["row"]], ours[one["row"], one["column"]]
-        if not (row.own_baseline and row.baseline):
-            said = verdict(mine, one["value"])
-        elif one["column"] != BASELINE:
-            said = verdict(mine, one["value"], (ours[row.key, BASELINE], row.baseline.accuracy))
-        else:
-            said = verdict(mine, one["value"])
-            said = ANOTHER_NETWORK if outcome(said) in REACHED.values() else said
-        yield one | {"verdict": said}
+        own = row.own_baseline and row.baseline
+        of_baseline = one["column"] == BASELINE
+        baseline = (ours[row.key, BASELINE], own.accuracy) if own and not of_baseline else None
+        said = verdict(mine, one["value"], baseline, one.get("std", 0.0))
+        compared = outcome(said) in REACHED.values()
+        yield one | {"verdict": ANOTHER_NETWORK if own and of_baseline and compared else said}
 
 
-def verdict(ours: Number, published: float, baseline: tuple[Number, float] | None = None) -> str:
+def verdict(
+    ours: Number, published: float, baseline: tuple[Number, float] | None = None, std: float = 0.0
+) -> str:
     """Return whether a published accuracy is reached, or why that is not said.
 
     With a `baseline`, ours and the published one, it is reached where ours is no further below its baseline.
+    `std` is how much the paper's runs differ, 0 where that is not printed.
     """
     for one in (ours, *([baseline[0]] if baseline else [])):
         if (status := (one | over_seeds(one))["status"]) != "ok":
@@ -165,9 +169,9 @@ def verdict(ours: Number, published: float, baseline: tuple[Number, float] | Non
     if ours["cut"] or (baseline and baseline[0]["cut"]):
         return CUT
     if baseline is None:
-        return reached(numbers.interval(ours["sample"]), published)
+        return reached(numbers.interval(ours["sample"]), published, std=std)
     below = difference(ours["sample"], baseline[0]["sample"])
-    return reached(numbers.interval(below), published - baseline[1], numbers=2)
+    return reached(numbers.interval(below), published - baseline[1], 2, std)
 
 
 def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
