@@ -8,7 +8,7 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
-from fedpriv.report.figures import caption, draw, write
+from fedpriv.report.figures import caption, draw
 from fedpriv.report.figures.notes import notes
 from fedpriv.report.results import collect, load
 
@@ -65,13 +65,6 @@ def words_of(results, declared):
     return " ".join([caption(results, declared), *notes(results, declared)])
 
 
-@pytest.mark.parametrize("declared", [GROWTH, ATTACKER], ids=lambda declared: declared.kind)
-def test_the_same_runs_give_the_same_pdf_png_and_markdown(instance_results, declared, tmp_path):
-    first, second = (write(instance_results, declared, tmp_path / name / "figure") for name in ("a", "b"))
-    assert {path.suffix for path in first} == {".pdf", ".png", ".json", ".md"}
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
 def test_growth_is_the_mean_over_seeds_of_what_was_spent_after_the_first_round(instance_results):
     axes = draw(instance_results, GROWTH).axes[0]
     rounds, grown = lines_of(axes)["100 clients, parallel"].get_data()
@@ -88,13 +81,6 @@ def test_the_lines_of_one_run_have_one_colour_and_different_dashes(tmp_path):
     dashes = [line.get_linestyle() for line in lines]
     assert colours[0] == colours[1] != colours[2] == colours[3]
     assert dashes[0] == dashes[2] != dashes[1] == dashes[3]
-
-
-def test_a_line_of_growth_that_was_not_run_is_left_out_and_named(instance_results):
-    axes = draw(instance_results, GROWTH).axes[0]
-    assert list(lines_of(axes)) == ["100 clients, sequential", "100 clients, parallel"]
-    missing = "Photographs: 1,000 clients, sequential; Photographs: 1,000 clients, parallel"
-    assert f"Not run in this preset: {missing}." in words_of(instance_results, GROWTH)
 
 
 def test_the_notes_of_growth_say_what_its_epsilons_are(instance_results):

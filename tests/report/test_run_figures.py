@@ -7,7 +7,7 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
-from fedpriv.report.figures import caption, draw, write
+from fedpriv.report.figures import caption, draw
 from fedpriv.report.figures.notes import notes
 from fedpriv.report.results import collect, load
 
@@ -59,13 +59,6 @@ def results(runs):
 def words_of(results, declared) -> str:
     """Return what stands beside a figure."""
     return " ".join([caption(results, declared), *notes(results, declared)])
-
-
-@pytest.mark.parametrize("declared", [DIVERGENCE, SWEEP], ids=lambda declared: declared.function)
-def test_the_same_runs_give_the_same_pdf_png_and_markdown(results, declared, tmp_path):
-    first, second = (write(results, declared, tmp_path / name / "figure") for name in ("a", "b"))
-    assert {path.suffix for path in first} == {".pdf", ".png", ".json", ".md"}
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_the_divergence_is_drawn_for_every_gamma_below_one_half(results):

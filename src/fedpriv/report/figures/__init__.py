@@ -111,7 +111,8 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     ends = layout.at_ends(row[-1], rounds.MARKS) if alone else {}
     entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
     wide = alone or len(parts) > 1 or declared.kind == "audits"
-    height = audits.height(results, parts[0]) if declared.kind == "audits" else HEIGHT
+    lines = len(row[0].get_yticks()) if declared.kind == "audits" else 0
+    height = audits.MARGIN + audits.LINE * lines if lines else HEIGHT
     figure.set_size_inches(PAGE if wide else COLUMN, height)
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
     figure.set_figheight(height + below / figure.dpi)

@@ -57,11 +57,6 @@ class BoundLine(NamedTuple):
     tighter: Sequence[float] = ()
 
 
-def height(results: Results, part: AxesPair) -> float:
-    """Return how high the panel is, in inches."""
-    return MARGIN + LINE * len(lines(results, part))
-
-
 def draw(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -> None:
     """Draw a line for each ε below the name of its run, from the largest lower bound to what is stated."""
     if not (shown := lines(results, part)[::-1]):

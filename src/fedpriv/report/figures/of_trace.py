@@ -18,7 +18,7 @@ from fedpriv.account.foreign import AlikeReleases, phases, spread
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
 from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, add_legend, house, labelled, save
-from fedpriv.report.figures.looks import GREY, color_of
+from fedpriv.report.figures.looks import GREY, LOOKS
 from fedpriv.report.figures.rounds import GUARANTEE, UNITS, logarithmic
 from fedpriv.report.numbers import delta as in_powers
 from fedpriv.report.render import escape_figure
@@ -87,11 +87,8 @@ def look(line: pd.DataFrame) -> dict[str, Any]:
     """Return how a line is drawn: a guarantee is solid, and what is none dashed."""
     one = line.iloc[-1]
     solid = one["kind"] == GUARANTEE and not one["unmet"]
-    return {
-        "color": color_of(one["accountant"]),
-        "linestyle": "-" if solid else "--",
-        "markevery": max(1, len(line) // 6),
-    }
+    style = {"linestyle": "-" if solid else "--", "markevery": max(1, len(line) // 6)}
+    return LOOKS.get(one["accountant"], LOOKS["published"]) | style
 
 
 def mark(axes: Axes, parts: Sequence[AlikeReleases]) -> None:

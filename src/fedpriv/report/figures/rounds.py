@@ -17,9 +17,9 @@ from fedpriv.report.reading import accuracies, growth, meaning, metric, norms, s
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
 
+PERCENT = ("accuracy", "drawn_accuracy")
 AXES = {
-    "accuracy": "Test accuracy (%)",
-    "drawn_accuracy": "Test accuracy (%)",
+    **dict.fromkeys(PERCENT, "Test accuracy (%)"),
     "epsilon": "{unit} ε",
     "growth": "{unit} εₜ − ε₁",
     "norms": "L2 norm",
@@ -29,7 +29,6 @@ AXES = {
     "error": "Mean absolute error",
 }
 UNITS = {"client": "Client-level", "instance": "Example-level"}
-PERCENT = ("accuracy", "drawn_accuracy")
 METRICS = {"perplexity": 1, "auroc": 100, "f1": 100, "error": 1}  # quantity -> what it is multiplied by
 GUARANTEE = "guarantee"
 FEW = 3  # seeds, and fewer, are drawn themselves
@@ -46,7 +45,8 @@ def draw(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -
             start = number * every // len(part.curves)  # so that markers do not hide each other
             label = curve.label
             if declared.quantity == "epsilon":
-                what = kind_of(results, curve)
+                # What the ε are, without the assumption that fails.
+                what = (status_of(results, curve.run, curve.counted) or GUARANTEE).partition(":")[0]
                 label += f" ({what})" * (what != GUARANTEE)
                 if len(declared.lines) == 1:
                     look |= {"linestyle": "-" if what == GUARANTEE else "--"}
@@ -73,12 +73,8 @@ def named(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
 
 def deltas(results: Results, part: AxesPair) -> str:
     """Return the δ of the ε that a panel draws, if they have one."""
-    found = {
-        one
-        for curve in part.curves
-        if curve.spend
-        for one in spent(results, curve.run, curve.counted)["delta"].unique()
-    }
+    each = [spent(results, curve.run, curve.spend)["delta"] for curve in part.curves if curve.spend]
+    found = set().union(*each)
     return f"δ = {delta(found.pop())}" if len(found) == 1 else ""
 
 
@@ -150,11 +146,6 @@ def read(results: Results, curve: DrawnRun, quantity: str) -> pd.DataFrame:
         grown = growth(results, curve.run, curve.spend).iloc[1:]
         return grown.where(grown > 0).dropna(how="all")
     return spent(results, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
-
-
-def kind_of(results: Results, curve: DrawnRun) -> str:
-    """Return what the ε of a curve are, without the assumption that fails."""
-    return (status_of(results, curve.run, curve.counted) or GUARANTEE).partition(":")[0]
 
 
 def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:
