@@ -196,14 +196,10 @@ def _number_of_runs(line: str) -> ast.expr:
     return tree
 
 
-def runs_in(tree: ast.expr) -> list[str]:
-    """Return the runs that a place of a caption names."""
-    return [name for call in parts(tree) if isinstance(call, Call) for name in call.names]
-
-
-def caption_runs(text: str) -> list[str]:
+def runs_in(*pieces: str | ast.expr) -> list[str]:
     """Return the runs that the places of a caption name."""
-    return [name for tree in pieces(text) if isinstance(tree, ast.expr) for name in runs_in(tree)]
+    held = [part for tree in pieces if isinstance(tree, ast.expr) for part in parts(tree)]
+    return [name for call in held if isinstance(call, Call) for name in call.names]
 
 
 def _checked(text: str) -> str:

@@ -21,7 +21,7 @@ from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
 from fedpriv.report.long import Number, spend_words
 from fedpriv.report.reading import fact, spent
-from fedpriv.report.results import WIDTH, Results, rows_of
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import EPSILON, Sample, sample
 
 
@@ -133,11 +133,6 @@ def of_ledger(values: Callable[[Results, str, SpendSelector], pd.Series]) -> Cal
     return read
 
 
-def counted_so(results: Results, cell: Cell) -> Sample:
-    """Return the ε of a column, which is read within one, at the last round."""
-    return METRICS[EPSILON].sample(results, cell, cell.within[0].spend)
-
-
 def growth(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
     """Return by how much an ε exceeds its value after the first round."""
     found = of_ledger(lambda *of: reading.growth(*of).iloc[-1])(results, cell, spend)
@@ -163,16 +158,6 @@ def of_run(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sample]
 def of_trace(name: str) -> Callable[..., Sample]:
     """Return how a column of the trace is read: its mean over rounds."""
     return of_run(partial(fact, name=name))
-
-
-def float32_bytes(results: Results, run: str) -> pd.Series:
-    """Return by seed the bytes of an upload's numbers in float32."""
-    return WIDTH * reading.numbers_sent(results, run)
-
-
-def times_smaller(results: Results, run: str) -> pd.Series:
-    """Return by seed how many times smaller an upload is than that."""
-    return float32_bytes(results, run) / fact(results, run, "upload_bytes")
 
 
 def least_noise(results: Results, run: str) -> pd.Series:
@@ -219,7 +204,13 @@ METRICS = {
         ),
         Metric("rounds", "First round", "", numbers.rounds, rounds),
         Metric("epsilon", "ε", "", epsilon_text, of_ledger(reading.epsilon_at), of_axis="{unit} ε"),
-        Metric("spent", "ε", "", epsilon_text, counted_so),
+        Metric(
+            "spent",
+            "ε",
+            "",
+            epsilon_text,
+            lambda of, cell: METRICS[EPSILON].sample(of, cell, cell.within[0].spend),
+        ),
         Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), of_ledger(reading.delta)),
         Metric("growth", "Growth of ε", "", numbers.size, growth, of_axis="{unit} εₜ − ε₁"),
         Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
@@ -228,13 +219,15 @@ METRICS = {
         Metric("numbers_sent", SENT, "numbers", numbers.whole, of_run(reading.numbers_sent)),
         Metric("clear_values", SENT, "in the clear", numbers.whole, of_trace("clear_values")),
         Metric("upload_bytes", SENT, "bytes", numbers.whole, of_trace("upload_bytes"), " bytes"),
-        Metric("float32_bytes", SENT, "bytes in float32", numbers.whole, of_run(float32_bytes), " bytes"),
+        Metric(
+            "float32_bytes", SENT, "bytes in float32", numbers.whole, of_run(reading.float32_bytes), " bytes"
+        ),
         Metric(
             "times_smaller",
             SENT,
             "smaller than float32",
             lambda one: f"{decimals(one, 1)}×",
-            of_run(times_smaller),
+            of_run(reading.times_smaller),
         ),
         Metric("upload_noise_std", STD, "upload", numbers.rounded, of_run(least_noise)),
         Metric("broadcast_noise_std", STD, "broadcast", numbers.rounded, of_trace("broadcast_noise_std")),
