@@ -21,18 +21,8 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
-from fedpriv.paper.metrics import (
-    AUDIT,
-    COLUMN,
-    MEASURE,
-    NUMBER,
-    PRIVATE,
-    RUN,
-    SIGNATURES,
-    SPEND,
-    VALUE,
-    signature_text,
-)
+from fedpriv.paper import metrics
+from fedpriv.paper.metrics import COLUMN, MEASURE, PRIVATE, RUN, SIGNATURES, signature_text
 from fedpriv.paper.spends import MEASURES, SpendInWords, SpendSelector
 
 COMPARISON = "one comparison by <= or >="
@@ -143,13 +133,13 @@ def call_of(node: ast.Call, line: str = "") -> Call:
 def argument(node: ast.expr, kind: str, line: str) -> Any:
     """Return what a call is given beside names."""
     value = node.value if isinstance(node, ast.Constant) else None
-    if kind == VALUE:
+    if kind == metrics.VALUE:
         return node
-    if kind == NUMBER and isinstance(value, int | float):
+    if kind == metrics.NUMBER and isinstance(value, int | float):
         return float(value)
-    if (kind == AUDIT and isinstance(value, str)) or (kind == MEASURE and value in [*MEASURES]):
+    if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in [*MEASURES]):
         return value
-    if kind == SPEND and isinstance(value, str):
+    if kind == metrics.SPEND and isinstance(value, str):
         try:
             return spend_of(value)
         except ValidationError as error:
