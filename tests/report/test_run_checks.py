@@ -56,10 +56,76 @@ GAIN = "accuracy(of) >= accuracy(over)"
 BEST = 'accuracy(of, "best_drawn") >= accuracy(over, "best_drawn")'
 
 
-def test_a_gain_at_the_end_is_paired_by_seed(results):
-    outcome = outcome_of(results, GAIN + " - 0.03", of="joint", over="client")
-    assert outcome.margins == pytest.approx([0.01, 0.01])
-    assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
+LIST = {"first": "slow", "second": "joint", "third": "client"}
+FALLING = {"first": "slow", "second": "plain", "third": "client"}
+RISE = "rise(first, second, third) >= "
+GROWN = 1 - np.sqrt(1 / ROUNDS)  # of what is spent after the last round
+FASTER = 'growth("parallel moments C") >= {}growth("sequential moments C")'
+OF_TWO = 'growth(fast, "parallel moments C") >= growth(slow, "parallel moments C")'
+TIMES = 'epsilon("bits rdp") >= {} * epsilon("sum rdp bits")'
+
+
+@pytest.mark.parametrize(
+    ("check", "case", "margins", "measured"),
+    [
+        (
+            GAIN + " - 0.03",
+            {"of": "joint", "over": "client"},
+            [0.01] * 2,
+            "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points",
+        ),
+        ("accuracy(slow) <= 0.2", {"slow": "slow"}, [-0.3, -0.301], "50.0 ± 0.6 %"),
+        ("accuracy(of) <= limit", {"of": "plain", "limit": 0.95}, [0.05, 0.049], "90.1 ± 0.6 %"),
+        # Accuracies as released code reads them, and at the end.
+        (BEST, {"of": "bits", "over": "plain"}, [0.95 - 0.9, 0.95 - 0.901], None),
+        (GAIN, {"of": "bits", "over": "plain"}, [-0.05] * 2, None),
+        ('accuracy(of, "best_drawn") <= 0.9', {"of": "bits"}, [-0.05] * 2, "95.0 ± 0.0 %"),
+        ("rise(plain, bits) >= 0", {"plain": "plain", "bits": "bits"}, [-0.05] * 2, None),
+        ('rise(plain, bits, "best_drawn") >= 0', {"plain": "plain", "bits": "bits"}, [0.05, 0.049], None),
+        # Several comparisons: along a list every step, and of one run with each of the others.
+        (RISE + "0", LIST, [[0.28, 0.02]] * 2, "50.0 ± 0.6, 78.0 ± 0.6, 80.0 ± 0.6 %"),
+        (RISE + "0", FALLING, [[0.4, -0.1]] * 2, "50.0 ± 0.6, 90.1 ± 0.6, 80.0 ± 0.6 %"),
+        (RISE + "-0.1", FALLING, [[0.5, 0]] * 2, None),
+        (
+            "lead(best, first, second) >= 0",
+            {"best": "client", "first": "joint", "second": "plain"},
+            [[0.02, -0.1]] * 2,
+            "80.0 ± 0.6 against 78.0 ± 0.6, 90.1 ± 0.6 %",
+        ),
+        # What was spent after the first round, of one run or of two; the smaller one is said first.
+        (
+            FASTER.format(""),
+            {"run": "joint"},
+            [GROWN * (4.0 - 0.2)] * 2,
+            f"0.16 ({SEQUENTIAL}) against 3.11 ({PARALLEL})",
+        ),
+        (FASTER.format("20 * "), {"run": "joint"}, [0, 0], f"0.16 ({SEQUENTIAL}) against 3.11 ({PARALLEL})"),
+        (OF_TWO, {"fast": "larger", "slow": "joint"}, [GROWN * 2.0] * 2, None),
+        (OF_TWO, {"fast": "joint", "slow": "larger"}, [-GROWN * 2.0] * 2, None),
+        ('delta("moments C") <= limit', {"run": "client", "limit": 1e-2}, [9e-3] * 2, "10⁻³"),
+        ('delta("moments C") <= limit', {"run": "client", "limit": 1e-4}, [-9e-4] * 2, "10⁻³"),
+        (TIMES.format(50), {"run": "bits"}, [6.7e5 - 50 * 7400] * 2, "ε 7400 against 6.70 · 10⁵"),
+        (
+            'epsilon("bits rdp") / epsilon("sum rdp bits") >= 50',
+            {"run": "bits"},
+            [6.7e5 / 7400 - 50] * 2,
+            "6.70 · 10⁵ against 7400, ratio 90.5",
+        ),
+    ],
+)
+def test_the_margins_of_a_case_are_those_of_its_arithmetic(results, check, case, margins, measured):
+    outcome = outcome_of(results, check, **case)
+    assert outcome.margins == pytest.approx(np.array(margins))
+    assert measured in (None, outcome.measured)
+
+
+def test_of_two_endless_epsilons_neither_is_larger(results):
+    epsilons = results.epsilons
+    without_end = epsilons["epsilon"].where(epsilons["accounting"] != "upload", np.inf)
+    endless = replace(results, epsilons=epsilons.assign(epsilon=without_end))
+    assert np.isposinf(outcome_of(endless, TIMES.format(1), run="bits").margins).all()
+    same = outcome_of(endless, 'epsilon("bits rdp") >= 1 * epsilon("bit exact")', run="bits")
+    assert standing(same.margins) == "undecided"
 
 
 def only_seed_0_of(results, run):
@@ -96,46 +162,10 @@ def test_of_runs_with_different_seeds_those_are_compared_that_both_have(results,
     assert len(margins) == 2 and np.isfinite(margins).all()
 
 
-def test_a_run_fails_to_learn_if_it_ends_below_a_number(results):
-    outcome = outcome_of(results, "accuracy(slow) <= 0.2", slow="slow")
-    assert outcome.margins == pytest.approx([-0.3, -0.301])
-
-
-def test_a_gain_may_be_judged_as_released_code_reads_accuracies(results):
-    best = outcome_of(results, BEST, of="bits", over="plain")
-    assert best.margins == pytest.approx([0.95 - 0.9, 0.95 - 0.901])
-    assert outcome_of(results, GAIN, of="bits", over="plain").margins == pytest.approx([-0.05, -0.05])
-    check = 'accuracy(of, "best_drawn") <= 0.9'
-    assert outcome_of(results, check, of="bits").margins == pytest.approx([-0.05, -0.05])
-
-
 def test_every_case_may_ask_for_a_number_of_its_own(results):
     cases = {str(least): {"of": "plain", "over": "client", "least": least} for least in (0.2, 0.05)}
     found = [outcome.margins for outcome in outcomes(results, GAIN + " + least", cases=cases)]
     assert found == [pytest.approx([-0.1, -0.1]), pytest.approx([0.05, 0.05])]
-    case = {"of": "plain", "limit": 0.95}
-    below = outcome_of(results, "accuracy(of) <= limit", **case)
-    assert below.margins == pytest.approx([0.05, 0.049])
-
-
-@pytest.mark.parametrize(
-    "runs, steps", [(["slow", "joint", "client"], [0.28, 0.02]), (["slow", "plain", "client"], [0.4, -0.1])]
-)
-def test_along_a_list_every_step_is_a_comparison(results, runs, steps):
-    check = "rise(first, second, third) >= "
-    case = dict(zip(("first", "second", "third"), runs, strict=True))
-    outcome = outcome_of(results, check + "0", **case)
-    assert outcome.margins == pytest.approx(np.array([steps, steps]))
-    assert outcome.measured.startswith("50.0 ± 0.6, ") and outcome.measured.endswith(" %")
-    tolerant = outcome_of(results, check + "-0.1", **case)
-    assert tolerant.margins == pytest.approx(np.array([steps, steps]) + 0.1)
-
-
-def test_one_run_is_compared_with_each_of_a_list(results):
-    check = "lead(best, first, second) >= 0"
-    outcome = outcome_of(results, check, best="client", first="joint", second="plain")
-    assert outcome.margins == pytest.approx(np.array([[0.02, -0.1]] * 2))
-    assert outcome.measured == "80.0 ± 0.6 against 78.0 ± 0.6, 90.1 ± 0.6 %"
 
 
 @pytest.mark.parametrize("margin, expected", [(0.05, "holds"), (0.01, "fails"), (0.02, "undecided")])
@@ -145,12 +175,6 @@ def test_an_equality_is_of_what_is_less_apart_than_its_margin(results, margin, e
     assert outcome.margins == pytest.approx(np.array([[margin + 0.02, margin - 0.02]] * 2))
     assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
     assert standing(outcome.margins) == expected
-
-
-def test_a_list_may_rise_only_as_released_code_reads_it(results):
-    case = {"plain": "plain", "bits": "bits"}
-    assert (outcome_of(results, "rise(plain, bits) >= 0", **case).margins < 0).all()
-    assert (outcome_of(results, 'rise(plain, bits, "best_drawn") >= 0', **case).margins > 0).all()
 
 
 def test_bytes_are_held_against_float32_or_another_run(results):
@@ -165,48 +189,6 @@ def test_bytes_are_held_against_float32_or_another_run(results):
     more = replace(results, rounds=rounds.assign(upload_bytes=longer))
     assert (outcome_of(more, check + "32", bits="bits", real="bits").margins < 0).all()
     assert (outcome_of(more, check + "31.68", bits="bits", real="bits").margins > 0).all()
-
-
-GROWN = 1 - np.sqrt(1 / ROUNDS)  # of what is spent after the last round
-FASTER = 'growth("parallel moments C") >= {}growth("sequential moments C")'
-
-
-def test_growth_compares_what_was_spent_after_the_first_round(results):
-    outcome = outcome_of(results, FASTER.format(""), run="joint")
-    assert outcome.margins == pytest.approx([GROWN * (4.0 - 0.2)] * 2)
-    assert outcome.measured == f"0.16 ({SEQUENTIAL}) against 3.11 ({PARALLEL})"
-    exactly = outcome_of(results, FASTER.format("20 * "), run="joint")
-    assert exactly.margins == pytest.approx([0, 0]) and exactly.measured == outcome.measured
-
-
-def test_a_delta_is_that_of_the_ledger_and_may_be_held_against_a_number(results):
-    check = 'delta("moments C") <= limit'
-    for limit, margin in ((1e-2, 9e-3), (1e-4, -9e-4)):
-        found = outcome_of(results, check, run="client", limit=limit)
-        assert found.margins == pytest.approx([margin] * 2) and found.measured == "10⁻³"
-
-
-def test_growth_compares_two_runs_in_the_order_in_which_they_are_named(results):
-    check = 'growth(fast, "parallel moments C") >= growth(slow, "parallel moments C")'
-    outcome = outcome_of(results, check, fast="larger", slow="joint")
-    assert outcome.margins == pytest.approx([GROWN * 2.0] * 2)
-    other_way = outcome_of(results, check, fast="joint", slow="larger")
-    assert other_way.margins == pytest.approx(-outcome.margins)
-
-
-def test_a_larger_epsilon_is_so_many_times_the_other(results):
-    check = 'epsilon("bits rdp") >= {} * epsilon("{}")'
-    outcome = outcome_of(results, check.format(50, "sum rdp bits"), run="bits")
-    assert outcome.margins == pytest.approx([6.7e5 - 50 * 7400] * 2)
-    assert outcome.measured == "ε 7400 against 6.70 · 10⁵"
-    ratio = 'epsilon("bits rdp") / epsilon("sum rdp bits") >= 50'
-    assert outcome_of(results, ratio, run="bits").margins == pytest.approx([6.7e5 / 7400 - 50] * 2)
-    epsilons = results.epsilons
-    without_end = epsilons["epsilon"].where(epsilons["accounting"] != "upload", np.inf)
-    endless = replace(results, epsilons=epsilons.assign(epsilon=without_end))
-    assert np.isposinf(outcome_of(endless, check.format(1, "sum rdp bits"), run="bits").margins).all()
-    same = outcome_of(endless, check.format(1, "bit exact"), run="bits")
-    assert standing(same.margins) == "undecided"
 
 
 @pytest.mark.parametrize("within, ratio, margin", [(0.02, 1.0, 0.0), (0.02, 1.1, 0.1), (0.1, 1.25, 0.25)])

@@ -21,18 +21,8 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
-from fedpriv.paper.metrics import (
-    AUDIT,
-    COLUMN,
-    MEASURE,
-    NUMBER,
-    PRIVATE,
-    RUN,
-    SIGNATURES,
-    SPEND,
-    VALUE,
-    signature_text,
-)
+from fedpriv.paper import metrics
+from fedpriv.paper.metrics import COLUMN, MEASURE, PRIVATE, RUN, SIGNATURES, signature_text
 from fedpriv.paper.spends import MEASURES, SpendInWords, SpendSelector
 
 COMPARISON = "one comparison by <= or >="
@@ -143,13 +133,13 @@ def call_of(node: ast.Call, line: str = "") -> Call:
 def argument(node: ast.expr, kind: str, line: str) -> Any:
     """Return what a call is given beside names."""
     value = node.value if isinstance(node, ast.Constant) else None
-    if kind == VALUE:
+    if kind == metrics.VALUE:
         return node
-    if kind == NUMBER and isinstance(value, int | float):
+    if kind == metrics.NUMBER and isinstance(value, int | float):
         return float(value)
-    if (kind == AUDIT and isinstance(value, str)) or (kind == MEASURE and value in [*MEASURES]):
+    if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in [*MEASURES]):
         return value
-    if kind == SPEND and isinstance(value, str):
+    if kind == metrics.SPEND and isinstance(value, str):
         try:
             return spend_of(value)
         except ValidationError as error:
@@ -196,14 +186,10 @@ def _number_of_runs(line: str) -> ast.expr:
     return tree
 
 
-def runs_in(tree: ast.expr) -> list[str]:
-    """Return the runs that a place of a caption names."""
-    return [name for call in parts(tree) if isinstance(call, Call) for name in call.names]
-
-
-def caption_runs(text: str) -> list[str]:
+def runs_in(*pieces: str | ast.expr) -> list[str]:
     """Return the runs that the places of a caption name."""
-    return [name for tree in pieces(text) if isinstance(tree, ast.expr) for name in runs_in(tree)]
+    held = [part for tree in pieces if isinstance(tree, ast.expr) for part in parts(tree)]
+    return [name for call in held if isinstance(call, Call) for name in call.names]
 
 
 def _checked(text: str) -> str:

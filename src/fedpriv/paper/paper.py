@@ -18,7 +18,7 @@ from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, W
 
 from fedpriv.errors import BadInput, Gathered, plain, require_known, short_repr
 from fedpriv.frozen import DECIMAL, DISCRIMINATORS, Count, Frozen, Name, chosen_from, parse
-from fedpriv.paper.arithmetic import caption_runs
+from fedpriv.paper.arithmetic import pieces, runs_in
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
 from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, self_contained
@@ -398,7 +398,7 @@ def load_paper(name: str, folder: Path, only: str = "") -> Paper:
                 if isinstance(spec, Scripted):
                     spec.find(path / f"{kind}.py", f"{path}: {kind}.{item}")
                 require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
-                named = caption_runs(spec.caption)
+                named = runs_in(*pieces(spec.caption))
                 require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
     for claim in () if wrong.found else paper.claims:  # they are about tables
         with wrong.aside():

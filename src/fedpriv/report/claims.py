@@ -17,25 +17,11 @@ from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
 from fedpriv.paper.claims import Case, Claim
 from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import AccuracyTable, Cell, Rendered, TableSpec, accuracy_tables
-from fedpriv.report import render
+from fedpriv.report import numbers, render
 from fedpriv.report.long import STATISTIC, printed
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import footnotes, replaced, stand_ins
-from fedpriv.report.numbers import (
-    CUT,
-    FAILS,
-    HOLDS,
-    NOT_JUDGED,
-    NOT_RUN,
-    ONE_SEED,
-    STANDING,
-    SUBSTITUTE,
-    UNDECIDED,
-    above,
-    standing,
-    unstable,
-)
-from fedpriv.report.numbers import outcome as without_reason
+from fedpriv.report.numbers import FAILS, HOLDS, NOT_JUDGED, NOT_RUN, ONE_SEED, UNDECIDED, above, unstable
 from fedpriv.report.reading import diverged, reading, spent
 from fedpriv.report.render import unescape_csv
 from fedpriv.report.results import Results, rows_of
@@ -66,50 +52,32 @@ def percents(*samples: Sample) -> str:
     return words + " %" * words[-1].isdigit()
 
 
-# What is made of several accuracies, and of a difference.
-COMBINED: dict[str, Callable[..., Sample]] = {
-    "gap": gap,
-    "lead": lead,
-    "rise": rise,
-    "abs": Sample.__abs__,
-}
+# What is made of the accuracies of some cells, or of a difference.
+COMBINED: dict[str, Callable[..., Sample]] = dict(gap=gap, lead=lead, rise=rise, abs=Sample.__abs__)
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
-class Names(NamedTuple):
-    """What a line is read from: the collected runs, and what names stand for."""
-
-    results: Results
-    cells: Mapping[str, Cell]
-    numbers: Mapping[str, float]
-
-
-def value(node: ast.expr, known: Names) -> Sample:
-    """Return what a tree comes to that `paper.arithmetic` has let through."""
+def value(node: ast.expr, results: Results, names: Mapping[str, Cell | float]) -> Sample:
+    """Return what a tree of `paper.arithmetic` comes to; `names` stand for cells and numbers."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
-            return OPERATORS[type(op)](value(left, known), value(right, known))
+            return OPERATORS[type(op)](value(left, results, names), value(right, results, names))
         case ast.UnaryOp(operand=operand):
-            return 0.0 - value(operand, known)
+            return -1.0 * value(operand, results, names)
         case ast.Constant(value=int() | float() as number):
             return sample(number)
-        case ast.Name(id=name):
-            return sample(known.numbers[name])
+        case ast.Name(id=name) if not isinstance(number := names[name], Cell):
+            return sample(number)
         case ast.Call():
-            return called(call_of(node), known)
+            call = call_of(node)
         case _:
             raise TypeError(ast.dump(node))
-
-
-def called(call: Call, known: Names) -> Sample:
-    """Return what is measured by a call."""
-    arguments = [value(one, known) if isinstance(one, ast.expr) else one for one in call.arguments]
-    cells = [known.cells[name] for name in call.names]
+    given = [value(one, results, names) if isinstance(one, ast.expr) else one for one in call.arguments]
+    cells = [cell for name in call.names if isinstance(cell := names[name], Cell)]
     if call.function not in COMBINED:
-        return METRICS[call.function].sample(known.results, *cells, *arguments)
-    if cells:
-        arguments = [METRICS["accuracy"].sample(known.results, cell, *arguments) for cell in cells]
-    return COMBINED[call.function](*arguments)
+        return METRICS[call.function].sample(results, *cells, *given)
+    samples = [METRICS["accuracy"].sample(results, cell, *given) for cell in cells]
+    return COMBINED[call.function](*(samples or given))
 
 
 def caption(results: Results, declared: Rendered) -> str:
@@ -117,17 +85,17 @@ def caption(results: Results, declared: Rendered) -> str:
 
     A number of runs that are not in `results` is "not run".
     """
-    return "".join(
-        piece if isinstance(piece, str) else measured(results, piece) for piece in pieces(declared.caption)
-    )
+
+    def measured(piece: str | ast.expr) -> str:
+        if isinstance(piece, str):
+            return piece
+        cells = {run: Cell(run) for run in runs_in(piece)}
+        return value(piece, results, cells).words if all(map(results.has, cells)) else NOT_RUN
+
+    return "".join(map(measured, pieces(declared.caption)))
 
 
-def measured(results: Results, tree: ast.expr) -> str:
-    """Return the number that a place holds, as claims print it: over seeds, with its unit."""
-    names = runs_in(tree)
-    if not all(map(results.has, names)):
-        return NOT_RUN
-    return value(tree, Names(results, {name: Cell(name) for name in names}, {})).words
+READ = (COLUMN, COUNTED, PRIVATE)  # kinds of names whose runs a call reads
 
 
 class Outcome(NamedTuple):
@@ -173,16 +141,15 @@ def outcome(results: Results, claim: Claim, case: Case) -> tuple[np.ndarray | No
     printed = any(call.function == "published" for call in claim.calls)
     others = replaced(rows_of(results.runs, *runs))
     if others and any(call.about != ACCOUNT for call in claim.calls):
-        return None, f"{NOT_RUN if printed else NOT_JUDGED}, {', '.join(others)}", SUBSTITUTE
+        return None, f"{NOT_RUN if printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
     if gone := [run for run in runs if len(diverged(results, run))]:
         return None, f"{gone[0]} diverged", UNDECIDED
-    compared = (operator.ge if at_least else operator.le)(
-        value(left, Names(results, case.left, case.numbers)),
-        value(right, Names(results, case.right, case.numbers)),
-    )
+    one = value(left, results, {**case.left, **case.numbers})
+    other = value(right, results, {**case.right, **case.numbers})
+    compared = one >= other if at_least else one <= other
     found, words = compared.margins, compared.words
     if any(results.fact(run, "cut") for run in runs) and (printed or not claim.ours):
-        return found, words, CUT
+        return found, words, numbers.CUT
     accuracies = [[(call, cell) for call, cell in side if call.about == ACCURACY] for side in sides]
     for _, cell in [*accuracies[0], *accuracies[1]]:
         if cell.within and (why := unstable(results, cell.run, reading(results, cell))):
@@ -192,21 +159,18 @@ def outcome(results: Results, claim: Claim, case: Case) -> tuple[np.ndarray | No
     return found, words, ""
 
 
-READ = (COLUMN, COUNTED, PRIVATE)  # kinds of names whose runs a call reads
-
-
 def learned(results: Results, sides: Sequence[Sequence[tuple[Call, Cell]]]) -> bool:
     """Return whether in every comparison of accuracies one is above the share of the largest class."""
-    found = [[better(results, call, cell) for call, cell in side] for side in sides]
+
+    def better(call: Call, cell: Cell) -> bool:
+        measure = [one for one in call.arguments if isinstance(one, str)]
+        found = METRICS["accuracy"].sample(results, cell, *measure)
+        return above(found, results.fact(cell.run, "majority"))
+
+    found = [[better(*one) for one in side] for side in sides]
     if max(map(len, found)) < 2:  # an accuracy and an accuracy, or one and a number
         found = [found[0] + found[1]]
     return all(any(side) for side in found if len(side) > 1)
-
-
-def better(results: Results, call: Call, cell: Cell) -> bool:
-    """Return whether an accuracy is above the share of the largest class, where that is known."""
-    measure = [one for one in call.arguments if isinstance(one, str)]
-    return above(METRICS["accuracy"].sample(results, cell, *measure), results.fact(cell.run, "majority"))
 
 
 PARTLY, REPRODUCED, NOT_REPRODUCED = "partly", "reproduced", "not reproduced"
@@ -226,10 +190,10 @@ COUNTS = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided", NOT_JUDGED: "not
 def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the line of one claim: what its cells decide, how many do, and the verdict that follows."""
     found = [stands(outcome) for outcome in outcomes]
-    of_each = [without_reason(one) for one in found]
+    of_each = [numbers.outcome(one) for one in found]
     counts = {name: of_each.count(standing) for standing, name in COUNTS.items()}
     outcome = verdict(counts, claim)
-    why = next((one for one in found if outcome == NOT_JUDGED == without_reason(one)), outcome)
+    why = next((one for one in found if outcome == NOT_JUDGED == numbers.outcome(one)), outcome)
     unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
     seeds = {len(one.margins) for one in outcomes if one.margins is not None}
     alone = outcome == UNDECIDED and seeds == {1}
@@ -252,7 +216,7 @@ def stands(outcome: Outcome) -> str:
     """Return what one case decides, or what stands instead."""
     if outcome.instead or outcome.margins is None:
         return outcome.instead or NOT_RUN
-    return standing(outcome.margins)
+    return numbers.standing(outcome.margins)
 
 
 def told(outcome: Outcome) -> str:
@@ -309,7 +273,7 @@ def claims_table(
     ]
     meanings = [f"{verdict}: {meaning}." for verdict, meaning in {**OUTCOMES, **SOUNDNESS}.items()]
     said = legend(*details)
-    notes = [*([f"ε {said}."] if said else []), *meanings, STANDING]
+    notes = [*([f"ε {said}."] if said else []), *meanings, numbers.STANDING]
     title = "Claims and verdicts" + stand_ins(results.runs)
     return render.PrintedTable("claims", title, tidy, display, notes, details, footnotes(results))
 

@@ -21,7 +21,7 @@ from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
 from fedpriv.report.long import Number, spend_words
 from fedpriv.report.reading import fact, spent
-from fedpriv.report.results import WIDTH, Results, rows_of
+from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import EPSILON, Sample, sample
 
 
@@ -39,18 +39,13 @@ class Metric(NamedTuple):
     """Of results, a cell, and what else its signature in `fedpriv.paper.metrics` says."""
     unit: str = ""
     """Behind the number in a sentence."""
-    of_axis: str = ""
-    """What an axis says of it; by default its label."""
+    axis: str = ""
+    """What an axis of a figure says of it."""
 
     @property
     def percent(self) -> bool:
         """Whether a fraction is printed in percent."""
         return self.unit == PERCENT
-
-    @property
-    def axis(self) -> str:
-        """What an axis of a figure says of it."""
-        return self.of_axis or self.label[:1].upper() + self.label[1:]
 
     def sample(self, results: Results, cell: Cell, *arguments: object) -> Sample:
         """Return its numbers by seed, and what they are in words."""
@@ -105,6 +100,11 @@ def measured(results: Results, cell: Cell, name: str) -> Sample:
     return Sample(found.where(~found.index.isin(reading.diverged(results, cell.run).index)))
 
 
+def round_read(results: Results, cell: Cell) -> Sample:
+    """Return the round at which the accuracy of a cell is read."""
+    return Sample(reading.reading(results, cell)["round"])
+
+
 def rounds(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
     read = reading.accuracies(results, cell.run)
@@ -133,7 +133,7 @@ def of_ledger(values: Callable[[Results, str, SpendSelector], pd.Series]) -> Cal
     return read
 
 
-def counted_so(results: Results, cell: Cell) -> Sample:
+def spent_by(results: Results, cell: Cell) -> Sample:
     """Return the ε of a column, which is read within one, at the last round."""
     return METRICS[EPSILON].sample(results, cell, cell.within[0].spend)
 
@@ -165,25 +165,14 @@ def of_trace(name: str) -> Callable[..., Sample]:
     return of_run(partial(fact, name=name))
 
 
-def float32_bytes(results: Results, run: str) -> pd.Series:
-    """Return by seed the bytes of an upload's numbers in float32."""
-    return WIDTH * reading.numbers_sent(results, run)
-
-
-def times_smaller(results: Results, run: str) -> pd.Series:
-    """Return by seed how many times smaller an upload is than that."""
-    return float32_bytes(results, run) / fact(results, run, "upload_bytes")
-
-
-def least_noise(results: Results, run: str) -> pd.Series:
-    """Return by seed the least std of the noise on an upload, the mean over rounds that had any."""
-    trace = rows_of(results.rounds, run)
-    return trace.loc[trace["cohort_size"] > 0].groupby("seed")["upload_noise_std"].mean()
-
-
 def decimals(values: Iterable[float], digits: int) -> str:
     """Return the mean over seeds with its interval, to so many digits; without any a dash."""
     return numbers.short_interval(numbers.interval(values), digits)
+
+
+def times(values: Iterable[float]) -> str:
+    """Return a ratio over seeds."""
+    return f"{decimals(values, 1)}×"
 
 
 def epsilon_text(found: Sample) -> str:
@@ -191,52 +180,42 @@ def epsilon_text(found: Sample) -> str:
     return numbers.epsilon(found, found.meaning.get("epsilon_status", ""))
 
 
-AT_END, SENT, STD = "Last round", "Sent by a client a round", "Noise, std"
-METRICS = {
-    one.name: one
-    for one in (
-        Metric("accuracy", "Accuracy (%)", "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
-        Metric("accuracy_within", "Accuracy (%)", "", numbers.percent, accuracy_within, PERCENT),
-        Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
-        Metric(
-            "perplexity",
-            AT_END,
-            "perplexity",
-            partial(decimals, digits=2),
-            partial(measured, name="perplexity"),
-        ),
-        Metric("auroc", AT_END, "AUROC (%)", numbers.percent, partial(measured, name="auroc"), PERCENT),
-        Metric("f1", AT_END, "F1 (%)", numbers.percent, partial(measured, name="f1"), PERCENT),
-        Metric(
-            "error",
-            AT_END,
-            "mean absolute error",
-            partial(decimals, digits=3),
-            partial(measured, name="error"),
-        ),
-        Metric(
-            "round", "Read at round", "", numbers.rounds, lambda *of: Sample(reading.reading(*of)["round"])
-        ),
-        Metric("rounds", "First round", "", numbers.rounds, rounds),
-        Metric("epsilon", "ε", "", epsilon_text, of_ledger(reading.epsilon_at), of_axis="{unit} ε"),
-        Metric("spent", "ε", "", epsilon_text, counted_so),
-        Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), of_ledger(reading.delta)),
-        Metric("growth", "Growth of ε", "", numbers.size, growth, of_axis="{unit} εₜ − ε₁"),
-        Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
-        Metric("gamma", "", "γ", lambda one: f"{one.seeds.mean():g}", of_trace("gamma")),
-        Metric("share_flipped", "", "Bits flipped (%)", numbers.share, of_trace("share_flipped"), PERCENT),
-        Metric("numbers_sent", SENT, "numbers", numbers.whole, of_run(reading.numbers_sent)),
-        Metric("clear_values", SENT, "in the clear", numbers.whole, of_trace("clear_values")),
-        Metric("upload_bytes", SENT, "bytes", numbers.whole, of_trace("upload_bytes"), " bytes"),
-        Metric("float32_bytes", SENT, "bytes in float32", numbers.whole, of_run(float32_bytes), " bytes"),
-        Metric(
-            "times_smaller",
-            SENT,
-            "smaller than float32",
-            lambda one: f"{decimals(one, 1)}×",
-            of_run(times_smaller),
-        ),
-        Metric("upload_noise_std", STD, "upload", numbers.rounded, of_run(least_noise)),
-        Metric("broadcast_noise_std", STD, "broadcast", numbers.rounded, of_trace("broadcast_noise_std")),
-    )
-}
+def at_end(name: str, label: str, show: Callable[[Sample], str], unit: str = "") -> Metric:
+    """Return what else is measured where a model is evaluated."""
+    axis = label[0].upper() + label[1:]
+    return Metric(name, "Last round", label, show, partial(measured, name=name), unit, axis)
+
+
+def sent(name: str, label: str, show: Callable[[Sample], str], read: Callable[..., Sample]) -> Metric:
+    """Return a number about the upload of a client."""
+    unit = " bytes" if name.endswith("bytes") else ""
+    return Metric(name, "Sent by a client a round", label, show, read, unit)
+
+
+ACCURACY, STD = "Accuracy (%)", "Noise, std"
+EVERY = (
+    Metric("accuracy", ACCURACY, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
+    Metric("accuracy_within", ACCURACY, "", numbers.percent, accuracy_within, PERCENT),
+    Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
+    at_end("perplexity", "perplexity", partial(decimals, digits=2)),
+    at_end("auroc", "AUROC (%)", numbers.percent, PERCENT),
+    at_end("f1", "F1 (%)", numbers.percent, PERCENT),
+    at_end("error", "mean absolute error", partial(decimals, digits=3)),
+    Metric("round", "Read at round", "", numbers.rounds, round_read),
+    Metric("rounds", "First round", "", numbers.rounds, rounds),
+    Metric("epsilon", "ε", "", epsilon_text, of_ledger(reading.epsilon_at), axis="{unit} ε"),
+    Metric("spent", "ε", "", epsilon_text, spent_by),
+    Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), of_ledger(reading.delta)),
+    Metric("growth", "Growth of ε", "", numbers.size, growth, axis="{unit} εₜ − ε₁"),
+    Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
+    Metric("gamma", "", "γ", lambda one: f"{one.seeds.mean():g}", of_trace("gamma")),
+    Metric("share_flipped", "", "Bits flipped (%)", numbers.share, of_trace("share_flipped"), PERCENT),
+    sent("numbers_sent", "numbers", numbers.whole, of_run(reading.numbers_sent)),
+    sent("clear_values", "in the clear", numbers.whole, of_trace("clear_values")),
+    sent("upload_bytes", "bytes", numbers.whole, of_trace("upload_bytes")),
+    sent("float32_bytes", "bytes in float32", numbers.whole, of_run(reading.float32_bytes)),
+    sent("times_smaller", "smaller than float32", times, of_run(reading.times_smaller)),
+    Metric("upload_noise_std", STD, "upload", numbers.rounded, of_run(reading.least_noise)),
+    Metric("broadcast_noise_std", STD, "broadcast", numbers.rounded, of_trace("broadcast_noise_std")),
+)
+METRICS = {one.name: one for one in EVERY}

@@ -172,3 +172,19 @@ def numbers_sent(results: Results, run: str) -> pd.Series:
     """Return by seed how many numbers a client sends in a round, protected or in the clear."""
     bits, clear, sent = (fact(results, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes"))
     return (bits + clear).where(bits > 0, sent / WIDTH)
+
+
+def float32_bytes(results: Results, run: str) -> pd.Series:
+    """Return by seed the bytes of these numbers in float32."""
+    return WIDTH * numbers_sent(results, run)
+
+
+def times_smaller(results: Results, run: str) -> pd.Series:
+    """Return by seed how many times smaller an upload is than that."""
+    return float32_bytes(results, run) / fact(results, run, "upload_bytes")
+
+
+def least_noise(results: Results, run: str) -> pd.Series:
+    """Return by seed the least std of the noise on an upload, the mean over rounds that had any."""
+    trace = rows_of(results.rounds, run)
+    return trace.loc[trace["cohort_size"] > 0].groupby("seed")["upload_noise_std"].mean()

@@ -28,6 +28,18 @@ UNITS = {GAIN: "gain {} points", EPSILON: "ε {}"}  # of both sides of a compari
 Values = pd.DataFrame | float  # a row a seed and a column a comparison; or the same for every seed
 
 
+Operation = Callable[[Any, Any], Any]
+
+
+def operation(of: Operation, turned: bool = False) -> Callable[[Any, Sample | float], Sample]:
+    """Return the method of an operator, by seed; `turned` has the other number first."""
+
+    def method(self: Sample, other: Sample | float) -> Sample:
+        return combined(of, sample(other), self) if turned else combined(of, self, sample(other))
+
+    return method
+
+
 class Sample:
     """Numbers by seed, or one for all seeds; several columns are comparisons that must all hold.
 
@@ -73,29 +85,10 @@ class Sample:
         missing = self.kind.startswith(ACCURACY)
         return values.fillna(0.0) if missing and isinstance(values, pd.DataFrame) else values
 
-    def __add__(self, other: Sample | float) -> Sample:
-        return combined(operator.add, self, sample(other))
-
-    def __radd__(self, other: float) -> Sample:
-        return combined(operator.add, sample(other), self)
-
-    def __sub__(self, other: Sample | float) -> Sample:
-        return combined(operator.sub, self, sample(other))
-
-    def __rsub__(self, other: float) -> Sample:
-        return combined(operator.sub, sample(other), self)
-
-    def __mul__(self, other: Sample | float) -> Sample:
-        return combined(operator.mul, self, sample(other))
-
-    def __rmul__(self, other: float) -> Sample:
-        return combined(operator.mul, sample(other), self)
-
-    def __truediv__(self, other: Sample | float) -> Sample:
-        return combined(operator.truediv, self, sample(other))
-
-    def __rtruediv__(self, other: float) -> Sample:
-        return combined(operator.truediv, sample(other), self)
+    __add__, __radd__ = operation(operator.add), operation(operator.add, turned=True)
+    __sub__, __rsub__ = operation(operator.sub), operation(operator.sub, turned=True)
+    __mul__, __rmul__ = operation(operator.mul), operation(operator.mul, turned=True)
+    __truediv__, __rtruediv__ = operation(operator.truediv), operation(operator.truediv, turned=True)
 
     def __abs__(self) -> Sample:
         """Return two comparisons: that neither the number nor its negative is larger by so much."""
@@ -114,7 +107,7 @@ def sample(number: Sample | float) -> Sample:
     return number if isinstance(number, Sample) else Sample(float(number))
 
 
-def paired(operation: Callable[[Any, Any], Any], left: Values, right: Values) -> Values:
+def paired(of: Operation, left: Values, right: Values) -> Values:
     """Return what is made of two numbers by the seeds of both; one column goes with each of several."""
     frames = [one for one in (left, right) if isinstance(one, pd.DataFrame)]
     seeds = reduce(pd.Index.intersection, (frame.index for frame in frames)) if frames else []
@@ -123,32 +116,26 @@ def paired(operation: Callable[[Any, Any], Any], left: Values, right: Values) ->
         for one in (left, right)
     ]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        found = operation(*sides)
+        found = of(*sides)
     return pd.DataFrame(found, index=seeds) if frames else float(found)
 
 
-def combined(operation: Callable[[Any, Any], Any], left: Sample, right: Sample) -> Sample:
+def combined(of: Operation, left: Sample, right: Sample) -> Sample:
     """Return the sum, difference, product or ratio; the difference of two accuracies is a gain in points."""
-    if operation is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
-        found = Sample(paired(operation, left.values, right.values), kind=GAIN)
-        apart = Sample(paired(operation, left.measured, right.measured))
-        found.words = apart.text(numbers.percent) if left.kind == ACCURACY else points(*apart)
+    if of is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
+        points = Sample(paired(of, left.measured, right.measured))
+        whole = f"{100 * points.seeds.iloc[0]:.0f}".replace("-", "−")
+        words = points.text(numbers.percent) if left.kind == ACCURACY else whole
+        found = Sample(paired(of, left.values, right.values), words, GAIN)
     else:
-        values = paired(operation, left.known, right.known)
         kept = left if left.words else right
+        found = Sample(paired(of, left.known, right.known), kept.words, kept.kind)
+        found.measured = kept.measured
         if left.words and right.words:
-            ratio = numbers.rounded(np.ravel(values)).replace("inf", "∞")
-            found = Sample(values, f"{left.words} against {right.words}, ratio {ratio}")
-        else:
-            found = Sample(values, kept.words, kept.kind)
-            found.measured = kept.measured
+            ratio = numbers.rounded(np.ravel(found.values)).replace("inf", "∞")
+            found.words, found.kind = f"{left.words} against {right.words}, ratio {ratio}", ""
     found.sides = left, right
     return found
-
-
-def points(fraction: float) -> str:
-    """Return a difference of published accuracies in whole points."""
-    return f"{100 * fraction:.0f}".replace("-", "−")
 
 
 def beside(samples: Iterable[Sample], words: str) -> Sample:

@@ -367,11 +367,10 @@ def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> 
     )
     signs += ["one seed has no interval"] * bool(seeds and seeds[0] == 1)
     signs += ["in brackets: published"] * any(one["source"] == "published" for one in found)
-    signs += (
-        [f"ε {marks}"]
-        if (marks := legend(*(text(declared, one) for one in found if one["quantity"] == "epsilon")))
-        else []
-    )
+    spreads = "a published ± is a standard deviation, and widens our interval"
+    signs += [spreads] * any("std" in one for one in found)
+    marks = legend(*(text(declared, one) for one in found if one["quantity"] == "epsilon"))
+    signs += [f"ε {marks}"] * bool(marks)
     alike = {level: some for level, some in deltas(declared, declared.rows).items() if len(some) == 1}
     signs += [f"{WHOSE[level]} at δ = {numbers.delta(*some)}" for level, some in alike.items()]
     yield f"{'; '.join(signs)}."
