@@ -49,12 +49,6 @@ def test_the_sensitivity_is_the_largest_of_all_ways_to_come(rounds, times, apart
         assert matrix.squares([rounds], times, apart)[0] == pytest.approx(largest, rel=1e-12)
 
 
-@pytest.mark.parametrize(("times", "apart"), [(20, 4), (6, 5), (20, 9)])
-def test_the_same_of_longer_trees_and_of_all_their_beginnings(times, apart):
-    wanted = [enumerated(Tree().encoder(rounds), times, apart) for rounds in range(1, 33)]
-    assert correlated.squares(range(1, 33), times, apart).tolist() == wanted
-
-
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=9), st.integers(1, 5), st.integers(1, 4))
 @settings(max_examples=50, deadline=None)
 def test_independent_noise_costs_the_dearest_rounds_that_one_may_come_in(costs, times, apart):
@@ -248,11 +242,6 @@ def test_a_plan_is_told_nothing_that_clients_in_turn_or_its_matrix_do_not_keep(s
     of = {"noise_multiplier": 5.0, "rounds": 300, "delta": DELTA, "accountant": "matrix"}
     with pytest.raises(BadInput, match=line):
         epsilon(sampling_rate=share, **of, **told)
-
-
-def test_a_mechanism_that_is_not_known_is_one_line_that_names_those_that_are():
-    with pytest.raises(BadInput, match="mechanism: found tree, allowed: one of none, gaussian, correlated_g"):
-        ledger(turns(mechanism="tree").drop(columns="matrix"), DELTA)
 
 
 def test_the_page_on_accounting_says_what_noise_an_epsilon_takes_and_how_much_of_it_is_in_the_sum():

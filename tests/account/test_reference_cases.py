@@ -67,20 +67,12 @@ def test_moments_gives_the_published_epsilon_at_the_published_order(case: Case) 
     epsilon, order = moments.best(cost, case.delta, range(1, 33))
     assert epsilon == pytest.approx(case.moments, rel=2e-4)
     assert order == case.best_lambda
+    assert moments.epsilon(**case.plan()) <= epsilon * (1 + 1e-12)  # by more orders
 
 
 @each_case
-def test_the_longer_grid_of_orders_never_costs_more(case: Case) -> None:
-    assert moments.epsilon(**case.plan()) <= moments.epsilon(**case.plan(), lambdas=range(1, 33))
-
-
-@each_case
-def test_rdp_gives_the_published_epsilon(case: Case) -> None:
+def test_rdp_and_pld_give_the_published_epsilon(case: Case) -> None:
     assert rdp.epsilon(**case.plan()) == pytest.approx(case.rdp, rel=2e-4)
-
-
-@each_case
-def test_pld_gives_the_published_epsilon(case: Case) -> None:
     assert pld.epsilon(**case.plan()) == pytest.approx(case.pld, rel=2e-4)
 
 
