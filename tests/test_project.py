@@ -113,7 +113,10 @@ def test_installing_says_each_stage_and_takes_wheels_without_cuda_where_asked(to
     ("module", "never"),
     [
         ("fedpriv.config.plan", ["torch", "pandas", "matplotlib", "scipy.stats", "dp_accounting"]),
-        ("fedpriv.data", ["torch"]),
+        (
+            "fedpriv.data, fedpriv.partition",
+            ["torch", "PIL", "kagglehub", "sklearn", "scipy", "pandas", "requests"],
+        ),
         ("fedpriv.account", ["torch", "scipy.stats", "scipy.signal", "scipy.optimize", "dp_accounting"]),
         ("fedpriv.report.results", ["torch"]),
         ("fedpriv.config.jobs", ["torch", "pandas", "pyarrow", "dp_accounting"]),

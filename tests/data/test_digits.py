@@ -21,10 +21,6 @@ def test_four_fifths_of_every_class_are_for_training(arrays):
     assert np.abs(train - 0.8 * (train + test)).max() <= 0.5
 
 
-def test_the_split_is_the_same_every_time(arrays, tmp_path):
-    assert all(np.array_equal(a, b) for a, b in zip(arrays, characters.decode_digits(tmp_path), strict=True))
-
-
 def test_enlarging_keeps_flat_areas_and_the_mean_ink():
     flat = np.array([np.full((8, 8), ink) for ink in (0.0, 8.0, 16.0)])
     assert [set(image.ravel().tolist()) for image in characters.enlarge(flat)] == [{0}, {128}, {255}]

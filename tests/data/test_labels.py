@@ -35,9 +35,7 @@ def test_labels_without_gaps_are_counted_whatever_holds_them(dtype):
         (Y + 1, "1 to 3", 0),
         (Y * 2, "0 to 4", 1),
         (np.array([10234, 55871, 90412])[Y], "10234 to 90412", 0),
-        (np.where(Y == 2, 2_000_000_000, Y), "0 to 2000000000", 2),
         (np.where(Y == 2, np.uint64(2**64 - 1), Y.astype(np.uint64)), "0 to 18446744073709551615", 2),
-        (np.where(Y == 2, 255, Y).astype(np.uint8), "0 to 255", 2),
     ],
     ids=str,
 )

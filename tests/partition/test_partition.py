@@ -56,14 +56,6 @@ def test_every_client_gets_its_examples_and_none_is_dealt_twice(name, clients, p
     assert times_dealt(dealt, n).max() <= 1 and dealt.indices.max() < n
 
 
-@every_law
-@given(clients=few, pairs=few, classes=few, seed=seeds)
-def test_all_data_are_used_where_the_sizes_allow_it(name, clients, pairs, classes, seed):
-    n = clients * 2 * pairs
-    dealt = law(name, clients, 2 * pairs).split(random_labels(n, classes, seed), generator(seed))
-    assert (times_dealt(dealt, n) == 1).all()
-
-
 @pytest.mark.parametrize("name", sorted(set(LAWS) - {"dirichlet"}))
 @given(clients=few, pairs=few, passes_in_n=st.integers(1, 5), seed=seeds)
 def test_repeated_data_are_dealt_equally_often_give_or_take_one(name, clients, pairs, passes_in_n, seed):
@@ -112,12 +104,6 @@ def test_a_file_that_is_no_partition_is_bad_input_naming_it(broken, tmp_path):
         partition.load(path, "broken")
 
 
-def test_ten_thousand_clients_of_600_take_24_megabytes():
-    dealt = Iid(clients=10_000, examples=600, repeat=True).split(random_labels(60_000, 10), generator())
-    assert dealt.indices.nbytes == 24_000_000
-    assert np.shares_memory(dealt.client(77), dealt.indices)
-
-
 # Label skew
 
 
@@ -153,13 +139,6 @@ def test_mnist_has_194_pure_shards_of_300_and_the_cut_leaves_at_most_nine_mixed(
     assert (class_counts(dealt, labels) > 0).sum(1).max() <= 4
 
 
-def test_shards_of_repeated_data_are_cut_afresh_in_every_pass():
-    labels = np.repeat([0, 1], 50)
-    dealt = Shards(clients=4, shard_examples=25, repeat=True).split(labels, generator())
-    shards = {frozenset(shard) for shard in dealt.indices.reshape(-1, 25).tolist()}
-    assert len(shards) == 8
-
-
 def test_leftovers_of_the_cut_are_not_all_of_the_last_class():
     labels = np.repeat(np.arange(10), 39)
     dealt = Shards(clients=1, shard_examples=100, shards_per_client=3).split(labels, generator())
@@ -191,18 +170,6 @@ def test_a_smaller_alpha_gives_more_skewed_clients(balanced):
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.8 and shares[-1] < 0.2
 
 
-def test_balanced_shares_need_hardly_any_refill():
-    drawn = generator().dirichlet([0.2] * 4, 40)
-
-    def refilled(shares: np.ndarray) -> int:
-        wanted = whole(shares, 100, generator())
-        served = serve(wanted, np.full(4, 1000), np.arange(40))
-        return int(np.abs(served - wanted).sum() // 2)
-
-    assert refilled(drawn) > 200
-    assert refilled(balance(drawn, np.full(4, 10.0))) <= 40  # of 4,000: rounding, one a client
-
-
 def test_balanced_clients_together_hold_the_classes_as_they_occur():
     labels = np.repeat(np.arange(4), [1000, 2000, 3000, 4000])
 
@@ -230,12 +197,6 @@ def test_rounded_shares_sum_to_the_total_and_are_off_by_less_than_one(rows, k, t
     counts = whole(shares, total, generator(seed))
     assert (counts.sum(1) == total).all() and counts.min() >= 0
     assert np.abs(counts - total * shares).max() < 1 + 1e-9
-
-
-def test_rounding_is_right_on_average():
-    shares = np.tile([0.05, 0.15, 0.8], (20_000, 1))
-    mean = whole(shares, 7, generator()).mean(0)
-    assert mean == pytest.approx([0.35, 1.05, 5.6], abs=4 * 0.5 / 20_000**0.5)
 
 
 def test_a_class_that_ran_out_is_replaced_by_the_one_with_most_left():

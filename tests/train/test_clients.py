@@ -29,13 +29,6 @@ def test_a_binary_run_uploads_its_bits_and_says_what_it_sends_in_the_clear(files
     assert trace["test_accuracy_drawn"].notna().tolist() == trace["test_accuracy"].notna().tolist()
 
 
-@pytest.mark.parametrize(("bn", "clear"), [("shared", NORMALS), ("local", 0), ("none", 0)])
-def test_only_a_shared_normalisation_leaves_its_client(files, tmp_path, bn, clear):
-    run = RUN | BINARY | {"model": BINARY["model"] | {"bn": bn}}
-    trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")
-    assert set(trace["clear_values"]) == {clear}
-
-
 def test_the_server_of_bits_holds_their_mean(files, tmp_path):
     scheme = {"name": "dpfl_bnn", "gamma": 0.5}
     out = go(RUN | BINARY | {"scheme": scheme, "rounds": 1}, files, tmp_path / "run")
@@ -52,13 +45,6 @@ def test_a_client_takes_beta_of_what_the_server_sends_and_keeps_the_rest(files):
     state = RoundState(flat, torch.zeros(2), clients=ClientState(weights, initial_optimizer_state(weights)))
     receive_broadcast(run, state, Layout(protected=2, clear=1, tensors=(2,)))
     assert weights.tolist()[0] == pytest.approx([0.3, -0.3, 0.5, 3.0])
-
-
-def test_a_rate_decays_with_the_rounds():
-    work = FedAvg(learning_rate=0.1, decay_every=40)
-    assert [work.at(t).learning_rate for t in (1, 39, 40, 79, 80)] == pytest.approx(
-        [0.1, 0.1, 0.01, 0.01, 1e-3]
-    )
 
 
 NOISY_WEIGHTS = {
@@ -98,3 +84,10 @@ def test_hooks_work_with_any_scheme(files, tmp_path):
     assert trace["noise_std"].to_numpy() == pytest.approx(0.2)
     assert set(trace["clip_l2"]) == {0.2}
     assert set(trace["broadcast_noise_std"]) == {0.01}
+
+
+def test_a_rate_decays_with_the_rounds():
+    work = FedAvg(learning_rate=0.1, decay_every=40)
+    assert [work.at(t).learning_rate for t in (1, 39, 40, 79, 80)] == pytest.approx(
+        [0.1, 0.1, 0.01, 0.01, 1e-3]
+    )
