@@ -102,9 +102,7 @@ def test_a_sum_hides_as_the_smallest_cohort_does_and_a_client_that_sends_bits_al
     [
         ({"gamma": [0.1, 0.2]}, "gamma: found 0.1, 0.2, allowed: one value"),
         ({"noisy_bits": [0, 10]}, "noisy_bits: found 0, 10, allowed: one value"),
-        ({"gamma": 0.6}, "gamma: found 0.6, allowed: 0 to 0.5"),
         ({"flips": "row"}, "flips: found row, allowed: one of , coordinate, tensor"),
-        ({"flips": ""}, "flips: found nothing"),
     ],
 )
 def test_bits_that_make_no_sense_are_named(make_bits, facts: dict, named: str) -> None:

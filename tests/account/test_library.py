@@ -75,24 +75,6 @@ def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sen
     assert curve.epsilon[-1] == pytest.approx(exact, rel=1e-6)
 
 
-def test_a_pld_curve_composes_rounds_of_different_noise(make_trace) -> None:
-    trace = make_trace(rounds=24, rate=0.05)
-    trace.loc[8:, "noise_multiplier"] = 4.0
-    view = server_views(trace, {})[0]
-    curve = find(pld.curves(view, DELTA), "C")
-    composed = composed_by_the_library(view, 24, "C", pld_accountant())
-    assert curve.epsilon[-1] == pytest.approx(composed.get_epsilon(DELTA), rel=1e-4)
-    assert (np.diff(curve.epsilon) >= 0).all()
-
-
-def test_a_pld_curve_is_infinite_from_the_first_round_without_noise(make_trace) -> None:
-    trace = make_trace(rounds=30, rate=0.02)
-    trace.loc[12, "noise_multiplier"] = 0.0
-    curve = find(pld.curves(server_views(trace, {})[0], DELTA), "C")
-    assert np.isfinite(curve.epsilon[:12]).all()
-    assert np.isinf(curve.epsilon[12:]).all()
-
-
 @pytest.mark.parametrize(("distinct", "curves"), [(8, 2), (9, 0)])
 def test_more_than_eight_mechanisms_have_no_loss_distribution(make_trace, distinct: int, curves: int) -> None:
     trace = make_trace(rounds=9, rate=0.05)

@@ -39,7 +39,7 @@ LIMITS = [(1, 1), (2, 1), (3, 2), (20, 2), (2, 3), (4, 3), (20, 4), (3, 5), (20,
 
 
 @pytest.mark.parametrize(("times", "apart"), LIMITS)
-@pytest.mark.parametrize("rounds", [1, 2, 5, 8, 11, 16, 17])
+@pytest.mark.parametrize("rounds", [1, 5, 8, 17])
 def test_the_sensitivity_is_the_largest_of_all_ways_to_come(rounds, times, apart):
     if rounds > 11 and apart < 2 and times > 3:
         pytest.skip("too many ways")
@@ -75,8 +75,7 @@ def plan(rounds: int, times: int, apart: int, noise: float, delta: float, **told
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize(("rounds", "times", "apart"), [(1, 1, 1), (10, 1, 10), (16, 4, 3), (12, 12, 1)])
-@pytest.mark.parametrize("noise", [0.5, 3.0, 40.0])
-@pytest.mark.parametrize("delta", [1e-9, 1e-3])
+@pytest.mark.parametrize(("noise", "delta"), [(0.5, 1e-9), (3.0, 1e-3), (40.0, 1e-9)])
 def test_epsilon_is_that_of_the_exact_curve_and_never_below_it(matrix, rounds, times, apart, noise, delta):
     made = MATRICES[matrix].planned(Turns(rounds, times, apart), 0)
     moved = np.sqrt(enumerated(made.encoder(rounds), times, apart))
@@ -189,18 +188,14 @@ def test_the_least_noise_for_an_epsilon_is_found(matrix):
     [
         ({"rounds_apart": 5}, "rounds_apart: found 5, allowed: fewer, for 125 clients came"),
         ({"participations": 9}, "participations: found 9, allowed: at least 10"),
-        ({"participations": -1}, "participations: found -1, allowed: whole numbers from 0"),
-        ({"rounds_apart": 0}, "rounds_apart: found 0, allowed: whole numbers from 1"),
         ({"matrix": ["tree"] * 39 + ["banded"]}, "matrix: found tree, banded, allowed: one value"),
         ({"matrix": "banded", "bands": 0}, "bands: found 0, allowed: whole numbers from 1"),
         ({"bands": 2}, "bands: found 2 with matrix tree, allowed: with matrix banded"),
-        ({"numbers": "0.5:0.5"}, "numbers: found '0.5:0.5' with matrix tree, allowed: with matrix blt"),
         (
             {"population": [100] * 20 + [25] * 20},
             "population: found 100, 25 with sampling_law spaced, allowed: one",
         ),
         ({"releases": 3}, "releases: found 3, allowed: 1 with mechanism correlated_gaussian"),
-        ({"matrx": 1}, "unknown column matrx"),
         ({"mechanism": "gaussian"}, "unknown column matrix, allowed: matrix with mechanism correlated"),
     ],
 )
@@ -232,10 +227,8 @@ def test_that_a_client_comes_seldom_is_believed_of_no_law_that_does_not_keep_it_
     ("share", "told", "line"),
     [
         (0.3, {"participations": 1}, "found 1, 3, allowed: at least 90, at most 3"),
-        (1.0, {"participations": 299}, "found 299, 1, allowed: at least 300, at most 1"),
         (0.3, {"rounds_apart": 4}, "found 90, 4, allowed: at least 90, at most 3"),
         (0.3, {"numbers": "0.5:0.5"}, "numbers: found '0.5:0.5' with matrix tree"),
-        (0.3, {"matrix": "blt", "bands": 4}, "bands: found 4 with matrix blt"),
     ],
 )
 def test_a_plan_is_told_nothing_that_clients_in_turn_or_its_matrix_do_not_keep(share, told, line):

@@ -1,10 +1,8 @@
-import numpy as np
 import pytest
 
 from fedpriv import data
 from fedpriv.data import DATASETS, arrays, image_datasets
 from fedpriv.errors import BadInput
-from fedpriv.store import npz
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -38,17 +36,3 @@ def test_an_unknown_dataset_is_bad_input_with_the_names_there_are(tmp_path):
         BadInput, match="dataset: found imagenet, allowed: aptos, digits, fashion_mnist, femnist, fund"
     ):
         data.prepare("imagenet", tmp_path, [])
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    path = npz.save(tmp_path / "file.npz", {"a": np.zeros(2)})
-    before = path.read_bytes()
-
-    def fail(file, **_):
-        file.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(npz.np, "savez", fail)
-    with pytest.raises(OSError, match="disk full"):
-        npz.save(path, {})
-    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["file.npz"]

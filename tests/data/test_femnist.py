@@ -131,22 +131,3 @@ def test_a_damaged_or_hostile_blob_is_bad_input_naming_the_file_and_the_client(d
 def test_a_count_that_is_not_that_of_the_examples_is_refused(count):
     with pytest.raises(ValueError, match=f"of {count} examples"):
         characters.examples(blob(X, Y), count)
-
-
-def test_a_row_that_is_longer_than_anybody_wrote_is_not_read(tmp_path, monkeypatch):
-    lay(tmp_path)
-    monkeypatch.setattr(characters, "LIMIT", 1000)
-    with pytest.raises(BadInput, match=r"train\.sqlite: found .*too big"):
-        characters.decode_femnist(tmp_path)
-
-
-def test_any_flipped_byte_of_a_blob_is_noticed():
-    whole, rng = blob(X, Y), np.random.default_rng(0)
-    for position in rng.choice(len(whole), 40, replace=False):
-        damaged = bytearray(whole)
-        damaged[position] ^= 1 << int(rng.integers(8))
-        try:
-            x, y = characters.examples(bytes(damaged), 2)
-        except ValueError:
-            continue
-        assert np.array_equal(x, np.rint(255 * X)) and np.array_equal(y, Y)

@@ -193,7 +193,6 @@ def test_debiasing_makes_the_mean_of_the_bits_right_on_average():
         ({"scheme": {"name": "dpfl_bnn", "gamma": 0.7}}, "scheme.gamma: found 0.7"),
         ({"scheme": {"name": "dpfl_bnn", "gamma": 0, "debias": True}}, "debias: found true with gamma 0"),
         ({"local": {"name": "fedavg"}}, "evaluation.models: found clients, allowed: local.persistent: true"),
-        ({"local": {"name": "fedsgd"}}, "local: found fedsgd, allowed: fedavg"),
         ({"local": {"name": "fedavg", "mixing": 0.5}}, "mixing: found 0.5, allowed: 1, or persistent: true"),
     ],
 )

@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import numpy as np
@@ -89,21 +88,6 @@ def test_a_saved_partition_is_loaded_as_it_was(name, tmp_path: Path):
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["law.npz"]
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        Partition(np.arange(4, dtype=np.int32), np.array([0, 3])),
-        Partition(np.arange(4, dtype=np.int32), np.array([0, 3, 2, 4])),
-        Partition(np.arange(4, dtype=np.int32), np.array([1, 4])),
-        Partition(np.arange(4.0), np.array([0, 4])),
-    ],
-)
-def test_a_file_that_is_no_partition_is_bad_input_naming_it(broken, tmp_path):
-    path = partition.save(tmp_path / "law.npz", broken, "broken")
-    with pytest.raises(BadInput, match=re.escape(str(path))):
-        partition.load(path, "broken")
-
-
 # Label skew
 
 
@@ -139,13 +123,6 @@ def test_mnist_has_194_pure_shards_of_300_and_the_cut_leaves_at_most_nine_mixed(
     assert (class_counts(dealt, labels) > 0).sum(1).max() <= 4
 
 
-def test_leftovers_of_the_cut_are_not_all_of_the_last_class():
-    labels = np.repeat(np.arange(10), 39)
-    dealt = Shards(clients=1, shard_examples=100, shards_per_client=3).split(labels, generator())
-    unused = labels[times_dealt(dealt, len(labels)) == 0]
-    assert len(set(unused)) > 5
-
-
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 5.0])
 def test_dirichlet_shares_have_the_mean_and_the_spread_of_the_law(alpha):
     clients, classes = 400, 5
@@ -156,29 +133,6 @@ def test_dirichlet_shares_have_the_mean_and_the_spread_of_the_law(alpha):
     variance = (classes - 1) / classes**2 / (concentration + 1)
     assert shares.mean(0) == pytest.approx(1 / classes, abs=4 * (variance / clients) ** 0.5)
     assert (shares**2).sum(1).mean() == pytest.approx((alpha + 1) / (concentration + 1), rel=0.05)
-
-
-@pytest.mark.parametrize("balanced", [False, True])
-def test_a_smaller_alpha_gives_more_skewed_clients(balanced):
-    labels = random_labels(6000, 10)
-
-    def largest_share(alpha: float) -> float:
-        dealt = Dirichlet(clients=60, alpha=alpha, balanced=balanced).split(labels, generator())
-        return float(class_counts(dealt, labels).max(1).mean() / 100)
-
-    shares = [largest_share(alpha) for alpha in (0.01, 0.1, 1, 100)]
-    assert shares == sorted(shares, reverse=True) and shares[0] > 0.8 and shares[-1] < 0.2
-
-
-def test_balanced_clients_together_hold_the_classes_as_they_occur():
-    labels = np.repeat(np.arange(4), [1000, 2000, 3000, 4000])
-
-    def held(balanced: bool) -> np.ndarray:
-        law = Dirichlet(clients=50, examples=20, alpha=0.2, balanced=balanced)
-        return class_counts(law.split(labels, generator()), labels).sum(0)
-
-    assert held(True) == pytest.approx([100, 200, 300, 400], abs=20)
-    assert np.abs(held(False) - [100, 200, 300, 400]).max() > 100
 
 
 @given(rows=st.integers(2, 20), classes=st.integers(2, 6), alpha=st.floats(0.2, 10), seed=seeds)

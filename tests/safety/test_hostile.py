@@ -1,6 +1,5 @@
 """Files made to run code, to fill the memory or to lead elsewhere, through every reader that there is."""
 
-import gzip
 import hashlib
 import os
 import pickle
@@ -9,8 +8,6 @@ import struct
 import zipfile
 import zlib
 from contextlib import closing
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,7 +24,7 @@ from fedpriv.account import Deltas
 from fedpriv.account.runs import account
 from fedpriv.cli import app
 from fedpriv.config import plan
-from fedpriv.data import DATASETS, arrays, characters, photographs, source
+from fedpriv.data import arrays, characters, photographs, source
 from fedpriv.data.features import backbone, extract
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, summary
@@ -79,21 +76,11 @@ hostile = pytest.mark.parametrize("write", HOSTILE, ids=lambda write: write.__na
 
 
 @hostile
-def test_arrays_are_not_unpickled(write, bomb, tmp_path):
-    path = write(tmp_path / "arrays.npz", bomb, arrays.Arrays._fields)
-    with pytest.raises(BadInput, match=r"arrays\.npz: found"):
-        arrays.load(path)
-
-
-@hostile
-def test_a_partition_is_not_unpickled(write, bomb, tmp_path):
-    path = write(tmp_path / "partition.npz", bomb, partition.Partition._fields)
-    with pytest.raises(BadInput, match=r"partition\.npz: found"):
-        partition.load(path, "iid")
-
-
-@hostile
-def test_distances_are_not_unpickled(write, bomb, tmp_path):
+def test_arrays_partitions_and_distances_are_not_unpickled(write, bomb, tmp_path):
+    path = write(tmp_path / "arrays.npz", bomb, [*arrays.Arrays._fields, *partition.Partition._fields])
+    for load in (arrays.load, lambda path: partition.load(path, "iid")):
+        with pytest.raises(BadInput, match=r"arrays\.npz: found"):
+            load(path)
     write(tmp_path / "distances.npz", bomb, ["client_norm"])
     parquet.save(pd.DataFrame({"round": [1]}), tmp_path / "trace.parquet")
     with pytest.raises(BadInput, match=r": found"):  # torch's are zip files too, without arrays in them
@@ -144,7 +131,7 @@ def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path
             load(path)
 
 
-@pytest.mark.parametrize("tag", ["apply:os.mkdir", "new:os.mkdir", "name:os.mkdir", "module:os"])
+@pytest.mark.parametrize("tag", ["apply:os.mkdir", "new:os.mkdir"])
 def test_a_yaml_file_makes_no_objects(tag, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.yaml").write_text(f"preset: !!python/object/{tag} [exploded]\n")
@@ -169,15 +156,6 @@ def test_arrays_that_declare_more_than_they_have_are_bad_input(shape, tmp_path):
         npz.load(tmp_path / "arrays.npz", ("x",))
     (tmp_path / "000000.npy").write_bytes(header(shape))
     assert extract.load_part(tmp_path, 0, 1) is None
-
-
-@pytest.mark.parametrize("sizes", [(2**32 - 1,) * 3, (60000, 28, 28), (2**32 - 1,) * 255])
-def test_an_idx_file_that_declares_more_than_it_has_is_bad_input(sizes, tmp_path):
-    path = tmp_path / "train-images-idx3-ubyte.gz"
-    declared = bytes([0, 0, 8, len(sizes)]) + b"".join(struct.pack(">I", size) for size in sizes)
-    path.write_bytes(gzip.compress(declared + bytes(100)))
-    with pytest.raises(BadInput, match=r"idx3-ubyte\.gz: found 100 values, allowed: \d+"):
-        characters.idx(path)
 
 
 def refused_writer(tmp_path, blob, count=1):
@@ -226,25 +204,16 @@ def bomb_png(path, side):
     )
 
 
-def bomb_jpeg(path, side):
-    """Write a JPEG whose header declares side x side pixels."""
-    Image.new("RGB", (8, 8)).save(path, "JPEG")
-    data = path.read_bytes()
-    start = data.index(b"\xff\xc0") + 5
-    path.write_bytes(data[:start] + struct.pack(">HH", side, side) + data[start + 4 :])
-
-
-@pytest.mark.parametrize(("name", "write"), [("p1.png", bomb_png), ("p1.jpg", bomb_jpeg)])
-def test_an_image_of_billions_of_pixels_is_not_decoded(name, write, tmp_path):
+def test_an_image_of_billions_of_pixels_is_not_decoded(tmp_path):
     folder = lay(tmp_path / "tiny")
     (folder / "train_images/p1.png").unlink()
-    write(folder / "train_images" / name, 60000)
+    bomb_png(folder / "train_images/p1.png", 60000)
     with pytest.raises(ValueError, match=r"exceeds limit"):
-        photographs.decoded(folder / "train_images" / name)
+        photographs.decoded(folder / "train_images/p1.png")
     assert "exceeds limit" in photographs.look(TINY, folder).unreadable["p1"]
 
 
-@pytest.mark.parametrize("id_", ["../../secret", "../secret", "..", ".", "/etc/passwd", "train_images/p1"])
+@pytest.mark.parametrize("id_", ["../../secret", "..", "/etc/passwd"])
 def test_an_id_that_is_a_path_is_a_missing_image(id_, tmp_path):
     folder = lay(tmp_path / "mirror/tiny")
     for place in (tmp_path / "secret.png", tmp_path / "mirror/secret.png"):
@@ -255,21 +224,7 @@ def test_an_id_that_is_a_path_is_a_missing_image(id_, tmp_path):
     assert {image.path for image in found.images} == {f"train_images/p{number}.png" for number in range(1, 6)}
 
 
-def test_a_mirror_of_links_gives_nothing_but_the_right_bytes(tmp_path):
-    """A mirror is read, not trusted: what its links lead to must have the published hash."""
-    dataset, file = characters.MNIST, characters.MNIST.files[0]
-    (tmp_path / "secret").write_text("secret")
-    (tmp_path / "mirror/mnist").mkdir(parents=True)
-    (tmp_path / "mirror/mnist" / file.name).symlink_to(tmp_path / "secret")
-    raw = tmp_path / "resources/mnist/raw"
-    lonely = SimpleNamespace(name=dataset.name, public=())
-    with pytest.raises(source.SourceError, match=r"found sha256"):
-        source.fetch(lonely, file, raw, [str(tmp_path / "mirror")])  # pyright: ignore[reportArgumentType]
-    assert list(raw.iterdir()) == []
-    assert (tmp_path / "secret").read_text() == "secret"
-
-
-NAMES = ["../evil", "/evil", "a/b", "..", ".", "", "a\n", "a b", "A", "ä", "$(touch evil)", "a;b", "{b}"]
+NAMES = ["../evil", "/evil", "..", "", "a\n", "a b", "A", "ä", "$(touch evil)"]
 PRESET = {"preset": "tiny", "papers": ["tiny"]}
 LINK = "https://example.org"
 PAPER = {"paper": "tiny", "title": "", "authors": ["Nobody"], "year": 2026, "url": LINK, "runs": {}}
@@ -287,21 +242,9 @@ def refused(model, value):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_a_preset_or_paper_is_a_word(name):
     pattern = "string_pattern_mismatch"
+    assert not refused(plan.Preset, PRESET) and not refused(plan.Paper, PAPER)
     assert refused(plan.Preset, PRESET | {"preset": name}) == {("preset", pattern)}
     assert ("papers", 0, pattern) in refused(plan.Preset, PRESET | {"papers": [name]})
     assert refused(plan.Paper, PAPER | {"paper": name}) == {("paper", pattern)}
     for kind in ("runs", "tables", "figures"):
         assert (kind, name, "[key]", pattern) in refused(plan.Paper, PAPER | {kind: {name: {}}})
-
-
-def test_words_are_taken():
-    assert not refused(plan.Preset, PRESET)
-    assert not refused(plan.Paper, PAPER)
-    for kind in ("runs", "tables", "figures"):
-        assert not any("[key]" in place for place in refused(plan.Paper, PAPER | {kind: {"a_b2": {}}}))
-
-
-@pytest.mark.parametrize("name", DATASETS)
-def test_the_names_of_datasets_and_of_their_files_are_names_alone(name):
-    files = [file.name for file in getattr(DATASETS[name], "files", ())]
-    assert all(Path(one).name == one and one not in ("", ".", "..") for one in (name, *files))

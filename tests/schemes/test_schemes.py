@@ -42,18 +42,8 @@ BOUNDED_BY_CLIENTS = ("instance", "joint", "split", "dpfl_bnn")
 
 
 def now(round=1, expected=30.0, clients=8, tensors=(40,)):
-    sizes = torch.full((clients,), 50).numpy()
-    return RoundContext(
-        round,
-        10,
-        100,
-        expected,
-        sizes,
-        50,
-        tensors,
-        Streams(0, "test"),
-        memory=SCHEME["adaptive_dp"].memory(40),
-    )
+    sizes, memory = torch.full((clients,), 50).numpy(), SCHEME["adaptive_dp"].memory(40)
+    return RoundContext(round, 10, 100, expected, sizes, 50, tensors, Streams(0, "test"), memory=memory)
 
 
 def updates(clients=8, d=40, scale=1.0, seed=0):
@@ -162,10 +152,8 @@ FEDSGD, FEDAVG = {"name": "fedsgd", "batch_size": 5}, {"name": "fedavg", "steps"
         ("instance", {"name": "fedsgd"}, "local.batch_size: found null, allowed: a number"),
         ("instance", {"name": "fedavg", "epochs": 2}, "local.steps: found null, allowed: a number"),
         ("joint", FEDAVG, "local: found fedavg, allowed: fedsgd"),
-        ("split", FEDAVG, "local: found fedavg, allowed: fedsgd"),
         ("instance", FEDAVG, ""),
         ("joint", FEDSGD, ""),
-        ("split", FEDSGD, ""),
     ],
 )
 def test_local_work_that_a_scheme_cannot_protect_is_refused(scheme, local, problem):

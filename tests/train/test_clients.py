@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -45,31 +44,6 @@ def test_a_client_takes_beta_of_what_the_server_sends_and_keeps_the_rest(files):
     state = RoundState(flat, torch.zeros(2), clients=ClientState(weights, initial_optimizer_state(weights)))
     receive_broadcast(run, state, Layout(protected=2, clear=1, tensors=(2,)))
     assert weights.tolist()[0] == pytest.approx([0.3, -0.3, 0.5, 3.0])
-
-
-NOISY_WEIGHTS = {
-    "scheme": {"name": "nbafl", "epsilon": 50, "constant": 1, "weight_clip": 0.1},
-    "cohort": {"law": "fixed", "size": 3},
-    "local": {"name": "fedavg", "proximal": 0.1, "batch_size": 5},
-    "server": {},
-}
-
-
-def test_nbafl_changes_the_model_by_its_noise(files, tmp_path):
-    noisy, calm = (
-        go(
-            RUN | NOISY_WEIGHTS | {"scheme": NOISY_WEIGHTS["scheme"] | {"epsilon": epsilon}},
-            files,
-            tmp_path / name,
-        )
-        for name, epsilon in (("noisy", 50.0), ("calm", 1e9))
-    )
-    trace = pd.read_parquet(noisy / "trace.parquet")
-    # 2 · C · T · c / (n ε), with 10 examples a client
-    assert trace["upload_noise_std"].to_numpy() == pytest.approx(2 * 0.1 * 6 * 1 / 10 / 50)
-    assert np.isinf(trace["upload_l2"]).all()
-    one, other = (load_file(out / "model.safetensors")["flat"] for out in (noisy, calm))
-    assert float((one - other).norm()) > 0.01
 
 
 def test_hooks_work_with_any_scheme(files, tmp_path):

@@ -77,13 +77,6 @@ def test_how_copies_are_dealt_is_another_partition_and_what_is_usual_is_not_writ
     assert partition_id(run(partition=usual)) != partition_id(run(partition=copies))
 
 
-def test_writers_are_dealt_where_they_are_known():
-    found = copied(1)._replace(owner=np.arange(IMAGES) % 6)
-    dealt = inputs.partition_for(run(partition={"law": "natural", "clients": 4}), found, 0)
-    held = [set(found.owner[dealt.client(client)]) for client in range(4)]
-    assert [len(writers) for writers in held] == 4 * [1] and len(set().union(*held)) == 4
-
-
 @pytest.mark.parametrize("copies", [1, 3])
 def test_writers_are_not_dealt_where_nobody_knows_them(copies):
     words = (

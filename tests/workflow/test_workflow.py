@@ -115,7 +115,7 @@ def test_what_is_built_is_not_built_again_though_its_data_lie_on_another_disk_no
         (("runs", "private", "partition"), {"clients": 11}, AGAIN | {"partition": 2}),
         (("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95, TABLES),
         (("claims", 0, "text"), "Tighter it is.", TABLES),
-        (("tables", "found"), AUDITS, {"audit": 1} | RENDER),
+        (("tables", "found"), AUDITS, {"audit": 1} | TABLES),
         (("figures", "epsilons", "title"), "ε", {"figures_tiny": 1, "report": 1}),
         (("runs", "unused", "rounds"), 9, {}),
         (("notes",), ["A note."], {"report": 1}),

@@ -1,5 +1,4 @@
 import re
-from urllib.error import URLError
 
 import pytest
 import torch
@@ -25,13 +24,6 @@ def test_a_random_backbone_is_always_the_same_and_leaves_the_global_generator_al
     first, second = (backbone.random().state_dict() for _ in range(2))
     assert torch.equal(torch.get_rng_state(), before)
     assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-def test_its_convolutions_keep_the_scale_of_what_flows_back():
-    for name, weight in backbone.random().state_dict().items():
-        if weight.dim() == 4:
-            fan_out = weight.shape[0] * weight.shape[2] * weight.shape[3]
-            assert weight.std().item() == pytest.approx((2 / fan_out) ** 0.5, rel=0.05), name
 
 
 def test_statistics_are_those_of_the_activations():
@@ -81,18 +73,6 @@ def test_pixels_are_normalised_as_the_weights_expect():
 def hub(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.hub, "_hub_dir", str(tmp_path))
     return tmp_path / "checkpoints" / "resnet50-11ad3fa6.pth"
-
-
-def test_weights_that_cannot_be_downloaded_are_one_line_with_a_way_out(hub, monkeypatch):
-    def fail(*_, **__):
-        raise URLError("no route to host")
-
-    monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
-    with pytest.raises(
-        SourceError, match=r"no route to host.*put the file .* at .*, or take backbone: random"
-    ) as error:
-        backbone.imagenet()
-    assert str(hub) in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_file_with_other_weights_is_refused_by_its_hash(hub):

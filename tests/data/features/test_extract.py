@@ -111,14 +111,6 @@ def test_an_image_that_changed_since_it_was_listed_is_refused(tiny, tmp_path):
         extract.extract(tiny, Photos(), "random", tmp_path / "made.npz")
 
 
-def test_a_split_without_enough_images_is_refused(tiny, tmp_path):
-    for number in range(5, 12):
-        (tiny.parent / f"raw/train_images/p{number}.png").unlink()
-    photographs.write(TINY, [], tiny)
-    with pytest.raises(BadInput, match="found 1 training and 4 test images"):
-        extract.extract(tiny, Photos(unreadable="skip"), "random", tmp_path / "made.npz")
-
-
 def test_an_extraction_that_was_broken_off_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
     whole, out, save = run(tiny, tmp_path / "whole.npz", size=4), tmp_path / "broken.npz", extract.save
 
