@@ -176,9 +176,10 @@ def test_a_part_that_is_not_what_was_asked_for_is_dropped_and_all_is_asked_for(w
 def test_without_a_hash_a_part_counts_only_under_the_servers_own_name_for_the_whole(
     etag, small_chunks, tmp_path
 ):
-    changed = http(b"x" * (len(PACKED) - 100), "206 Part", **REST | etag)
-    with scripted(CUT, changed, WHOLE) as server:
+    unnamed = http(PACKED[100:], "206 Part", **REST | etag)
+    with scripted(CUT, unnamed, WHOLE) as server:
         assert fetch(tmp_path, server.url, sha256=None, attempts=3).read_bytes() == PACKED
+        assert ["Range: bytes=100-" in one for one in server.asked] == [False, True, False]
 
 
 def test_without_a_hash_a_cut_file_is_gone_on_with_if_it_is_still_the_same(small_chunks, tmp_path):

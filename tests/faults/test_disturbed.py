@@ -6,29 +6,13 @@ from functools import partial
 
 import numpy as np
 from support.child import live
-from support.fault import Fault, at_call
+from support.fault import at_call
 from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
 from fedpriv.store import parquet, summary
 
 YEAR = 365 * 86400
-CLIENT = Fault(
-    "NaN",
-    "train: in all that one client sends in round 2",
-    "it counts as nothing and is counted; the run goes on",
-)
-
-
-FAULTS = [
-    Fault("clock set back by a year", "train: after its first state", "the same bits; no time is negative"),
-    Fault(
-        "clock set back by a year",
-        "between train, account and render",
-        "what is there is used, and the same is rendered",
-    ),
-    CLIENT,
-]
 
 
 def back() -> None:

@@ -22,23 +22,16 @@ CONTENT = np.random.default_rng(0).bytes(300_000)
 PACKED = gzip.compress(CONTENT, mtime=0)
 RIGHT = hashlib.sha256(CONTENT).hexdigest()
 RAW = Path("raw")
-NEXT = "nothing wrong has the final name; the next start brings the right file"
-SAID = "one line says so; with room again the right file comes"
 
 
 KILLED = [
-    Fault("SIGXFSZ", "fetch: by the kernel, in the midst of a download", NEXT, partial(die_writing, 99_999)),
+    Fault("SIGXFSZ", "fetch: by the kernel, in the midst of a download", partial(die_writing, 99_999)),
     Fault(
         "SIGKILL",
         "fetch: named, its hash not yet recorded",
-        NEXT,
         partial(at_rename, "toy.gz.sha256", partial(die, SIGKILL)),
     ),
 ]
-FULL = Fault("disk full (RLIMIT_FSIZE)", "fetch: in the midst of a download", SAID, partial(fill, 99_999))
-TWICE = Fault("two processes", "fetch: of the same file at once", "one fetches, the other waits and finds it")
-FLIPPED = Fault("a flipped bit", "in a raw file that is there", "it is fetched again, or nothing was changed")
-FAULTS = [*KILLED, FULL, TWICE, FLIPPED]
 
 
 def fetch(place: str, sha256: str | None = None) -> None:
@@ -98,7 +91,7 @@ def test_a_killed_fetch_leaves_nothing_wrong_and_is_done_again(fault, folder, ht
 
 def test_a_fetch_onto_a_full_disk_says_so_and_works_when_there_is_room(folder, http):
     act = partial(fetch, http)
-    code, line = live(folder, act, FULL.how)
+    code, line = live(folder, act, partial(fill, 99_999))
     assert code == 1
     assert "toy.gz" in line and "File too large" in line
     assert not (RAW / "toy.gz").exists()

@@ -10,11 +10,9 @@ from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
 
-ENDS = "one line names the file; no half file; with room again the same bits"
-
 
 def full(when: str, how: partial, names: str) -> Fault:
-    return Fault("disk full (RLIMIT_FSIZE)", when, ENDS, how, names)
+    return Fault("disk full", when, how, names)
 
 
 after = partial(at_rename, blow=fill)
@@ -32,8 +30,6 @@ RENDERING = [
     full("render: between the files of a table", partial(after, "table1.csv"), "table1"),
     full("render: at the verdicts", partial(after, "epsilons.md"), "claims"),
 ]
-SMALL = Fault("disk full (a tmpfs of 16 KiB)", "train: at the first state", ENDS)
-FAULTS = [*TRAINING, *ACCOUNTING, *RENDERING, SMALL]
 
 
 def complains(fault, folder, act):

@@ -14,15 +14,13 @@ from support.small import ACCOUNT, TRAIN, contents, render, state_in, trained_in
 from fedpriv.cli import app
 from fedpriv.models import native
 
-AGAIN = "the next start ends with the same bits"
-
 
 def by(number: signal.Signals, when: str, moment: Callable, *place: object, **how: object) -> Fault:
-    return Fault(number.name, when, AGAIN, partial(moment, *place, blow=partial(die, number), **how))
+    return Fault(number.name, when, partial(moment, *place, blow=partial(die, number), **how))
 
 
 def in_writing(when: str, size: int) -> Fault:
-    return Fault("SIGXFSZ", when, AGAIN, partial(die_writing, size))
+    return Fault("SIGXFSZ", when, partial(die_writing, size))
 
 
 a_round = partial(at_call, "fedpriv.train.loop", "run_round")
@@ -38,22 +36,15 @@ TRAINING = [
     by(SIGKILL, "train: everything written but the summary", at_rename, "summary.json"),
     by(SIGKILL, "train: finished, its state not yet removed", at_removal, "state.safetensors"),
 ]
-SAVED = "the round is finished and saved, one line says which; the next start ends with the same bits"
 TRAIN_TWO = ("step", "train", "config/small.yaml", "small", "private/0", "private/1")
 
 
-def warning(number: signal.Signals, when: str, moment: Callable, *place: object) -> Fault:
-    return Fault(number.name, when, SAVED, partial(moment, *place, blow=partial(die, number)))
-
-
 WARNED = [  # and the round that is saved
-    (warning(SIGTERM, "train: in the midst of a round, at its measurements", measuring, 4), 4),
-    (warning(SIGUSR2, "train: in the last round", a_round, 5), 5),
+    (by(SIGTERM, "train: in the midst of a round, at its measurements", measuring, 4), 4),
+    (by(SIGUSR2, "train: in the last round", a_round, 5), 5),
 ]
-TWICE = Fault("SIGTERM", "train: twice within a second", SAVED, partial(a_round, 3, die_twice))
-IMPATIENT = Fault(
-    "SIGTERM", "train: twice, a second apart", AGAIN, partial(a_round, 4, partial(die_twice, 1.01))
-)
+TWICE = Fault("SIGTERM", "train: twice within a second", partial(a_round, 3, die_twice))
+IMPATIENT = Fault("SIGTERM", "train: twice, a second apart", partial(a_round, 4, partial(die_twice, 1.01)))
 ACCOUNTING = [
     in_writing("account: by the kernel, in the midst of writing the ledger", 999),
     by(SIGTERM, "account: the ledger written but not yet named", at_rename, "ledger.parquet"),
@@ -62,7 +53,6 @@ RENDERING = [
     by(SIGKILL, "render: half of one file of a table written", at_rename, "table1.md", torn=True),
     by(SIGTERM, "render: half of a figure written", at_rename, "epsilons.png", torn=True),
 ]
-FAULTS = [*TRAINING, *(fault for fault, _ in WARNED), TWICE, IMPATIENT, *ACCOUNTING, *RENDERING]
 
 
 def number(fault):

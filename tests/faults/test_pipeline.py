@@ -13,28 +13,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.fault import Fault
 from support.small import state_in, trained_in
 
 ROOT = Path(__file__).parents[2]
 SRC = Path(__import__("fedpriv").__file__).parents[1]
 TRACE = "results/small/small/runs/private/seed0/trace.parquet"
 RUN = Path(TRACE).parent
-FAULTS = [
-    Fault(
-        "SIGTERM",
-        "workflow and training, as a batch system sends it",
-        "the round is finished and saved; the next workflow ends with the same bits",
-    ),
-    Fault("two workflows", "on one folder", "the second is refused and says why"),
-    Fault("SIGKILL", "workflow: its lock is left behind", "the next one is refused and names --unlock"),
-    Fault(
-        "SIGKILL",
-        "workflow: its training lives on",
-        "the next training is refused in one line; it is not disturbed",
-    ),
-    Fault("SIGKILL", "workflow and training", "the next workflow ends with the same bits"),
-]
 HOLD = """
 import os, sys
 def hear(event, arguments):
