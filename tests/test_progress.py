@@ -20,12 +20,6 @@ def test_without_a_terminal_the_last_round_is_one_plain_line(capsys):
     assert capsys.readouterr().err == "run seed 0: round 3 of 3, accuracy 0.750\n"
 
 
-def test_a_round_that_was_not_evaluated_claims_no_accuracy(capsys):
-    with progress("run seed 0", 0, 1) as report:
-        report(rows([math.nan])[0])
-    assert capsys.readouterr().err == ""  # it was quick, and there is nothing to say of it
-
-
 def test_a_terminal_gets_a_bar_with_the_last_accuracy(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
@@ -51,11 +45,6 @@ def test_without_a_terminal_a_line_comes_before_anything_is_done(capsys, at_once
     assert "run seed 0: round 0 of 3\n" in capsys.readouterr().err
 
 
-def test_what_is_left_takes_as_long_as_what_was_done():
-    assert remaining(200.0, done=20, left=10) == "100 s left"
-    assert remaining(240.0, done=1, left=60) == "4.0 h left"
-
-
 def test_a_line_says_how_long_still_by_what_was_done_here(capsys, monkeypatch):
     told, clock = Event(), iter([0.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock, 100.0))
@@ -69,6 +58,8 @@ def test_a_line_says_how_long_still_by_what_was_done_here(capsys, monkeypatch):
 
 def test_nobody_knows_how_long_what_has_not_begun_takes_or_has_no_known_end():
     assert remaining(10.0, done=0, left=5) == remaining(10.0, done=5, left=None) == ""
+    assert remaining(200.0, done=20, left=10) == "100 s left"  # as long as what was done
+    assert remaining(240.0, done=1, left=60) == "4.0 h left"
 
 
 def test_items_are_counted_as_they_are_done_and_a_short_work_is_silent(capsys):
@@ -76,35 +67,8 @@ def test_items_are_counted_as_they_are_done_and_a_short_work_is_silent(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_long_work_ends_with_a_line(capsys, monkeypatch):
-    clock = iter([0.0])
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock, 2e6))
-    assert list(counted("storing", ["a", "b"], "run")) == ["a", "b"]
-    assert capsys.readouterr().err == "storing: run 2 of 2\n"
-
-
 def test_a_download_is_told_in_megabytes(capsys, at_once):
     with transfer("raw", 1_000_000, 4_000_000) as advance:
         assert at_once(60)
         advance(3_000_000)
     assert capsys.readouterr().err == "raw: 1.0 MB of 4.0\nraw: 4.0 MB of 4.0\n"
-
-
-def test_a_bar_within_a_bar_is_a_line_of_its_own(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "120")
-    for seed in counted("training", [0, 1], "run"):
-        with progress(f"private seed {seed}", 0, 2) as report:
-            report({"round": 2})
-    said = capsys.readouterr().err
-    assert "run 2 of 2" in said and "private seed 0" in said
-    assert not shown.BARS
-
-
-def test_a_process_that_does_a_part_of_the_work_says_nothing(capfd):
-    from multiprocessing import get_context
-
-    process = get_context("fork").Process(target=list, args=(counted("part", range(3), "run"),))
-    process.start()
-    process.join()
-    assert capfd.readouterr().err == ""

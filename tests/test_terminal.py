@@ -2,7 +2,6 @@
 
 import ast
 import io
-import os
 import sys
 import unicodedata
 from pathlib import Path
@@ -62,27 +61,6 @@ def test_what_an_encoding_has_no_letter_for_is_spelt_out(encoding):
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     put("δ 漢 🦊", stream)
     assert stream.buffer.getvalue() == rb"\u03b4 \u6f22 \U0001f98a" + b"\n"
-
-
-def test_a_pipe_that_nobody_reads_any_more_stops_nothing():
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as stream:
-        put("first", stream)
-        put("second", stream)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
-def test_what_is_lost_on_a_full_disk_is_an_error_once():
-    with Path("/dev/full").open("w") as stream, pytest.raises(OSError, match="No space left"):
-        put("lost", stream)
-
-
-def test_a_stream_that_was_never_open_is_no_error(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", None)
-    monkeypatch.setattr(sys, "stderr", None)
-    say("nothing")
-    aside("nothing")
 
 
 def test_the_title_of_a_bar_and_of_a_plain_line_are_seen(capsys, monkeypatch):

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dp_accounting import get_epsilon_gaussian
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -16,7 +15,6 @@ from fedpriv.account.ledgers import ACCOUNTANTS
 from fedpriv.account.plans import planners
 from fedpriv.audit import clients
 
-each_accountant = pytest.mark.parametrize("accountant", planners("gaussian"))
 mpmath = pytest.importorskip("mpmath")  # comes with torch
 
 
@@ -32,7 +30,6 @@ PLANS = st.fixed_dictionaries(
         "delta": powers_of_ten(-12, -0.5),
     }
 )
-FAULT = {"sampling_rate": 1e-9, "noise_multiplier": 1.0, "rounds": 10**18, "delta": 1e-5}
 
 
 def reached(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
@@ -57,21 +54,6 @@ def reached(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta
     return float(best)
 
 
-@each_accountant
-def test_rounds_by_the_billion_billion_cost_what_an_attacker_reaches_and_more(accountant: str) -> None:
-    for rounds, least in ((10**18, 4.37), (10**17, 1.19)):
-        plan = FAULT | {"rounds": rounds}
-        assert reached(**plan) > least
-        # moments and rdp lose by their conversions.
-        found = ACCOUNTANTS[accountant].plan(**plan)
-        assert reached(**plan) < limit(**plan) < found < 1.5 * limit(**plan)
-
-
-def limit(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
-    """Return ε of very many very private rounds: of a Gaussian with μ² = q² T (e^{1/z²} − 1)."""
-    return gaussian(sampling_rate * math.sqrt(rounds * math.expm1(noise_multiplier**-2)), delta)
-
-
 def gaussian(mu: float, delta: float) -> float:
     """Return ε of one Gaussian whose mean moves by μ standard deviations."""
 
@@ -84,6 +66,7 @@ def gaussian(mu: float, delta: float) -> float:
 
 @settings(deadline=None, max_examples=25)
 @given(plan=PLANS)
+@example(plan={"sampling_rate": 1e-9, "noise_multiplier": 1.0, "rounds": 10**18, "delta": 1e-5})
 def test_no_guarantee_lies_below_what_an_attacker_reaches(plan: dict[str, Any]) -> None:
     for epsilon in (ACCOUNTANTS[one].plan for one in planners("gaussian")):
         assert reached(**plan) <= epsilon(**plan) < math.inf
@@ -233,15 +216,6 @@ def test_loss_distributions_certify_a_tiny_delta_and_a_small_epsilon_within_a_hu
     upper, lower = pld.epsilon(**plan), clients.epsilon(rate, np.full(rounds, 1 / multiplier), delta)
     assert 0.99 * known <= upper <= 1.01 * known
     assert 0.99 * upper <= lower <= upper
-
-
-@pytest.mark.parametrize("delta", [1e-5, 1e-9, 1e-12, 1e-15])
-def test_of_everybody_in_every_round_the_exact_gaussian_lies_between_both_bounds(delta: float) -> None:
-    for mu in (0.01, 0.3, 2.0):
-        exact, multiplier = get_epsilon_gaussian(1 / mu, delta), 10 / mu
-        plan = {"sampling_rate": 1.0, "noise_multiplier": multiplier, "rounds": 100, "delta": delta}
-        assert clients.epsilon(1.0, np.full(100, 1 / multiplier), delta) <= exact * (1 + 1e-6)
-        assert exact * (1 - 1e-6) <= pld.epsilon(**plan) <= 1.01 * exact + 1e-9
 
 
 def test_no_lower_bound_is_above_the_upper_one_however_small_delta_or_many_the_rounds() -> None:

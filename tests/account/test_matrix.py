@@ -39,7 +39,7 @@ LIMITS = [(1, 1), (2, 1), (3, 2), (20, 2), (2, 3), (4, 3), (20, 4), (3, 5), (20,
 
 
 @pytest.mark.parametrize(("times", "apart"), LIMITS)
-@pytest.mark.parametrize("rounds", [1, 2, 5, 8, 11, 16, 17])
+@pytest.mark.parametrize("rounds", [1, 5, 8, 17])
 def test_the_sensitivity_is_the_largest_of_all_ways_to_come(rounds, times, apart):
     if rounds > 11 and apart < 2 and times > 3:
         pytest.skip("too many ways")
@@ -47,12 +47,6 @@ def test_the_sensitivity_is_the_largest_of_all_ways_to_come(rounds, times, apart
     for matrix in [Tree(), *map(Banded, {1, 2, apart, rounds}), planned, Blt(((0.5, 0.99), (0.5, 0.9)))]:
         largest = enumerated(matrix.encoder(rounds), times, apart)
         assert matrix.squares([rounds], times, apart)[0] == pytest.approx(largest, rel=1e-12)
-
-
-@pytest.mark.parametrize(("times", "apart"), [(20, 4), (6, 5), (20, 9)])
-def test_the_same_of_longer_trees_and_of_all_their_beginnings(times, apart):
-    wanted = [enumerated(Tree().encoder(rounds), times, apart) for rounds in range(1, 33)]
-    assert correlated.squares(range(1, 33), times, apart).tolist() == wanted
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=9), st.integers(1, 5), st.integers(1, 4))
@@ -81,8 +75,7 @@ def plan(rounds: int, times: int, apart: int, noise: float, delta: float, **told
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize(("rounds", "times", "apart"), [(1, 1, 1), (10, 1, 10), (16, 4, 3), (12, 12, 1)])
-@pytest.mark.parametrize("noise", [0.5, 3.0, 40.0])
-@pytest.mark.parametrize("delta", [1e-9, 1e-3])
+@pytest.mark.parametrize(("noise", "delta"), [(0.5, 1e-9), (3.0, 1e-3), (40.0, 1e-9)])
 def test_epsilon_is_that_of_the_exact_curve_and_never_below_it(matrix, rounds, times, apart, noise, delta):
     made = MATRICES[matrix].planned(Turns(rounds, times, apart), 0)
     moved = np.sqrt(enumerated(made.encoder(rounds), times, apart))
@@ -195,18 +188,14 @@ def test_the_least_noise_for_an_epsilon_is_found(matrix):
     [
         ({"rounds_apart": 5}, "rounds_apart: found 5, allowed: fewer, for 125 clients came"),
         ({"participations": 9}, "participations: found 9, allowed: at least 10"),
-        ({"participations": -1}, "participations: found -1, allowed: whole numbers from 0"),
-        ({"rounds_apart": 0}, "rounds_apart: found 0, allowed: whole numbers from 1"),
         ({"matrix": ["tree"] * 39 + ["banded"]}, "matrix: found tree, banded, allowed: one value"),
         ({"matrix": "banded", "bands": 0}, "bands: found 0, allowed: whole numbers from 1"),
         ({"bands": 2}, "bands: found 2 with matrix tree, allowed: with matrix banded"),
-        ({"numbers": "0.5:0.5"}, "numbers: found '0.5:0.5' with matrix tree, allowed: with matrix blt"),
         (
             {"population": [100] * 20 + [25] * 20},
             "population: found 100, 25 with sampling_law spaced, allowed: one",
         ),
         ({"releases": 3}, "releases: found 3, allowed: 1 with mechanism correlated_gaussian"),
-        ({"matrx": 1}, "unknown column matrx"),
         ({"mechanism": "gaussian"}, "unknown column matrix, allowed: matrix with mechanism correlated"),
     ],
 )
@@ -238,21 +227,14 @@ def test_that_a_client_comes_seldom_is_believed_of_no_law_that_does_not_keep_it_
     ("share", "told", "line"),
     [
         (0.3, {"participations": 1}, "found 1, 3, allowed: at least 90, at most 3"),
-        (1.0, {"participations": 299}, "found 299, 1, allowed: at least 300, at most 1"),
         (0.3, {"rounds_apart": 4}, "found 90, 4, allowed: at least 90, at most 3"),
         (0.3, {"numbers": "0.5:0.5"}, "numbers: found '0.5:0.5' with matrix tree"),
-        (0.3, {"matrix": "blt", "bands": 4}, "bands: found 4 with matrix blt"),
     ],
 )
 def test_a_plan_is_told_nothing_that_clients_in_turn_or_its_matrix_do_not_keep(share, told, line):
     of = {"noise_multiplier": 5.0, "rounds": 300, "delta": DELTA, "accountant": "matrix"}
     with pytest.raises(BadInput, match=line):
         epsilon(sampling_rate=share, **of, **told)
-
-
-def test_a_mechanism_that_is_not_known_is_one_line_that_names_those_that_are():
-    with pytest.raises(BadInput, match="mechanism: found tree, allowed: one of none, gaussian, correlated_g"):
-        ledger(turns(mechanism="tree").drop(columns="matrix"), DELTA)
 
 
 def test_the_page_on_accounting_says_what_noise_an_epsilon_takes_and_how_much_of_it_is_in_the_sum():

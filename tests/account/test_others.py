@@ -18,11 +18,7 @@ TFF = {"noise_multiplier": 1.0, "clients_per_round": 100, "population": 10_000, 
 PFL = {"noise_parameter": 1.0, "sampling_probability": 0.01, "num_compositions": 50}
 FLOWER = {"noise_multiplier": -2.0, "num_sampled_clients": 5, "population": 20, "rounds": 15}
 SHARES = {"noise_multiplier": 2.0, "largest_share": 0.2, "fewest_replies": 5}
-HISTORIES = [
-    [(1.1, 2 / 58, 58)],
-    [(1.0, 0.01, 200), (2.0, 0.02, 100)],
-    [(0.7, 0.004, 600)],
-]
+HISTORIES = [[(1.1, 2 / 58, 58)], [(1.0, 0.01, 200), (2.0, 0.02, 100)]]
 REPLACE = dp.NeighboringRelation.REPLACE_ONE
 
 
@@ -111,19 +107,11 @@ def test_a_trace_becomes_an_event_that_costs_the_same(rows, unit):
     )
 
 
-def test_no_noise_is_a_non_private_event_and_the_other_way_round():
-    trace = foreign.from_dp_event(dp.ComposedDpEvent([sampled(0.1, 2.0), dp.NonPrivateDpEvent()]))
-    assert cost(trace)["rdp"] == np.inf and theirs(foreign.to_dp_event(trace)) == np.inf
-
-
 @pytest.mark.parametrize(
     "event",
     [
         dp.LaplaceDpEvent(1.0),
-        dp.PoissonSampledDpEvent(0.1, dp.LaplaceDpEvent(1.0)),
-        dp.SampledWithReplacementDpEvent(10, 2, dp.GaussianDpEvent(1.0)),
         dp.SingleEpochTreeAggregationDpEvent(1.0, 4),
-        dp.NoOpDpEvent(),
         dp.ComposedDpEvent(
             [dp.SampledWithoutReplacementDpEvent(9, 3, dp.GaussianDpEvent(1.0)), sampled(0.1, 1.0)]
         ),
@@ -150,7 +138,7 @@ def test_a_trace_that_no_event_is_of_is_refused(more):
         foreign.to_dp_event(pd.DataFrame([row | more]))
 
 
-@pytest.mark.parametrize(("noise", "clients", "rounds"), [(1.0, 100, 500), (0.5, 20, 100), (3.0, 400, 2000)])
+@pytest.mark.parametrize(("noise", "clients", "rounds"), [(1.0, 100, 500), (0.5, 20, 100)])
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_settings_of_tff_cost_its_effective_multiplier(noise, clients, rounds, adaptive):
     trace = foreign.from_tff(
@@ -161,7 +149,7 @@ def test_settings_of_tff_cost_its_effective_multiplier(noise, clients, rounds, a
     assert cost(trace)["pld"] == pytest.approx(theirs(event, PLDAccountant), abs=1e-3)
 
 
-@pytest.mark.parametrize(("noise", "clients", "rounds"), [(4.0, 50, 15), (8.0, 100, 100), (2.0, 30, 5)])
+@pytest.mark.parametrize(("noise", "clients", "rounds"), [(4.0, 50, 15), (8.0, 100, 100)])
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_settings_of_flower_cost_those_of_cohorts_without_replacement(noise, clients, rounds, adaptive):
     equal = {"largest_share": 1 / clients, "fewest_replies": clients}
@@ -172,7 +160,7 @@ def test_settings_of_flower_cost_those_of_cohorts_without_replacement(noise, cli
     assert cost(trace, "2C")["rdp"] == pytest.approx(wanted, abs=1e-3)
 
 
-@pytest.mark.parametrize(("noise", "rate", "rounds"), [(1.0, 0.001, 1500), (0.6, 0.01, 100), (2.0, 0.1, 50)])
+@pytest.mark.parametrize(("noise", "rate", "rounds"), [(1.0, 0.001, 1500), (2.0, 0.1, 50)])
 def test_settings_of_pfl_cost_what_its_accountant_would_say(noise, rate, rounds):
     words = {"sampling_probability": rate, "num_compositions": rounds}
     trace = foreign.from_pfl(noise_parameter=noise, **words)
@@ -221,33 +209,16 @@ def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_n
     assert found.epsilon >= dp.get_epsilon_gaussian(1 / (moved * np.sqrt(rounds)), DELTA) * (1 - 1e-9)
 
 
-def test_flower_without_shares_or_with_adaptive_clipping_promises_nothing():
-    words = {"noise_multiplier": 4.0, "num_sampled_clients": 5, "population": 20, "rounds": 15}
-    for more in ({}, {"largest_share": 0.5}, {"fewest_replies": 5}):
-        assert set(ledger(foreign.from_flower(**words, **more), DELTA)["epsilon"]) == {np.inf}
-    equal = {"largest_share": 0.2, "fewest_replies": 5}
-    adaptive = {"adaptive": True, "clipped_count_stddev": 4.0}
-    (one,) = (
-        one for one in spends(ledger(foreign.from_flower(**words, **equal), DELTA)) if one.assumptions_met
-    )
-    assert one.epsilon == pytest.approx(4.919, abs=1e-3)  # as cohorts without replacement, of equal weights
-    assert not ledger(foreign.from_flower(**words, **equal, **adaptive), DELTA)["assumptions_met"].any()
-
-
 @pytest.mark.parametrize(
     ("made", "met"),
     [
         (lambda **said: foreign.from_tff(**TFF, **said), {"zeroing": False, "poisson_sampling": True}),
         (
-            lambda **said: foreign.from_tff(**TFF, adaptive=False, **said),
-            {"zeroing": False, "poisson_sampling": True},
-        ),
-        (
             lambda **said: foreign.from_pfl(**PFL, **said),
             {"public_denominator": True, "poisson_sampling": True},
         ),
     ],
-    ids=["adaptive", "fixed", "pfl"],
+    ids=["tff", "pfl"],
 )
 def test_what_a_framework_does_by_default_is_no_guarantee_until_it_is_said_otherwise(made, met):
     for said in ({}, *({name: value} for name, value in met.items())):
@@ -280,37 +251,17 @@ def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_ever
     )
 
 
+NEGATIVE = {"noise_multiplier": -1.0}
+
+
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (
-            lambda: foreign.from_tff(**TFF | {"noise_multiplier": -1.0}),
-            "noise_multiplier: found -1, allowed: at least 0",
-        ),
-        (
-            lambda: foreign.from_flower(**FLOWER, adaptive=True),
-            "noise_multiplier: found -2, allowed: at least 0",
-        ),
-        (
-            lambda: foreign.from_flower(**FLOWER | SHARES | {"largest_share": 0.1}),
-            r"largest_share: found 0\.1, allowed: 0\.2",
-        ),
-        (
-            lambda: foreign.from_flower(**FLOWER | SHARES | {"fewest_replies": 6}),
-            "fewest_replies: found 6, allowed: 1 to 5",
-        ),
-        (
-            lambda: foreign.from_opacus([(1.0, 0.3, 9)], poisson_sampling=False),
-            r"history: found sampling rates 0\.3",
-        ),
-        (
-            lambda: foreign.from_opacus([(1, 0.5, 2), (1, 0.25, 4)], poisson_sampling=False),
-            r"found sampling rates 0\.5, 0\.25",
-        ),
-        (
-            lambda: ledger(foreign.from_tff(**TFF).assign(unmet=3), DELTA),
-            "trace: unmet: found 3, allowed: a text",
-        ),
+        (lambda: foreign.from_tff(**TFF | NEGATIVE), "noise_multiplier: found -1, allowed: at least 0"),
+        (lambda: foreign.from_flower(**FLOWER | SHARES | {"largest_share": 0.1}), "found 0.1, allowed: 0.2"),
+        (lambda: foreign.from_flower(**FLOWER | SHARES | {"fewest_replies": 6}), "found 6, allowed: 1 to 5"),
+        (lambda: foreign.from_opacus([(1.0, 0.3, 9)], poisson_sampling=False), "found sampling rates 0.3"),
+        (lambda: ledger(foreign.from_tff(**TFF).assign(unmet=3), DELTA), "unmet: found 3, allowed: a text"),
     ],
 )
 def test_settings_that_there_cannot_be_are_one_line(call, line):

@@ -8,12 +8,15 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import dp_accounting as dp
+import numpy as np
 import pandas as pd
 import pytest
 from support.extras import EXTRAS, needed_by
 from support.library import pld_accountant, rdp_accountant
 
-from fedpriv.account import epsilon, ledger, spends
+from fedpriv.account import epsilon, ledger, plans, spends
+from fedpriv.account.check import complete
+from fedpriv.account.foreign import AlikeReleases, phases, read, spread
 from fedpriv.errors import BadInput
 
 PLAN = {"sampling_rate": 0.1, "noise_multiplier": 1.5}
@@ -97,18 +100,12 @@ def test_who_draws_so_many_or_divides_by_them_says_of_how_many(column: str, fact
     ("column", "meant"),
     [
         ("num_steps", "releases"),
-        ("steps", "releases"),
         ("noise_multiplyer", "noise_multiplier"),
-        ("Sampling Rate", "sampling_rate"),
-        ("denominater", "denominator"),
-        ("clip_is_private", "clip_private"),
         ("count_noise_mult", "count_noise_multiplier"),
-        ("local_step", "local_steps"),
         ("max_grad_norm", "clip_l2"),
         ("accuracy", r"test_accuracy"),
         ("epsilon", "the columns of a trace"),
         (0, "the columns of a trace"),
-        ("Unnamed: 0", "the columns of a trace"),
     ],
 )
 def test_a_column_that_nobody_knows_is_refused_with_those_that_may_be_meant(
@@ -133,17 +130,10 @@ def test_what_the_accountants_read_cannot_be_left_out(column: str) -> None:
         ledger(TRACE, 1e-5, ignore=[column])
 
 
-def test_a_column_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"^trace: found the column sampling_rate twice, allowed: "):
-        ledger(pd.concat([TRACE, TRACE[["sampling_rate"]]], axis=1), 1e-5)
-
-
-@pytest.mark.parametrize("law", ["poisson", "full"])
-@pytest.mark.parametrize("facts", [{"population": 100}, {"cohort_size": 10}, {"cohort_size": [0, *[7] * 19]}])
-def test_a_population_or_a_cohort_alone_is_taken_where_nobody_asks_for_it(
-    law: str, facts: dict[str, object]
-) -> None:
-    trace = TRACE.assign(sampling_law=law, sampling_rate=0.1 if law == "poisson" else 1.0)
+@pytest.mark.parametrize("facts", [{"population": 100}, {"cohort_size": [0, *[7] * 19]}])
+@pytest.mark.parametrize(("law", "rate"), [("poisson", 0.1), ("full", 1.0)])
+def test_a_population_or_a_cohort_alone_is_taken_where_nobody_asks_for_it(law, rate, facts) -> None:
+    trace = TRACE.assign(sampling_law=law, sampling_rate=rate)
     pd.testing.assert_frame_equal(ledger(trace.assign(**facts), 1e-5), ledger(trace, 1e-5))
 
 
@@ -154,12 +144,10 @@ def test_rounds_may_be_counted_from_zero() -> None:
             ledger(TRACE.assign(round=rounds), 1e-5)
 
 
-def test_no_noise_without_any_bound_costs_everything() -> None:
-    assert spent(TRACE.assign(noise_multiplier=0.0, clip_l2=float("inf")), "rdp") == float("inf")
-
-
-@pytest.mark.parametrize("column", ["noise_multiplier", "clip_l2", "noise_std"])
-@pytest.mark.parametrize("beside", ["noise_multiplier", "clip_l2", "noise_std"])
+@pytest.mark.parametrize(
+    ("column", "beside"),
+    [("noise_multiplier", "clip_l2"), ("clip_l2", "noise_std"), ("noise_std", "clip_l2")],
+)
 def test_words_where_numbers_belong_are_named_whatever_else_there_is(column: str, beside: str) -> None:
     trace = TRACE.drop(columns="noise_multiplier").assign(**{beside: 1.0, column: "1.1"})
     with pytest.raises(BadInput, match=rf"^trace: {column}: found '1.1', allowed: numbers"):
@@ -234,3 +222,72 @@ def test_rounds_of_everybody_among_sampled_ones_are_those_of_probability_1():
             BadInput, match="allowed: one of poisson, fixed, full, spaced, the same in all rounds"
         ):
             ledger(mixed.assign(**changed), 1e-5)
+
+
+# --- in files, told apart into phases, laid out for a curve -------------------------------------------------
+
+ROWS = pd.DataFrame(
+    {
+        "unit": "client",
+        "sampling_law": "poisson",
+        "sampling_rate": [0.1, 0.1, 0.2, 0.1],
+        "noise_multiplier": [1.5, 1.5, 1.5, 2.0],
+        "releases": [3, 1, 7, 2],
+    }
+)
+
+
+def last(trace: pd.DataFrame) -> dict[tuple[str, str], float]:
+    return {(one.accountant, one.sensitivity): one.epsilon for one in spends(ledger(trace, 1e-5))}
+
+
+def test_phases_are_rows_that_are_alike_and_follow_each_other():
+    assert phases(complete(ROWS)) == [
+        AlikeReleases(1, 4, 0.1, 1.5),
+        AlikeReleases(5, 11, 0.2, 1.5),
+        AlikeReleases(12, 13, 0.1, 2.0),
+    ]
+
+
+@pytest.mark.parametrize("points", [1, 2, 5, 100])
+def test_a_trace_that_is_laid_out_has_as_many_releases_and_costs_the_same(points):
+    laid = spread(complete(ROWS), points)
+    assert laid["releases"].sum() == ROWS["releases"].sum() and (laid["releases"] >= 1).all()
+    assert len(laid) == np.minimum(ROWS["releases"], points).sum()
+    assert last(laid) == pytest.approx(last(ROWS), rel=1e-12)
+
+
+@pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
+def test_phases_of_a_plan_cost_what_a_trace_of_them_does(accountant):
+    plan = [plans.Phase(*one) for one in ((0.1, 1.5, 4), (0.2, 1.5, 7), (0.1, 2.0, 2))]
+    spend = plans.composed(plan, 1e-5, accountant)
+    assert spend.epsilon == pytest.approx(last(ROWS)[accountant, "C"], rel=1e-12)
+    assert (spend.unit, spend.relation, spend.sampling_law) == ("client", "add_remove", "poisson")
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta", "accountant", "said"),
+    [
+        ([(0.1, 1.0, 1), (0.1, -1.0, 1)], 1e-5, "rdp", "phase 2: noise_multiplier: found -1"),
+        ([(0.1, 1.0, 1)], 1.0, "rdp", "delta: found 1"),
+        ([(0.1, 1.0, 1)], 1e-5, "gdp", "accountant: found gdp"),
+        ([(0.1, 1.0 + one, 1) for one in range(9)], 1e-5, "pld", "9 different phases"),
+    ],
+)
+def test_what_is_wrong_with_a_plan_is_named(plan, delta, accountant, said):
+    with pytest.raises(BadInput, match=said):
+        plans.composed([plans.Phase(*one) for one in plan], delta, accountant)
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path):
+    ROWS.to_csv(tmp_path / "trace.csv", index=False)
+    assert last(read(tmp_path / "trace.csv")) == last(ROWS)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\xff", b'a,b\n"1,2\n', b"a\n1,2\n3,4,5\n"])
+def test_a_file_that_is_none_is_refused_by_name(content, tmp_path):
+    if content is not None:
+        (tmp_path / "trace.csv").write_bytes(content)
+    with pytest.raises(BadInput, match=r"trace\.csv: found .*, allowed: a CSV file") as refused:
+        read(tmp_path / "trace.csv")
+    assert "\n" not in str(refused.value)

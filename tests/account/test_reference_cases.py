@@ -3,10 +3,8 @@
 from typing import NamedTuple
 
 import pytest
-from dp_accounting.rdp import compute_epsilon
 
 from fedpriv.account import moments, pld, rdp
-from fedpriv.account.views import Mechanism
 
 
 class Case(NamedTuple):
@@ -44,19 +42,6 @@ CASES = {
     "little noise": Case(0.1, 0.5, 50, 1e-5, 32.97, 1, 25.88, 22.62, 104.0),
 }
 
-# (n, m) of a fixed cohort with the same rate, and its ε by `rdp` if one client moves the sum by C and by 2C.
-WITHOUT_REPLACEMENT = {
-    "headline of Abadi et al.": (10_000, 100, 2.221, 5.137),
-    "MNIST, long": (60_000, 256, 5.243, 24.08),
-    "MNIST, short": (60_000, 600, 3.239, 11.39),
-    "Geyer et al., 100 clients": (100, 30, 15.08, 62.69),
-    "Geyer et al., 1,000 clients": (1_000, 100, 4.586, 17.51),
-    "Geyer et al., 10,000 clients": (10_000, 300, 2.232, 13.37),
-    "federated, 100 clients": (100, 10, 10.82, 79.33),
-    "federated, 1,000 clients": (1_000, 100, 10.09, 26.01),
-    "federated, 10,000 clients": (10_000, 300, 2.850, 7.233),
-    "little noise": (1_000, 100, 47.03, 614.5),
-}
 
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -67,20 +52,12 @@ def test_moments_gives_the_published_epsilon_at_the_published_order(case: Case) 
     epsilon, order = moments.best(cost, case.delta, range(1, 33))
     assert epsilon == pytest.approx(case.moments, rel=2e-4)
     assert order == case.best_lambda
+    assert moments.epsilon(**case.plan()) <= epsilon * (1 + 1e-12)  # by more orders
 
 
 @each_case
-def test_the_longer_grid_of_orders_never_costs_more(case: Case) -> None:
-    assert moments.epsilon(**case.plan()) <= moments.epsilon(**case.plan(), lambdas=range(1, 33))
-
-
-@each_case
-def test_rdp_gives_the_published_epsilon(case: Case) -> None:
+def test_rdp_and_pld_give_the_published_epsilon(case: Case) -> None:
     assert rdp.epsilon(**case.plan()) == pytest.approx(case.rdp, rel=2e-4)
-
-
-@each_case
-def test_pld_gives_the_published_epsilon(case: Case) -> None:
     assert pld.epsilon(**case.plan()) == pytest.approx(case.pld, rel=2e-4)
 
 
@@ -89,24 +66,3 @@ def test_the_right_term_as_printed_gives_the_published_epsilon(case: Case) -> No
     cost = case.rounds * moments.moment_given_presence(case.rate, case.multiplier, range(1, 33))
     printed = moments.best(cost, case.delta, range(1, 33))[0]
     assert printed == pytest.approx(case.printed, rel=5e-4)
-
-
-def without_replacement(draw: Mechanism, case: Case, sensitivity: str) -> float:
-    composed = case.rounds * rdp.divergences(draw, sensitivity)
-    return compute_epsilon(rdp.orders(), composed, case.delta)[0]
-
-
-@pytest.mark.parametrize("name", WITHOUT_REPLACEMENT)
-def test_fixed_cohorts_give_the_published_epsilon_for_replaced_clients(name: str) -> None:
-    case = CASES[name]
-    population, cohort, _, twice = WITHOUT_REPLACEMENT[name]
-    draw = Mechanism("fixed", population, cohort, cohort / population, case.multiplier)
-    assert without_replacement(draw, case, "2C") == pytest.approx(twice, rel=5e-4)
-
-
-@pytest.mark.parametrize("name", ["Geyer et al., 100 clients", "federated, 1,000 clients"])
-def test_fixed_cohorts_give_the_published_epsilon_were_the_sensitivity_only_c(name: str) -> None:
-    case = CASES[name]
-    population, cohort, once, _ = WITHOUT_REPLACEMENT[name]
-    draw = Mechanism("fixed", population, cohort, cohort / population, case.multiplier)
-    assert without_replacement(draw, case, "C") == pytest.approx(once, rel=5e-4)

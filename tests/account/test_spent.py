@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedpriv.account import Deltas
+from fedpriv.account.runs import counted
 from fedpriv.cli.account import account_run
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, summary
@@ -55,19 +57,6 @@ def test_a_delta_of_a_unit_that_no_row_is_about_is_not_asked_for(make_trace, tmp
     assert deltas(tmp_path, delta=1e-3) == {"client": 1e-3}
 
 
-def test_other_sigmas_that_a_summary_once_named_are_passed_over(finished: Path) -> None:
-    said = {"delta": 1e-3, "instance_delta": 1e-4, "recount": [1.0, 2.0]}
-    summary.save_summary(finished / "summary.json", {"account": said})
-    assert deltas(finished) == {"client": 1e-3, "instance": 1e-4}
-
-
-def test_every_spend_says_who_sees_what(finished: Path) -> None:
-    spends = account_run(finished)
-    assert {spend.accounting for spend in spends} == {"sum", "upload", "sequential", "parallel"}
-    assert all(f"accounting {spend.accounting}" in str(spend) for spend in spends)
-    assert all(f"unit {spend.unit}" in str(spend) for spend in spends)
-
-
 @pytest.mark.parametrize("name", ["delta", "instance_delta"])
 def test_a_ledger_that_counts_at_another_delta_is_left_alone(finished: Path, name: str) -> None:
     assert deltas(finished, delta=1e-6, instance_delta=1e-7) == {"client": 1e-6, "instance": 1e-7}
@@ -76,3 +65,26 @@ def test_a_ledger_that_counts_at_another_delta_is_left_alone(finished: Path, nam
         account_run(finished, **{name: 1e-3})
     pd.testing.assert_frame_equal(pd.read_parquet(finished / "ledger.parquet"), before)
     assert deltas(finished) == {"client": 1e-6, "instance": 1e-7}
+
+
+@pytest.mark.parametrize(
+    ("data", "dedup", "holds"),
+    [
+        ({"name": "mnist"}, "keep", True),
+        ({"name": "aptos"}, "keep", False),  # some of its photographs are there twice
+        ({"name": "aptos"}, "drop", True),
+        ({"name": "aptos", "distinct": 100}, "keep", True),  # then `holders` is of equal examples
+    ],
+    ids=str,
+)
+def test_an_older_run_does_not_know_who_holds_an_example_that_is_there_twice(
+    data, dedup, holds, make_instances, tmp_path
+) -> None:
+    parquet.save(make_instances(rounds=1, clients=10).assign(holders=1), tmp_path / "trace.parquet")
+    npz.save(tmp_path / "distances.npz", {})
+    config = {"photos": {"dedup": dedup}, "partition": {"repeat": False}}
+    summary.save_summary(tmp_path / "summary.json", {"data": data, "config": config})
+    rows = counted(tmp_path, Deltas(delta=1e-5, instance_delta=1e-5)).query("accounting == 'parallel'")
+    assert (
+        np.isfinite(rows[rows["assumptions_met"] & (rows["kind"] == "guarantee")]["epsilon"].min()) == holds
+    )

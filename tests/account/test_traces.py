@@ -73,25 +73,12 @@ def test_whatever_stands_in_a_column_is_accounted_for_or_refused(made, kind: str
     ("facts", "line"),
     [
         ({"sampling_law": "full"}, r"sampling_rate: found 0.1, allowed: 1, .* sampling_law full"),
-        (
-            {"sampling_law": "fixed", "sampling_rate": 0.2},
-            r"sampling_rate: found 0.2, allowed: 0.1, .* sampling_law fixed",
-        ),
+        ({"sampling_law": "fixed", "sampling_rate": 0.2}, "sampling_rate: found 0.2, allowed: 0.1, .* fixed"),
         ({"cohort_size": 1001}, "cohort_size: found 1001, allowed: at most the population of 1000"),
-        ({"sampling_law": "fixed", "cohort_size": 1001}, "cohort_size: found 1001, allowed: at most"),
         ({"noise_shares": 100}, "noise_shares: found 100, allowed: at most 99, those of the others"),
-        ({"cohort_size": 3.5}, "cohort_size: found 3.5, allowed: whole"),
         ({"sampling_rate": "much"}, "sampling_rate: found 'much', allowed: numbers, above 0 and at most 1"),
-        (
-            {"noise_multiplier": np.inf, "noise_std": np.inf},
-            "noise_multiplier: found inf, allowed: .* finite",
-        ),
         ({"instance_noise_std": 1e-9}, "instance_noise_std: found another value"),
-        ({"local_steps": 10**12, "cohort_size": 900}, r"local_steps: found 1.8e\+15 in all cohorts"),
-        (
-            {"unit": "instance", "holders": 3},
-            "holders: found 3 with unit instance and no local_steps, allowed: at",
-        ),
+        ({"unit": "instance", "holders": 3}, "holders: found 3 with unit instance and no local_steps, allow"),
         ({"per_example_clip": "False"}, "per_example_clip: found 'False', allowed: True or False"),
     ],
 )
@@ -111,16 +98,3 @@ def test_the_smallest_rates_are_accounted_for_and_never_cost_more(make_trace, ra
 def test_a_bound_of_zero_beneath_an_uploads_noise_promises_nothing(make_trace, std: float) -> None:
     frame = ledger(make_trace(2).assign(upload_l2=[0.0, 1.0], upload_noise_std=[std, 2.0]), DELTAS)
     assert np.isinf(frame.loc[frame["accounting"] == "upload", "epsilon"]).all()
-
-
-@pytest.mark.parametrize("dtype", ["<U3", "complex128", "bool"])
-def test_distances_that_are_no_numbers_are_named(make_trace, dtype: str) -> None:
-    with pytest.raises(BadInput, match=r"distances: remove_sum: found an array of .*, allowed: numbers"):
-        ledger(make_trace(2), DELTAS, {"remove_sum": np.zeros((2, 3)).astype(dtype)})
-
-
-def test_the_largest_distances_cost_everything_in_silence(make_trace) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        frame = ledger(make_trace(2), DELTAS, {"remove_sum": np.full((2, 5), 1e308)})
-    assert np.isinf(frame.loc[frame["accountant"] == "bayesian", "epsilon"]).all()

@@ -8,67 +8,25 @@ from fedpriv.audit.dry.attacks import statement
 from fedpriv.audit.dry.rounds import Site
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.clipping import clip
+from fedpriv.mechanisms.correlated import MATRICES
 from fedpriv.mechanisms.gaussian import gaussian_mean
-from fedpriv.mechanisms.sampling import Poisson
-from fedpriv.schemes import SCHEMES, ClientDP, Scheme
+from fedpriv.mechanisms.sampling import Spaced
+from fedpriv.schemes import SCHEMES, Scheme
+from fedpriv.schemes.dp_ftrl import DpFtrl
 
 PLAN, DELTA, WANTED = AlikeRounds(0.3, 2.0, 30), 1e-3, 4000
 SHORT = AlikeRounds(0.3, 2.0, 8)
 
 
-class ClipsAfterNoise(ClientDP):
-    def bound(self, updates, context):
-        noise = np.random.default_rng(len(updates)).standard_normal(tuple(updates.shape), dtype=np.float32)
-        noisy = updates + 10 * self.noise_multiplier * updates.new_tensor(noise)
-        return clip(noisy, self.clip_l2)
-
-    def combine(self, bounded, context):
-        return bounded.updates.sum(0) / context.expected, {}
-
-
-class ReusesNoise(ClientDP):
-    def combine(self, bounded, context):
-        return super().combine(bounded, context._replace(number=3 if context.number == 7 else context.number))
-
-
-class DrawsTwice(Poisson):
-    def draw(self, population, rng):
-        return np.repeat(super().draw(population, rng), 2)
-
-
 SOUND = dry.named("client_dp", PLAN, DELTA)
-Z = {"clip_l2": 1.0, "noise_multiplier": PLAN.noise_multiplier}
-FAULTS = {
-    "noise halved": SOUND._replace(scheme=ClientDP(clip_l2=1.0, noise_multiplier=PLAN.noise_multiplier / 2)),
-    "clip after noise": SOUND._replace(scheme=ClipsAfterNoise(**Z)),
-    "repeated clients": SOUND._replace(law=DrawsTwice(rate=PLAN.sampling_rate)),
-    "noise reused": SOUND._replace(scheme=ReusesNoise(**Z)),
-    "denominator of the cohort": SOUND._replace(scheme=ClientDP(**Z, denominator="present")),
-    "inverted clipping": dry.named("global_dp_released", PLAN, DELTA),
-}
-SAID = {
-    "noise halved": "the noise has 0.2",
-    "clip after noise": "times the variance that is stated",
-    "repeated clients": "a client is drawn more than once in round 1",
-    "noise reused": "the noise of round 3 comes again in round 7",
-    "denominator of the cohort": "the level of the noise changes",
-    "inverted clipping": "in units of the bound",
-}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found(fault):
-    found = dry.audited(FAULTS[fault], DELTA, WANTED)
-    assert found.refuted and SAID[fault] in found.broken
+def test_clipping_that_is_no_clipping_is_found():
+    found = dry.audited(dry.named("global_dp_released", PLAN, DELTA), DELTA, WANTED)
+    assert found.refuted and "in units of the bound" in found.broken and found.lower_bound > found.epsilon
 
 
-@pytest.mark.parametrize("fault", ["noise halved", "repeated clients", "inverted clipping"])
-def test_where_more_leaks_than_is_stated_the_lower_bound_itself_exceeds_it(fault):
-    found = dry.audited(FAULTS[fault], DELTA, WANTED)
-    assert found.lower_bound > found.epsilon
-
-
-@pytest.mark.parametrize("mechanism", ["client_dp", "global_dp", "adaptive_dp", "instance"])
+@pytest.mark.parametrize("mechanism", ["client_dp", "instance"])
 def test_a_sound_mechanism_is_not_refuted_and_most_of_its_epsilon_is_seen(mechanism):
     found = dry.audited(dry.named(mechanism, PLAN, DELTA), DELTA, WANTED)
     assert not found.refuted and found.epsilon == pytest.approx(pld.epsilon(**PLAN._asdict(), delta=DELTA))
@@ -82,14 +40,11 @@ SOUND_ONES = [
     ("client_dp", {"cohort": {"law": "fixed"}}),
     ("client_dp", {"cohort": {"law": "spaced"}}),
     ("dp_ftrl", {}),
-    ("dp_ftrl", {"matrix": "banded", "bands": 2}),
     ("dp_ftrl", {"matrix": "banded", "cohort": {"law": "poisson"}}),
     ("dp_ftrl", {"matrix": "blt"}),
     ("client_dp", {"denominator": "present"}),
     ("client_dp", {"hooks": {"clip_upload": {"bound": 0.5}}}),
-    ("client_dp", {"hooks": {"upload_noise_std": 0.1}}),
     ("none", {"hooks": {"clip_upload": {"bound": 0.5, "kind": "element"}, "upload_noise_std": 50.0}}),
-    ("adaptive_dp", {"count_share": 0.5, "clip_l2": 1e-6}),
     ("instance", {"per_example_clip": False}),
     ("split", {"clip_uploads": False, "noise_multiplier": 0.5}),
     ("nbafl", {"scaling": "document", "epsilon": 8.0}),
@@ -103,20 +58,8 @@ def test_no_sound_scheme_is_refuted(name, settings):
     assert 0 < found.epsilon < np.inf and found.lower_bound <= found.epsilon
 
 
-def test_of_eight_dry_runs_of_a_sound_scheme_none_is_refuted():
-    mechanism = dry.named("client_dp", AlikeRounds(0.3, 2.0, 4), DELTA)
-    assert not any(dry.audited(mechanism, DELTA, 400, seed=seed).refuted for seed in range(8))
-
-
 def test_every_scheme_of_ours_with_an_epsilon_is_among_them():
     assert {name for name, _ in SOUND_ONES} >= set(SCHEMES.own)
-
-
-@pytest.mark.parametrize("law", ["poisson", "full"])
-def test_who_comes_in_every_round_is_attacked_in_every_round(law):
-    plan, settings = AlikeRounds(1.0, 4.0, 5), {"cohort": {"law": law}}
-    found = dry.audited(dry.named("client_dp", plan, DELTA, settings), DELTA, WANTED)
-    assert 0.6 * found.epsilon < found.lower_bound <= found.epsilon
 
 
 def test_uploads_of_clients_who_always_come_show_most_of_what_they_are_said_to():
@@ -178,3 +121,60 @@ def test_what_cannot_be_audited_is_bad_input_that_names_it(mechanism, plan, name
 def test_what_states_no_epsilon_cannot_be_held_to_it(name, settings):
     with pytest.raises(BadInput, match="whose facts state no ε"):
         dry.audited(dry.named(name, SHORT, DELTA, settings), DELTA, 100)
+
+
+# --- correlated noise, and clients who come in turn ---------------------------------------------------------
+
+IN_TURN = AlikeRounds(0.1, 3.0, 20)
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_of_correlated_noise_most_of_epsilon_is_seen_and_no_more(matrix):
+    found = dry.audited(dry.named("dp_ftrl", IN_TURN, DELTA, {"matrix": matrix}), DELTA, 6000)
+    assert not found.refuted and 0.4 * found.epsilon < found.lower_bound <= found.epsilon
+
+
+class Halved(DpFtrl):
+    """Half of the noise that is stated."""
+
+    mechanism = "correlated_gaussian"
+
+    def combine(self, bounded, context):
+        quiet = self.model_copy(update={"noise_multiplier": self.noise_multiplier / 2})
+        step, _ = DpFtrl.combine(quiet, bounded, context)
+        return step, DpFtrl.combine(self, bounded, context)[1]
+
+
+class Independent(DpFtrl):
+    """Noise that is not the stated matrix's."""
+
+    mechanism = "correlated_gaussian"
+
+    def combine(self, bounded, context):
+        step, facts = super().combine(bounded, context)
+        noise = context.noise("noise").like(step) * facts["noise_std"]
+        return (bounded.updates.sum(0) + noise) / context.expected, facts
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [(Halved, "the noise has 0.25"), (Independent, "comes again in round")],
+)
+def test_noise_that_is_not_that_of_the_stated_matrix_is_found(scheme, said):
+    mechanism = dry.named("dp_ftrl", IN_TURN, DELTA)
+    wrong = scheme(clip_l2=1.0, noise_multiplier=3.0)
+    found = dry.audited(mechanism._replace(scheme=wrong, stated=mechanism.scheme), DELTA, 1000)
+    assert found.refuted and said in found.broken
+
+
+class Jumping(Spaced):
+    """Turns that are not kept: every other round has the cohort of the round before."""
+
+    def members(self, population, streams, round):
+        return super().members(population, streams, round - round % 2)
+
+
+def test_a_client_that_comes_out_of_turn_is_found():
+    mechanism = dry.named("dp_ftrl", IN_TURN, DELTA)
+    found = dry.audited(mechanism._replace(law=Jumping(size=40)), DELTA, 1000)
+    assert found.refuted and "a client comes again after 1 rounds" in found.broken

@@ -1,13 +1,11 @@
-import importlib.util
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from fedpriv.account import pld, rdp
-from fedpriv.audit import bounds
+from fedpriv.audit import bounds, clients
 from fedpriv.audit.clients import AlikeRounds, score, scores
 
 PLAN, DELTA = AlikeRounds(0.3, 3.0, 300), 1e-3
@@ -101,15 +99,6 @@ def test_the_gaussian_reading_of_a_thousand_canaries_a_side_reaches_five(known):
     assert 5.0 <= found <= TRUTH
 
 
-def test_an_estimate_of_one_shot_is_near_the_epsilon_of_the_gaussian_that_it_sees():
-    mu, dimension = 2.0, 10_000
-    cosines = (mu + np.random.default_rng(4).standard_normal(4000)) / math.sqrt(dimension)
-    estimate, low = bounds.one_shot(cosines, dimension, DELTA)
-    assert low < rdp.gaussian_epsilon(mu, DELTA) and estimate == pytest.approx(
-        rdp.gaussian_epsilon(mu, DELTA), rel=0.05
-    )
-
-
 def test_the_epsilon_of_a_gaussian_pair_is_that_of_the_library():
     accounting = pytest.importorskip("dp_accounting")
     for mu, delta in ((0.5, 1e-5), (2.0, 1e-3), (30.0, 1e-6)):
@@ -119,42 +108,53 @@ def test_the_epsilon_of_a_gaussian_pair_is_that_of_the_library():
     assert bounds.witness([0.0], [0.0], 1e-5) == 0.0
 
 
-def test_counts_that_tell_all_are_capped_by_their_number():
-    found = bounds.thresholded(np.ones(1000), np.zeros(1000), 0.5, DELTA)
-    assert found == pytest.approx(math.log(1000 / 3.7), abs=0.02)
-
-
-@pytest.fixture(scope="module")
-def auditing():
-    """Return the auditing module of jax_privacy, without the rest of the library, which needs jax."""
-    there = importlib.util.find_spec("jax_privacy")
-    if there is None or not there.submodule_search_locations:
-        pytest.skip("jax_privacy is not installed")
-    path = Path(there.submodule_search_locations[0], "auditing.py")
-    spec = importlib.util.spec_from_file_location("auditing", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules["auditing"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_estimators_agree_with_jax_privacy_on_common_scores(auditing):
-    rng = np.random.default_rng(5)
-    inside, outside = rng.standard_normal(400) + 2.5, rng.standard_normal(420)
-    theirs = auditing.CanaryScoreAuditor(inside, outside)
-    at = auditing.Explicit(1.7)
-    for delta in (1e-5, 1e-4):
-        assert bounds.thresholded(inside, outside, 1.7, delta) == pytest.approx(
-            theirs.epsilon_clopper_pearson(0.05, delta, threshold_strategy=at), abs=1e-6
-        )
-
-
 def test_scores_that_are_no_numbers_say_nothing():
     nothing = np.full(100, np.nan)
     assert bounds.thresholded(nothing, nothing, 0.0, 1e-5) == 0
     assert bounds.gaussian_reading(nothing, nothing, 0.0, 1e-5) == 0
     for few in ([], [0.5], [0.1, np.nan]):
         assert bounds.one_shot(np.array(few), 100, 1e-5) == (0.0, 0.0)
+
+
+def test_an_estimate_of_one_shot_is_near_the_epsilon_of_the_gaussian_that_it_sees():
+    mu, dimension = 2.0, 10_000
+    cosines = (mu + np.random.default_rng(4).standard_normal(4000)) / math.sqrt(dimension)
+    estimate, low = bounds.one_shot(cosines, dimension, DELTA)
+    assert low < rdp.gaussian_epsilon(mu, DELTA) and estimate == pytest.approx(
+        rdp.gaussian_epsilon(mu, DELTA), rel=0.05
+    )
+
+
+# --- clients that are followed ------------------------------------------------------------------------------
+
+
+def test_a_client_that_moves_less_costs_less_and_never_more_than_its_rounds_rounded_up():
+    rng = np.random.default_rng(0)
+    moved = rng.uniform(0.1, 0.4, 60)
+    found = clients.epsilon(0.3, moved, DELTA)
+    assert clients.epsilon(0.3, 0.9 * moved, DELTA) < found
+    # Of the same energy, all rounds alike: near, for the losses of all rounds add up to nearly a Gaussian.
+    alike = clients.epsilon(0.3, np.full(60, np.sqrt((moved**2).mean())), DELTA)
+    assert found == pytest.approx(alike, rel=0.1)
+
+
+def test_who_never_moves_anything_costs_nothing_and_without_noise_there_is_no_epsilon():
+    assert clients.epsilon(0.3, np.zeros(5), DELTA) == 0.0
+    assert clients.epsilon(0.3, np.array([0.1, np.inf]), DELTA) == math.inf
+
+
+def test_losses_that_are_drawn_are_distributed_as_the_exact_ones():
+    plan = AlikeRounds(0.3, 2.0, 30)
+    law = scores(plan)
+    found = clients.losses(0.3, np.full((30, 4), 0.5), 20_000, np.random.default_rng(1))
+    for value in (-1.0, 0.5, 2.0):
+        tail = law.inside[np.searchsorted(law.values, value)]
+        assert (found >= value).mean() == pytest.approx(tail, abs=5 * (tail / len(found)) ** 0.5)
+
+
+def test_a_quantile_from_below_is_wrong_as_seldom_as_its_confidence_says():
+    rng = np.random.default_rng(2)
+    found = [clients.quantile_low(rng.standard_normal(5000), 0.01, 0.95) for _ in range(100)]
+    assert sum(one > 2.3263 for one in found) <= 5 and np.mean(found) > 2.1
+    assert clients.quantile_low(np.ones(10), 0.01, 0.95) == 1.0
+    assert clients.quantile_low(np.ones(3), 0.4, 0.999) == 0.0

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from fedpriv.account import Deltas
-from fedpriv.account.views import Mechanism, planned
+from fedpriv.account.views import planned
 from fedpriv.audit import traces
 
 ONCE = [(0.3, 3.0, 1e-3), (0.3, 0.7, 1e-5), (0.034, 1.1, 1e-5), (0.9, 0.5, 1e-6), (0.01, 20.0, 1e-6)]
@@ -73,13 +73,6 @@ def test_without_sampling_it_is_the_gaussian_itself_and_without_noise_infinite()
     assert traces.epsilon("removed", [planned(0.5, 0.0)], [1], 1e-5) == math.inf
 
 
-def test_a_cohort_of_fixed_size_is_a_poisson_one_to_who_is_replaced():
-    fixed = Mechanism("fixed", 20, 5, 0.25, 4.0)
-    assert traces.epsilon("replaced", [fixed], [15], 1e-5) == traces.epsilon(
-        "replaced", [planned(0.25, 4.0)], [15], 1e-5
-    )
-
-
 LAWS = {
     "poisson": {"sampling_law": "poisson", "sampling_rate": 0.1},
     "full": {"sampling_law": "full"},
@@ -100,11 +93,3 @@ def test_a_guarantee_that_is_too_small_is_refuted():
     trace = pd.DataFrame([{"unit": "client", "noise_multiplier": 2.0, "releases": 30} | LAWS["poisson"]])
     found = [one for one in traces.audited(trace, Deltas()) if "pld C" in one.about]
     assert found and all(one._replace(epsilon=0.98 * one.lower_bound).refuted for one in found)
-
-
-def test_where_the_mean_tells_how_many_came_only_those_who_are_replaced_are_asked_about():
-    rows = {"unit": "client", "noise_multiplier": 2.0, "denominator": "present", "population": 50}
-    trace = pd.DataFrame([rows | LAWS["poisson"] | {"cohort_size": 5}] * 3)
-    assert {(one.audit, "sized" in one.about) for one in traces.audited(trace, Deltas())} == {
-        ("replaced", True)
-    }

@@ -2,12 +2,14 @@
 
 import copy
 import datetime
+from collections.abc import Iterator
 from functools import reduce
 from itertools import product
 from operator import getitem
+from pathlib import Path
+from typing import Any
 
 import pytest
-from support.every_key import CONFIG, paths, put
 from support.tiny_paper import tiny_paper
 
 from fedpriv.config import jobs, plan
@@ -20,6 +22,7 @@ from fedpriv.local.work import Speed
 from fedpriv.paper import paper
 from fedpriv.paper.paper import Key
 
+CONFIG = Path(__file__).parents[2] / "config"
 CIRCLE = []
 CIRCLE.append(CIRCLE)
 NASTY = [
@@ -30,6 +33,25 @@ NASTY = [
     *(True, False, None, datetime.date(2000, 1, 1), datetime.datetime(2000, 1, 1), b"\xff", {1}),
 ]
 NO_NUMBERS = [*NASTY[:3], True]  # not finite, or yes
+
+
+def paths(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to everything below `node`."""
+    if at:
+        yield at
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in inner:
+        yield from paths(value, (*at, key))
+
+
+def put(node: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """Return `node` with another value at `path`."""
+    if not path:
+        return value
+    key, *rest = path
+    if isinstance(node, dict):
+        return node | {key: put(node[key], tuple(rest), value)}
+    return [put(one, tuple(rest), value) if key == place else one for place, one in enumerate(node)]
 
 
 def line(act, *given):

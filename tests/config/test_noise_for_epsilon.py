@@ -43,8 +43,7 @@ def test_a_run_with_a_budget_is_the_run_with_its_multiplier():
     assert planned({"epsilon": 3}, rounds=100).scheme.noise_multiplier > sigma
 
 
-@pytest.mark.parametrize("accountant", ["pld", "rdp", "moments"])
-@pytest.mark.parametrize("off", [-1e-6, 0, 1e-6])
+@pytest.mark.parametrize(("accountant", "off"), [("pld", -1e-6), ("rdp", 0), ("moments", 1e-6)])
 def test_the_multiplier_does_not_hang_on_where_the_search_for_it_ends(accountant, off, monkeypatch):
     plan = {"sampling_rate": 0.3, "rounds": 50, "delta": 1e-3, "accountant": accountant}
     just = epsilon(noise_multiplier=2.345, **plan).epsilon
@@ -66,12 +65,6 @@ def test_of_correlated_noise_the_multiplier_meets_the_budget_as_well(matrix, coh
     assert epsilon(noise_multiplier=0.998 * sigma, matrix=matrix, **plan).epsilon > 3
 
 
-def test_noise_that_is_drawn_again_cannot_be_the_operating_systems():
-    scheme = {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0}
-    with pytest.raises(BadInput, match="secure_noise: found true, allowed: false"):
-        parse(Run.model_validate, RUN | {"scheme": scheme, "secure_noise": True}, "a run")
-
-
 @pytest.mark.parametrize(
     ("noise", "changed", "line"),
     [
@@ -81,11 +74,8 @@ def test_noise_that_is_drawn_again_cannot_be_the_operating_systems():
         ({"epsilon": 1}, {"cohort": {"law": "fixed", "size": 30}}, "found a budget, allowed: a number"),
         ({"epsilon": 1}, {"cohort": {"law": "spaced", "size": 30}}, "found a budget, allowed: a number"),
         ({"epsilon": 1, "accountant": "matrix"}, {}, "accountant: found matrix, allowed: moments, rdp, pld"),
-        ({"epsilon": 1}, {"rounds": 0}, "rounds: found 0"),
         ({"epsilon": 1}, {"hooks": {"upload_noise_std": 1e-4}}, "found a budget, .* without hooks"),
-        ({"epsilon": 1}, {"cohort": {"law": "full"}, "hooks": {"upload_noise_std": 1.0}}, "without hooks"),
         ({"epsilon": 1}, NORMALISED | {"model": {"name": "convnet2", "bn": "shared"}}, "in the clear"),
-        ({"epsilon": 1}, NORMALISED | {"model": {"name": "bnn"}}, "in the clear"),
         ({"epsilon": 1}, PERSISTENT | {"scheme": {**DP_FTRL, "noise_multiplier": {"epsilon": 1}}}, "clear"),
     ],
 )
@@ -94,6 +84,7 @@ def test_a_budget_that_cannot_be_met_is_one_line_that_names_it(noise, changed, l
         planned(noise, **changed)
 
 
-@pytest.mark.parametrize("model", [{"name": "convnet2", "bn": "none"}, {"name": "bnn", "bn": "none"}])
-def test_a_model_without_statistics_sends_nothing_in_the_clear(model):
-    assert planned({"epsilon": 3}, **NORMALISED, model=model).scheme.noise_multiplier > 0
+def test_noise_that_is_drawn_again_cannot_be_the_operating_systems():
+    scheme = {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0}
+    with pytest.raises(BadInput, match="secure_noise: found true, allowed: false"):
+        parse(Run.model_validate, RUN | {"scheme": scheme, "secure_noise": True}, "a run")

@@ -5,7 +5,6 @@ import yaml
 from support.tiny_paper import tiny_paper
 from support.workflow import PAPER, PRESET
 
-from fedpriv.cli.app import main
 from fedpriv.config.plan import load_preset, make_plan
 from fedpriv.errors import BadInput
 from fedpriv.paper import paper
@@ -25,11 +24,6 @@ def preset(tmp_path):
     path = tmp_path / "test.yaml"
     path.write_text(yaml.safe_dump(PRESET))
     return path
-
-
-def test_a_preset_may_say_where_papers_are(elsewhere, tmp_path):
-    asked = PRESET | {"paper_folders": [str(elsewhere)]}
-    assert list(make_plan(asked, tmp_path / "papers").runs["tiny"]) == ["plain", "private"]
 
 
 def test_whoever_reads_a_preset_may_say_so_too(elsewhere, preset):
@@ -57,19 +51,3 @@ def test_a_paper_that_is_nowhere_is_refused_with_those_that_are_there(elsewhere,
     asked = PRESET | {"papers": ["other"], "paper_folders": [str(elsewhere)]}
     with pytest.raises(BadInput, match=rf"papers: found other, allowed: tiny \(the folders in {elsewhere}, "):
         make_plan(asked, tmp_path / "papers")
-
-
-def test_a_folder_that_is_not_there_is_named(preset, tmp_path, capsys):
-    words = [
-        "--papers",
-        str(tmp_path / "none"),
-        "--paper",
-        "tiny",
-        "--run",
-        "plain",
-        "--out",
-        str(tmp_path / "o"),
-    ]
-    assert main(["run", str(preset), *words]) == 2
-    said = capsys.readouterr().err
-    assert f"paper_folders: found no folder {tmp_path / 'none'}, allowed: folders of papers" in said

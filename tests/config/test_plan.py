@@ -1,8 +1,6 @@
 """Presets and papers become runs; what is misspelt is refused in one line."""
 
 import copy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,12 +9,10 @@ from support.tiny_paper import tiny_paper
 
 from fedpriv.account import moments
 from fedpriv.config.plan import load_preset, make_plan, partition_id
-from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput
 from fedpriv.paper.tables import accuracy_tables
 
 CONFIG = Path(__file__).parents[2] / "config"
-PRESETS = ("demo", "laptop", "binary", "paper")
 PAPER = tiny_paper(
     "small",
     {
@@ -32,13 +28,8 @@ PAPER = tiny_paper(
     },
     figures={},
     claims=[
-        {
-            "id": "accuracy",
-            "place": "section 1",
-            "text": "It is accurate.",
-            "check": "accuracy(dp) >= published(dp)",
-            "tables": ["table1"],
-        }
+        {"id": "accuracy", "place": "section 1", "text": "It is accurate.", "tables": ["table1"]}
+        | {"check": "accuracy(dp) >= published(dp)"}
     ],
 )
 PRESET = {"preset": "test", "papers": ["small"], "seeds": 2}
@@ -64,17 +55,6 @@ def changed(path, value):
         place = place[key]
     place[path[-1]] = value
     return {path[0]: paper[path[0]]}
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_plans_its_runs(preset):
-    plan = load_preset(CONFIG / f"{preset}.yaml")
-    assert plan.preset.preset == preset
-    assert all(plan.runs[paper] for paper in plan.papers)
-
-
-def test_the_demo_needs_no_network():
-    assert not any(DATASETS[name].network for name in load_preset(CONFIG / "demo.yaml").datasets())
 
 
 def test_the_paper_preset_runs_every_run_as_declared():
@@ -122,12 +102,6 @@ def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas():
                 assert all(budget.delta == deltas[budget.unit] for budget in cell.within)
 
 
-def test_planning_imports_neither_torch_nor_pandas():
-    code = "import sys, fedpriv.config.plan, fedpriv.config.jobs; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"torch", "pandas", "matplotlib", "scipy", "dp_accounting"} & set(loaded.stdout.split())
-
-
 def test_a_patch_lies_over_a_run_that_lies_over_its_parts_that_lie_over_the_defaults(plan_of):
     parts = {"slow": {"rounds": 3, "validation": 4, "evaluate_every": 5, "scheme": {"name": "none"}}}
     declared = {
@@ -137,18 +111,6 @@ def test_a_patch_lies_over_a_run_that_lies_over_its_parts_that_lie_over_the_defa
     plan = plan_of({"patches": {"plain": {"evaluate_every": 8}}}, parts=parts, runs=declared)
     run = plan.runs["small"]["plain"]
     assert (run.dataset, run.rounds, run.validation, run.evaluate_every) == ("mnist", 3, 6, 8)
-
-
-def test_a_family_is_planned_as_the_runs_it_stands_for(plan_of):
-    family = {"over": {"name": ["plain", "private"]}, "uses": ["{name}"]}
-    planned = plan_of(parts=PAPER["runs"], runs={"{name}": family})
-    assert planned.runs == plan_of().runs
-
-
-def test_patches_change_the_runs_that_they_match_in_their_order(plan_of):
-    patches = {"*": {"rounds": 5}, "priv*": {"rounds": 7}}
-    runs = plan_of({"patches": patches}).runs["small"]
-    assert (runs["plain"].rounds, runs["private"].rounds) == (5, 7)
 
 
 def test_a_stand_in_takes_the_place_of_the_dataset_and_is_named_in_the_labels(plan_of):
@@ -162,20 +124,6 @@ def test_a_stand_in_takes_the_place_of_the_dataset_and_is_named_in_the_labels(pl
     }
 
 
-def test_without_a_stand_in_nothing_is_stood_in_for(plan_of):
-    assert plan_of().labels("small", "plain")["data"] == {"stand_in_for": None}
-
-
-def test_only_keeps_the_runs_that_it_matches(plan_of):
-    assert set(plan_of({"only": ["pl*"]}).runs["small"]) == {"plain"}
-
-
-def test_runs_with_the_same_data_and_law_share_a_partition(plan_of):
-    runs = plan_of().runs["small"]
-    assert partition_id(runs["plain"]) == partition_id(runs["private"])
-    assert partition_id(runs["plain"]).startswith("mnist-iid-n4-")
-
-
 @pytest.mark.parametrize(
     "patch",
     [
@@ -186,19 +134,17 @@ def test_runs_with_the_same_data_and_law_share_a_partition(plan_of):
         {"dataset": "digits"},
     ],
 )
-def test_runs_that_differ_in_what_is_dealt_do_not_share_a_partition(plan_of, patch):
+def test_runs_share_a_partition_unless_they_differ_in_what_is_dealt(plan_of, patch):
+    runs = plan_of().runs["small"]
+    assert partition_id(runs["plain"]) == partition_id(runs["private"])
+    assert partition_id(runs["plain"]).startswith("mnist-iid-n4-")
     runs = plan_of({"patches": {"private": patch}}).runs["small"]
     assert partition_id(runs["plain"]) != partition_id(runs["private"])
 
 
-def test_the_validation_split_is_readable_in_the_partitions_name(plan_of):
-    run = plan_of({"patches": {"*": {"validation": 100}}}).runs["small"]["plain"]
-    assert "-v100" in partition_id(run)
-
-
 @pytest.mark.parametrize("glob", ["private", "small/private", "small/pri*", "*/private"])
 def test_a_glob_means_runs_of_any_paper_or_of_one(plan_of, glob):
-    runs = plan_of({"patches": {glob: {"rounds": 7}}}).runs["small"]
+    runs = plan_of({"patches": {"*": {"rounds": 2}, glob: {"rounds": 7}}}).runs["small"]  # in their order
     assert {name: run.rounds for name, run in runs.items()} == {"plain": 2, "private": 7}
 
 
@@ -213,15 +159,11 @@ def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
     [
         ({"seed": 1}, ("seed", "unknown key")),
         ({"papers": ["other"]}, ("papers", "other", "allowed: small")),
-        ({"seeds": 0}, ("seeds", "found 0")),
         ({"only": ["*_n100_*"]}, ("only", "*_n100_*", "small/plain, small/private")),
         ({"patches": {"nosuch": {}}}, ("patches", "nosuch", "small/plain, small/private")),
         ({"patches": {"*": {"rounds": -1}}}, ("small.runs.plain", "rounds", "-1")),
         ({"patches": {"*": {"scheme": {"name": "magic"}}}}, ("scheme", "magic", "client_dp")),
-        ({"patches": {"private": {"dataset": []}}}, ("(config: patches.private): dataset", "[]")),
-        ({"patches": {"private": {"dataset": {"a": 1}}}}, ("(config: patches.private): dataset", "'a'")),
         ({"stand_ins": {"mnist": "letters"}}, ("dataset", "letters", "digits")),
-        ({"speed": {"device": "abacus"}}, ("speed.device", "abacus")),
     ],
 )
 def test_a_wrong_preset_is_refused_in_one_line_naming_the_key(plan_of, preset, words):
@@ -231,16 +173,8 @@ def test_a_wrong_preset_is_refused_in_one_line_naming_the_key(plan_of, preset, w
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["x" * 100_000, "../tiny", "a\0b", ""])
-def test_a_paper_whose_name_is_no_folders_is_refused_and_not_looked_for(plan_of, name):
-    with pytest.raises(BadInput, match=r"papers\.0: found") as error:
-        plan_of({"papers": [name]})
-    assert len(str(error.value)) < 500
-
-
 ROW = ("tables", "table1", "rows", 0)
 CLAIM = ("claims", 0)
-SPEND = ("tables", "table1", "columns", "dp", "spend")
 
 
 @pytest.mark.parametrize(
@@ -249,21 +183,12 @@ SPEND = ("tables", "table1", "columns", "dp", "spend")
         ((*ROW, "run"), "privat", ("tables.table1", "privat", "plain, private")),
         ((*ROW, "published"), {}, ("published", "nothing", "dp")),
         (("tables", "table1", "kind"), "pie", ("pie", "accuracy")),
-        *(((*SPEND,), value, ("table1", "spend")) for value in (3, [], [[]], {}, True)),
-        ((*SPEND,), {"accountant": "moments", "sensitivity": []}, ("table1", "spend", "sensitivity")),
-        (("tables", "table1", "columns", "dp", "spends"), 3, ("table1", "spends", "3")),
-        ((*CLAIM, "check"), [], ("claims", "check", "[]")),
         (("tables", "table1", "columns", "dp", "spend"), "moments 3C", ("3C", "moments 3C")),
         (("tables", "table1", "columns", "dp", "spend"), "bayesian product", ("bayesian", "distance")),
         ((*CLAIM, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),
         ((*CLAIM, "clients"), [1000], ("claims.accuracy", "clients", "1000", "100")),
         ((*CLAIM, "check"), "accuracy(bdp) >= 0", ("claims.accuracy", "column", "bdp", "dp")),
-        (
-            (*CLAIM, "check"),
-            "0 <= magic(dp)",
-            ("paper.yaml", "accuracy: check", "magic at character 6"),
-        ),
-        (("runs", "Plain"), {"scheme": "none"}, ("runs", "Plain")),
+        ((*CLAIM, "check"), "0 <= magic(dp)", ("paper.yaml", "accuracy: check", "magic at character 6")),
         (("paper",), "big", ("paper", "big", "small")),
     ],
 )
@@ -272,18 +197,6 @@ def test_a_wrong_paper_is_refused_in_one_line_naming_the_place(plan_of, path, va
         plan_of(**changed(path, value))
     assert all(word in str(error.value) for word in ("small", *words))
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"), [("[1, 2]", "list"), ("a: [", "no YAML"), (None, "no readable file")]
-)
-def test_a_preset_that_is_no_mapping_is_refused(tmp_path, text, words):
-    path = tmp_path / "preset.yaml"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(BadInput, match=words) as error:
-        load_preset(path)
-    assert str(path) in str(error.value)
 
 
 def test_only_a_run_on_public_data_alone_is_said_to_cost_nothing(plan_of):
@@ -304,7 +217,6 @@ def test_only_a_run_on_public_data_alone_is_said_to_cost_nothing(plan_of):
         ({"rounds": 1}, "1 of 2 rounds"),
         ({"partition": {"clients": 3}}, "3 of 4 clients, 1.5 of 2 clients a round"),
         ({"partition": {"examples": 5}}, "5 of 10 examples a client"),
-        ({"cohort": {"rate": 0.25}}, "1 of 2 clients a round"),
         ({"cohort": {"law": "fixed", "size": 1}}, "1 of 2 clients a round"),
         ({"rounds": 3, "partition": {"clients": 40}}, ""),
         ({"scheme": {"noise_multiplier": 2.0}}, ""),
@@ -313,22 +225,3 @@ def test_only_a_run_on_public_data_alone_is_said_to_cost_nothing(plan_of):
 def test_a_plan_knows_what_its_preset_leaves_out_of_a_run(plan_of, patch, left_out):
     planned = plan_of({"patches": {"private": patch}}).planned["small"]
     assert (planned["private"].cut, planned["plain"].cut) == (left_out, "")
-
-
-def test_examples_that_the_paper_does_not_count_are_all_of_them(plan_of):
-    all_of_them = PAPER["defaults"] | {"partition": {"law": "iid", "clients": 4}}
-    plan = plan_of({"patches": {"*": {"partition": {"examples": 5}}}}, defaults=all_of_them)
-    assert plan.planned["small"]["plain"].cut == "5 of all examples a client"
-
-
-def test_of_the_presets_at_full_size_nothing_is_cut_and_of_the_others_some_runs_are():
-    cut = {name: [one.cut for _, one in every(name) if one.cut] for name in PRESETS}
-    assert not cut["paper"] and not cut["binary"] and cut["demo"]
-    assert {one.cut for name, one in every("laptop") if name == "none_n100"} == {
-        "60 of 380 rounds, 30 of 100 clients a round"
-    }
-
-
-def every(preset):
-    planned = load_preset(CONFIG / f"{preset}.yaml").planned
-    return [one for runs in planned.values() for one in runs.items()]

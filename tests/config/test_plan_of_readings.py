@@ -37,32 +37,6 @@ def test_the_sigma_of_a_run_is_one_at_which_all_are_counted(name):
         assert RUNS[run].scheme.model_dump()["noise_multiplier"] in SETTINGS["multipliers"]
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_runs_whose_names_agree_in_the_noise_agree_in_sigma_times_c(name):
-    for run in TABLES[name]:
-        tenths = next(int(word.removeprefix("noise")) for word in run.split("_") if word.startswith("noise"))
-        scheme = RUNS[run].scheme.model_dump()
-        assert scheme["noise_multiplier"] * scheme["clip_l2"] == pytest.approx(tenths / 10, rel=1e-12)
-
-
-def test_every_run_is_in_one_table_and_none_sees_the_test_split():
-    read = ["aptos_none", *(run for names in TABLES.values() for run in names)]
-    matched = [run for run in RUNS if run.startswith(("tight_", "joint_", "levels_", "n1000"))]
-    assert sorted([*read, *matched]) == sorted(RUNS) and len(matched) == 38
-    assert all(run.validation for run in RUNS.values())
-
-
-def test_cohorts_denominators_and_deals_are_all_tried():
-    tried = [RUNS[run].model_dump() for names in TABLES.values() for run in names]
-    assert {one["cohort"]["law"] for one in tried} == {"poisson", "full"}
-    assert {one["scheme"].get("denominator", "expected") for one in tried} == {"expected", "present"}
-    deals = {one["partition"].get("deal", "images") for one in tried if one["dataset"] == "aptos"}
-    assert deals == {"images", "copies"}
-    for name in ("table1", "table2"):
-        widths = {str(RUNS[run].model.model_dump()["widths"]) for run in TABLES[name]}
-        assert len(widths) == 2
-
-
 def test_the_criterion_and_the_published_pairs_are_those_written_down_beforehand():
     pairs = {name: (*one["dp"].values(), *one["bdp"].values()) for name, one in SETTINGS["tables"].items()}
     assert pairs == {

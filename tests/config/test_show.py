@@ -31,13 +31,6 @@ def test_what_alone_is_shown_needs_only_the_runs_that_it_reads(name, runs):
     }
 
 
-def test_a_table_of_all_runs_that_match_needs_all_of_them():
-    config = read_yaml(CONFIG / "readings.yaml") | {"show": ["bdp2019_readings/tight_iid"]}
-    plan = make_plan(config, CONFIG / "papers")
-    assert len(plan.runs["bdp2019_readings"]) == 4
-    assert all(name.startswith("tight_iid_") for name in plan.runs["bdp2019_readings"])
-
-
 def test_what_is_not_there_cannot_be_shown():
     config = read_yaml(CONFIG / "laptop.yaml") | {"show": ["bdp2019/table9"]}
     with pytest.raises(

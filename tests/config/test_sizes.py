@@ -7,7 +7,7 @@ import pytest
 
 from fedpriv.config import jobs
 from fedpriv.config.jobs import LENGTHS, batches, stacked, work
-from fedpriv.config.plan import load_preset, make_plan
+from fedpriv.config.plan import make_plan
 from fedpriv.config.run import Run
 from fedpriv.paper.paper import merge, read_yaml
 
@@ -63,21 +63,12 @@ def test_another_run_takes_its_work_over_the_rate_of_those_most_like_it(rows, ra
     assert found == pytest.approx(work(plan().runs[PAPER][NAME]).passes / rate)
 
 
-def test_without_an_index_nothing_is_known(tmp_path):
-    assert jobs.read(tmp_path / "no.csv") == NOTHING
-
-
 HEAD = ",".join(jobs.COLUMNS)
 LINE = "tiny,dp,0,abc,tiny,digits,client_dp,4,0.1,CPU,cnn,279,{}"
 SPOILT = {
     "of a spreadsheet": "\ufeff" + HEAD + "\n" + LINE.format(1),
-    "with semicolons": f"{HEAD}\n{LINE.format(1)}".replace(",", ";"),
-    "without a head": LINE.format(1),
     "with a word": f"{HEAD}\n{LINE.format('fast')}",
-    "with no number": f"{HEAD}\n{LINE.format('nan')}",
-    "with 1e400": f"{HEAD}\n{LINE.format('1e400')}",
     "with a run twice": f"{HEAD}\n{LINE.format(1)}\n{LINE.format(2)}",
-    "in conflict": f"{HEAD}\n<<<<<<< HEAD\n{LINE.format(1)}",
     "of bytes": "\udcff\udcfe",
 }
 
@@ -86,7 +77,7 @@ SPOILT = {
 def test_an_index_that_nobody_can_read_is_named_and_stops_nothing(content, tmp_path, capsys):
     path = tmp_path / "index.csv"
     path.write_text(content, encoding="utf-8", errors="surrogateescape")
-    assert jobs.read(path) == NOTHING
+    assert jobs.read(path) == NOTHING == jobs.read(tmp_path / "no.csv")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: found no index of stored runs (")
 
@@ -123,11 +114,6 @@ def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attemp
     assert size.mem_mb(of[small]) < size.mem_mb(of[large]) == size.mem_mb(both)
 
 
-def test_who_keeps_weights_counts_whether_drawn_or_not():
-    run = next(run for run in plan().runs["dpfl_bnn2023"].values() if run.local.keeps_clients)
-    assert stacked(run) == 4e-6 * run.partition.clients * run.model.size(10)
-
-
 @pytest.mark.parametrize(
     ("model", "seconds", "pays"),
     [
@@ -139,16 +125,13 @@ def test_who_keeps_weights_counts_whether_drawn_or_not():
     ],
 )
 def test_a_gpu_is_asked_for_where_it_pays(model, seconds, pays):
-    run = Run.model_validate(
-        {
-            "dataset": "mnist",
-            "partition": {"law": "iid", "clients": 100},
-            "model": model,
-            "scheme": "none",
-            "cohort": {"law": "full"},
-        }
-    )
-    assert jobs.pays(run, seconds) == pays
+    run = {
+        "dataset": "mnist",
+        "partition": {"law": "iid", "clients": 100},
+        "scheme": "none",
+        "cohort": "full",
+    }
+    assert jobs.pays(Run.model_validate(run | {"model": model}), seconds) == pays
 
 
 def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features():
@@ -191,8 +174,3 @@ def test_one_more_seed_makes_more_batches_and_leaves_the_others_as_they_are():
         for one in (plan(), plan(seeds=6))
     )
     assert few < more
-
-
-def test_a_preset_that_packs_nothing_has_no_batches():
-    demo = load_preset(ROOT / "config/laptop.yaml")
-    assert batches(demo, jobs.Sizes(demo, NOTHING)) == []

@@ -5,7 +5,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from zlib import crc32
 
 import pytest
-from support.made_kaggle import Kaggle
 
 
 class Server(ThreadingHTTPServer):
@@ -59,6 +58,30 @@ def server(monkeypatch) -> Iterator[Server]:
         yield server
         server.shutdown()
         thread.join()
+
+
+class Kaggle(ThreadingHTTPServer):
+    """A server that speaks to kagglehub as Kaggle does, and answers every request with one status."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), KaggleHandler)
+        self.status, self.body, self.asked = 200, b"", []
+
+
+class KaggleHandler(BaseHTTPRequestHandler):
+    server: Kaggle
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(self.headers["Authorization"])
+        self.send_response(self.server.status)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test output quiet."""
 
 
 @pytest.fixture

@@ -10,31 +10,18 @@ from fedpriv import data
 from fedpriv.cli import app
 from fedpriv.data import photographs
 from fedpriv.data.source import SourceError
-from fedpriv.errors import BadInput
 
 
 def test_the_folder_of_the_first_mirror_that_has_it_is_read_in_place(tmp_path):
     (tmp_path / "empty").mkdir()
     folder = lay(tmp_path / "full/aptos")
     mirrors = ["https://example.org/mirror", str(tmp_path / "empty"), str(tmp_path / "full")]
-    assert photographs.find(mirrors, tmp_path / "resources") == folder
+    assert (
+        photographs.find(mirrors, tmp_path / "resources")
+        == photographs.find([str(folder)], tmp_path)
+        == folder
+    )
     assert not (tmp_path / "resources").exists()
-
-
-def test_a_mirror_may_be_the_folder_itself(tmp_path):
-    folder = lay(tmp_path / "aptos")
-    assert photographs.find([str(folder)], tmp_path) == folder
-
-
-def test_a_mirror_that_is_no_folder_is_bad_input(tmp_path):
-    with pytest.raises(BadInput, match=r"mirrors: found .*nowhere, allowed: a folder"):
-        photographs.find([str(tmp_path / "nowhere")], tmp_path)
-
-
-def test_a_folder_without_its_table_is_bad_input(tmp_path):
-    (tmp_path / "aptos/train_images").mkdir(parents=True)
-    with pytest.raises(BadInput, match=r"aptos: found no train\.csv"):
-        photographs.find([str(tmp_path)], tmp_path)
 
 
 def test_the_first_500_rows_are_the_test_split(tmp_path):
@@ -43,14 +30,6 @@ def test_the_first_500_rows_are_the_test_split(tmp_path):
     listed = data.photographs.load(path)
     assert [image.test for image in listed.images] == 500 * [True] + 3 * [False]
     assert "503 rows: 500 test and 3 training images" in data.described("aptos", [str(path)])
-
-
-def test_a_missing_image_is_named_in_the_error_and_in_the_manifest(tmp_path):
-    folder = lay(tmp_path / "aptos", 503, ".jpg")
-    (folder / "train_images/p501.jpg").unlink()
-    with pytest.raises(BadInput, match=r"1 missing: p501 \(of 503; .*images\.json names all\)"):
-        data.fetch("aptos", tmp_path / "resources", [str(tmp_path)])
-    assert (tmp_path / "resources/aptos/images.json").exists()
 
 
 def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, capsys):
@@ -88,22 +67,6 @@ def test_without_credentials_nobody_is_asked(nobody, tmp_path):
         SourceError, match=re.escape("Kaggle wants to know who asks; make a token on https://")
     ):
         photographs.find([], tmp_path)
-
-
-def test_without_a_network_the_line_names_the_failure(kaggle, tmp_path):
-    kaggle.shutdown()
-    kaggle.server_close()
-    with pytest.raises(SourceError, match=r"Kaggle cannot be reached.*refused") as error:
-        photographs.find([], tmp_path)
-    assert "\n" not in str(error.value)
-
-
-def test_the_program_says_what_it_found(tmp_path, capsys):
-    lay(tmp_path / "aptos", 503, ".jpg")
-    words = ["fetch", "aptos", "--mirror", str(tmp_path), "--resources", str(tmp_path / "resources")]
-    assert app.main(words) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"aptos: {tmp_path / 'aptos'}: 503 rows") and said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

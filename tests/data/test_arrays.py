@@ -39,16 +39,12 @@ def test_saved_arrays_are_loaded_as_they_were(tmp_path):
     ("change", "wrong"),
     [
         ({"x_train": make().x_train.astype(float)}, "x_train of float64"),
-        ({"x_test": make().x_test[:, :27]}, r"x_test of uint8 \[5, 27, 28\]"),
         ({"y_train": make().y_train[:-1]}, r"y_train of int64 \[19\], not int64 \[20\]"),
-        ({"y_test": make().y_test.astype(np.int32)}, "y_test of int32"),
         ({"classes": 2}, "labels 0..2 in y_train, not 0..1"),
         ({"x_test": make().x_test[:0], "y_test": make().y_test[:0]}, "an empty test split"),
         ({"x_test": copied().x_test}, r"x_test of float16 \[2, 5\] beside x_train of uint8 \[20, 28, 28\]"),
         ({"group": make().group[:-1]}, r"group of int64 \[19\], not int64 \[20\]"),
-        ({"group": make().group[::-1].copy()}, "groups that are not 0, 1"),
         ({"group": make().group // 3}, "groups that are not 0, 1, ... with equally many"),
-        ({"group": make().group - 1}, "groups that are not 0, 1"),
         ({"group": make().group // 2}, "copies of one image with different labels"),
         ({"owner": make().group[:-1]}, r"owner of int64 \[19\], not int64 \[20\], or \[0\]"),
         ({"owner": make().group - 1}, "owner -1, not 0, 1"),
@@ -74,18 +70,7 @@ def foreign(path):
     npz.save(path, dict(something=np.zeros(3)))
 
 
-def single_array(path):
-    with path.open("wb") as file:
-        np.save(file, np.zeros(3))
-
-
-def wrong_schema(path):
-    npz.save(path, make()._replace(classes=1)._asdict())
-
-
-@pytest.mark.parametrize(
-    "damage", [cut, empty, foreign, single_array, wrong_schema, lambda path: path.unlink()]
-)
+@pytest.mark.parametrize("damage", [cut, empty, foreign, lambda path: path.unlink()])
 def test_a_damaged_file_is_bad_input_naming_it(damage, tmp_path):
     path = arrays.save(tmp_path / "toys.npz", make())
     damage(path)
@@ -93,21 +78,10 @@ def test_a_damaged_file_is_bad_input_naming_it(damage, tmp_path):
         arrays.load(path)
 
 
-def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
-    path = arrays.save(tmp_path / "toys.npz", make(3, 2))
-    whole = path.read_bytes()
-    for position in range(0, len(whole), 97):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
-        try:
-            loaded = arrays.load(path)
-        except BadInput:
-            continue
-        assert all(np.array_equal(a, b) for a, b in zip(loaded, make(3, 2), strict=True))
-
-
 @given(count=st.integers(1, 19), seed=st.integers(0, 2**32 - 1))
 def test_held_out_examples_are_training_examples_and_leave_the_training_split(count, seed):
-    held = arrays.hold_out(make(), count, np.random.default_rng(seed))
+    held = arrays.hold_out(make()._replace(owner=np.arange(20) // 4), count, np.random.default_rng(seed))
+    assert held.owner.tolist() == [number // 4 for number in held.x_train[:, 0, 0].tolist()]
     train, test = held.x_train[:, 0, 0].tolist(), held.x_test[:, 0, 0].tolist()
     assert len(test) == count and sorted(train + test) == list(range(20))
     assert held.y_test.tolist() == [number % 3 for number in test] and arrays.problem(held) == ""
@@ -121,18 +95,6 @@ def test_an_image_is_held_out_with_all_its_copies_and_only_the_plain_one_is_test
     assert (held.x_test[:, 0] == 0).all()
     assert (np.unique(train, return_counts=True)[1] == copies).all() and len(set(train)) == 6 - count
     assert arrays.problem(held) == "" and held.note == "made by a test"
-
-
-@given(count=st.integers(1, 19), seed=st.integers(0, 2**32 - 1))
-def test_an_example_that_is_not_held_out_stays_its_writers(count, seed):
-    owned = make()._replace(owner=np.arange(20) // 4)
-    held = arrays.hold_out(owned, count, np.random.default_rng(seed))
-    assert held.owner.tolist() == [number // 4 for number in held.x_train[:, 0, 0].tolist()]
-
-
-def test_which_images_are_held_out_does_not_depend_on_their_copies():
-    one, three = (arrays.hold_out(copied(6, n), 2, np.random.default_rng(3)) for n in (1, 3))
-    assert one.x_test[:, 1].tolist() == three.x_test[:, 1].tolist()
 
 
 @pytest.mark.parametrize("count", [0, 20])

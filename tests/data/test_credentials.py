@@ -63,22 +63,11 @@ def known(request, kaggle, monkeypatch, tmp_path):
     return kaggle
 
 
-@pytest.mark.parametrize("status", [401, 403, 500])
+@pytest.mark.parametrize("status", [200, 401, 500])  # with 200: what is no archive
 def test_what_kaggle_refuses_shows_no_credentials(status, known, told):
     known.status, known.body = status, f"{USER} {KEY}".encode()
     assert hidden(told())
     assert known.asked and all(known.asked)
-
-
-def test_what_is_no_archive_shows_no_credentials(known, told):
-    known.body = f"{USER} {KEY}".encode()
-    assert hidden(told())
-
-
-def test_a_kaggle_that_is_gone_shows_no_credentials(known, told):
-    known.shutdown()
-    known.server_close()
-    assert hidden(told())
 
 
 def test_a_client_that_prints_its_requests_shows_no_credentials(known, told, monkeypatch):
@@ -94,15 +83,15 @@ def test_a_client_that_prints_its_requests_shows_no_credentials(known, told, mon
 
 @pytest.mark.parametrize(
     "token",
-    [f"{KEY}\n{KEY}", 20 * KEY, f"{KEY}\N{RIGHT SINGLE QUOTATION MARK}", f" {KEY}"],
-    ids=["a line too many", "too long", "another alphabet", "a space too many"],
+    [f"{KEY}\n{KEY}", f"{KEY}\N{RIGHT SINGLE QUOTATION MARK}"],
+    ids=["a line too many", "another alphabet"],
 )
 def test_a_token_that_cannot_be_sent_is_not_shown(token, nobody, told, monkeypatch):
     monkeypatch.setenv("KAGGLE_API_TOKEN", token)
     assert hidden(told())
 
 
-@pytest.mark.parametrize("text", [f"{USER} {KEY}", json.dumps({"key": KEY}), f'["{KEY}"]', ""])
+@pytest.mark.parametrize("text", [f"{USER} {KEY}", json.dumps({"key": KEY})])
 def test_a_damaged_kaggle_json_is_not_shown(text, nobody, told, monkeypatch, tmp_path):
     (tmp_path / "kaggle.json").write_text(text)
     assert hidden(told())

@@ -1,13 +1,8 @@
-import subprocess
-import sys
-
-import numpy as np
 import pytest
 
 from fedpriv import data
 from fedpriv.data import DATASETS, arrays, image_datasets
 from fedpriv.errors import BadInput
-from fedpriv.store import npz
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -30,12 +25,6 @@ def test_a_bundled_dataset_is_prepared_without_any_source(name, tmp_path):
     assert arrays.load(path).classes == 10
 
 
-def test_what_is_prepared_is_left_alone(tmp_path):
-    path = data.prepare("digits", tmp_path, [])
-    made = path.stat()
-    assert data.prepare("digits", tmp_path, []).stat() == made
-
-
 def test_equal_arrays_give_equal_bytes(tmp_path):
     (tmp_path / "a").mkdir()
     first, second = (data.decode("digits", tmp_path / place).read_bytes() for place in ("a", "b"))
@@ -47,34 +36,3 @@ def test_an_unknown_dataset_is_bad_input_with_the_names_there_are(tmp_path):
         BadInput, match="dataset: found imagenet, allowed: aptos, digits, fashion_mnist, femnist, fund"
     ):
         data.prepare("imagenet", tmp_path, [])
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    path = npz.save(tmp_path / "file.npz", {"a": np.zeros(2)})
-    before = path.read_bytes()
-
-    def fail(file, **_):
-        file.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(npz.np, "savez", fail)
-    with pytest.raises(OSError, match="disk full"):
-        npz.save(path, {})
-    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["file.npz"]
-
-
-def test_importing_the_datasets_imports_nothing_heavy():
-    heavy = {
-        "torch",
-        "torchvision",
-        "PIL",
-        "kagglehub",
-        "sklearn",
-        "scipy",
-        "pandas",
-        "requests",
-        "rich",
-    }
-    code = "import sys, fedpriv.data, fedpriv.partition; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not heavy & set(done.stdout.split())

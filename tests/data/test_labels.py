@@ -35,9 +35,7 @@ def test_labels_without_gaps_are_counted_whatever_holds_them(dtype):
         (Y + 1, "1 to 3", 0),
         (Y * 2, "0 to 4", 1),
         (np.array([10234, 55871, 90412])[Y], "10234 to 90412", 0),
-        (np.where(Y == 2, 2_000_000_000, Y), "0 to 2000000000", 2),
         (np.where(Y == 2, np.uint64(2**64 - 1), Y.astype(np.uint64)), "0 to 18446744073709551615", 2),
-        (np.where(Y == 2, 255, Y).astype(np.uint8), "0 to 255", 2),
     ],
     ids=str,
 )
@@ -63,12 +61,8 @@ def test_labels_below_zero_are_refused_as_they_are():
     )
 
 
-@pytest.mark.parametrize("said", [np.array(9), np.array([9]), np.uint8(9)])
-def test_a_file_may_say_how_many_classes_there_are(said):
-    assert classes(Y * 2, classes=said) == 9
-
-
-def test_a_label_beyond_the_classes_that_the_file_says_is_refused():
+def test_a_file_may_say_how_many_classes_there_are_and_a_label_beyond_them_is_refused():
+    assert all(classes(Y * 2, classes=said) == 9 for said in (np.array(9), np.array([9]), np.uint8(9)))
     assert (
         refused(Y, classes=np.array(2))
         == "here: y_train: found labels 0 to 2, allowed: 0 to 1, as classes says"

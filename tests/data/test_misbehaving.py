@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from support.scripted import dripping, endless, http, scripted
 
+from fedpriv.cli import app
 from fedpriv.data import download, source
 from fedpriv.data.arrays import Dataset, RawFile
 from fedpriv.data.source import SourceError
+from fedpriv.progress import aside
 
 CONTENT = bytes(range(256)) * 1000
 PACKED = gzip.compress(CONTENT, mtime=0)
@@ -21,41 +23,25 @@ CHUNKED = {"Transfer_Encoding": "chunked"}
 
 ANSWERS = {
     "nothing": b"",
-    "no HTTP": b"evil\n",
     "TLS": b"\x15\x03\x01\x00\x02\x02\x28",
-    "a status that is no number": b"HTTP/1.1 OK fine\r\n\r\nevil",
-    "a status of 999": http(status="999 Why"),
     "a reason that is not printable": http(status="404 \x1b[2J"),
     "a status line without end": b"HTTP/1.1 200 " + LONG.encode() + b"\r\n\r\n",
-    "no content": http(b"", "204 No Content"),
     "not modified": http(b"", "304 Not Modified"),
-    "an error": http(status="500 Oh"),
     "a part that nobody asked for": http(status="206 Part", Content_Range="bytes 0-3/4", Content_Length="4"),
-    "a length of 0": http(b"", Content_Length="0"),
-    "a length that is no number": http(Content_Length="abc"),
-    "a length below 0": http(Content_Length="-4"),
     "two lengths": http(Content_Length="4, 5"),
     "a length that no disk has": http(Content_Length="9" * 30),
     "a length that is a lie": http(Content_Length="9"),
     "a length that it does not wait for": http(Content_Length="2"),
     "no length": http(),
-    "a chunk of no size": http(b"evil\r\nevil\r\n0\r\n\r\n", **CHUNKED),
-    "a chunk below 0": http(b"-4\r\nevil\r\n0\r\n\r\n", **CHUNKED),
     "a chunk that is cut": http(b"ffffffffff\r\nevil", **CHUNKED),
     "no gzip": http(Content_Length="4", Content_Encoding="gzip"),
     "half a gzip": http(gzip.compress(CONTENT)[:50], Content_Length="50", Content_Encoding="gzip"),
-    "no deflate": http(Content_Length="4", Content_Encoding="deflate"),
     "a thousand encodings": http(Content_Length="4", Content_Encoding=", ".join(["gzip"] * 1000)),
-    "too many headers": http(**{f"X{number}": "y" for number in range(1000)}),
     "a header without end": http(X=LONG),
-    "headers of bytes": http(Content_Length="\x00\xff"),
     "a way to itself": http(status="302 Round", Location="/", Content_Length="0"),
     "a way to nowhere": http(status="302 Away", Location="", Content_Length="0"),
-    "a way to no host": http(status="302 Away", Location="http://[", Content_Length="0"),
-    "a way to no port": http(status="302 Away", Location="http://127.0.0.1:99999/", Content_Length="0"),
     "a way to a long name": http(status="302 Away", Location=f"http://{LONG[:999]}/", Content_Length="0"),
     "a way to a file": http(status="302 Away", Location="file:///etc/hostname", Content_Length="0"),
-    "a way that is not text": http(status="302 Away", Location="\xff\x00://\x80", Content_Length="0"),
 }
 ENDLESS = {
     "a file without end": endless(http(b""), bytes(2**16)),
@@ -72,20 +58,9 @@ SLOW = {
     "chunks by and by": dripping(http(b"", **CHUNKED), b"2\r\nxx\r\n"),
 }
 EVERY = ANSWERS | ENDLESS | SLOW
-URLS = [
-    "https://{address}",  # where TLS is spoken by nobody
-    "http://127.0.0.1:99999",
-    "http://127.0.0.1:port",
-    "http://[::1",
-    "http://",
-    "http:///path",
-    "http://host\x00name",
-    "http://..",
-    "http://*",
-    f"http://{'x' * 64}.invalid",
-    "http://\udcff",
-    "http://user:pass@",
-]
+# The first is where TLS is spoken by nobody.
+URLS = ["https://{address}", "http://127.0.0.1:99999", "http://[::1", "http:///path", "http://host\x00name"]
+URLS += [f"http://{'x' * 64}.invalid", "http://\udcff", "http://user:pass@"]
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +94,7 @@ TAKEN = "a length that it does not wait for"  # is what the server says that it 
 def test_a_mirror_that_misbehaves_is_given_up_in_one_line_and_the_next_one_is_asked(what, tmp_path):
     with scripted(EVERY[what]) as bad, scripted(WHOLE) as good:
         if what != TAKEN:
-            with pytest.raises(SourceError, match=TOLD.get(what, "")) as error:
+            with pytest.raises(SourceError, match=TOLD.get(what, ".")) as error:
                 fetch(tmp_path, bad.url, sha256=RIGHT if what in ENDLESS else None)
             assert "\n" not in str(error.value) and str(error.value).isprintable()
             assert not (tmp_path / "toy.gz").exists() and not (tmp_path / "toy.gz.sha256").exists()
@@ -132,6 +107,35 @@ def test_a_mirror_that_misbehaves_is_given_up_in_one_line_and_the_next_one_is_as
 def test_after_a_url_that_is_none_the_next_one_is_asked(url, tmp_path):
     with scripted(WHOLE) as good:
         assert fetch(tmp_path, url.format(address=good.address), good.url).read_bytes() == PACKED
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/evil", "..\\evil"])
+def test_the_name_that_a_server_gives_its_answer_is_not_used(name, tmp_path):
+    with scripted(http(Content_Disposition=f'attachment; filename="{name}"', Content_Length="4")) as server:
+        assert fetch(tmp_path / "a/b/raw", server.url, sha256=None) == tmp_path / "a/b/raw/toy.gz"
+    files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"a/b/raw/toy.gz", "a/b/raw/toy.gz.sha256"}
+
+
+def test_what_a_server_says_is_seen_and_not_obeyed_and_no_password_is_in_any_message(tmp_path, capsys):
+    talker = scripted(http(status="404 gone\x1b[2J\x9b31m\x07", Content_Length="4"))
+    with talker as server, pytest.raises(SourceError) as failed:
+        fetch(tmp_path, f"http://somebody:hunter2@{server.address}")
+    aside("\n".join(app.explain(failed.value)[0]))
+    said = capsys.readouterr()
+    assert "hunter2" not in said.out + said.err and "somebody" not in said.out + said.err
+    told = [line for line in said.err.split("\n") if "gone" in line]
+    assert len(told) == 2 and all("gone\\x1b[2J\\x9b31m\\x07" in line for line in told)
+
+
+def test_a_gzip_that_unpacks_without_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(source, "LARGEST", 10_000)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(10_001)))
+    with pytest.raises(ValueError, match="more than"):
+        source.digest(path)
+    path.write_bytes(gzip.compress(bytes(10_000)))
+    assert source.digest(path)
 
 
 def test_a_file_that_says_it_is_too_large_is_not_begun(tmp_path):
@@ -152,24 +156,18 @@ REST = {"Content_Length": str(len(PACKED) - 100), "Content_Range": f"bytes 100-{
 RESUMED = http(PACKED[100:], "206 Part", ETag='"one"', **REST)
 DOUBTFUL = {
     "from the beginning": {"Content_Range": f"bytes 0-{SIZE}"},
-    "from elsewhere": {"Content_Range": f"bytes 99-{SIZE}"},
     "of another size": {"Content_Range": f"bytes 100-199/{len(PACKED)}"},
-    "of no size": {"Content_Range": f"bytes 100-{len(PACKED) - 1}/*"},
     "of letters": {"Content_Range": "bytes a-b/c"},
-    "of another unit": {"Content_Range": f"pages 100-{SIZE}"},
     "of nothing": {"Content_Range": ""},
     "encoded": {"Content_Encoding": "gzip"},
 }
 
 
-@pytest.mark.parametrize("sha256", [RIGHT, None], ids=["known", "unknown"])
 @pytest.mark.parametrize("what", DOUBTFUL)
-def test_a_part_that_is_not_what_was_asked_for_is_dropped_and_all_is_asked_for(
-    what, sha256, small_chunks, tmp_path
-):
+def test_a_part_that_is_not_what_was_asked_for_is_dropped_and_all_is_asked_for(what, small_chunks, tmp_path):
     wrong = http(b"x" * (len(PACKED) - 100), "206 Part", ETag='"one"', **REST | DOUBTFUL[what])
     with scripted(CUT, wrong, WHOLE) as server:
-        assert fetch(tmp_path, server.url, sha256=sha256, attempts=3).read_bytes() == PACKED
+        assert fetch(tmp_path, server.url, attempts=3).read_bytes() == PACKED
         asked = ["Range: bytes=100-" in one for one in server.asked]
     assert asked == [False, True, False]
 
@@ -178,9 +176,10 @@ def test_a_part_that_is_not_what_was_asked_for_is_dropped_and_all_is_asked_for(
 def test_without_a_hash_a_part_counts_only_under_the_servers_own_name_for_the_whole(
     etag, small_chunks, tmp_path
 ):
-    changed = http(b"x" * (len(PACKED) - 100), "206 Part", **REST | etag)
-    with scripted(CUT, changed, WHOLE) as server:
+    unnamed = http(PACKED[100:], "206 Part", **REST | etag)
+    with scripted(CUT, unnamed, WHOLE) as server:
         assert fetch(tmp_path, server.url, sha256=None, attempts=3).read_bytes() == PACKED
+        assert ["Range: bytes=100-" in one for one in server.asked] == [False, True, False]
 
 
 def test_without_a_hash_a_cut_file_is_gone_on_with_if_it_is_still_the_same(small_chunks, tmp_path):

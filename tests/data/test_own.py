@@ -1,6 +1,5 @@
 """Data of one's own: what is taken, what is refused, and that a run is named by what it was trained on."""
 
-import gzip
 import hashlib
 import pickle
 import re
@@ -30,8 +29,6 @@ RUN = PAPER["runs"]["dp"] | {"partition": {"law": "iid", "clients": 4}}
 SHAPES = {
     "grey": (np.uint8, (9, 8)),
     "colour": (np.uint8, (3, 12, 10)),
-    "one channel": (np.uint8, (1, 9, 8)),
-    "float grey": (np.float32, (9, 8)),
     "float channels": (np.float32, (2, 8, 9)),
     "features": (np.float32, (7,)),
     "bytes": (np.uint8, (7,)),
@@ -84,13 +81,9 @@ def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
             {"x_train": made(shape=(3, 8, 9))["x_train"]},
             r"x_test of uint8 \[6, 3, 8, 8\] beside x_train of uint8",
         ),
-        ({"x_test": made(np.float32)["x_test"]}, "x_test of float32 .* beside x_train of uint8"),
         ({"x_train": np.full((24, 7), np.nan, np.float32)}, "numbers in x_train that are not finite"),
-        ({"y_train": np.arange(24) % 3 - 1}, "labels -1"),
-        ({"y_train": np.arange(24) / 3}, "y_train: found float64"),
         ({"y_test": np.array(["a"] * 6)}, "y_test: found <U1"),
         ({"y_train": np.arange(23) % 3}, r"y_train of int64 \[23\]"),
-        ({"owner": np.arange(23)}, r"owner of int64 \[23\]"),
         ({"owner": np.arange(24) / 2}, "owner: found float64"),
         ({"weights": np.arange(24)}, "weights, allowed: an npz file with x_train"),
         ({"x_train": made()["x_train"][:0], "y_train": np.arange(0)}, "an empty train split"),
@@ -99,14 +92,12 @@ def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
             {"owner": np.array(["a", "b"] * 12, object)},
             r"owner holds objects of Python: save owner\.astype\(str\)",
         ),
-        ({"x_train": made()["x_train"].astype(object)}, r"x_train holds objects .*astype"),
         *(
             (
                 made(dtype, shape),
                 r"x_train of .*, allowed: images \[n, c, h, w\]; .* transpose to \(0, 3, 1, 2\)",
             )
-            for dtype in (np.uint8, np.float32)
-            for shape in ((32, 30, 3), (32, 32, 4), (12, 12, 1), (5, 9, 2), (96, 3, 2))
+            for dtype, shape in ((np.uint8, (32, 30, 3)), (np.float32, (12, 12, 1)), (np.uint8, (96, 3, 2)))
         ),
     ],
     ids=lambda one: one if isinstance(one, str) else None,
@@ -119,7 +110,7 @@ def test_a_file_that_cannot_be_trained_on_is_refused_by_its_array(changes, said,
     assert not list(tmp_path.glob("resources/*"))
 
 
-@pytest.mark.parametrize("shape", [(3, 32, 30), (4, 32, 32), (1, 12, 4), (16, 1, 1), (8, 2, 4), (64, 5, 5)])
+@pytest.mark.parametrize("shape", [(3, 32, 30), (1, 12, 4), (64, 5, 5)])
 def test_channels_that_are_first_are_not_taken_for_last(shape, tmp_path):
     assert len(taken(write(tmp_path / "mine.npz", **made(shape=shape)), tmp_path).y_test) == 6
 
@@ -138,9 +129,6 @@ def test_a_single_array_under_the_name_of_many_is_one_line(array, tmp_path):
     ("content", "kind"),
     [
         (b"PAR1\x15\x04", "a Parquet file"),
-        (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
-        (b"MATLAB 5.0 MAT-file", "a file of MATLAB"),
-        (gzip.compress(b"x"), "a gzip file"),
         (pickle.dumps([1]), "a pickle"),
         (b"label,pixel0\n1,0\n", "text"),
         (b"\x00\x01\xfe\xff" * 9, "another kind of file"),
@@ -161,13 +149,6 @@ def test_a_plan_of_many_runs_reads_a_file_of_data_once_and_a_changed_one_again(t
     assert len(read) == len(first) == 1
     path.write_bytes(path.read_bytes() + b"x")
     assert own.Npz.model_validate({"npz": str(path)}).sha256 not in first and len(read) == 2
-
-
-def test_an_array_that_is_missing_is_named(tmp_path):
-    content = made()
-    del content["y_test"]
-    with pytest.raises(BadInput, match=r"found x_train, y_train, x_test, allowed: .* y_test"):
-        taken(write(tmp_path / "mine.npz", **content), tmp_path)
 
 
 def test_a_run_is_named_by_the_content_of_its_file_and_not_by_its_path(tmp_path):
@@ -196,10 +177,6 @@ def test_a_file_that_changed_after_its_digest_was_read_is_not_trained_on(tmp_pat
         ({"npz": "nowhere.npz"}, "npz: found nowhere.npz, allowed: the path of an npz file"),
         ({"npz": "."}, "npz: found ., allowed: the path of an npz file"),
         ({"npz": "x.npz", "sha256": "12"}, "sha256"),
-        (
-            {"npz": "x.npz", "torchvision": "MNIST"},
-            r"dataset: .*allowed: the name of a dataset, \{npz: PATH\}",
-        ),
         (
             {"csv": "x.csv"},
             r"dataset: .*allowed: the name of a dataset, \{npz: PATH\} or \{torchvision: NAME\}",
@@ -231,20 +208,6 @@ def test_a_run_on_data_of_ones_own_is_trained_and_says_so(tmp_path, monkeypatch)
     assert told["data"]["stand_in_for"] is None and told["data"]["train"] == 24
     plan = load_preset(tmp_path / "config/tiny.yaml")
     assert list(plan.own_data()) == plan.datasets() == [f"npz-{sha256[:16]}"]
-
-
-@pytest.mark.parametrize(
-    ("shape", "model", "said"),
-    [
-        ((7,), "cnn", r"model: found cnn with examples of shape \[7\], allowed: images"),
-        ((1, 3, 3), "cnn", r"model: found cnn with examples of shape \[1, 3, 3\], allowed: .* 4 x 4"),
-        ((3, 8, 8), "resnet50_head", r"model: found resnet50_head with examples of shape \[3, 8, 8\]"),
-    ],
-)
-def test_a_model_that_cannot_read_the_examples_is_one_line(shape, model, said):
-    read = parse(Run.model_validate, RUN | {"model": model}, "").model
-    with pytest.raises(BadInput, match=said):
-        Task(read, 3, torch.zeros(2, *shape), torch.zeros(2, dtype=torch.int64))
 
 
 @every_backend

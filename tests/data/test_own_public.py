@@ -7,10 +7,9 @@ from support.workflow import ROOT
 from typer.testing import CliRunner
 
 from fedpriv.cli.app import app
-from fedpriv.config.plan import arrays_id, load_preset
+from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
-from fedpriv.data.features.basis import LARGEST
 from fedpriv.data.own import Npz
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
@@ -64,40 +63,12 @@ def test_one_command_trains_on_an_npz_file_and_says_one_epsilon(run, flat, here)
     assert epsilon.split()[2] in fedpriv("account", "mine")
 
 
-def test_features_are_bounded_and_hang_on_public_examples_and_the_example_alone(here):
-    run = planned("images", model={"name": "softmax", "basis": "own", "directions": 30})
-    before = arrays.load(inputs.prepare(run, here, (), Speed(device="cpu")))
-    assert before.x_train.shape == (300, 30)
-    assert np.linalg.norm(before.x_train.astype(float), axis=1).max() <= LARGEST
-    changed = digits()
-    changed["x_train"][1:] = 0
-    np.savez("mine.npz", **changed)
-    after = arrays.load(
-        inputs.prepare(
-            planned("images", model=run.model.model_dump(), dataset={"npz": "mine.npz"}),
-            here,
-            (),
-            Speed(device="cpu"),
-        )
-    )
-    assert np.array_equal(before.x_train[0], after.x_train[0]) and np.array_equal(before.x_test, after.x_test)
-    assert not np.array_equal(before.x_train[1], after.x_train[1])
-
-
 def test_what_the_public_examples_reach_alone_is_said_where_their_labels_are_known(here):
     run = planned("images", model={"name": "softmax", "basis": "own", "directions": 30})
     assert "on public data alone, ε = 0" in arrays.load(inputs.prepare(run, here, (), Speed())).note
     np.savez("mine.npz", **{name: one for name, one in digits().items() if name != "y_public"})
     run = planned("images", model=run.model.model_dump(), dataset={"npz": "mine.npz"})
     assert "ε = 0" not in arrays.load(inputs.prepare(run, here, (), Speed())).note
-
-
-def test_a_file_with_other_public_examples_is_other_features(here):
-    before = arrays_id(planned("images"))
-    changed = digits()
-    changed["x_public"][0] = 0
-    np.savez("mine.npz", **changed)
-    assert before != arrays_id(planned("images"))
 
 
 @pytest.mark.parametrize(
@@ -131,12 +102,6 @@ def test_public_examples_that_cannot_be_used_are_one_line(changed, said, here):
 def test_a_basis_that_nobody_has_is_refused_when_the_run_is_planned(changed, said, here):
     with pytest.raises(ValueError, match=said):
         planned("images", **changed)
-
-
-def test_numbers_of_public_examples_are_read_from_the_file_that_the_run_names(here):
-    public = Npz(npz="mine.npz").public()
-    assert np.array_equal(public.images, digits()["x_public"])
-    assert public.labels is not None and len(public.labels) == 200
 
 
 def test_a_file_that_changed_after_its_digest_was_read_has_no_public_examples(here):

@@ -21,13 +21,10 @@ def test_a_table_is_read_in_its_order_whatever_else_it_has(tmp_path):
     ("rows", "words"),
     [
         ([*GOOD, ("d", 7)], ["line 5", "diagnosis 7 of d", "0 to 4"]),
-        ([*GOOD, ("d", -1)], ["line 5", "-1"]),
         ([*GOOD, ("d", "")], ["line 5", "diagnosis nothing of d"]),
-        ([*GOOD, ("d",)], ["line 5", "diagnosis nothing of d"]),
         ([*GOOD, ("", 1)], ["line 5", "no id_code"]),
         ([*GOOD, ("a", 0)], ["line 5", "a again (line 2)"]),
         ([*GOOD, (" a.png", 0)], ["line 5", "a again (line 2)"]),
-        ([*GOOD, (" ", 1)], ["line 5", "no id_code"]),
         (GOOD[:2], ["2 rows", "more than 2"]),
         ([], ["0 rows"]),
     ],
@@ -67,22 +64,6 @@ def test_images_are_found_in_their_folder_or_beside_the_table(suffix, inside, tm
     }
 
 
-def test_of_two_files_with_one_id_the_lossless_one_is_taken(tmp_path):
-    image(0).save(tmp_path / "a.jpg")
-    image(0).save(tmp_path / "a.png")
-    assert photographs.located(tmp_path) == {"a": "a.png"}
-
-
-def test_a_fingerprint_is_of_the_pixels_not_of_the_file(tmp_path):
-    paths = [tmp_path / name for name in ("a.png", "b.png", "c.png")]
-    image(0).save(paths[0], compress_level=0)
-    image(0).save(paths[1], compress_level=9)
-    turned = Image.frombytes("RGB", image(0).size[::-1], image(0).tobytes())
-    turned.save(paths[2])  # the same bytes in another shape are another image
-    first, second, third = (photographs.fingerprint(photographs.decoded(path)) for path in paths)
-    assert first == second != third
-
-
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_an_image_cut_anywhere_is_refused(kind, tmp_path):
     buffer, path = io.BytesIO(), tmp_path / "a.img"
@@ -104,15 +85,14 @@ def written(path, array, kind="PNG", mode=None):
     return path
 
 
-@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
-@pytest.mark.parametrize("order", ["<u2", ">u2"])
+@pytest.mark.parametrize(("kind", "order"), [("PNG", "<u2"), ("TIFF", ">u2")])
 def test_sixteen_bits_of_grey_are_the_same_picture_in_eight(kind, order, tmp_path):
     path = written(tmp_path / "a", (RAMP.astype(np.uint16) * 257).astype(order), kind)
     found = np.asarray(photographs.decoded(path))
     assert (found == RAMP[..., None]).all() and found.shape == (48, 64, 3)
 
 
-@pytest.mark.parametrize("bits", [10, 12, 14])
+@pytest.mark.parametrize("bits", [10, 14])
 def test_sixteen_bits_of_which_fewer_are_used_are_refused(bits, tmp_path):
     path = written(tmp_path / "a", RAMP.astype(np.uint16) << bits - 8)
     with pytest.raises(ValueError, match=r"^16 bits a pixel of which none is above [\d,]+: scale them to 8$"):
@@ -166,14 +146,3 @@ def test_a_picture_is_turned_as_its_exif_says(orientation, tmp_path):
     way = ways[orientation - 1]
     expected = turned if way is None else turned.transpose(Image.Transpose(way))
     assert np.array_equal(photographs.decoded(tmp_path / "a.png"), expected)
-
-
-@pytest.mark.parametrize(
-    "exif", [b"Exif\0\0", b"Exif\0\0nonsense", b"Exif\0\0II*\0\xff\xff\xff\xff", b"\xff" * 40]
-)
-@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
-def test_exif_that_cannot_be_read_says_nothing(exif, tmp_path):
-    image(0).save(tmp_path / "a.jpg", exif=exif)
-    image(0).save(tmp_path / "b.jpg")
-    one, other = (photographs.decoded(tmp_path / name) for name in ("a.jpg", "b.jpg"))
-    assert photographs.fingerprint(one) == photographs.fingerprint(other)

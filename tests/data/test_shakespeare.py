@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedpriv import data
 from fedpriv.cli.app import main
 from fedpriv.data import arrays, shakespeare
-from fedpriv.errors import BadInput
 
 ROOT = Path(__file__).parents[2]
 HEAD = """***A first line that nobody reads***
@@ -112,13 +110,7 @@ def test_the_play_without_indents_is_read_as_it_is_and_a_poem_has_no_roles():
 
 def test_ends_of_lines_and_several_spaces_are_one_space():
     assert spelt(shakespeare.coded(["a  b,", "   c"])) == "a b, c "
-
-
-def test_a_character_that_leaf_does_not_know_is_the_first_one():
-    assert shakespeare.coded(["é"]).tolist() == [0, 1]
-
-
-def test_the_alphabet_is_that_of_leaf():
+    assert shakespeare.coded(["é"]).tolist() == [0, 1]  # what LEAF does not know is its first character
     assert len(set(shakespeare.ALPHABET)) == len(shakespeare.ALPHABET) == 80
 
 
@@ -140,13 +132,6 @@ def test_an_example_is_the_80_characters_before_a_place_and_that_of_the_place(tm
     assert len(found.owner) == len(found.y_train) and set(found.owner) == {0, 1}
 
 
-def test_no_tested_example_shares_an_input_with_a_trained_one():
-    ((windows, trained),) = shakespeare.examples({("p", "r"): [f"{n:04}" for n in range(400)]})
-    first_tested = trained + shakespeare.LENGTH - 1
-    assert first_tested + 1 > trained - 1 + shakespeare.LENGTH
-    assert windows.shape == (400 * 5 - 80, 81)
-
-
 def test_roles_that_say_little_are_left_out():
     short = {
         ("p", "two lines"): ["x" * 2000] * 2,
@@ -154,13 +139,6 @@ def test_roles_that_say_little_are_left_out():
         ("p", "none tested"): ["x" * 60] * 5,
     }
     assert list(shakespeare.examples(short)) == []
-
-
-def test_a_mirror_of_the_file_is_fetched_recorded_and_decoded(tmp_path, capsys):
-    write(tmp_path / "mirror/shakespeare", play(long(100)))
-    path = data.prepare("shakespeare", tmp_path / "resources", [str(tmp_path / "mirror")])
-    assert set(arrays.load(path).owner) == {0, 1}
-    assert capsys.readouterr().err.count("could not be compared with a published one\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -180,23 +158,6 @@ def test_what_is_no_file_of_the_works_is_told_by_a_glance(tmp_path, spoil, found
     assert "the Complete Works of 1994 (Project Gutenberg, number 100)" in shakespeare.problem(path)
 
 
-def test_a_damaged_file_is_bad_input_that_names_it(tmp_path):
-    path = write(tmp_path, play())
-    with pytest.raises(BadInput, match="found no role that says enough"):
-        shakespeare.decode(tmp_path)
-    path.write_bytes(b"PK")
-    with pytest.raises(BadInput, match=f"{shakespeare.FILE}: found no whole zip file"):
-        shakespeare.decode(tmp_path)
-
-
-def test_where_the_file_is_to_be_had_is_said_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr("fedpriv.data.download.download", lambda *_: "no network")
-    with pytest.raises(
-        data.source.SourceError, match=r"gutenberg.*Put the right file .* shakespeare/1994-01-100.zip"
-    ):
-        data.fetch("shakespeare", tmp_path, [])
-
-
 def test_the_preset_of_the_examples_trains_on_the_file_of_a_mirror(tmp_path, monkeypatch, capsys):
     write(tmp_path / "mirror/shakespeare", play(long(100)))
     monkeypatch.setenv("FEDPRIV_MIRROR", str(tmp_path / "mirror"))
@@ -212,4 +173,12 @@ def test_the_preset_of_the_examples_trains_on_the_file_of_a_mirror(tmp_path, mon
     places = ("--out", str(tmp_path / "out"), "--resources", str(tmp_path / "resources"))
     small = ("--set", "model.width=4", "--set", "evaluation.stride=1")
     assert main(("run", "bring_your_own/shakespeare.yaml", *words, *small, *places)) == 0
-    assert "after 1 round" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "after 1 round" in said.out and "could not be compared with a published one\n" in said.err
+
+
+def test_no_tested_example_shares_an_input_with_a_trained_one():
+    ((windows, trained),) = shakespeare.examples({("p", "r"): [f"{n:04}" for n in range(400)]})
+    first_tested = trained + shakespeare.LENGTH - 1
+    assert first_tested + 1 > trained - 1 + shakespeare.LENGTH
+    assert windows.shape == (400 * 5 - 80, 81)

@@ -27,38 +27,31 @@ def server(server):
     return server
 
 
-def fetch(folder: Path, *mirrors: str, public: tuple[str, ...] = (), attempts: int = 3) -> Path:
-    toys = Dataset("toys", (FILE,), public, decode=lambda raw: None, licence="", citation="")
-    return source.fetch(toys, FILE, folder, mirrors, attempts=attempts, backoff=0)
+def fetch(folder: Path, *mirrors: str, file: RawFile = FILE, public: tuple[str, ...] = (), attempts: int = 3):
+    toys = Dataset("toys", (file,), public, decode=lambda raw: None, licence="", citation="")
+    return source.fetch(toys, file, folder, mirrors, attempts=attempts, backoff=0)
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_of_a_mirror_arrives_whole_and_alone(server, tmp_path):
-    path = fetch(tmp_path / "new" / "raw", server.url)
-    assert path.read_bytes() == PACKED
-    assert names(tmp_path / "new" / "raw") == ["toy.gz"]
+def test_mirrors_are_asked_once_in_their_order_and_a_public_source_with_its_own_base_last(server, tmp_path):
+    server.files["/pub/toy.gz"] = server.files.pop(PATH)
+    path = fetch(tmp_path / "new/raw", f"{server.url}/empty", server.url, public=(f"{server.url}/pub/",))
+    assert path.read_bytes() == PACKED and names(tmp_path / "new/raw") == ["toy.gz"]
+    assert [path for path, _ in server.asked] == ["/empty" + PATH, PATH, "/pub/toy.gz"]
+    path.write_bytes(PACKED[:100])  # is replaced; what is whole is not asked for
+    for _ in range(2):
+        assert fetch(path.parent, f"{server.url}/pub", public=(f"{server.url}/pub/",)).read_bytes() == PACKED
+    assert len(server.asked) == 5
 
 
-def test_a_public_source_carries_its_own_base_and_is_asked_last(server, tmp_path):
-    server.files["/pub/toy.gz"] = PACKED
-    del server.files[PATH]
-    fetch(tmp_path, server.url, public=(f"{server.url}/pub/",))
-    assert server.asked == [(PATH, None), ("/pub/toy.gz", None)]
-
-
-def test_a_mirror_without_the_file_is_asked_once_and_the_next_one_serves(server, tmp_path):
-    path = fetch(tmp_path, f"{server.url}/empty", server.url)
-    assert path.read_bytes() == PACKED
-    assert server.asked == [("/empty" + PATH, None), (PATH, None)]
-
-
-def test_a_server_error_is_tried_again(server, tmp_path):
-    server.faults[PATH] = ["500", "500"]
+@pytest.mark.parametrize(("faults", "resumes"), [(["500", "500"], True), (["cut"], False)])
+def test_a_server_that_fails_is_tried_again_from_the_beginning(faults, resumes, server, tmp_path):
+    server.faults[PATH], server.resumes = [*faults], resumes
     assert fetch(tmp_path, server.url).read_bytes() == PACKED
-    assert len(server.asked) == 3
+    assert len(server.asked) == len(faults) + 1
 
 
 def test_a_cut_download_is_resumed_where_it_stopped(server, tmp_path):
@@ -66,12 +59,6 @@ def test_a_cut_download_is_resumed_where_it_stopped(server, tmp_path):
     assert fetch(tmp_path, server.url).read_bytes() == PACKED
     (_, first), (_, second) = server.asked
     assert first is None and 0 < int(second.removeprefix("bytes=").removesuffix("-")) <= len(PACKED) // 2
-
-
-def test_a_server_that_cannot_resume_sends_everything_again(server, tmp_path):
-    server.faults[PATH], server.resumes = ["cut"], False
-    assert fetch(tmp_path, server.url).read_bytes() == PACKED
-    assert len(server.asked) == 2
 
 
 def test_what_a_cut_download_brought_waits_for_the_next_call_under_another_name(server, tmp_path):
@@ -124,36 +111,23 @@ ALSO = FILE._replace(also=("toys/toy", "Theirs/raw/toy"))
 @pytest.mark.parametrize("name", ["toys/toy.gz", *ALSO.also])
 @pytest.mark.parametrize("body", [PACKED, CONTENT])
 def test_a_folder_may_keep_the_file_where_others_do_and_packed_or_not(name, body, tmp_path):
-    toys = Dataset("toys", (ALSO,), (), decode=lambda raw: None, licence="", citation="")
     place = tmp_path / "mirror" / name
-    place.parent.mkdir(parents=True)
+    for wrong in (tmp_path / "mirror" / ALSO.also[0], place):
+        wrong.parent.mkdir(parents=True, exist_ok=True)
+        wrong.write_bytes(b"wrong")  # does not stop the next one
     place.write_bytes(body)
-    path = source.fetch(toys, ALSO, tmp_path / "raw", [str(tmp_path / "mirror")])
+    place.chmod(0o444)
+    path = fetch(tmp_path / "raw", str(tmp_path / "mirror"), file=ALSO)
     assert path.name == "toy.gz" and source.decompressed(path) == CONTENT
-
-
-def test_of_several_in_one_folder_a_wrong_one_does_not_stop_the_next(tmp_path):
-    toys = Dataset("toys", (ALSO,), (), decode=lambda raw: None, licence="", citation="")
-    for name, body in ((ALSO.also[0], b"wrong"), (ALSO.also[1], CONTENT)):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_bytes(body)
-    assert source.decompressed(source.fetch(toys, ALSO, tmp_path / "raw", [str(tmp_path)])) == CONTENT
+    assert place.read_bytes() == body and names(tmp_path / "raw") == ["toy.gz"]
 
 
 def test_a_folder_that_has_it_nowhere_says_where_it_was_looked_for(tmp_path):
-    toys = Dataset("toys", (ALSO,), (), decode=lambda raw: None, licence="", citation="")
     (tmp_path / "toys/toy").mkdir(parents=True)  # a folder of that name is no file
     with pytest.raises(
         SourceError, match=r"toys/toy\.gz: No such file .* as toys/toy\.gz or toys/toy or Theirs/raw/"
     ):
-        source.fetch(toys, ALSO, tmp_path / "raw", [str(tmp_path)])
-
-
-def test_a_damaged_gzip_is_refused(server, tmp_path):
-    server.files[PATH] = PACKED[:-20]
-    with pytest.raises(SourceError, match="damaged gzip"):
-        fetch(tmp_path, server.url)
-    assert names(tmp_path) == []
+        fetch(tmp_path / "raw", str(tmp_path), file=ALSO)
 
 
 def test_a_wrong_file_of_one_mirror_does_not_stop_the_next(server, tmp_path, capsys):
@@ -180,27 +154,6 @@ def test_without_a_network_one_line_lists_every_source_and_its_failure(tmp_path)
     assert names(tmp_path) == []
 
 
-def test_a_file_that_is_there_is_checked_and_not_asked_for(server, tmp_path):
-    (tmp_path / "toy.gz").write_bytes(PACKED)
-    fetch(tmp_path, server.url)
-    assert server.asked == []
-
-
-def test_a_damaged_file_that_is_there_is_replaced(server, tmp_path):
-    (tmp_path / "toy.gz").write_bytes(PACKED[:100])
-    assert fetch(tmp_path, server.url).read_bytes() == PACKED
-
-
-def test_a_folder_serves_as_a_mirror_and_is_not_touched(tmp_path):
-    mirror = tmp_path / "mirror" / "toys" / "toy.gz"
-    mirror.parent.mkdir(parents=True)
-    mirror.write_bytes(PACKED)
-    mirror.chmod(0o444)
-    path = fetch(tmp_path / "raw", str(tmp_path / "mirror"))
-    assert path.read_bytes() == mirror.read_bytes() == PACKED
-    assert names(tmp_path / "raw") == ["toy.gz"]
-
-
 def test_a_folder_without_the_file_or_with_a_wrong_one_leaves_it_to_the_next_source(server, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad" / "toys").mkdir(parents=True)
@@ -210,12 +163,15 @@ def test_a_folder_without_the_file_or_with_a_wrong_one_leaves_it_to_the_next_sou
     assert names(tmp_path / "raw") == ["toy.gz"]
 
 
-def test_a_wrong_file_of_a_folder_leaves_nothing(tmp_path):
-    (tmp_path / "bad" / "toys").mkdir(parents=True)
-    (tmp_path / "bad" / "toys" / "toy.gz").write_bytes(b"something else")
-    with pytest.raises(SourceError, match=RIGHT):
-        fetch(tmp_path / "raw", str(tmp_path / "bad"))
-    assert names(tmp_path / "raw") == []
+@pytest.mark.parametrize("body", [b"something else", PACKED[:-20]])
+def test_of_a_wrong_or_damaged_file_nothing_is_left(body, server, tmp_path):
+    server.files[PATH] = body
+    (tmp_path / "bad/toys").mkdir(parents=True)
+    (tmp_path / "bad/toys/toy.gz").write_bytes(body)
+    for mirror in (server.url, str(tmp_path / "bad")):
+        with pytest.raises(SourceError, match="damaged gzip|" + RIGHT):
+            fetch(tmp_path / "raw", mirror)
+        assert names(tmp_path / "raw") == []
 
 
 @pytest.mark.parametrize("mirror", ["no/such/folder", "ftp://example.org/data"])
@@ -245,3 +201,74 @@ def test_progress_is_a_bar_on_a_terminal_and_plain_lines_elsewhere(server, tmp_p
     terminal = capsys.readouterr().err
     assert terminal.startswith(plain)
     assert re.search(r"0\.3 MB of 0\.3", re.sub(r"\x1b\[[\d;?]*\w", "", terminal))
+
+
+# --- files whose hash nobody has published ------------------------------------------------------------------
+
+TOY, OTHER = b"TOY " + bytes(300_000), b"TOY of another version"
+HASH, OTHER_HASH = (hashlib.sha256(content).hexdigest() for content in (TOY, OTHER))
+OF_TOY = "/toys/toy.db"
+NO_HASH = RawFile(
+    "toy.db",
+    None,
+    lambda path: "" if path.read_bytes().startswith(b"TOY ") else "found no toy, allowed: a toy",
+)
+
+
+def test_the_hash_of_a_first_download_is_recorded_said_and_neither_asked_for_nor_recorded_again(
+    server, tmp_path, capsys
+):
+    server.files[OF_TOY], server.faults[OF_TOY] = TOY, ["cut"]
+    path, record = fetch(tmp_path, server.url, file=NO_HASH), tmp_path / "toy.db.sha256"
+    assert path.read_bytes() == TOY and record.read_text() == f"{HASH}  toy.db\n"
+    assert names(tmp_path) == ["toy.db", "toy.db.sha256"]
+    said = f"toys/toy.db: sha256 {HASH} recorded, could not be compared with a published one\n"
+    assert capsys.readouterr().err.endswith(said)
+    before = record.stat().st_mtime_ns
+    fetch(tmp_path, server.url, file=NO_HASH)
+    assert record.stat().st_mtime_ns == before
+    assert len(server.asked) == 2 and capsys.readouterr().err == ""
+    record.unlink()  # as of a file that was put there
+    fetch(tmp_path, file=NO_HASH)
+    assert HASH in record.read_text()
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(OTHER), lambda path: path.unlink()])
+def test_a_file_that_no_longer_fits_its_record_is_fetched_again_and_only_what_fits_is_taken(
+    damage, server, tmp_path
+):
+    server.files[OF_TOY] = TOY
+    (tmp_path / "mirror/toys").mkdir(parents=True)
+    (tmp_path / "mirror/toys/toy.db").write_bytes(OTHER)
+    damage(fetch(tmp_path / "raw", server.url, file=NO_HASH))
+    assert fetch(tmp_path / "raw", str(tmp_path / "mirror"), server.url, file=NO_HASH).read_bytes() == TOY
+    assert len(server.asked) == 2
+
+
+def test_a_source_that_has_changed_is_an_error_with_both_hashes_and_the_way_out(server, tmp_path):
+    server.files[OF_TOY] = TOY
+    fetch(tmp_path, server.url, file=NO_HASH).unlink()
+    server.files[OF_TOY] = OTHER
+    with pytest.raises(SourceError) as error:
+        fetch(tmp_path, server.url, file=NO_HASH)
+    said, record = str(error.value), tmp_path / "toy.db.sha256"
+    assert "toys/toy.db" in said and HASH in said and OTHER_HASH in said and "\n" not in said
+    assert f"delete {record}" in said and names(tmp_path) == ["toy.db.sha256"]
+    record.unlink()
+    assert fetch(tmp_path, server.url, file=NO_HASH).read_bytes() == OTHER
+
+
+def test_a_page_in_place_of_the_file_is_neither_kept_nor_recorded(server, tmp_path):
+    server.files[OF_TOY] = b"<html>not found</html>"
+    with pytest.raises(SourceError, match="found no toy, allowed: a toy"):
+        fetch(tmp_path, server.url, file=NO_HASH)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", HASH[:-1].encode()])
+def test_a_damaged_record_is_bad_input_naming_it(damage, server, tmp_path):
+    server.files[OF_TOY] = TOY
+    fetch(tmp_path, server.url, file=NO_HASH)
+    (tmp_path / "toy.db.sha256").write_bytes(damage)
+    with pytest.raises(BadInput, match=r"toy\.db\.sha256: found no hash, allowed: 64 .*delete it"):
+        fetch(tmp_path, server.url, file=NO_HASH)

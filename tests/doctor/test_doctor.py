@@ -47,12 +47,6 @@ def test_the_space_of_every_preset_is_known_and_is_that_of_the_nearest_folder(tm
     assert doctor.existing(tmp_path / "no/such") == tmp_path and doctor.free(tmp_path / "no/such") > 0
 
 
-def test_a_folder_that_cannot_be_written_is_named(monkeypatch):
-    monkeypatch.setattr(doctor.os, "access", lambda path, mode: False)
-    found = doctor.disk(RESOURCES, Path("results"))
-    assert found.state == "missing" and "resources, results cannot be written" in found.text
-
-
 def test_a_driver_whose_gpu_torch_cannot_use_is_something_to_do(monkeypatch, tmp_path):
     import torch
 
@@ -75,12 +69,6 @@ def test_every_gpu_is_named_with_its_memory():
     assert found.state == "ok" and found.text.count(" GiB)") == torch.cuda.device_count()
 
 
-def test_without_a_compiler_it_says_why_and_that_torch_does_the_work(monkeypatch):
-    monkeypatch.setattr(doctor.native, "available", lambda name: False)
-    monkeypatch.setattr(doctor.native, "why_not", lambda name: "no compiler")
-    assert doctor.engines() == ("compiled code", "to do", "no compiler; torch does its work, slower")
-
-
 @pytest.mark.parametrize("place", ["token", "pair", "file"])
 def test_credentials_are_found_where_kagglehub_finds_them_and_not_shown(place, monkeypatch, tmp_path):
     monkeypatch.setattr(doctor, "free", lambda folder: 50.0)
@@ -93,12 +81,3 @@ def test_credentials_are_found_where_kagglehub_finds_them_and_not_shown(place, m
     assert found.state == "ok" and SECRET not in found.text
     monkeypatch.setattr(doctor, "free", lambda folder: 12.0)
     assert "set KAGGLEHUB_CACHE" in doctor.kaggle(RESOURCES).text
-
-
-def test_half_of_the_credentials_are_none_and_photographs_that_are_here_need_none(monkeypatch, tmp_path):
-    monkeypatch.setenv("KAGGLE_USERNAME", "somebody")
-    assert doctor.kaggle(RESOURCES).state == "to do"
-    (tmp_path / "mirror/aptos").mkdir(parents=True)
-    (tmp_path / "mirror/aptos/train.csv").touch()
-    monkeypatch.setenv("FEDPRIV_MIRROR", "mirror")
-    assert doctor.kaggle(RESOURCES) == ("kaggle", "ok", "not needed: aptos is here")

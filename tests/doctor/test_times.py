@@ -10,7 +10,6 @@ from fedpriv import doctor
 from fedpriv.cli import app
 from fedpriv.config.jobs import INDEX, RATE, Sizes, Took, work
 from fedpriv.config.plan import load_preset
-from fedpriv.errors import BadInput
 from fedpriv.progress import duration
 from fedpriv.store.machine import cores
 
@@ -23,16 +22,6 @@ def here(monkeypatch, tmp_path):
     return tiny.lay(tmp_path)
 
 
-def test_the_time_of_a_preset_is_that_of_its_runs_at_all_seeds(here):
-    tiny.write(here / "config/tiny.yaml", tiny.PRESET | {"seeds": 3})
-    plan = load_preset(here / "config/tiny.yaml")
-    (run,) = plan.all_runs()
-    one, few = 3 * work(run).passes / RATE, duration
-    finding = doctor.time_of(Sizes(plan, Took({}, {})), ())
-    assert finding.name == "time tiny" and finding.state == "ok"
-    assert finding.text == f"{few(one)} of one core, {few(one / cores())} on these {cores()}: 3 trainings"
-
-
 def test_the_time_that_is_left_is_that_of_what_is_not_kept_and_a_gpu_takes_what_it_pays_for(here):
     tiny.write(here / "config/tiny.yaml", tiny.PRESET | {"seeds": 3, "speed": {"device": "cuda"}})
     plan = load_preset(here / "config/tiny.yaml")
@@ -40,14 +29,10 @@ def test_the_time_that_is_left_is_that_of_what_is_not_kept_and_a_gpu_takes_what_
     took = Took({seeds[1]: 7200.0}, {})
     said = doctor.time_of(Sizes(plan, took), {seeds[1], "of another run"}).text
     assert said.endswith("3 trainings; a GPU pays for 6.0 h of it; 4.0 h without the 1 that are stored")
-
-
-def test_a_network_that_nobody_has_stored_is_guessed_and_said_to_be(here, monkeypatch):
-    (here / "own_net_of_times.py").write_text("import torch\nclass Net(torch.nn.Linear):\n    pass\n")
-    monkeypatch.syspath_prepend(here)
-    tiny.patch(here, model={"name": "module", "module": "own_net_of_times:Net"})
-    said = doctor.time_of(Sizes(load_preset(here / "config/tiny.yaml"), Took({}, {})), ()).text
-    assert "5 trainings" in said and said.endswith("5 are guessed, of networks that nobody has stored")
+    (run,) = plan.all_runs()
+    one = 3 * work(run).passes / RATE  # at all seeds, where nothing is known
+    said = f"{duration(one)} of one core, {duration(one / cores())} on these {cores()}: 3 trainings"
+    assert doctor.time_of(Sizes(plan, Took({}, {})), ()).text.startswith(said)
 
 
 def test_every_preset_of_a_folder_has_a_line_with_the_hours_of_its_papers():
@@ -55,21 +40,6 @@ def test_every_preset_of_a_folder_has_a_line_with_the_hours_of_its_papers():
     text = {finding.name: finding.text for finding in found}
     assert {"time demo", "time paper", "time guarantees_search"} <= set(text)
     assert all(f"{paper} " in text["time paper"] for paper in ("bdp2019", "nbafl", "global_dp"))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.4, "0 s"),
-        (119, "119 s"),
-        (120, "2.0 min"),
-        (7199, "120 min"),
-        (39_600, "11 h"),
-        (864_000, "10 days"),
-    ],
-)
-def test_a_time_is_said_in_the_largest_unit_of_which_there_are_two(seconds, words):
-    assert duration(seconds) == words
 
 
 def test_the_doctor_says_it_when_asked(here, capsys):
@@ -84,9 +54,3 @@ def test_the_doctor_says_it_when_asked(here, capsys):
 def test_a_place_without_presets_is_refused_in_one_line(place, here, capsys):
     assert app.main(["doctor", "--time", place]) == 2
     assert f"{place}: found no preset, allowed: one, or a folder" in capsys.readouterr().err
-
-
-def test_one_preset_is_taken_by_its_name(here):
-    assert doctor.presets(Path("config/tiny.yaml")) == doctor.presets(Path("config"))
-    with pytest.raises(BadInput, match="no such"):
-        doctor.presets(Path("no such"))

@@ -1,8 +1,6 @@
 """An ε by our accountants is the one that other frameworks count of their own training."""
 
-import csv
 import json
-import os
 import re
 import subprocess
 import sys
@@ -104,20 +102,3 @@ def test_opacus_counts_the_same_of_a_training_of_today(theirs: str, ours: str) -
     rows, epsilon = example.train(theirs)
     found = added_or_removed(pd.DataFrame(rows), example.DELTA)
     assert found[ours] == pytest.approx(epsilon, rel=0.01)
-
-
-def test_flower_counts_the_same_of_a_training_of_today(tmp_path: Path) -> None:
-    pytest.importorskip("flwr.simulation", reason="Flower is not installed")
-    quiet = {"FLWR_HOME": str(tmp_path), "FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-    done = subprocess.run(
-        [sys.executable, str(FOLDER / "train_flower.py"), str(tmp_path)],
-        env=os.environ | quiet,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    with (tmp_path / "trace.csv").open() as new, (FOLDER / "flower.csv").open() as old:
-        assert list(csv.reader(new)) == list(csv.reader(old))
-    (said,) = (line for line in done.stdout.splitlines() if line.startswith("Flower: epsilon "))
-    found = added_or_removed(as_flower_counts(pd.read_csv(tmp_path / "trace.csv")), 1e-5)
-    assert found["rdp"] == pytest.approx(float(said.split()[-1]), rel=0.01)

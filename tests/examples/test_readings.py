@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from support.made_runs import ROUNDS, write_run
 
-from fedpriv.errors import BadInput
 from fedpriv.report import render
 from fedpriv.report.results import Results, collect, load
 from fedpriv.store import parquet
@@ -86,13 +84,6 @@ def loose(tmp_path) -> pd.DataFrame:
     return results_of(tmp_path, write(tmp_path, "run_a", 1.0, {1.0: (30, 4), 2.0: (16, 4), 3.0: (8, 4)}))
 
 
-def test_a_line_a_sigma_of_a_run_that_clips_nothing(loose):
-    shown = render.flat(table_of(loose).display).to_dict("records")
-    assert [line["Run"] for line in shown[:2]] == ["published", "run_a (nearest)"]
-    assert sorted(line["σ"] for line in shown[1:]) == ["(2)", "(3)", "1"]
-    assert sorted(line["C"] for line in shown[1:]) == ["(1)", "(1.5)", "3"]
-
-
 def test_each_column_is_read_at_the_last_evaluated_round_within_its_own_budget(loose):
     table = table_of(loose)
     # ε = end · √(round/20): DP is within 8 until round 20 · (8/end)², BDP within 2 of 4 until round 5.
@@ -133,28 +124,6 @@ def test_the_epsilon_that_is_compared_is_the_budgets_or_that_of_the_first_round_
     assert value(table, 3.0, "BDP", "epsilon_compared") == pytest.approx(bdp * np.sqrt(round / 20))
 
 
-def test_what_is_published_to_the_digit_is_at_no_distance(tmp_path):
-    results = results_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
-    table = table_of(results, multipliers=[3.0], bdp={"accuracy": 0.8, "epsilon": 2})
-    assert value(table, 3.0, "BDP", "distance") == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize(("changed", "distance"), [({"points": 3.0}, 8 / 3), ({"points": 1.0}, 8)])
-def test_a_point_of_accuracy_counts_as_much_as_is_declared(tmp_path, changed, distance):
-    results = results_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (11.3, 2)}))
-    found = table_of(results, multipliers=[3.0], bdp={"accuracy": 0.72, "epsilon": 2}, **changed)
-    assert value(found, 3.0, "BDP", "distance") == pytest.approx(distance)
-
-
-def test_with_a_baseline_accuracies_are_as_far_below_it_as_the_published_ones(tmp_path):
-    baseline = write_run(tmp_path, "none", 0, scheme="none", final=0.9)
-    results = results_of(tmp_path, baseline, write(tmp_path, "run_a", 3.0, {3.0: (8, 2)}))
-    changed = {"baseline": {"run": "none", "accuracy": 0.7}}
-    assert study.targets(results, wanted(**changed)) == pytest.approx((0.6, 0.7))
-    (line,) = [note for note in table_of(results, **changed).notes if note.startswith("d =")]
-    assert "less 60.0 and 70.0 %" in line and "below our baseline" in line
-
-
 def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has_no_numbers(tmp_path):
     """σ = 3 has C = 1, and an update has norm 1.2."""
     run = write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}, norm_max=1.2)
@@ -167,40 +136,6 @@ def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has
     assert any(note.startswith("Clipped, 1") for note in table.notes)
 
 
-def test_a_sigma_that_has_a_run_of_its_own_is_read_from_that_run(tmp_path):
-    loose = write(tmp_path, "run_a", 1.0, {1.0: (7, 4), 2.0: (6, 4)}, norm_max=1.2)
-    own = write(tmp_path, "run_b", 3.0, {3.0: (5, 4)}, share_clipped=0.4, norm_max=1.2)
-    table = table_of(results_of(tmp_path, loose, own))
-    lines = table.tidy.drop_duplicates("noise_multiplier").set_index("noise_multiplier")
-    assert lines["run"].to_dict() == {1.0: "run_a", 2.0: "run_a", 3.0: "run_b"}
-    assert lines["trained"].to_dict() == {1.0: "by itself", 2.0: "counted again", 3.0: "by itself"}
-
-
-def test_runs_of_another_noise_or_setting_stand_for_nobody_else(tmp_path):
-    first = write(tmp_path, "run_a", 1.0, {1.0: (7, 4)}, norm_max=5.0)
-    other = write(
-        tmp_path, "run_b", 3.0, {3.0: (5, 4)}, final=0.7, norm_max=1.2
-    )  # a config's rate is its final accuracy
-    found = study.configurations(results_of(tmp_path, first, other), wanted())
-    assert [(one.run, one.noise_multiplier, bool(one.refused)) for one in found] == [
-        ("run_a", 1.0, False),
-        ("run_a", 2.0, True),
-        ("run_a", 3.0, True),
-        ("run_b", 1.0, True),
-        ("run_b", 2.0, True),
-        ("run_b", 3.0, False),
-    ]
-
-
-def test_the_least_distance_comes_first_and_is_the_nearest(tmp_path):
-    runs = [write(tmp_path, f"run_{n}", 3.0, {3.0: (8, 2)}, final=f) for n, f in (("a", 0.9), ("b", 0.5))]
-    results = results_of(tmp_path, *runs)
-    table = table_of(results, multipliers=[3.0])
-    assert table.tidy["run"].iloc[0] == "run_b"
-    nearest = table.tidy.loc[table.tidy["status"] == "nearest", "run"]
-    assert set(nearest) == {"run_b"} and "run_b (nearest)" in set(table.display.iloc[:, 0])
-
-
 def test_a_run_that_diverged_is_never_the_nearest(tmp_path):
     run = write(tmp_path, "run_a", 3.0, {3.0: (8, 2)})
     results = results_of(tmp_path, run)
@@ -211,31 +146,9 @@ def test_a_run_that_diverged_is_never_the_nearest(tmp_path):
     assert "nearest" not in set(table_of(results, multipliers=[3.0]).tidy["status"])
 
 
-def test_runs_that_nobody_made_leave_the_published_pair_alone(loose):
-    table = table_of(loose, match="other_*", baseline={"run": "none", "accuracy": 0.7})
-    assert render.flat(table.display)["Run"].tolist() == ["published"]
-    assert "Not run in this preset: none." in table.notes
-
-
-def test_a_run_whose_scheme_has_no_sigma_is_bad_input(tmp_path):
-    results = results_of(tmp_path, write_run(tmp_path, "run_a", 0, scheme="none"))
-    with pytest.raises(BadInput, match=r"readings: run_a: found scheme .*, allowed: client_dp"):
-        table_of(results)
-
-
 def test_the_stored_tables_are_of_what_is_looked_for_and_have_one_nearest_each():
     for name, declared in study.declared_in(FOLDER / "settings.yaml").items():
         table = pd.read_csv(FOLDER / f"{name}.csv")
         assert table["run"].str.match(declared.match.replace("*", ".*")).all()
         assert set(table["noise_multiplier"]) == set(declared.multipliers)
         assert len(table.loc[table["status"] == "nearest", "row"].unique()) == 1
-
-
-def test_the_figure_has_every_accuracy_of_the_tables_within_its_axes():
-    figure = SimpleNamespace(**runpy.run_path(str(FOLDER / "figure.py")))
-    declared = yaml.safe_load((FOLDER / "settings.yaml").read_text())["tables"]
-    tables = {name: pd.read_csv(FOLDER / f"{name}.csv") for name in declared}
-    for axes, table in zip(figure.drawn(declared, tables).axes, tables.values(), strict=True):
-        points = [line.get_ydata() for line in axes.lines if line.get_linestyle() == "None"]
-        read = table.query("quantity == 'accuracy' and column in ['DP', 'BDP']")["value"]
-        np.testing.assert_allclose(np.sort(np.concatenate(points)), np.sort(100 * read))

@@ -68,34 +68,9 @@ def test_a_run_that_clips_nothing_is_counted_as_the_run_with_that_sigma_and_clip
     assert bayesian["assumptions_met"].all() and set(bayesian["kind"]) == {"estimate"}
 
 
-def test_dp_pays_for_the_clip_bound_and_bdp_for_the_distances_that_there_are(trace, distances):
-    last = rows(counted(trace, distances), round=ROUNDS)
-    dp, bdp = (
-        last[last[name] == word]["epsilon"]
-        for name, word in (("accountant", "moments"), ("composition", "product"))
-    )
-    wanted = [
-        moments.epsilon(sampling_rate=0.3, noise_multiplier=s, rounds=ROUNDS, delta=1e-3) for s in SIGMAS[:3]
-    ]
-    assert np.allclose(dp, wanted) and dp.iloc[0] > 2 * dp.iloc[2]
-    assert np.allclose(bdp, bdp.iloc[0])
-
-
 def test_a_clip_bound_below_the_largest_norm_is_refused_and_not_counted(trace, distances):
     assert clipped(trace, 3.0) == "an update of norm 1.4 in round 5 is longer than C = 1"
     assert "C = 1" not in set(counted(trace, distances)["sensitivity"])
-
-
-def test_a_clip_bound_of_exactly_the_largest_norm_clips_nothing(trace):
-    assert not clipped(trace, NOISE / LONGEST)
-    assert clipped(trace, NOISE / LONGEST * 1.001)
-
-
-def test_a_run_that_was_clipped_is_counted_as_itself_and_as_no_other(trace, distances):
-    tight = trace.assign(clip_l2=1.0, noise_multiplier=3.0)
-    found = counted(tight, distances)
-    assert set(found["sensitivity"]) == {"C = 1"}
-    assert "longer than C = 1" in clipped(tight, 1.0)
 
 
 def test_a_plain_mean_is_below_its_bound_and_fewer_clients_make_a_looser_one(trace, distances):
@@ -118,15 +93,6 @@ def test_the_plain_mean_is_that_of_the_exponentials(trace):
     both = [moments.log_moment(0.3, NOISE / one) for one in (a, b)]
     cost = ROUNDS * (np.logaddexp(*both) - np.log(2))
     assert sigma * 1.5 == NOISE and found["epsilon"].item() == pytest.approx(moments.best(cost, 0.99e-3)[0])
-
-
-def test_of_a_mean_of_those_present_the_distance_to_the_others_is_counted(trace, distances):
-    found = counted(trace.assign(denominator="present"), distances)
-    assert set(found[found["accountant"] == "bayesian"]["distance"]) == {"remove_mean"}
-
-
-def test_what_is_counted_again_is_of_evaluated_rounds(trace, distances):
-    assert set(counted(trace, distances)["round"]) == {2, 4, 6, 8, 10, 12}
 
 
 def test_an_epsilon_at_a_bound_that_a_run_did_not_clip_at_is_no_guarantee():

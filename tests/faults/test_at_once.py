@@ -5,25 +5,13 @@ from signal import SIGKILL
 
 import pytest
 from support.child import PROCESSES, Child, live
-from support.fault import Fault, at_call, at_rename, die, held
+from support.fault import at_call, at_rename, die, held
 from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
 
-REFUSED = "the second one is refused in one line; the first ends with the same bits"
-BOTH = "both end well; the files are whole and the same"
-TRAINING = Fault("two processes", "train: in one run directory", REFUSED)
-ORPHAN = Fault(
-    "two processes",
-    "train: the first is killed, another goes on",
-    "the lock dies with its process; the same bits",
-)
-PAIRS = {
-    "account": Fault("two processes", "account: one run directory", BOTH, "ledger.parquet"),
-    "collect": Fault("two processes", "collect: the runs of one paper", BOTH, "runs.parquet"),
-    "render": Fault("two processes", "render: one table", BOTH, "table1.csv"),
-}
-FAULTS = [TRAINING, ORPHAN, *PAIRS.values()]
+# The step, and the file at whose naming the first of two is held.
+STEPS = {"account": "ledger.parquet", "collect": "runs.parquet", "render": "table1.csv"}
 
 
 @pytest.fixture
@@ -54,11 +42,11 @@ def test_the_lock_of_a_killed_training_does_not_outlive_it(folder, undisturbed):
     assert trained_in(folder) == trained_in(undisturbed)
 
 
-@pytest.mark.parametrize("step", PAIRS)
+@pytest.mark.parametrize("step", STEPS)
 def test_two_that_write_the_same_file_both_end_well(step, accounted, undisturbed, gate):
     act = partial(app.main, ACCOUNT) if step == "account" else render
     arrived, go = gate
-    first = Child(accounted, act, partial(at_rename, PAIRS[step].how, partial(held, arrived, go)))
+    first = Child(accounted, act, partial(at_rename, STEPS[step], partial(held, arrived, go)))
     arrived.wait()
     assert live(accounted, act).code == 0
     go.set()

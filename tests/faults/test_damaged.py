@@ -1,4 +1,7 @@
-"""Files that were cut or of which a bit was flipped: each is refused, or nothing was changed."""
+"""Files that were cut or of which a bit was flipped: each is refused, or nothing was changed.
+
+tests/files holds the seal that notices it, bit by bit; here are all readers, and what they do then.
+"""
 
 import gzip
 import json
@@ -10,7 +13,7 @@ from signal import SIGKILL
 import numpy as np
 import pytest
 from support.child import live
-from support.fault import Fault, at_call, die
+from support.fault import at_call, die
 from support.small import ACCOUNT, DECLARED, READERS, RESULTS, TRAIN, as_bytes, render, state_in, trained_in
 
 from fedpriv import partition
@@ -22,9 +25,6 @@ from fedpriv.report.paper import write_figures, write_tables
 from fedpriv.report.results import SCHEMAS
 from fedpriv.store import npz
 from fedpriv.store.files import Broken, check
-
-REFUSED = "wherever it is: one line names the file, or nothing was changed"
-OVER = "wherever it is: training starts over and ends with the same bits"
 
 
 def unsealed(path):
@@ -57,12 +57,6 @@ FILES = {
     "epsilons.parquet": READERS["epsilons.parquet"],
     "state.safetensors": saved,
 }
-FLIPPED = {name: Fault("a flipped bit", name, OVER if "state" in name else REFUSED, name) for name in FILES}
-CUT = {name: Fault("a cut file", name, OVER if "state" in name else REFUSED, name) for name in FILES}
-DESCRIBED = Fault(
-    "a flipped bit", "distances.npz: every bit of what describes its first array, and of its end", REFUSED
-)
-FAULTS = [*FLIPPED.values(), *CUT.values(), DESCRIBED]
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +76,10 @@ def whole(undisturbed, tmp_path_factory):
     return folder
 
 
-def places(size, count):
+def places(size):
     """Return places to break a file of `size` bytes at: its edges, and others all over it."""
     chance = random.Random(size)
-    return sorted({*range(16), *range(size - 16, size), *(chance.randrange(size) for _ in range(count))})
+    return sorted({*range(8), *range(size - 8, size), *(chance.randrange(size) for _ in range(30))})
 
 
 def survives(read, path, known):
@@ -99,36 +93,16 @@ def survives(read, path, known):
     return found == known or (read is saved and found is None)
 
 
-@pytest.mark.parametrize("fault", FLIPPED.values(), ids=str)
-def test_a_flipped_bit_is_refused_or_changes_nothing_wherever_it_is(fault, whole, tmp_path):
-    read, path, content = FILES[fault.how], tmp_path / fault.how, (whole / fault.how).read_bytes()
-    known = read(whole / fault.how)
-    for place in places(len(content), 150):
-        broken = bytearray(content)
-        broken[place] ^= 1 << random.Random(place).randrange(8)
-        path.write_bytes(broken)
-        assert survives(read, path, known), place
-
-
-def test_no_bit_of_what_describes_an_array_can_make_another_array_of_it(whole, tmp_path):
-    name = "distances.npz"
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_refused_or_nothing_was_changed_wherever_it_is(name, whole, tmp_path):
     read, path, content = FILES[name], tmp_path / name, (whole / name).read_bytes()
     known = read(whole / name)
-    for place in (*range(256), *range(len(content) - 128, len(content))):
-        for bit in range(8):
-            broken = bytearray(content)
-            broken[place] ^= 1 << bit
-            path.write_bytes(broken)
-            assert survives(read, path, known), (place, bit)
-
-
-@pytest.mark.parametrize("fault", CUT.values(), ids=str)
-def test_a_cut_file_is_refused_wherever_it_ends(fault, whole, tmp_path):
-    read, path, content = FILES[fault.how], tmp_path / fault.how, (whole / fault.how).read_bytes()
-    known = read(whole / fault.how)
-    for size in places(len(content), 40):
-        path.write_bytes(content[:size])
-        assert survives(read, path, known), size
+    for place in places(len(content)):
+        broken = bytearray(content)
+        broken[place] ^= 1 << random.Random(place).randrange(8)
+        for damaged in (broken, content[:place]):
+            path.write_bytes(damaged)
+            assert survives(read, path, known), (place, len(damaged))
 
 
 def flip(path):
@@ -140,7 +114,7 @@ def flip(path):
 
 def test_from_a_damaged_state_training_starts_over_and_ends_with_the_same_bits(whole, folder, undisturbed):
     content = (whole / "state.safetensors").read_bytes()
-    for place in (4, 500, len(content) // 2, len(content) - 1):
+    for place in (4, len(content) // 2):
         state = folder / f"out{place}/resume/state.safetensors"
         state.parent.mkdir(parents=True)
         broken = bytearray(content)
@@ -151,20 +125,14 @@ def test_from_a_damaged_state_training_starts_over_and_ends_with_the_same_bits(w
 
 
 @pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
-def test_a_damaged_run_is_not_accounted(name, trained, capsys):
+def test_a_damaged_run_is_not_accounted_and_nothing_is_rendered_from_it(name, trained, capsys):
     flip(trained / "out" / name)
     assert app.main(ACCOUNT) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert name in line
-    assert not (trained / "out/ledger.parquet").exists()
-
-
-@pytest.mark.parametrize("name", ["trace.parquet", "ledger.parquet", "summary.json"])
-def test_nothing_is_rendered_from_a_damaged_run(name, accounted):
-    flip(accounted / "out" / name)
-    with pytest.raises(BadInput, match=name):
+    assert name in line and not (trained / "out/ledger.parquet").exists()
+    with pytest.raises(BadInput, match=r"out"):
         render()
-    assert not list(accounted.glob("results/*"))
+    assert not list(trained.glob("results/*"))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -10,11 +10,9 @@ from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
 
-ENDS = "one line names the file; no half file; with room again the same bits"
-
 
 def full(when: str, how: partial, names: str) -> Fault:
-    return Fault("disk full (RLIMIT_FSIZE)", when, ENDS, how, names)
+    return Fault("disk full", when, how, names)
 
 
 after = partial(at_rename, blow=fill)
@@ -22,27 +20,16 @@ TRAINING = [
     full("train: at the partition", partial(fill), "seed0.npz"),
     full("train: at the first state", partial(after, "seed0.npz"), "state.safetensors"),
     full(
-        "train: at the second state",
-        partial(at_call, "fedpriv.train.loop", "run_round", 3, fill),
-        "state.safetensors",
-    ),
-    full(
         "train: at the trace", partial(at_call, "fedpriv.train.loop", "run_round", 5, fill), "trace.parquet"
     ),
-    full("train: at the distances", partial(after, "trace.parquet"), "distances.npz"),
-    full("train: at the model", partial(after, "distances.npz"), "model.safetensors"),
     full("train: at the summary", partial(after, "model.safetensors"), "summary.json"),
 ]
 ACCOUNTING = [full("account: at the ledger", partial(fill), "ledger.parquet")]
 RENDERING = [
     full("collect: at the runs", partial(fill), "runs.parquet"),
-    full("render: at the first file of a table", partial(after, "epsilons.parquet"), "table1"),
     full("render: between the files of a table", partial(after, "table1.csv"), "table1"),
-    full("render: at a figure", partial(after, "table1.tex"), "epsilons.pdf"),
     full("render: at the verdicts", partial(after, "epsilons.md"), "claims"),
 ]
-SMALL = Fault("disk full (a tmpfs of 16 KiB)", "train: at the first state", ENDS)
-FAULTS = [*TRAINING, *ACCOUNTING, *RENDERING, SMALL]
 
 
 def complains(fault, folder, act):

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from signal import SIGKILL, SIGTERM, SIGUSR1, SIGUSR2
+from signal import SIGKILL, SIGTERM, SIGUSR2
 
 import pytest
 from support.child import live
@@ -14,15 +14,13 @@ from support.small import ACCOUNT, TRAIN, contents, render, state_in, trained_in
 from fedpriv.cli import app
 from fedpriv.models import native
 
-AGAIN = "the next start ends with the same bits"
-
 
 def by(number: signal.Signals, when: str, moment: Callable, *place: object, **how: object) -> Fault:
-    return Fault(number.name, when, AGAIN, partial(moment, *place, blow=partial(die, number), **how))
+    return Fault(number.name, when, partial(moment, *place, blow=partial(die, number), **how))
 
 
 def in_writing(when: str, size: int) -> Fault:
-    return Fault("SIGXFSZ", when, AGAIN, partial(die_writing, size))
+    return Fault("SIGXFSZ", when, partial(die_writing, size))
 
 
 a_round = partial(at_call, "fedpriv.train.loop", "run_round")
@@ -31,48 +29,30 @@ engine = "fedpriv.models.native.gradients", "check_range"
 working = partial(at_call, *(engine if native.available("cnn5") else ("fedpriv.local.threads", "as_read")))
 TRAINING = [
     by(SIGKILL, "train: in the first round, before there is a state", a_round, 1),
-    by(SIGKILL, "train: one round after the state was saved", a_round, 4),
-    by(SIGKILL, "train: in the midst of a round, at its measurements", measuring, 4),
     by(SIGKILL, "train: in the midst of a round, while clients work", working, 7),
     by(SIGKILL, "train: half of the first state written", at_rename, "state.safetensors", torn=True),
     in_writing("train: by the kernel, in the midst of writing the state", 4096),
     by(SIGKILL, "train: half of the trace written", at_rename, "trace.parquet", torn=True),
-    by(SIGKILL, "train: after the trace, before the distances", at_rename, "distances.npz"),
-    by(SIGKILL, "train: half of the model written", at_rename, "model.safetensors", torn=True),
     by(SIGKILL, "train: everything written but the summary", at_rename, "summary.json"),
     by(SIGKILL, "train: finished, its state not yet removed", at_removal, "state.safetensors"),
-    by(SIGTERM, "train: half of the trace written", at_rename, "trace.parquet", torn=True),
 ]
-SAVED = "the round is finished and saved, one line says which; the next start ends with the same bits"
 TRAIN_TWO = ("step", "train", "config/small.yaml", "small", "private/0", "private/1")
 
 
-def warning(number: signal.Signals, when: str, moment: Callable, *place: object) -> Fault:
-    return Fault(number.name, when, SAVED, partial(moment, *place, blow=partial(die, number)))
-
-
 WARNED = [  # and the round that is saved
-    (warning(SIGTERM, "train: one round after the state was saved", a_round, 3), 3),
-    (warning(SIGTERM, "train: in the midst of a round, at its measurements", measuring, 4), 4),
-    (warning(SIGUSR1, "train: in the midst of the first round, while clients work", working, 1), 1),
-    (warning(SIGUSR2, "train: in the last round", a_round, 5), 5),
+    (by(SIGTERM, "train: in the midst of a round, at its measurements", measuring, 4), 4),
+    (by(SIGUSR2, "train: in the last round", a_round, 5), 5),
 ]
-TWICE = Fault("SIGTERM", "train: twice within a second", SAVED, partial(a_round, 3, die_twice))
-IMPATIENT = Fault(
-    "SIGTERM", "train: twice, a second apart", AGAIN, partial(a_round, 4, partial(die_twice, 1.01))
-)
+TWICE = Fault("SIGTERM", "train: twice within a second", partial(a_round, 3, die_twice))
+IMPATIENT = Fault("SIGTERM", "train: twice, a second apart", partial(a_round, 4, partial(die_twice, 1.01)))
 ACCOUNTING = [
-    by(SIGKILL, "account: half of the ledger written", at_rename, "ledger.parquet", torn=True),
     in_writing("account: by the kernel, in the midst of writing the ledger", 999),
     by(SIGTERM, "account: the ledger written but not yet named", at_rename, "ledger.parquet"),
 ]
 RENDERING = [
-    by(SIGKILL, "collect: half of the runs written", at_rename, "runs.parquet", torn=True),
     by(SIGKILL, "render: half of one file of a table written", at_rename, "table1.md", torn=True),
     by(SIGTERM, "render: half of a figure written", at_rename, "epsilons.png", torn=True),
-    by(SIGKILL, "render: verdicts written as LaTeX and not yet named", at_rename, "claims.tex"),
 ]
-FAULTS = [*TRAINING, *(fault for fault, _ in WARNED), TWICE, IMPATIENT, *ACCOUNTING, *RENDERING]
 
 
 def number(fault):

@@ -13,29 +13,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.fault import Fault
-from support.small import READERS, state_in
+from support.small import state_in, trained_in
 
 ROOT = Path(__file__).parents[2]
 SRC = Path(__import__("fedpriv").__file__).parents[1]
 TRACE = "results/small/small/runs/private/seed0/trace.parquet"
 RUN = Path(TRACE).parent
-FAULTS = [
-    Fault("SIGTERM", "workflow: while a step runs", "the step ends, no other starts, the lock is given back"),
-    Fault(
-        "SIGTERM",
-        "workflow and training, as a batch system sends it",
-        "the round is finished and saved; the next workflow ends with the same bits",
-    ),
-    Fault("two workflows", "on one folder", "the second is refused and says why"),
-    Fault("SIGKILL", "workflow: its lock is left behind", "the next one is refused and names --unlock"),
-    Fault(
-        "SIGKILL",
-        "workflow: its training lives on",
-        "the next training is refused in one line; it is not disturbed",
-    ),
-    Fault("SIGKILL", "workflow and training", "the next workflow ends with the same bits"),
-]
 HOLD = """
 import os, sys
 def hear(event, arguments):
@@ -93,14 +76,7 @@ def arrival(workflow):
         return int(said.read())
 
 
-def test_a_workflow_that_is_stopped_doubled_and_killed_ends_with_the_same_bits(folder, start, undisturbed):
-    told = start(TRACE, held="seed0.npz")
-    arrival(told)
-    told.send_signal(signal.SIGTERM)
-    (folder / "go").write_text("")
-    code, said = finish(told)
-    assert code != 0 and not (RUN / "trace.parquet").exists()
-
+def test_a_workflow_that_is_doubled_and_killed_ends_with_the_same_bits(folder, start, undisturbed):
     killed = start(TRACE, held="state.safetensors")
     training = arrival(killed)
     code, said = finish(start(TRACE))
@@ -117,9 +93,7 @@ def test_a_workflow_that_is_stopped_doubled_and_killed_ends_with_the_same_bits(f
     os.kill(training, signal.SIGKILL)
     code, said = finish(start(TRACE))
     assert code == 0, said
-    for name in ("trace.parquet", "distances.npz", "model.safetensors"):
-        read = READERS.get(name, Path.read_bytes)
-        assert read(RUN / name) == read(undisturbed / "out" / name)
+    assert trained_in(folder, RUN) == trained_in(undisturbed)
 
 
 def test_a_warning_to_all_processes_of_a_workflow_saves_the_round_of_its_training(folder, start, undisturbed):
@@ -136,6 +110,4 @@ def test_a_warning_to_all_processes_of_a_workflow_saves_the_round_of_its_trainin
     assert state and state.round == 3
     code, said = finish(start(TRACE))
     assert code == 0, said
-    for name in ("trace.parquet", "distances.npz", "model.safetensors"):
-        read = READERS.get(name, Path.read_bytes)
-        assert read(RUN / name) == read(undisturbed / "out" / name)
+    assert trained_in(folder, RUN) == trained_in(undisturbed)

@@ -93,15 +93,6 @@ def test_a_file_of_ours_whose_seal_was_taken_off_is_refused_by_its_name(write, l
             load(path)
 
 
-@every
-@pytest.mark.parametrize("left", [0, 1, 20, -1, -40])
-def test_a_truncated_file_is_refused_by_its_name(write, load, left, tmp_path):
-    path = write(tmp_path / "file")
-    path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(BadInput, match=f"{path}: found "):
-        load(path)
-
-
 def test_a_file_has_the_mode_of_any_new_file_whatever_has_written_it(tmp_path):
     tmp_path.joinpath("new").touch()
     modes = {write(tmp_path / name).stat().st_mode for name, (write, _) in SEALED.items()}

@@ -5,20 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.tiny import PRESET, contents, patch, write
+from support.tiny import PRESET, contents, write
 
-from fedpriv.audit.finished import audit_runs
 from fedpriv.cli import app
-from fedpriv.config.jobs import TAKEN, TRAINED, Sizes, Took, batches, run_files, stored, taken
+from fedpriv.config.jobs import Sizes, Took, batches, stored, taken
 from fedpriv.config.plan import load_preset
-from fedpriv.report.results import collect, load
 from fedpriv.store import parquet, summary
 from fedpriv.store.rundir import RunDir, take
 from fedpriv.store.summary import everywhere
 from fedpriv.train import loop
-from fedpriv.workflow import steps
 
-RUNS = Path("results/tiny/tiny/runs/dp")
 REFERENCE = Path("results/reference")
 RUN = ("run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out")
 
@@ -72,43 +68,13 @@ def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept
     assert "was there already" in fedpriv(*RUN, "--again")[1][0]
 
 
-def test_a_run_of_another_config_is_not_the_stored_one(fedpriv, kept):
-    patch(kept, rounds=3)
-    code, (said, _), _ = fedpriv(*RUN)
-    assert code == 0 and said.startswith("out: trained") and "after 3 rounds" in said
-
-
-def test_a_finished_run_of_another_config_is_refused_and_not_replaced_by_the_stored_one(fedpriv, kept):
-    assert fedpriv(*RUN)[0] == 0
-    before = Path("out/summary.json").read_bytes()
-    code, _, (line,) = fedpriv(*RUN, "--seed", "1")
-    assert code == 2 and "out: found the finished run of another config" in line
-    assert Path("out/summary.json").read_bytes() == before
-
-
 def planned():
     return load_preset(Path("config/tiny.yaml"))
 
 
-def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untrained):
-    plan = planned()
-    found = taken(plan, REFERENCE)
-    assert [key.word for key in found] == ["dp/0", "dp/1"]
-    steps.take(plan, "tiny", "dp/0", "dp/1")
-    runs = [Path(key.directory("tiny")) for key in found]
-    for (key, path), run in zip(found.items(), runs, strict=True):
-        assert sorted(run_files(plan, "tiny", found, *TRAINED))[:2] == [
-            f"{RUNS}/seed0/{name}" for name in TAKEN[::-1]
-        ]
-        assert RunDir(run).holds(key.identity) and RunDir(run).stored == path.resolve()
-        assert not parquet.stale(run / "ledger.parquet")
-    assert taken(plan, REFERENCE) == found  # in the next job, too
-    audit_runs(runs, Path("findings.parquet"))
-    results = load(collect(runs, Path()))
-    assert set(results.runs["seed"]) == {0, 1} and results.epsilons["epsilon"].notna().any()
-
-
-def test_batches_have_no_stored_runs(kept):
+def test_batches_have_no_stored_runs_and_a_preset_may_ask_for_everything_again(kept):
+    write(kept / "config/tiny.yaml", PRESET | {"again": True})
+    assert taken(planned(), REFERENCE) == {}
     write(kept / "config/tiny.yaml", PRESET | {"seeds": 3, "speed": {"runs_per_job": 8}})
     plan = planned()
     for some, seeds in (((), (0, 1, 2)), (taken(plan, REFERENCE), (2,))):
@@ -116,28 +82,11 @@ def test_batches_have_no_stored_runs(kept):
         assert [[key.word for key in job.runs] for job in jobs] == [[f"dp/{seed}"] for seed in seeds]
 
 
-def test_what_was_trained_here_comes_before_what_is_stored(here):
-    assert app.main(["keep", "results/tiny"]) == 0
-    plan, before = planned(), contents(here)
-    assert taken(plan, REFERENCE) == {} and len(stored(plan, REFERENCE, ["tiny"])) == 2
-    steps.take(plan, "tiny", "dp/0")  # by hand
-    (RUNS / "seed0/ledger.parquet").unlink()
-    assert contents(here) == before
-    told = summary.load_summary(RUNS / "seed0/summary.json")
-    summary.save_summary(RUNS / "seed0/summary.json", told | {"identity": "another"})
-    assert [key.word for key in taken(plan, REFERENCE)] == ["dp/0"]
-
-
 def test_a_run_whose_stored_file_is_gone_is_not_finished(kept):
     key, path = next(iter(stored(planned(), REFERENCE, ["tiny"]).items()))
     out = take(path, Path("out"), {})
     path.unlink()
     assert not RunDir(out).holds(key.identity) and key not in taken(planned(), REFERENCE)
-
-
-def test_a_preset_may_ask_for_everything_again(kept):
-    write(kept / "config/tiny.yaml", PRESET | {"again": True})
-    assert taken(planned(), REFERENCE) == {}
 
 
 def test_a_stored_run_is_accounted_and_audited_where_it_is(fedpriv, kept):

@@ -56,11 +56,7 @@ SPOILT = {
     "another seed": lambda path: shutil.copyfile(everywhere(REFERENCE)[1], path),
     "another accuracy": lambda path: said(path, test_accuracy=0.99),
     "another config": noisier,
-    "fewer rounds": lambda path: said(path, rounds=1),
-    "another paper": lambda path: said(path, paper="other"),
     "a pointer of Git LFS": lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\n"),
-    "half of it": lambda path: path.write_bytes(path.read_bytes()[:2000]),
-    "a list": lambda path: reset(path, "summary", "[]"),
     "brackets": lambda path: reset(path, "summary", "[" * 100_000),
 }
 VERBS = {
@@ -108,15 +104,11 @@ def test_every_stored_run_in_git_is_what_it_is_called():
         assert RunDir(path).summary["identity"] in path.name
 
 
-MIXED = {
-    "a trace of another seed": "trace.parquet",
-    "distances of another seed": "distances.npz",
-    "weights of another seed": "model.safetensors",
-}
-
-
-@pytest.mark.parametrize("name", MIXED.values(), ids=MIXED)
-@pytest.mark.parametrize("verb", ["account", "audit", "keep", "run"])
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [(verb, "trace.parquet") for verb in ("account", "audit", "keep", "run")]
+    + [("account", "distances.npz"), ("run", "model.safetensors")],
+)
 def test_a_mixture_of_two_runs_is_refused(name, verb, here, fedpriv):
     shutil.copyfile(RUNS / "seed1" / name, RUNS / "seed0" / name)
     words = {"keep": ("keep", "results/tiny"), "run": (*RUN[:-1], RUNS / "seed0")}
@@ -143,8 +135,7 @@ def test_what_was_kept_of_a_mixture_is_not_put_back(here, fedpriv):
     assert fedpriv(*RUN[:-1], RUNS / "seed0")[1][0].startswith(f"{RUNS / 'seed0'}: trained")
 
 
-@pytest.mark.parametrize("gone", ["distances.npz", "trace.parquet", "model.safetensors"])
-@pytest.mark.parametrize("how", ["trained", "taken"])
+@pytest.mark.parametrize(("gone", "how"), [("distances.npz", "trained"), ("trace.parquet", "taken")])
 def test_what_is_left_of_a_run_of_another_config_stays(gone, how, here, fedpriv):
     assert fedpriv("keep", "results/tiny")[0] == 0
     out = Path(shutil.copytree(RUNS / "seed1", "out"))
@@ -193,7 +184,7 @@ def test_a_member_that_is_no_array_is_named(tmp_path):
         npz.everything(tmp_path / "own.npz", "arrays", ours=False)
 
 
-@pytest.mark.parametrize("path", ["fedpriv.docs.__main__:x", "fedpriv.cli:app", "snakemake.__main__:main"])
+@pytest.mark.parametrize("path", ["fedpriv.cli:app", "snakemake.__main__:main"])
 def test_a_program_is_no_part_of_a_network(path, monkeypatch):
     monkeypatch.setattr("importlib.import_module", None)
     with pytest.raises(BadInput, match=r"module: found .*, a program and no part of a network, allowed: "):
@@ -205,8 +196,6 @@ def test_a_program_is_no_part_of_a_network(path, monkeypatch):
     [
         ("scheme={noise_multiplier: 1.0, noise_multiplier: 0.1}", "noise_multiplier twice"),
         ("rounds=010", "found 010"),
-        ("rounds=1:30", "found 1:30"),
-        ("scheme=&a {name: none}", "found &a"),
         ("model=" + "[" * 3000, "--set: model"),
     ],
 )

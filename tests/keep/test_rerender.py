@@ -63,8 +63,7 @@ def test_everything_is_rendered_from_what_is_stored_and_what_differs_is_named(ke
     }
     assert Path("out/tiny/report.html").exists() and not RESULTS.exists()
     code, out, _ = fedpriv("rerender")
-    assert code == 1
-    assert out == [
+    assert code == 1 and out == [
         "tiny/tiny: 2 of 5 runs stored, 11 files, 1 differ",
         f"{REFERENCE}/tables/old.md: differs",
     ]
@@ -73,20 +72,14 @@ def test_everything_is_rendered_from_what_is_stored_and_what_differs_is_named(ke
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("results", "in results"),
         ("results/other", "in results"),
-        ("results/reference", "in results/reference"),
         ("config/../results/reference/new", "in results/reference"),
         ("link/new", "in results"),
         (".", "a folder that holds something"),
-        ("config", "a folder that holds something"),
         ("file", "a file"),
     ],
 )
-@pytest.mark.parametrize("write", [(), ("--write",)], ids=["alone", "and written"])
-def test_nothing_is_rendered_over_what_is_there_and_nothing_compared_with_itself(
-    out, said, write, kept, fedpriv
-):
+def test_nothing_is_rendered_over_what_is_there_and_nothing_compared_with_itself(out, said, kept, fedpriv):
     (REFERENCE / "tables/table1.csv").write_text("damaged")
     (kept / "file").touch()
     (kept / "link").symlink_to("results")
@@ -94,7 +87,7 @@ def test_nothing_is_rendered_over_what_is_there_and_nothing_compared_with_itself
     run.mkdir(parents=True)
     (run / "model.safetensors").write_text("weights of three days")
     before = contents(kept)
-    code, lines, err = fedpriv("rerender", "--out", out, *write)
+    code, lines, err = fedpriv("rerender", "--out", out, "--write")
     assert (code, lines, len(err)) == (2, [], 1) and said in err[0]
     assert contents(kept) == before
 
@@ -112,20 +105,16 @@ def test_runs_that_the_preset_has_otherwise_now_are_left_out(kept, fedpriv):
 
 
 def test_a_preset_is_rendered_from_what_others_store_of_its_runs_and_seeds(kept, fedpriv):
-    for name, seeds in (("all", 5), ("one", 1)):
-        write(Path(f"config/{name}.yaml"), PRESET | {"preset": name, "seeds": seeds})
-        Path("results/reference", name).mkdir()
+    write(Path("config/one.yaml"), PRESET | {"preset": "one", "seeds": 1})
+    Path("results/reference/one").mkdir()
     code, out, err = fedpriv("rerender", "--write", "--json")
     assert (code, err) == (0, [])
     found = json.loads("".join(out))
     assert {paper: (one["stored"], one["planned"]) for paper, one in found.items()} == {
-        "all/tiny": (2, 5),
         "one/tiny": (1, 1),
         "tiny/tiny": (2, 5),
     }
-    assert fedpriv("rerender")[0] == 0
-    for name in FILES:
-        assert Path("results/reference/all/tiny", name).read_bytes() == (REFERENCE / name).read_bytes()
+    assert not found["tiny/tiny"]["differ"]
     code, out, _ = fedpriv("show", "results/reference/one/tiny", "table1", "4", "DP", "--json")
     (seed,) = json.loads("".join(out))["runs"]["dp"]["seeds"].values()
     assert code == 0 and "results/reference/runs/tiny/dp/seed0-" in seed["trace"]

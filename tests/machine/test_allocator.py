@@ -26,18 +26,6 @@ for round in range(20):
 print(int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[1]) / 1024)
 """
 
-# A buffer of a step, twenty times; how many pages the system had to bring.
-STEPS = """
-import resource
-import numpy as np
-from fedpriv.store.machine import keep_buffers
-assert keep_buffers()
-np.ones(20 << 20, np.uint8)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for step in range(20):
-    np.ones(20 << 20, np.uint8)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
 
 # A run comes first: whatever it needs of torch, its buffers are to lie in huge pages.
 HUGE = """
@@ -62,10 +50,6 @@ def told(program: str) -> float:
 
 def test_stacks_of_another_size_in_every_round_leave_no_holes():
     assert told(ROUNDS) < 108 * 2 + 100  # MiB: the largest two, and the interpreter
-
-
-def test_a_steps_buffer_is_brought_into_memory_once():
-    assert told(STEPS) < 20 * 20 * 256 / 10  # pages of 4 KiB; mapped anew it is all of them
 
 
 def test_large_tensors_of_a_run_lie_in_huge_pages_where_there_are_any():

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from filelock import FileLock
 
 from fedpriv.store import gpus
 
@@ -68,10 +67,6 @@ def test_a_killed_process_leaves_its_device_to_the_next(processes):
     assert processes.take("a", "b") == device != other
 
 
-def test_a_device_is_known_by_its_name_and_not_by_its_place(processes):
-    assert [processes.take("a", "b"), processes.take("b", "a"), processes.take("b", "c")] == ["a", "b", "c"]
-
-
 @pytest.fixture
 def offer(tmp_path, monkeypatch):
     """A function that lets this process see the GPUs of these names, and no claim of another process."""
@@ -90,13 +85,6 @@ def test_a_process_keeps_the_device_it_has(offer):
     offer("a", "b")
     assert gpus.own() is gpus.own()
     assert gpus.own().lock.is_locked
-
-
-def test_the_one_device_that_a_scheduler_shows_is_taken_whoever_has_it(offer):
-    offer("a")
-    gpus.folder().mkdir()
-    with FileLock(gpus.folder() / "a.0"):
-        assert gpus.own().number == 0
 
 
 @pytest.mark.gpu

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from fedpriv.mechanisms.clipping import clip, raise_to
-from fedpriv.schemes.exchange import Clip
 
 BOUNDS = (1e-38, 1e-36, 1e-30, 1e-12, 1e-6, 1e-3, 1.0, 0.3, 1e10)
 NUMBERS = (3e38, 2.2e38, 1e38, 1e37, 1e19, 1.0)
@@ -35,12 +34,6 @@ def test_clipped_rows_keep_the_bits_of_a_product_in_their_own_type(bound):
     rows = torch.randn(50, 400, generator=torch.Generator().manual_seed(1)) * 3
     factors = torch.where(norms(rows) > bound, bound / norms(rows) * (1 - 1e-6), 1.0)
     assert torch.equal(clip(rows, bound)[0].updates, rows * factors.float()[:, None])
-
-
-@pytest.mark.parametrize("bound", [1e-6, 1e-3, 1.0])
-def test_a_hook_clips_huge_numbers_to_its_bound(bound):
-    clipped = Clip(kind="norm", bound=bound).apply(torch.full((3, 1000), 3e38))
-    assert float(norms(clipped).max()) <= bound
 
 
 def test_a_tiny_row_that_is_scaled_up_stays_finite_and_gets_the_norm_it_should_have():

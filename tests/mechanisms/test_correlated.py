@@ -1,23 +1,25 @@
 """The noise of all rounds is W z with W C = 1: what is released is C x + z, whatever else is made of it."""
 
 import contextlib
-from typing import get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.made_run import BY_SCHEME, RUN, go
 
+from fedpriv.account import ledger, spends
+from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
 from fedpriv.mechanisms import correlated
 from fedpriv.mechanisms.correlated import (
     MATRICES,
     STREAM,
     Banded,
     Blt,
-    Name,
-    Toeplitz,
     Tree,
     Turns,
     best,
@@ -38,13 +40,8 @@ def noise_of(matrix, rounds, run="x"):
     return torch.stack([matrix.noise(Streams(3, run), t, like) for t in range(1, rounds + 1)])
 
 
-def test_every_matrix_can_be_named():
-    assert tuple(MATRICES) == get_args(Name)
-    assert all(kind.name == name for name, kind in MATRICES.items())
-
-
 @each_matrix
-@pytest.mark.parametrize("rounds", [1, 2, 7, 8, 31, 100])
+@pytest.mark.parametrize("rounds", [1, 8, 31])
 def test_what_is_decoded_is_what_was_encoded(matrix, rounds):
     made = matrix.decoder(rounds) @ matrix.encoder(rounds)
     np.testing.assert_allclose(made, np.eye(rounds), atol=1e-10)
@@ -97,13 +94,6 @@ def test_a_trace_says_all_of_a_matrix(matrix):
     assert told(matrix.facts()) == matrix
 
 
-@pytest.mark.parametrize("matrix", [Banded(7), SERIES, Blt.planned(Turns(60, 6, 10), 0)], ids=str)
-def test_the_diagonals_of_a_toeplitz_matrix_fall_and_none_is_negative(matrix):
-    assert isinstance(matrix, Toeplitz)
-    diagonals = matrix.coefficients(60)
-    assert diagonals[0] == 1 and (np.diff(diagonals) <= 0).all() and (diagonals >= 0).all()
-
-
 def rms_error(matrix, rounds, times, apart):
     """Return the root mean square of the noise in all partial sums where a client moves C x by 1 at most."""
     (square,) = matrix.squares([rounds], times, apart)
@@ -152,14 +142,18 @@ def test_numbers_of_no_blt_are_one_line_that_names_what_is_allowed(numbers):
         told({"matrix": "blt", "numbers": numbers})
 
 
-@pytest.mark.parametrize("rounds", [1, 6, 7, 8, 63, 100])
-def test_no_estimate_of_a_partial_sum_from_complete_nodes_has_less_noise_than_the_trees(rounds):
-    best = np.ones(rounds) @ np.linalg.pinv(Tree().encoder(rounds))
-    found = Tree().decoder(rounds).sum(axis=0)
-    assert found @ found == pytest.approx(best @ best, rel=1e-9)
-
-
 def test_the_square_root_of_partial_sums_is_what_is_banded():
     root = Banded(30).encoder(30)
     np.testing.assert_allclose(root @ root, np.tril(np.ones((30, 30))), atol=1e-12)
     np.testing.assert_allclose(inverse(root[:, 0]), np.linalg.inv(root)[:, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_a_run_costs_the_epsilon_that_its_noise_was_planned_for(matrix, files, tmp_path):
+    scheme = BY_SCHEME["dp_ftrl"]["scheme"] | {"matrix": matrix, "noise_multiplier": {"epsilon": 3.0}}
+    run = parse(Run.model_validate, RUN | BY_SCHEME["dp_ftrl"] | {"scheme": scheme}, "a run")
+    trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")
+    planned = run.scheme.planned(run.cohort, run.partition.clients, run.rounds)
+    assert told(trace.iloc[0].to_dict()) == told(trace.iloc[-1].to_dict()) == planned
+    (spent,) = [one for one in spends(ledger(trace, run.account.delta)) if one.sensitivity == "C"]
+    assert spent.status == "guarantee" and 2.99 < spent.epsilon <= 3.0

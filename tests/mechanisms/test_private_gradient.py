@@ -1,4 +1,4 @@
-"""Private gradients: both backends against a loop in float64, Opacus, and their definition."""
+"""Private gradients: all backends against a loop in float64, and their definition."""
 
 import math
 
@@ -12,10 +12,9 @@ from torch.nn import functional as F
 
 from fedpriv.errors import BadInput
 from fedpriv.local.client import Client, Task
-from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.gaussian import leave_one_out
-from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise, privatise_stack
+from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models.base import initial_weights
 from fedpriv.models.flat import unflatten
@@ -88,68 +87,6 @@ def test_a_backend_computes_the_private_gradient_of_a_plain_loop(task, backend, 
         assert np.isnan(measured[len(removed) :]).all()
 
 
-def test_clipped_per_example_gradients_are_those_of_opacus(task):
-    GradSampleModule = pytest.importorskip("opacus", reason="Opacus is not installed").GradSampleModule
-    from opacus.optimizers import DPOptimizer
-
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            kernels = {name: shape for name, shape in task.shapes.items() if name.endswith("weight")}
-            pads = {"conv1": 2, "conv2": 2}
-            for name, shape in kernels.items():
-                layer = name.removesuffix(".weight")
-                conv = torch.nn.Conv2d(shape[1], shape[0], shape[2], padding=pads.get(layer, 0))
-                setattr(self, layer, conv)
-            for name, value in unflatten(FLAT, task.shapes).items():
-                layer, leaf = name.split(".")
-                getattr(getattr(self, layer), leaf).data.copy_(value)
-
-        def forward(self, x):
-            x = torch.tanh(F.max_pool2d(self.conv1(x), 2))
-            x = torch.tanh(F.max_pool2d(self.conv2(x), 2))
-            return self.dense2(torch.tanh(self.dense1(x))).flatten(1)
-
-    client = clients()[1]
-    how = PrivateGradient(B, C, C, noise_multiplier=1e-9, samples=0)
-    engine = CpuBackend(task, Speed(threads=1))
-    ours = engine.train_clients(FedSGD(batch_size=B), FLAT, [client], how).clean[0]
-    engine.close()
-
-    again = clients()[1]
-    rows = again.rows[poisson_batch(len(again.rows), B, again.rng)]
-    net = GradSampleModule(Net(), loss_reduction="sum")
-    optimizer = DPOptimizer(
-        torch.optim.SGD(net.parameters(), lr=1.0),
-        noise_multiplier=0.0,
-        max_grad_norm=C,
-        expected_batch_size=B,
-    )
-    x = task.inputs[rows][:, None].float() / 255
-    F.cross_entropy(net(x), task.labels[rows], reduction="sum").backward()
-    optimizer.clip_and_accumulate()
-    theirs = {name.removeprefix("_module."): p.summed_grad for name, p in net.named_parameters()}
-    flat = torch.cat([theirs[name].flatten() for name in task.shapes]) / B
-    assert torch.allclose(-ours, flat, atol=1e-5)
-    assert float(flat.norm()) > 0.1
-
-
-@every_backend
-@pytest.mark.parametrize("example", [None, C])
-def test_sampling_no_distances_changes_no_gradient(task, backend, example):
-    def clean(samples):
-        engine = backend(task, Speed(threads=1))
-        how = PrivateGradient(B, C, example, noise_multiplier=0.5, samples=samples)
-        done = engine.train_clients(FedSGD(batch_size=B), FLAT, clients(), how)
-        engine.close()
-        assert bool(done.distances) == bool(samples)
-        return done
-
-    without, sampled = clean(0), clean(4)
-    assert torch.allclose(without.clean, sampled.clean, atol=1e-5)
-    assert torch.allclose(without.losses, sampled.losses, atol=1e-6)
-
-
 @every_backend
 def test_fedavg_takes_as_many_private_steps_as_it_is_told(task, backend):
     how = PrivateGradient(B, C, None, noise_multiplier=0.5, samples=3)
@@ -164,14 +101,6 @@ def test_fedavg_takes_as_many_private_steps_as_it_is_told(task, backend):
     # Four steps of noise of std 0.5 C at rate 0.1, and gradients of norm at most C.
     noise = 0.1 * how.noise_std * math.sqrt(4 * len(FLAT))
     assert done.updates.norm(dim=1).tolist() == pytest.approx([noise] * 3, rel=0.1)
-
-
-def test_one_example_moves_a_clipped_mean_by_no_more_than_its_sensitivity():
-    how = PrivateGradient(B, C, C, noise_multiplier=1.0, samples=8)
-    rows = torch.randn(8, 30, generator=torch.Generator().manual_seed(0))
-    rows = rows / rows.norm(dim=1, keepdim=True) * C / B
-    found = leave_one_out(rows.sum(0), rows, 8 / 7, C)
-    assert found["remove_sum"].max() <= how.sensitivity * (1 + 1e-5)
 
 
 @given(seed=st.integers(0, 10**6), scale=st.floats(1e-3, 1e3), l2=st.floats(1e-2, 1e2))
@@ -191,29 +120,6 @@ def test_the_leave_one_out_distances_are_their_definitions():
     means = [rows[torch.arange(5) != i].mean(0) for i in range(5)]
     moved = [5 * float((rows.mean(0) - mean).norm()) for mean in means]
     assert found["remove_mean"].tolist() == pytest.approx(moved)
-
-
-@pytest.mark.parametrize("example_clip", [None, C])
-def test_a_stack_of_clients_is_privatised_as_each_is_alone(example_clip):
-    how = PrivateGradient(B, C, example_clip, noise_multiplier=1.0, samples=5)
-    rng = torch.Generator().manual_seed(0)
-    rows, sizes = torch.randn(3, 5, 7, generator=rng), [9, 3, 0]  # fewer than are sampled, and none at all
-    totals = torch.stack([one[:size].sum(0) for one, size in zip(rows, sizes, strict=True)])
-
-    def noise(client):
-        return Noise(np.random.default_rng(client))
-
-    shares = torch.tensor([0.5, 0.25, 0.0]) if example_clip else None
-    stack = privatise_stack(how, totals, rows, sizes, shares, [noise(client) for client in range(3)])
-    for client, (found, size) in enumerate(zip(stack, sizes, strict=True)):
-        share = float(shares[client]) if shares is not None else 0.0
-        alone = privatise(how, totals[client], rows[client, :size], size, share, noise(client))
-        assert torch.allclose(found.noisy, alone.noisy, atol=1e-6)
-        assert torch.allclose(found.clean, alone.clean, atol=1e-6)
-        assert found.share_clipped == alone.share_clipped
-        assert set(found.distances) == set(alone.distances)
-        for name, values in alone.distances.items():
-            assert np.allclose(found.distances[name], values, atol=1e-5, equal_nan=True)
 
 
 def test_the_noise_has_the_stated_std_on_every_coordinate():
@@ -241,11 +147,3 @@ def test_a_batch_larger_than_a_client_is_one_line_that_names_it():
         BadInput, match=r"local\.batch_size: found 10, allowed: at most 9, the examples of client 2"
     ):
         how.facts(FedSGD(batch_size=10).noisy_steps, np.array([12, 20, 9]))
-
-
-def test_the_trace_is_told_both_sampling_rates():
-    how = PrivateGradient(9, 3.0, 1.0, 2.0, 0)
-    found = how.facts(FedAvg(steps=5, batch_size=9).noisy_steps, np.array([12, 20, 9]))
-    assert (found["rate_sequential"], found["rate_parallel"]) == (pytest.approx(9 / 41), 1.0)
-    assert found["local_steps"] == 5
-    assert found["instance_noise_std"] == pytest.approx(2.0 * 1.0 / 9)

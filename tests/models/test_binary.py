@@ -142,12 +142,6 @@ def test_parameters_lie_in_the_order_in_which_they_are_handled():
     assert layout(Bnn(), 10).protected == 81_958  # the dimension in the notes on the released code
 
 
-def test_the_stochastic_sign_has_the_value_as_its_mean():
-    values = torch.linspace(-1, 1, 5)
-    uniforms = torch.rand(100_000, 5, generator=torch.Generator().manual_seed(0))
-    assert signs(values.expand(100_000, 5), uniforms).mean(0) == pytest.approx(values, abs=0.01)
-
-
 def now(number=1, tensors=(20_000,), expected=1.0):
     return RoundContext(number, 10, 5, expected, np.full(5, 60), 60, tensors, Streams(0, "flips"))
 
@@ -181,30 +175,8 @@ def test_without_flips_the_upload_arrives_as_it_is(noise):
     sent, facts = released(DpflBnn(gamma=0.5, noise=noise), rows, now())
     assert torch.equal(sent.updates, rows)
     assert facts["upload_bytes"] == 2500
-
-
-def test_a_number_of_bits_that_is_no_multiple_of_eight_survives_packing():
-    rows = torch.tensor([[1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0]])
-    sent, facts = released(DpflBnn(gamma=0.5), rows, now(tensors=(10,)))
-    assert torch.equal(sent.updates, rows)
-    assert facts["upload_bytes"] == 2
-
-
-def test_with_gamma_zero_the_upload_does_not_depend_on_the_weights_in_law():
-    rng = np.random.default_rng(3)
-    counts = np.zeros((2, 16), dtype=int)
-    for weights in (0, 1):
-        rows = (
-            torch.full((5, 20_000), 1.0)
-            if weights
-            else torch.from_numpy(rng.choice([-1.0, 1.0], (5, 20_000)))
-        )
-        sent = released(DpflBnn(gamma=0.0), rows.float(), now(number=1 + weights))[0].updates
-        words = ((sent.view(-1, 4) > 0).long() * torch.tensor([8, 4, 2, 1])).sum(1)
-        counts[weights] = np.bincount(words, minlength=16)
-    # Words of four bits: alike for both weights, and uniform.
-    assert stats.chi2_contingency(counts).pvalue > 0.01
-    assert stats.chisquare(counts.sum(0)).pvalue > 0.01
+    sent, facts = released(DpflBnn(gamma=0.5, noise=noise), rows[:, :10], now(tensors=(10,)))
+    assert torch.equal(sent.updates, rows[:, :10]) and facts["upload_bytes"] == 2
 
 
 def test_debiasing_makes_the_mean_of_the_bits_right_on_average():
@@ -221,7 +193,6 @@ def test_debiasing_makes_the_mean_of_the_bits_right_on_average():
         ({"scheme": {"name": "dpfl_bnn", "gamma": 0.7}}, "scheme.gamma: found 0.7"),
         ({"scheme": {"name": "dpfl_bnn", "gamma": 0, "debias": True}}, "debias: found true with gamma 0"),
         ({"local": {"name": "fedavg"}}, "evaluation.models: found clients, allowed: local.persistent: true"),
-        ({"local": {"name": "fedsgd"}}, "local: found fedsgd, allowed: fedavg"),
         ({"local": {"name": "fedavg", "mixing": 0.5}}, "mixing: found 0.5, allowed: 1, or persistent: true"),
     ],
 )

@@ -73,14 +73,6 @@ def test_every_gradient_is_brought_inside_the_ball_before_it_counts(
     assert found.clipped == int((norms > clip).sum())
 
 
-def test_the_gradients_of_the_widths_of_the_papers_are_near_to_float64():
-    for widths in ((8, 16), (16, 32, 128)):
-        model = Cnn(widths=widths)
-        case = cnn_oracle.example(model, 10, 40)
-        true, _ = cnn_oracle.gradients(model, 10, *case)
-        assert distance(gradient(model, 10, *case).total, true.sum(0)) < 2e-6
-
-
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 def test_an_example_has_the_same_bits_in_any_lane_and_company(clip):
     images, labels, weights = cnn_oracle.example(MODEL, 10, 50)
@@ -112,12 +104,6 @@ def test_a_gradient_that_is_not_finite_counts_as_zero_where_it_is_clipped_and_sh
     assert not found.total.any() and not found.sampled.any() and found.clipped == 0
 
 
-def test_no_examples_have_the_gradient_zero():
-    images, labels, weights = cnn_oracle.example(MODEL, 10, 3)
-    found = MODEL.gradient_engine(10).gradient(images, labels, torch.arange(0), weights, samples=2)
-    assert not found.total.any() and found.sampled.shape == (0, len(weights)) and found.loss == 0
-
-
 NARROWER = """
 import sys, torch
 from support import cnn_oracle
@@ -130,13 +116,12 @@ torch.save([found.total, found.sampled], sys.argv[1])
 
 
 @pytest.mark.skipif("avx" not in native._cpu(), reason="this processor has no wider vectors to leave out")
-@pytest.mark.parametrize("without", ["-mno-avx512f", "-mno-avx"])
-def test_narrower_vectors_find_the_same_to_rounding(without, tmp_path):
+def test_narrower_vectors_find_the_same_to_rounding(tmp_path):
     model = Cnn(widths=(5, 6, 7))
     wide = gradient(model, 10, *cnn_oracle.example(model, 10, 21), clip=0.3, samples=9)
     compiler = os.environ.get("CC") or "cc"
     environment = os.environ | {
-        "CC": f"{compiler} {without}",
+        "CC": f"{compiler} -mno-avx",
         "XDG_CACHE_HOME": str(tmp_path),
         "PYTHONPATH": os.pathsep.join(
             [str(Path(__file__).parents[1]), str(Path(native.__file__).parents[3])]
@@ -152,36 +137,16 @@ def test_narrower_vectors_find_the_same_to_rounding(without, tmp_path):
     ("name", "change"),
     [
         ("inputs", {"inputs": torch.zeros(4, 28, 27, dtype=torch.uint8)}),
-        ("inputs", {"inputs": torch.zeros(4, 28, 28)}),
         ("labels", {"labels": torch.zeros(3, dtype=torch.int64)}),
         ("labels", {"labels": torch.full((4,), 10)}),
         ("rows", {"rows": torch.tensor([0, 4])}),
-        ("rows", {"rows": torch.tensor([-1])}),
-        ("weights", {"weights": torch.zeros(7)}),
         ("weights", {"weights": torch.zeros(MODEL.size(10), requires_grad=True)}),
     ],
 )
 def test_what_the_engine_would_misread_is_refused_by_name(name, change):
     images, labels, weights = cnn_oracle.example(MODEL, 10, 4)
-    right = {
-        "inputs": images,
-        "labels": labels,
-        "rows": torch.arange(4),
-        "weights": weights,
-    }
+    right = {"inputs": images, "labels": labels, "rows": torch.arange(4), "weights": weights}
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
         MODEL.gradient_engine(10).gradient(**(right | change))
-
-
-@pytest.mark.parametrize(
-    ("name", "net"),
-    [
-        ("kernel", ((8, 16, 10), 7, "tanh")),
-        ("activation", ((8, 16, 10), 5, "sine")),
-        ("widths", ((8, 16), 5, "tanh")),
-        ("widths", ((8, 0, 10), 5, "tanh")),
-    ],
-)
-def test_a_network_that_the_engine_does_not_know_is_refused_by_name(name, net):
-    with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
-        gradients.cnn_engine(*net)
+    with pytest.raises(ValueError, match=r"^widths: found .*, allowed "):
+        gradients.cnn_engine((8, 0, 10), 5, "tanh")

@@ -59,14 +59,6 @@ def test_gradients_equal_those_of_pytorch_in_float64(features, classes, n, seed,
     assert torch.allclose(engine.logits(inputs, weights).double(), logits, atol=1e-5)
 
 
-def test_every_number_of_half_precision_is_read_as_it_is():
-    every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(torch.float16)
-    finite = every[every.isfinite()]
-    weights = torch.tensor([1.0, 0.0])
-    found = head.head_engine(1, 1).logits(finite[:, None].contiguous(), weights)
-    assert torch.equal(found[:, 0], finite.float())
-
-
 def test_an_example_has_the_same_bits_in_any_company():
     inputs, labels, weights = example(2048, 5, 30, 0)
     engine = head.head_engine(2048, 5)
@@ -74,12 +66,6 @@ def test_an_example_has_the_same_bits_in_any_company():
     for row in (0, 6, 29):
         alone = engine.gradient(inputs, labels, torch.tensor([row]), weights, 0.1, 1)
         assert torch.equal(alone.sampled[0], together.sampled[row])
-
-
-def test_no_examples_have_the_gradient_zero():
-    inputs, labels, weights = example(3, 2, 4, 0)
-    found = head.head_engine(3, 2).gradient(inputs, labels, torch.arange(0), weights, samples=2)
-    assert not found.total.any() and found.sampled.shape == (0, 8) and found.loss == 0
 
 
 def test_features_of_another_precision_are_refused():

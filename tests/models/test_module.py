@@ -87,12 +87,7 @@ def test_first_weights_are_those_of_the_constructor_and_of_the_runs_own_stream()
     params = unflatten(one, module("Good").shapes(10))
     assert params["norm.weight"].tolist() == [1.0] * 4 and params["norm.bias"].tolist() == [0.0] * 4
     assert params["conv.weight"].abs().max() <= 1 / 3
-
-
-def test_buffers_and_frozen_parameters_are_the_same_constants_for_everybody():
-    shapes = module("Good").shapes(10)
-    assert set(shapes) == {name for name, one in Good().named_parameters() if one.requires_grad}
-    assert "frozen" not in shapes and "scale" not in shapes
+    assert set(params) == {name for name, one in Good().named_parameters() if one.requires_grad}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +95,6 @@ def test_buffers_and_frozen_parameters_are_the_same_constants_for_everybody():
     [
         ({"how": "running"}, "found buffer norm.running_mean, which a pass changes, allowed: .* GroupNorm"),
         ({"how": "mixing"}, r"found a pass that mixes examples \(norm\), allowed: each by itself"),
-        ({"how": "zeros, mixing"}, r"found a pass that mixes examples \(norm\), allowed: each by itself"),
         ({"how": "random"}, r"found a pass that is random \(drop\), allowed: the same twice"),
         ({"how": "lazy"}, "found parameter head.weight, whose shape waits for a pass, allowed: "),
         ({"how": "frozen"}, "found no parameter that requires a gradient, allowed: "),
@@ -111,7 +105,6 @@ def test_buffers_and_frozen_parameters_are_the_same_constants_for_everybody():
         ({"how": "good", "classes": 3}, r"found \[2, 3\] from inputs .*, allowed: logits \[2, 10\]"),
         ({"how": "raises"}, r"which cannot be made of it \(RuntimeError: of its own\), allowed: "),
         ({"how": "leaves"}, r"which cannot be made of it \(SystemExit: nothing\), allowed: "),
-        ({"how": "good", "deep": 3}, "with how, deep, which cannot be made of it .*, allowed: the arguments"),
     ],
     ids=lambda one: "-".join(map(str, one.values())) if isinstance(one, dict) else None,
 )
@@ -121,12 +114,6 @@ def test_what_is_in_the_way_is_named(words, said):
     assert "\n" not in str(told.value) and str(told.value).startswith("model")
 
 
-def test_inputs_that_a_network_cannot_read_are_one_line(files, tmp_path):
-    with pytest.raises(BadInput, match=r"a pass that fails on inputs \[2, 1, 28, 28\] .*, allowed: "):
-        go(RUN | {"model": GOOD | {"channels": 3}}, files, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -134,11 +121,8 @@ def test_inputs_that_a_network_cannot_read_are_one_line(files, tmp_path):
             {"module": "nowhere.at_all:Net"},
             "found nowhere.at_all:Net, which cannot be imported .*, allowed: FILE:CLASS",
         ),
-        ({"module": "support.own_nets:Bad"}, "found support.own_nets:Bad, which cannot be imported"),
         ({"module": "support.own_nets:number", "classes": 3}, "number, a function, allowed: a subclass of"),
         ({"module": "support.own_nets:NoNetwork"}, "NoNetwork, a class NoNetwork, allowed: a subclass of"),
-        ({"module": "support.own_nets:Good.forward"}, "Good.forward, a function, allowed: a subclass of"),
-        ({"module": "support.own_nets:nn"}, "found support.own_nets:nn, a module, allowed: a subclass of"),
         ({"module": "support.own_nets:torch.device", "type": "cpu"}, "a class device, allowed: a subclass"),
         ({"module": "antigravity:Net"}, "antigravity:Net, of Python's own library, allowed: a subclass of"),
     ],
@@ -155,12 +139,8 @@ def test_a_path_that_leads_to_no_network_is_one_line_and_nothing_is_called(words
     "words",
     [
         {"module": "os:system", "command": "touch executed"},
-        {"module": "subprocess:run", "args": "touch executed", "shell": True},
         {"module": "subprocess:Popen", "args": ["touch", "executed"]},
-        {"module": "shutil:rmtree", "path": "precious"},
         {"module": "builtins:exec", "source": "open('executed', 'w')"},
-        {"module": "pathlib:Path.touch", "self": "executed"},
-        {"module": "torch:os.system", "command": "touch executed"},
         {"module": "torch:os.remove", "path": "precious/data"},
     ],
     ids=lambda words: words["module"],
@@ -173,12 +153,6 @@ def test_a_preset_runs_no_command_and_deletes_nothing(words, tmp_path, monkeypat
     assert app.main(tiny.RUN) == 2
     assert "allowed: a subclass of torch.nn.Module" in capsys.readouterr().err
     assert (tmp_path / "precious/data").exists() and not (tmp_path / "executed").exists()
-
-
-@pytest.mark.parametrize("words", [{"module": "no colon"}, {"module": 3}, {"name": "module"}], ids=str)
-def test_what_is_no_import_path_is_refused_before_torch_is_asked(words):
-    with pytest.raises(BadInput, match=r"here: model\.module: "):
-        model(**words)
 
 
 def test_a_run_is_named_by_the_import_path_and_the_arguments():

@@ -60,18 +60,6 @@ def test_first_weights_are_spread_as_those_of_torch(model, layers):
         )
 
 
-@pytest.mark.parametrize("model", [ScatterLinear(), ScatterCnn()], ids=lambda one: one.name)
-def test_examples_of_another_shape_are_refused(model):
-    with pytest.raises(BadInput, match="allowed: \\[") as error:
-        model.shapes(10, (1, 28, 28))
-    assert model.name in str(error.value)
-
-
-def test_features_are_called_by_how_they_are_normalised():
-    assert ScatterLinear(groups=9).features == ScatterCnn(groups=9).features == "scattering-g9"
-    assert ScatterLinear(statistics_noise=8).features == "scattering"
-
-
 @pytest.mark.parametrize(
     ("patch", "words"),
     [

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from support.small_net_oracle import (
-    BIASES,
     FLOAT,
     NETS,
     NORMAL,
@@ -52,7 +51,7 @@ def same_bits(found, wanted) -> bool:
     )
 
 
-@pytest.mark.parametrize("n", [1, 24, 64, 130])
+@pytest.mark.parametrize("n", [1, 130])
 @pytest.mark.parametrize("net", NETS.values(), ids=NETS.keys())
 def test_gradients_and_running_statistics_are_those_of_pytorch_in_float64(net, n):
     images, labels, weights = example(net, n)
@@ -97,21 +96,6 @@ def test_a_later_call_goes_on_from_the_moments_of_an_earlier_one(net):
     assert same_bits((loss, weights, *moments), together)
 
 
-def test_weights_of_a_binary_network_stay_between_minus_one_and_one_and_normalisation_does_not():
-    images, labels, weights = example(NORMAL, 30)
-    _, after, _, _ = run(NORMAL, images, labels, [torch.arange(30)] * 5, weights, Adam(0.5))
-    assert after[: NORMAL.bits].abs().max() == 1
-    assert after[NORMAL.bits :].abs().max() > 1
-
-
-def test_a_bias_before_a_normalisation_stays_where_it_is():
-    images, labels, weights = example(NORMAL, 30)
-    _, after, _, _ = run(NORMAL, images, labels, [torch.arange(30)] * 3, weights)
-    for name in BIASES:
-        views = [unflatten(flat, shapes(NORMAL))[name] for flat in (weights, after)]
-        assert torch.equal(*views)
-
-
 @pytest.mark.parametrize("net", NETS.values(), ids=NETS.keys())
 def test_logits_are_those_of_pytorch_in_float64_with_running_statistics(net):
     images, _, weights = example(net, 130)
@@ -119,12 +103,6 @@ def test_logits_are_those_of_pytorch_in_float64_with_running_statistics(net):
     found = small_logits(net, images, weights)
     assert found.shape == (130, net.classes) and found.dtype == torch.float32
     assert torch.allclose(found.double(), true, rtol=1e-5, atol=1e-5 * float(true.abs().max()))
-
-
-@pytest.mark.parametrize("net", [FLOAT, NORMAL])
-def test_no_images_have_no_logits(net):
-    images, _, weights = example(net, 1)
-    assert small_logits(net, images[:0], weights).shape == (0, net.classes)
 
 
 @pytest.mark.parametrize("net", [NORMAL, NORMAL._replace(norm=False)])
@@ -151,7 +129,7 @@ def test_threads_at_work_together_find_the_bits_that_one_finds_alone(net):
     assert all(same_bits(a, b) for a, b in zip(alone, together, strict=True))
 
 
-@pytest.mark.parametrize("threshold", [-1.0, 0.0, 0.5, 128 / 255, 1.0, 2.0])
+@pytest.mark.parametrize("threshold", [-1.0, 128 / 255, 1.0])
 def test_a_pixel_at_the_threshold_is_bright(threshold):
     net = NORMAL._replace(threshold=threshold)
     images, _, weights = example(net, 4)
@@ -173,24 +151,15 @@ def arguments() -> dict:
     ("name", "changes"),
     [
         ("hidden", {"net": SmallNet(0, 10)}),
-        ("classes", {"net": SmallNet(100, 65)}),
         ("norm", {"net": FLOAT._replace(norm=True)}),
-        ("images", {"images": torch.zeros(8, 28, 28)}),
         ("images", {"images": torch.zeros(8, 27, 28, dtype=torch.uint8)}),
-        ("images", {"images": torch.zeros(8, 28, 56, dtype=torch.uint8)[:, :, ::2]}),
         ("labels", {"labels": torch.full((8,), 10)}),
-        ("labels", {"labels": torch.zeros(8)}),
-        ("rows", {"rows": torch.arange(1, 9)}),
         ("rows", {"rows": torch.arange(-1, 7)}),
         ("sizes", {"sizes": torch.tensor([4, 5])}),
-        ("sizes", {"sizes": torch.tensor([8, 0])}),
-        ("sizes", {"sizes": torch.zeros(0, dtype=torch.int64), "rows": torch.zeros(0, dtype=torch.int64)}),
         ("weights", {"weights": torch.zeros(3)}),
         ("weights", {"weights": torch.zeros(FLOAT.size, requires_grad=True)}),
-        ("first_moment", {"first_moment": torch.zeros(FLOAT.size).double()}),
         ("second_moment", {"second_moment": torch.zeros(FLOAT.size + 1)}),
         ("start", {"start": None}),
-        ("start", {"start": torch.zeros(3)}),
         ("uniforms", {"uniforms": torch.zeros(1, FLOAT.size)}),
         ("steps_before", {"steps_before": -1}),
     ],
@@ -199,11 +168,3 @@ def test_what_c_would_misread_is_refused_by_name(name, changes):
     train_small(**arguments())
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
         train_small(**{**arguments(), **changes})
-
-
-def test_logits_refuse_what_c_would_misread():
-    images, _, weights = example(FLOAT, 2)
-    with pytest.raises(ValueError, match=r"^weights: found .*, allowed "):
-        small_logits(FLOAT, images, weights[1:])
-    with pytest.raises(ValueError, match=r"^images: found .*, allowed "):
-        small_logits(FLOAT, images.float(), weights)

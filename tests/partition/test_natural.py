@@ -38,13 +38,6 @@ def test_a_client_is_one_writer_with_everything_that_writer_wrote_and_no_writer_
         assert sorted(dealt.client(client)) == np.flatnonzero(owners == writer).tolist()
 
 
-@given(counts=written, seed=seeds)
-def test_all_writers_together_hold_everything_once(counts, seed):
-    dealt = split(Natural(clients=len(counts)), mixed(counts, seed), seed)
-    assert sorted(dealt.indices) == list(range(sum(counts)))
-    assert dealt.indices.dtype == np.int32 and dealt.offsets.dtype == np.int64
-
-
 @given(counts=written, most=st.integers(1, 10), seed=seeds)
 def test_a_cap_takes_examples_but_no_writer_and_changes_nobody_drawn(counts, most, seed):
     owners, clients = mixed(counts, seed), (len(counts) + 1) // 2
@@ -76,13 +69,6 @@ def test_every_writer_and_every_example_beneath_a_cap_is_drawn_equally_often():
     times = np.bincount(np.concatenate(drawn), minlength=20)
     expected = 3000 * 2 / 5 / 2
     assert times == pytest.approx(expected, abs=4.5 * expected**0.5)
-
-
-def test_only_the_generator_decides_who_is_drawn():
-    owners = mixed([3, 4, 5, 6, 7, 8], 0)
-    first, again, other = (split(Natural(clients=4), owners, seed) for seed in (1, 1, 2))
-    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not np.array_equal(first.indices, other.indices)
 
 
 def test_a_writer_is_not_repeated():

@@ -1,6 +1,5 @@
 """Files made to run code, to fill the memory or to lead elsewhere, through every reader that there is."""
 
-import gzip
 import hashlib
 import os
 import pickle
@@ -9,10 +8,7 @@ import struct
 import zipfile
 import zlib
 from contextlib import closing
-from pathlib import Path
-from types import SimpleNamespace
 
-import msgpack
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -28,7 +24,7 @@ from fedpriv.account import Deltas
 from fedpriv.account.runs import account
 from fedpriv.cli import app
 from fedpriv.config import plan
-from fedpriv.data import DATASETS, arrays, characters, photographs, source
+from fedpriv.data import arrays, characters, photographs, source
 from fedpriv.data.features import backbone, extract
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, summary
@@ -80,21 +76,11 @@ hostile = pytest.mark.parametrize("write", HOSTILE, ids=lambda write: write.__na
 
 
 @hostile
-def test_arrays_are_not_unpickled(write, bomb, tmp_path):
-    path = write(tmp_path / "arrays.npz", bomb, arrays.Arrays._fields)
-    with pytest.raises(BadInput, match=r"arrays\.npz: found"):
-        arrays.load(path)
-
-
-@hostile
-def test_a_partition_is_not_unpickled(write, bomb, tmp_path):
-    path = write(tmp_path / "partition.npz", bomb, partition.Partition._fields)
-    with pytest.raises(BadInput, match=r"partition\.npz: found"):
-        partition.load(path, "iid")
-
-
-@hostile
-def test_distances_are_not_unpickled(write, bomb, tmp_path):
+def test_arrays_partitions_and_distances_are_not_unpickled(write, bomb, tmp_path):
+    path = write(tmp_path / "arrays.npz", bomb, [*arrays.Arrays._fields, *partition.Partition._fields])
+    for load in (arrays.load, lambda path: partition.load(path, "iid")):
+        with pytest.raises(BadInput, match=r"arrays\.npz: found"):
+            load(path)
     write(tmp_path / "distances.npz", bomb, ["client_norm"])
     parquet.save(pd.DataFrame({"round": [1]}), tmp_path / "trace.parquet")
     with pytest.raises(BadInput, match=r": found"):  # torch's are zip files too, without arrays in them
@@ -145,7 +131,7 @@ def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path
             load(path)
 
 
-@pytest.mark.parametrize("tag", ["apply:os.mkdir", "new:os.mkdir", "name:os.mkdir", "module:os"])
+@pytest.mark.parametrize("tag", ["apply:os.mkdir", "new:os.mkdir"])
 def test_a_yaml_file_makes_no_objects(tag, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.yaml").write_text(f"preset: !!python/object/{tag} [exploded]\n")
@@ -172,36 +158,9 @@ def test_arrays_that_declare_more_than_they_have_are_bad_input(shape, tmp_path):
     assert extract.load_part(tmp_path, 0, 1) is None
 
 
-@pytest.mark.parametrize("sizes", [(2**32 - 1,) * 3, (60000, 28, 28), (2**32 - 1,) * 255])
-def test_an_idx_file_that_declares_more_than_it_has_is_bad_input(sizes, tmp_path):
-    path = tmp_path / "train-images-idx3-ubyte.gz"
-    declared = bytes([0, 0, 8, len(sizes)]) + b"".join(struct.pack(">I", size) for size in sizes)
-    path.write_bytes(gzip.compress(declared + bytes(100)))
-    with pytest.raises(BadInput, match=r"idx3-ubyte\.gz: found 100 values, allowed: \d+"):
-        characters.idx(path)
-
-
-def extension(*parts, code=1):
-    return msgpack.ExtType(code, msgpack.packb(parts))
-
-
-PIXELS = extension([1, 28, 28], b"float32", bytes(4 * 28 * 28))
-LABEL = extension([1], b"int32", bytes(4))
-BLOBS = {
-    "a shape of more than there is": {"pixels": extension([2**31, 28, 28], b"float32", bytes(4))},
-    "a shape that overflows": {"pixels": extension([2**62, 2**62], b"float32", bytes(4))},
-    "objects": {"pixels": extension([1], b"object", bytes(8))},
-    "a pickle": {"pixels": msgpack.ExtType(1, pickle.dumps([1]))},
-    "another type": {"pixels": extension([1], b"float32", bytes(4), code=42)},
-    "a type within a type": {"pixels": msgpack.ExtType(1, msgpack.packb([PIXELS, PIXELS, PIXELS]))},
-    "a list": [1],
-    "no pixels": {},
-    "more keys than a writer has": dict.fromkeys(map(str, range(100)), 0),
-}
-
-
 def refused_writer(tmp_path, blob, count=1):
     path = tmp_path / "federated_emnist_train.sqlite"
+    path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE federated_data (client_id BLOB, data BLOB, num_examples INTEGER)")
         database.execute("INSERT INTO federated_data VALUES (?, ?, ?)", (b"f0", blob, count))
@@ -209,14 +168,6 @@ def refused_writer(tmp_path, blob, count=1):
     with pytest.raises(BadInput, match=r"federated_emnist_train\.sqlite: found") as error:
         characters.read(path)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("what", BLOBS)
-def test_a_hostile_writer_of_femnist_is_bad_input(what, tmp_path):
-    fields = BLOBS[what]
-    if isinstance(fields, dict):
-        fields = {"pixels": PIXELS, "label": LABEL} | fields if fields else fields
-    refused_writer(tmp_path, zlib.compress(msgpack.packb(fields)))
 
 
 def test_a_table_of_writers_that_never_ends_is_bad_input(tmp_path):
@@ -229,16 +180,16 @@ def test_a_table_of_writers_that_never_ends_is_bad_input(tmp_path):
         characters.read(path)
 
 
-def test_a_writer_that_unpacks_to_more_than_the_limit_is_bad_input(tmp_path, monkeypatch):
+def test_a_writer_that_unpacks_or_declares_more_than_there_is_is_bad_input(tmp_path, monkeypatch):
     monkeypatch.setattr(characters, "LIMIT", 2**16)
     refused_writer(tmp_path, zlib.compress(bytes(2**24)))
-
-
-@pytest.mark.parametrize(
-    "declared", [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\x91" * 9999]
-)
-def test_a_writer_that_declares_more_than_it_has_is_bad_input(declared, tmp_path):
-    refused_writer(tmp_path, zlib.compress(declared))
+    for declared in (
+        b"\xdd\xff\xff\xff\xff",
+        b"\xdf\xff\xff\xff\xff",
+        b"\xc6\xff\xff\xff\xff",
+        b"\x91" * 9999,
+    ):
+        refused_writer(tmp_path, zlib.compress(declared))
 
 
 def bomb_png(path, side):
@@ -253,25 +204,16 @@ def bomb_png(path, side):
     )
 
 
-def bomb_jpeg(path, side):
-    """Write a JPEG whose header declares side x side pixels."""
-    Image.new("RGB", (8, 8)).save(path, "JPEG")
-    data = path.read_bytes()
-    start = data.index(b"\xff\xc0") + 5
-    path.write_bytes(data[:start] + struct.pack(">HH", side, side) + data[start + 4 :])
-
-
-@pytest.mark.parametrize(("name", "write"), [("p1.png", bomb_png), ("p1.jpg", bomb_jpeg)])
-def test_an_image_of_billions_of_pixels_is_not_decoded(name, write, tmp_path):
+def test_an_image_of_billions_of_pixels_is_not_decoded(tmp_path):
     folder = lay(tmp_path / "tiny")
     (folder / "train_images/p1.png").unlink()
-    write(folder / "train_images" / name, 60000)
+    bomb_png(folder / "train_images/p1.png", 60000)
     with pytest.raises(ValueError, match=r"exceeds limit"):
-        photographs.decoded(folder / "train_images" / name)
+        photographs.decoded(folder / "train_images/p1.png")
     assert "exceeds limit" in photographs.look(TINY, folder).unreadable["p1"]
 
 
-@pytest.mark.parametrize("id_", ["../../secret", "../secret", "..", ".", "/etc/passwd", "train_images/p1"])
+@pytest.mark.parametrize("id_", ["../../secret", "..", "/etc/passwd"])
 def test_an_id_that_is_a_path_is_a_missing_image(id_, tmp_path):
     folder = lay(tmp_path / "mirror/tiny")
     for place in (tmp_path / "secret.png", tmp_path / "mirror/secret.png"):
@@ -282,21 +224,7 @@ def test_an_id_that_is_a_path_is_a_missing_image(id_, tmp_path):
     assert {image.path for image in found.images} == {f"train_images/p{number}.png" for number in range(1, 6)}
 
 
-def test_a_mirror_of_links_gives_nothing_but_the_right_bytes(tmp_path):
-    """A mirror is read, not trusted: what its links lead to must have the published hash."""
-    dataset, file = characters.MNIST, characters.MNIST.files[0]
-    (tmp_path / "secret").write_text("secret")
-    (tmp_path / "mirror/mnist").mkdir(parents=True)
-    (tmp_path / "mirror/mnist" / file.name).symlink_to(tmp_path / "secret")
-    raw = tmp_path / "resources/mnist/raw"
-    lonely = SimpleNamespace(name=dataset.name, public=())
-    with pytest.raises(source.SourceError, match=r"found sha256"):
-        source.fetch(lonely, file, raw, [str(tmp_path / "mirror")])  # pyright: ignore[reportArgumentType]
-    assert list(raw.iterdir()) == []
-    assert (tmp_path / "secret").read_text() == "secret"
-
-
-NAMES = ["../evil", "/evil", "a/b", "..", ".", "", "a\n", "a b", "A", "ä", "$(touch evil)", "a;b", "{b}"]
+NAMES = ["../evil", "/evil", "..", "", "a\n", "a b", "A", "ä", "$(touch evil)"]
 PRESET = {"preset": "tiny", "papers": ["tiny"]}
 LINK = "https://example.org"
 PAPER = {"paper": "tiny", "title": "", "authors": ["Nobody"], "year": 2026, "url": LINK, "runs": {}}
@@ -314,28 +242,9 @@ def refused(model, value):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_a_preset_or_paper_is_a_word(name):
     pattern = "string_pattern_mismatch"
+    assert not refused(plan.Preset, PRESET) and not refused(plan.Paper, PAPER)
     assert refused(plan.Preset, PRESET | {"preset": name}) == {("preset", pattern)}
     assert ("papers", 0, pattern) in refused(plan.Preset, PRESET | {"papers": [name]})
     assert refused(plan.Paper, PAPER | {"paper": name}) == {("paper", pattern)}
     for kind in ("runs", "tables", "figures"):
         assert (kind, name, "[key]", pattern) in refused(plan.Paper, PAPER | {kind: {name: {}}})
-
-
-def test_words_are_taken():
-    assert not refused(plan.Preset, PRESET)
-    assert not refused(plan.Paper, PAPER)
-    for kind in ("runs", "tables", "figures"):
-        assert not any("[key]" in place for place in refused(plan.Paper, PAPER | {kind: {"a_b2": {}}}))
-
-
-@pytest.mark.parametrize("words", [["fetch", "../evil"], ["fetch", "/evil"], ["fetch", "mnist/../../evil"]])
-def test_a_dataset_by_a_path_is_bad_input(words, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert app.main(words) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1 and not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", DATASETS)
-def test_the_names_of_datasets_and_of_their_files_are_names_alone(name):
-    files = [file.name for file in getattr(DATASETS[name], "files", ())]
-    assert all(Path(one).name == one and one not in ("", ".", "..") for one in (name, *files))

@@ -42,18 +42,8 @@ BOUNDED_BY_CLIENTS = ("instance", "joint", "split", "dpfl_bnn")
 
 
 def now(round=1, expected=30.0, clients=8, tensors=(40,)):
-    sizes = torch.full((clients,), 50).numpy()
-    return RoundContext(
-        round,
-        10,
-        100,
-        expected,
-        sizes,
-        50,
-        tensors,
-        Streams(0, "test"),
-        memory=SCHEME["adaptive_dp"].memory(40),
-    )
+    sizes, memory = torch.full((clients,), 50).numpy(), SCHEME["adaptive_dp"].memory(40)
+    return RoundContext(round, 10, 100, expected, sizes, 50, tensors, Streams(0, "test"), memory=memory)
 
 
 def updates(clients=8, d=40, scale=1.0, seed=0):
@@ -80,12 +70,6 @@ def test_clipping_never_leaves_the_ball_and_never_moves_what_is_inside(seed, l2,
     assert torch.equal(clipped[inside], rows[inside])
 
 
-def test_clipping_keeps_the_direction():
-    rows = updates()
-    cosine = torch.cosine_similarity(clip(rows, 1e-3)[0].updates, rows)
-    assert torch.allclose(cosine, torch.ones(8))
-
-
 @pytest.mark.parametrize("scheme", [SCHEME["client_dp"], SCHEME["global_dp"]], ids=["client_dp", "global_dp"])
 @pytest.mark.parametrize("poison", [math.nan, math.inf, -math.inf])
 def test_an_update_that_is_not_finite_never_reaches_the_sum(scheme, poison):
@@ -101,12 +85,6 @@ def test_the_median_scheme_clips_the_larger_half_down_and_lets_the_smaller_half_
     bounded, facts = SCHEME["global_dp"].bound(rows, now())
     assert bounded.updates.norm(dim=1).tolist() == pytest.approx([1, 2, 3, 3, 3], rel=1e-5)
     assert facts["clip_private"]
-
-
-def test_replacing_one_moves_the_sum_twice_as_far_as_removing_one():
-    bounded = Bounded(updates(), 0.7)
-    assert bounded.sensitivity("add_remove") == 0.7
-    assert bounded.sensitivity("replace_one") == 1.4
 
 
 def test_noise_std_equals_sensitivity_times_multiplier():
@@ -145,22 +123,6 @@ def test_a_round_is_a_function_of_its_streams(scheme):
     assert torch.equal(step(4), step(5)) != noisy
 
 
-def test_the_server_of_instance_and_joint_only_averages_what_arrives():
-    uploads = updates()
-    for name in ("instance", "joint"):
-        scheme = SCHEME[name]
-        sent, _ = scheme.release(scheme.bound(clip(updates(), 0.7)[0].updates, now())[0], uploads, now())
-        step, _ = scheme.combine(sent, now(expected=10.0))
-        assert torch.allclose(step, uploads.sum(0) / 10)
-
-
-@pytest.mark.parametrize(("clients", "shares"), [(0, 1), (1, 1), (2, 1), (30, 29)])
-def test_joint_counts_the_noise_of_the_other_clients(clients, shares):
-    scheme = SCHEME["joint"]
-    bounded, _ = scheme.bound(updates(clients=clients), now())
-    assert scheme.combine(bounded, now())[1]["noise_shares"] == shares
-
-
 def test_split_adds_the_servers_noise_to_noisy_uploads():
     scheme = SCHEME["split"]
     uploads = torch.ones(3, 200_000)
@@ -190,10 +152,8 @@ FEDSGD, FEDAVG = {"name": "fedsgd", "batch_size": 5}, {"name": "fedavg", "steps"
         ("instance", {"name": "fedsgd"}, "local.batch_size: found null, allowed: a number"),
         ("instance", {"name": "fedavg", "epochs": 2}, "local.steps: found null, allowed: a number"),
         ("joint", FEDAVG, "local: found fedavg, allowed: fedsgd"),
-        ("split", FEDAVG, "local: found fedavg, allowed: fedsgd"),
         ("instance", FEDAVG, ""),
         ("joint", FEDSGD, ""),
-        ("split", FEDSGD, ""),
     ],
 )
 def test_local_work_that_a_scheme_cannot_protect_is_refused(scheme, local, problem):

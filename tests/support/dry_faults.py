@@ -40,21 +40,10 @@ class HalfVariance(Noisy):
         return super().noise(context, total, bounded) / 2**0.5
 
 
-class OneValueForAll(Noisy):
-    def noise(self, context, total, bounded):
-        return context.noise("noise").like(total[:1]).expand(len(total))
-
-
 class LayersShareNoise(Noisy):
     def noise(self, context, total, bounded):
         half = context.noise("noise").like(total[: context.tensors[0]])
         return torch.cat([half, half[: context.tensors[1]]])
-
-
-class SumZeroNoise(Noisy):
-    def noise(self, context, total, bounded):
-        noise = super().noise(context, total, bounded)
-        return noise - noise.mean()
 
 
 class NoNoiseInOneRound(Noisy):
@@ -75,11 +64,6 @@ class NoiseOfTheRoundAlone(Noisy):
 class NoiseEveryFourthRound(Noisy):
     def noise(self, context, total, bounded):
         return super().noise(context._replace(number=context.number % 4), total, bounded)
-
-
-class DividedTwice(Noisy):
-    def noise(self, context, total, bounded):
-        return super().noise(context, total, bounded) / context.expected
 
 
 class NoiseOfTheData(Noisy):
@@ -118,32 +102,12 @@ class Shaped(Noisy):
         return torch.from_numpy((self.law.ppf(even) - self.law.mean()) / self.law.std()).to(total)
 
 
-class Uniform(Shaped):
-    law = stats.uniform()
-
-
 class TwoValues(Shaped):
     law = stats.bernoulli(0.5)
 
 
-class FewValues(Shaped):
-    law = stats.binom(100, 0.5)
-
-
-class Laplace(Shaped):
-    law = stats.laplace()
-
-
 class StudentT(Shaped):
     law = stats.t(8)
-
-
-class Truncated(Shaped):
-    law = stats.truncnorm(-3.2, 3.2)
-
-
-class Skewed(Shaped):
-    law = stats.gamma(50)
 
 
 class LittleNoiseHereAndThere(Noisy):
@@ -157,12 +121,6 @@ class RepeatsWithOtherSigns(Noisy):
         noise, half = super().noise(context, total, bounded), len(total) // 2
         noise[:half] = noise[half : 2 * half] * context.noise("signs").like(total[:half]).sign()
         return noise
-
-
-class OnASphere(Noisy):
-    def noise(self, context, total, bounded):
-        noise = super().noise(context, total, bounded)
-        return noise / noise.norm() * len(noise) ** 0.5
 
 
 class CountsTwice(ClientDP):
@@ -181,11 +139,6 @@ class ClipsTheMean(ClientDP):
         return super().combine(bounded._replace(updates=mean), context)
 
 
-class ClipsByMax(Clips):
-    def clipped(self, updates, context):
-        return updates / updates.abs().amax(dim=1, keepdim=True).clamp(min=self.clip_l2) * self.clip_l2
-
-
 class ClipsPerLayer(Clips):
     def clipped(self, updates, context):
         return torch.cat(
@@ -200,11 +153,6 @@ class ClipsOnlyLarge(Clips):
         return updates * torch.where(norms > 9 * self.clip_l2, self.clip_l2 / norms, 1.0).float()[:, None]
 
 
-class AnySum(Clips):
-    def clipped(self, updates, context):
-        return updates.clamp(-self.clip_l2, self.clip_l2)
-
-
 class ForgetsWhatIsNoNumber(Clips):
     def clipped(self, updates, context):
         norms = norms_of(updates)
@@ -214,16 +162,6 @@ class ForgetsWhatIsNoNumber(Clips):
 class LoosensAfterRoundTen(Clips):
     def clipped(self, updates, context):
         return clip(updates, self.clip_l2 * (1.0 if context.number <= 10 else 1.5))[0].updates
-
-
-class ClipsTheHugeInFloat32(Clips):
-    """As it was before norms and products were looked at in float64."""
-
-    def clipped(self, updates, context):
-        norms = norms_of(updates).nan_to_num(0.0, 0.0, 0.0)
-        rows = updates.nan_to_num(0.0, 0.0, 0.0).where(updates.isfinite().all(1, keepdim=True), 0.0)
-        scale = torch.where(norms > self.clip_l2, self.clip_l2 / norms * (1 - 1e-6), 1.0)
-        return rows * scale.float()[:, None]
 
 
 class Remembers(ClientDP):
@@ -271,52 +209,10 @@ class InPairs(Poisson):
         return np.flatnonzero(np.repeat(rng.random(population // 2) < self.rate, 2))
 
 
-class TwoSizes(Poisson):
-    """Sizes have the mean and the variance that coins give them."""
-
-    def draw(self, population, rng):
-        far = (population * self.rate * (1 - self.rate)) ** 0.5
-        size = round(population * self.rate + rng.choice([-1, 1]) * far)
-        return np.sort(rng.choice(population, size, replace=False))
-
-
-class AlternatingRates(Poisson):
-    def members(self, population, streams, round):
-        rate = self.rate * (1.08 if round % 2 else 0.92)
-        return np.flatnonzero(streams.numpy("cohort", round).random(population) < rate)
-
-
-class OfNeighbours(Poisson):
-    """Sizes are those of coins; who comes is a row of neighbours."""
-
-    def draw(self, population, rng):
-        first, size = rng.integers(population), rng.binomial(population, self.rate)
-        return np.sort((first + np.arange(size)) % population)
-
-
 class Favourites(Poisson):
     def draw(self, population, rng):
         rates = self.rate * np.where(np.arange(population) % 2, 1.25, 0.75)
         return np.flatnonzero(rng.random(population) < rates)
-
-
-class OnceInThreeRounds(Poisson):
-    def members(self, population, streams, round):
-        turns = streams.numpy("cohort", (round - 1) // 3).random(population) // self.rate
-        return np.flatnonzero(turns == (round - 1) % 3)
-
-
-class KnownBeforehand(Poisson):
-    def members(self, population, streams, round):
-        return self.draw(population, np.random.default_rng(round))
-
-
-class UniformUploadNoise(NbAFL):
-    def release(self, bounded, uploads, context):
-        sent, facts = super().release(bounded, uploads, context)
-        noise = (sent.updates - bounded.updates) / facts["upload_noise_std"]
-        flat = 12**0.5 * (torch.special.ndtr(noise) - 0.5)
-        return sent._replace(updates=bounded.updates + facts["upload_noise_std"] * flat), facts
 
 
 class SharesUploadNoise(NbAFL):
@@ -324,15 +220,6 @@ class SharesUploadNoise(NbAFL):
         sent, facts = super().release(bounded, uploads, context)
         noise = facts["upload_noise_std"] * context.noise("uplink").like(bounded.updates[:1])
         return sent._replace(updates=bounded.updates + noise), facts
-
-
-class FlipsTensors(DpflBnn):
-    def release(self, bounded, uploads, context):
-        sent, facts = self.model_copy(update={"noise": "tensor"}).release_bits(bounded, uploads, context)
-        return sent, facts | {"flips": "coordinate"}
-
-    def release_bits(self, bounded, uploads, context):
-        return DpflBnn.release(self, bounded, uploads, context)
 
 
 class FlipsTooFew(DpflBnn):

@@ -17,12 +17,11 @@ Blow = Callable[[], object]
 
 
 class Fault(NamedTuple):
-    """A line of the table in tests/faults/README.md, and what a test needs to bring it about."""
+    """What is broken and when, and what a test needs to bring it about."""
 
     broken: str
     when: str
-    ends: str
-    how: Any = None  # prepares it in the process that it befalls
+    how: Any  # prepares it in the process that it befalls
     names: str = ""  # what the one line must name
 
     def __str__(self) -> str:

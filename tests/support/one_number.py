@@ -38,44 +38,22 @@ def trace_of(
     for number in range(1, rounds + 1):
         ids = law.draw(population, rng)
         size, came = len(ids), [*came, 0 in ids]
+        seen = {"law": law, "gradient_noise_std": gradient.noise_std if gradient else 0.0}
+        seen |= {"memory": memory, "most": int(sizes.max())}
+        streams = Streams(0, "one number")
         context = RoundContext(
-            number,
-            rounds,
-            population,
-            expected,
-            sizes[ids],
-            examples,
-            (1,),
-            Streams(0, "one number"),
-            law,
-            gradient.noise_std if gradient else 0.0,
-            memory,
-            int(sizes.max()),
+            number, rounds, population, expected, sizes[ids], examples, (1,), streams, **seen
         )
         sent = torch.from_numpy(rng.choice([-1.0, 1.0], (size, 1)))
         uploads = hooks.before_upload(sent)
         clean = sent if gradient else uploads
         _, _, memory, facts = exchange(scheme, hooks, clean, uploads, context, gradient is not None)
-        rows.append(
-            UNUSED
-            | NO_FACTS
-            | (gradient.facts(local.noisy_steps, sizes) if gradient else {})
-            | facts
-            | {
-                "round": number,
-                "scheme": scheme.name,
-                "mechanism": scheme.mechanism,
-                "unit": scheme.unit,
-                "relation": scheme.relation,
-                "sampling_law": law.law,
-                "population": population,
-                "expected_cohort": expected,
-                "sampling_rate": expected / population,
-                "cohort_size": size,
-                "holders": holders,
-                "clear_values": 0,
-            }
-        )
+        said = {"round": number, "scheme": scheme.name, "mechanism": scheme.mechanism, "unit": scheme.unit}
+        said |= {"relation": scheme.relation, "sampling_law": law.law, "population": population}
+        said |= {"expected_cohort": expected, "sampling_rate": expected / population, "cohort_size": size}
+        said |= {"holders": holders, "clear_values": 0}
+        work = gradient.facts(local.noisy_steps, sizes) if gradient else {}
+        rows.append(UNUSED | NO_FACTS | work | facts | said)
     trace = pd.DataFrame(rows, columns=pd.Index(TRACE)).astype(TRACE)
     trace.attrs["came"] = came
     return trace

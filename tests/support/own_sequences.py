@@ -69,10 +69,6 @@ def hinge(outputs, labels):
     return F.multi_margin_loss(outputs, labels, reduction="none")
 
 
-def absolute(outputs, labels):
-    return (outputs[:, 0] - labels).abs()
-
-
 def of_the_batch(outputs, labels):
     return F.cross_entropy(outputs, labels)
 

@@ -1,10 +1,9 @@
-"""Random ε that are promised beside traces of schemes: what cohort laws are said to keep, plans, converters,
-budgets of schemes that somebody has built on ours. Each with the δ that some neighbours have at that ε.
+"""Random ε that are promised beside traces of schemes: what cohort laws are said to keep, plans, budgets of
+schemes that somebody has built on ours. Each with the δ that some neighbours have at that ε.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import combinations
 from types import SimpleNamespace
 from typing import ClassVar, Literal, NamedTuple
 
@@ -13,7 +12,6 @@ import pandas as pd
 from scipy.stats import norm
 
 from fedpriv.account import Deltas, epsilon, ledger, spends
-from fedpriv.account.foreign import from_flower, from_opacus
 from fedpriv.config.run import multiplier
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.correlated import MATRICES, Matrix, Turns
@@ -89,11 +87,8 @@ def law_and_sides(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
     name = str(rng.choice(list(MATRICES)))
     matrix = MATRICES[name].planned(turns, 0)
     came = round(law.expected(population))
-    columns = {
-        "unit": "client",
-        "sampling_law": law.law,
-        "sampling_rate": law.expected(population) / population,
-    }
+    rate = law.expected(population) / population
+    columns = {"unit": "client", "sampling_law": law.law, "sampling_rate": rate}
     columns |= {"population": population, "cohort_size": came, "noise_multiplier": noise, **sides}
     trace = pd.DataFrame(
         {"mechanism": "correlated_gaussian", **columns, **matrix.facts()}, index=range(rounds)
@@ -108,10 +103,8 @@ def planned_turns(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
     """Yield what a plan of clients in turn is promised that is told how seldom a client comes."""
     population, rounds = int(rng.integers(2, 9)), int(rng.integers(1, 13))
     size, noise = int(rng.integers(1, population + 1)), float(rng.choice([1.0, 3.0]))
-    sides = {
-        "participations": int(rng.integers(1, rounds + 1)),
-        "rounds_apart": int(rng.integers(1, rounds + 2)),
-    }
+    apart = int(rng.integers(1, rounds + 2))
+    sides = {"participations": int(rng.integers(1, rounds + 1)), "rounds_apart": apart}
     sides = {name: value for name, value in sides.items() if rng.random() < 0.5}
     told = {"matrix": str(rng.choice(["tree", "banded"])), **sides}
     if rng.random() < 0.2:
@@ -126,54 +119,6 @@ def planned_turns(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
     matrix = MATRICES[told["matrix"]].planned(turns, 0)
     found = max(gaussian(far, one.epsilon) for far in np.linalg.norm(moved(matrix, came, noise), axis=1))
     yield Promise(f"plan of {size} in {population}, {told}: {one}", one.epsilon, delta, found)
-
-
-# --- what converters make of other frameworks --------------------------------------------------------------
-
-
-def flower(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
-    """Yield what a weighted mean of Flower is promised, some of whose clients do not reply."""
-    population, rounds = int(rng.integers(1, 7)), int(rng.integers(1, 3))
-    sampled = int(rng.integers(1, population + 1))
-    fewest, noise = int(rng.integers(1, sampled + 1)), float(rng.choice([1.0, 4.0, 12.0]))
-    held = np.sort(rng.integers(1, rng.choice([2, 30]), population))[::-1]  # the first one has most
-    whole = held[0] + held[::-1][: sampled - 1].sum()  # of the cohort in which its share is largest
-    answers = {"largest_share": float(held[0] / whole), "fewest_replies": fewest}
-    answers = {name: value for name, value in answers.items() if rng.random() < 0.8}
-    words = {"noise_multiplier": noise, "num_sampled_clients": sampled, "population": population}
-
-    def released(mine: float, others: float) -> Outcomes:
-        rows = []
-        for cohort in combinations(range(population), sampled):
-            # Those that do not reply are the largest of the others.
-            replied = [*cohort[:1], *cohort[len(cohort) - fewest + 1 :]] if fewest > 1 else [*cohort[:1]]
-            sent = np.where(np.array(replied) == 0, mine, others)
-            rows.append(held[replied] @ sent / held[replied].sum())
-        count = len(rows)
-        return merged(
-            Outcomes(
-                np.full(count, 1 / count), np.zeros(count), np.array(rows), np.full(count, noise / sampled)
-            )
-        )
-
-    for one in spends(ledger(from_flower(**words, rounds=rounds, **answers), delta)):
-        if one.status == "guarantee" and one.epsilon < 300:
-            pairs = [
-                [(released(1.0, others), released(-1.0, others))] * rounds for others in (-1.0, 0.0, 1.0)
-            ]
-            found = max(delta_of_rounds(pair, np.array([one.epsilon]))[0] for pair in pairs)
-            yield Promise(f"Flower, {held}, {words}, {answers}: {one}", one.epsilon, delta, found)
-
-
-def opacus(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
-    """Yield what batches in passes over the data are promised."""
-    batches, noise = int(rng.integers(1, 9)), float(rng.choice([0.8, 2.0]))
-    steps = int(rng.integers(1, 20))
-    for one in spends(ledger(from_opacus([(noise, 1 / batches, steps)], poisson_sampling=False), delta)):
-        if one.status == "guarantee":
-            apart = (1 if one.sensitivity == "C" else 2) * np.sqrt(-(-steps // batches)) / noise
-            words = f"Opacus, {steps} steps, {batches} in a pass: {one}"
-            yield Promise(words, one.epsilon, delta, gaussian(apart, one.epsilon))
 
 
 # --- schemes that somebody has built on ours ---------------------------------------------------------------
@@ -276,7 +221,7 @@ def built_on_ours(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
 
 
 KINDS: dict[str, Callable[[np.random.Generator, float], Iterator[Promise]]] = {
-    one.__name__: one for one in (law_and_sides, planned_turns, flower, opacus, built_on_ours)
+    one.__name__: one for one in (law_and_sides, planned_turns, built_on_ours)
 }
 
 

@@ -57,11 +57,8 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
     population, rounds = int(rng.integers(1, 9)), int(rng.integers(1, 3))
     if rng.random() < 0.1:
         population = 12
-    law = (
-        Poisson(rate=float(rng.choice([0.05, 0.3, 0.6, 0.9]))),
-        Full(),
-        Fixed(size=int(rng.integers(1, population + 1))),
-    )[rng.choice(3, p=[0.6, 0.2, 0.2])]
+    rate, size = float(rng.choice([0.05, 0.3, 0.6, 0.9])), int(rng.integers(1, population + 1))
+    law = (Poisson(rate=rate), Full(), Fixed(size=size))[rng.choice(3, p=[0.6, 0.2, 0.2])]
     largest = 0
     if name == "nbafl" and law.law == "poisson":
         law = Full()
@@ -74,23 +71,16 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
     keys: dict[str, object] = {}
     holders = steps = 1
     if name in SERVER:
-        keys = {
-            "clip_l2": bound,
-            "noise_multiplier": noise,
-            "denominator": str(rng.choice(["expected", "present"])),
-        }
+        denominator = str(rng.choice(["expected", "present"]))
+        keys = {"clip_l2": bound, "noise_multiplier": noise, "denominator": denominator}
         if name == "global_dp":
             keys["clip"] = keys.pop("clip_l2")
             keys["budget"] = {"epsilon": 1e6, "delta": delta}
     elif name in CLIENTS:
         example = bool(rng.random() < 0.5)
         # Without clipping of examples the noise on a batch's mean is not a batch smaller.
-        keys = {
-            "clip_l2": bound,
-            "noise_multiplier": noise * (BATCH if example else 1),
-            "per_example_clip": example,
-        }
-        keys["distances"] = 0
+        keys = {"clip_l2": bound, "noise_multiplier": noise * (BATCH if example else 1), "distances": 0}
+        keys["per_example_clip"] = example
         if kind == "joint topped up":
             keys["top_up"] = float(rng.choice([0.0, 1e-6, 0.3 * delta, 0.9 * delta]))
         if name == "split":
@@ -105,18 +95,12 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
         share = float(rng.choice([0.05, 0.5, 0.9]))
         keys = {"clip_l2": bound, "noise_multiplier": noise, "count_share": share}
     elif name == "nbafl":
-        keys = {
-            "epsilon": float(rng.choice([1.0, 3.0, 8.0])),
-            "constant": 1.0,
-            "weight_clip": bound,
-            "clip": "norm",
-        }
+        keys = {"epsilon": float(rng.choice([1.0, 3.0, 8.0])), "constant": 1.0}
+        keys |= {"weight_clip": bound, "clip": "norm"}
     hooks: dict[str, object] = {}
     if rng.random() < 0.5 and kind != "split unclipped":  # what clipping makes of its noise is not Gaussian
-        hooks["clip_upload"] = {
-            "kind": str(rng.choice(["norm", "element"])),
-            "bound": float(rng.choice([0.1, 0.4, 1.5]) * bound),
-        }
+        kinds, at = str(rng.choice(["norm", "element"])), float(rng.choice([0.1, 0.4, 1.5]) * bound)
+        hooks["clip_upload"] = {"kind": kinds, "bound": at}
     if rng.random() < 0.5:
         hooks["upload_noise_std"] = float(rng.choice([0.3, 1.0, 3.0]) * bound)
     if rng.random() < 0.2:
@@ -125,37 +109,15 @@ def draw(number: int, rng: np.random.Generator) -> Setting:
         own = {"upload_noise_std": float(rng.choice([1e-3, 3.0]) * bound)}
         hooks = own if kind == "adaptive_dp" and rng.random() < 0.5 else {}
         law = Full() if hooks or law.law == "fixed" else law
-    return Setting(
-        kind,
-        {**SCHEMES, "falling": Falling}[name].model_validate({"name": name} | keys),
-        Hooks.model_validate(hooks),
-        law,
-        population,
-        rounds,
-        holders,
-        steps,
-        delta,
-        largest,
-    )
+    scheme = {**SCHEMES, "falling": Falling}[name].model_validate({"name": name} | keys)
+    parts = scheme, Hooks.model_validate(hooks), law, population, rounds, holders, steps, delta, largest
+    return Setting(kind, *parts)
 
 
 def book(setting: Setting, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the setting's trace, of what its scheme's code does, and its ledger."""
-    local = (
-        FedAvg(batch_size=BATCH, steps=setting.steps)
-        if setting.kind == "instance"
-        else FedSGD(batch_size=BATCH)
-    )
-    trace = trace_of(
-        setting.scheme,
-        setting.hooks,
-        setting.law,
-        setting.population,
-        setting.rounds,
-        rng,
-        local,
-        EXAMPLES,
-        setting.holders,
-        setting.largest,
-    )
+    _, scheme, hooks, law, population, rounds, holders, steps, _, largest = setting
+    local = FedAvg(batch_size=BATCH, steps=steps) if setting.kind == "instance" else FedSGD(batch_size=BATCH)
+    held = {"examples": EXAMPLES, "holders": holders, "largest": largest}
+    trace = trace_of(scheme, hooks, law, population, rounds, rng, local, **held)
     return trace, ledger(trace, Deltas(delta=setting.delta, instance_delta=setting.delta))

@@ -25,16 +25,6 @@ def planted(files, tmp_path_factory):
     return go(loud, files, tmp_path_factory.mktemp("planted"))
 
 
-def test_a_run_without_canaries_is_what_it_was():
-    assert "canaries" not in Run.model_validate(RUN).training()
-    assert Run.model_validate(RUN).identity("tiny", 0) == Run.model_validate(
-        RUN | {"canaries": None}
-    ).identity("tiny", 0)
-    assert Run.model_validate(RUN).identity("tiny", 0) != Run.model_validate(RUN | CANARIES).identity(
-        "tiny", 0
-    )
-
-
 def test_canaries_that_never_take_part_change_no_bit_of_a_run(files, tmp_path):
     nobody = RUN | {"canaries": {"clients": 40, "included": 0.0}}
     plain, other = (result(go(run, files, tmp_path / name)) for name, run in {"a": RUN, "b": nobody}.items())

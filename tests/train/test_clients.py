@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -29,13 +28,6 @@ def test_a_binary_run_uploads_its_bits_and_says_what_it_sends_in_the_clear(files
     assert trace["test_accuracy_drawn"].notna().tolist() == trace["test_accuracy"].notna().tolist()
 
 
-@pytest.mark.parametrize(("bn", "clear"), [("shared", NORMALS), ("local", 0), ("none", 0)])
-def test_only_a_shared_normalisation_leaves_its_client(files, tmp_path, bn, clear):
-    run = RUN | BINARY | {"model": BINARY["model"] | {"bn": bn}}
-    trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")
-    assert set(trace["clear_values"]) == {clear}
-
-
 def test_the_server_of_bits_holds_their_mean(files, tmp_path):
     scheme = {"name": "dpfl_bnn", "gamma": 0.5}
     out = go(RUN | BINARY | {"scheme": scheme, "rounds": 1}, files, tmp_path / "run")
@@ -54,38 +46,6 @@ def test_a_client_takes_beta_of_what_the_server_sends_and_keeps_the_rest(files):
     assert weights.tolist()[0] == pytest.approx([0.3, -0.3, 0.5, 3.0])
 
 
-def test_a_rate_decays_with_the_rounds():
-    work = FedAvg(learning_rate=0.1, decay_every=40)
-    assert [work.at(t).learning_rate for t in (1, 39, 40, 79, 80)] == pytest.approx(
-        [0.1, 0.1, 0.01, 0.01, 1e-3]
-    )
-
-
-NOISY_WEIGHTS = {
-    "scheme": {"name": "nbafl", "epsilon": 50, "constant": 1, "weight_clip": 0.1},
-    "cohort": {"law": "fixed", "size": 3},
-    "local": {"name": "fedavg", "proximal": 0.1, "batch_size": 5},
-    "server": {},
-}
-
-
-def test_nbafl_changes_the_model_by_its_noise(files, tmp_path):
-    noisy, calm = (
-        go(
-            RUN | NOISY_WEIGHTS | {"scheme": NOISY_WEIGHTS["scheme"] | {"epsilon": epsilon}},
-            files,
-            tmp_path / name,
-        )
-        for name, epsilon in (("noisy", 50.0), ("calm", 1e9))
-    )
-    trace = pd.read_parquet(noisy / "trace.parquet")
-    # 2 · C · T · c / (n ε), with 10 examples a client
-    assert trace["upload_noise_std"].to_numpy() == pytest.approx(2 * 0.1 * 6 * 1 / 10 / 50)
-    assert np.isinf(trace["upload_l2"]).all()
-    one, other = (load_file(out / "model.safetensors")["flat"] for out in (noisy, calm))
-    assert float((one - other).norm()) > 0.01
-
-
 def test_hooks_work_with_any_scheme(files, tmp_path):
     hooks = {
         "clip_upload": {"kind": "norm", "bound": 0.2},
@@ -98,3 +58,10 @@ def test_hooks_work_with_any_scheme(files, tmp_path):
     assert trace["noise_std"].to_numpy() == pytest.approx(0.2)
     assert set(trace["clip_l2"]) == {0.2}
     assert set(trace["broadcast_noise_std"]) == {0.01}
+
+
+def test_a_rate_decays_with_the_rounds():
+    work = FedAvg(learning_rate=0.1, decay_every=40)
+    assert [work.at(t).learning_rate for t in (1, 39, 40, 79, 80)] == pytest.approx(
+        [0.1, 0.1, 0.01, 0.01, 1e-3]
+    )

@@ -1,10 +1,7 @@
-import json
-import math
 import re
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,11 +9,8 @@ from fedpriv.config.plan import arrays_id, partition_id, wrong_dataset
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.arrays import Arrays, hold_out
-from fedpriv.data.features import basis, public
 from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
-from fedpriv.models.heads import Resnet50Head
-from fedpriv.streams import Streams
 from fedpriv.train import inputs
 
 RUN = {
@@ -83,31 +77,6 @@ def test_how_copies_are_dealt_is_another_partition_and_what_is_usual_is_not_writ
     assert partition_id(run(partition=usual)) != partition_id(run(partition=copies))
 
 
-def test_with_repetition_a_client_still_holds_whole_images():
-    found = copied(3)
-    law = {"law": "iid", "clients": 20, "examples": 18, "repeat": True}
-    dealt = inputs.partition_for(run(partition=law), found, 0)
-    assert np.bincount(dealt.indices).tolist() == 180 * [2]
-    for client in range(20):
-        assert (dealt.client(client).reshape(-1, 3) % 3 == [0, 1, 2]).all()
-
-
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law["law"])
-def test_examples_that_are_their_own_images_are_dealt_as_the_law_says(law):
-    plan = run(partition=law)
-    dealt = inputs.partition_for(plan, copied(1), 3)
-    shared = json.dumps(["aptos", 0, plan.partition.model_dump(mode="json")])
-    expected = plan.partition.split(copied(1).y_train, Streams(3, shared).numpy("partition"))
-    assert all(np.array_equal(a, b) for a, b in zip(dealt, expected, strict=True))
-
-
-def test_writers_are_dealt_where_they_are_known():
-    found = copied(1)._replace(owner=np.arange(IMAGES) % 6)
-    dealt = inputs.partition_for(run(partition={"law": "natural", "clients": 4}), found, 0)
-    held = [set(found.owner[dealt.client(client)]) for client in range(4)]
-    assert [len(writers) for writers in held] == 4 * [1] and len(set().union(*held)) == 4
-
-
 @pytest.mark.parametrize("copies", [1, 3])
 def test_writers_are_not_dealt_where_nobody_knows_them(copies):
     words = (
@@ -115,12 +84,6 @@ def test_writers_are_not_dealt_where_nobody_knows_them(copies):
     )
     with pytest.raises(BadInput, match=words):
         inputs.partition_for(run(partition={"law": "natural", "clients": 2}), copied(copies), 0)
-
-
-def test_the_examples_of_a_client_are_rounded_down_to_whole_images():
-    law = {"law": "iid", "clients": 5, "examples": 35}
-    dealt = inputs.partition_for(run(partition=law), copied(3), 0)
-    assert np.diff(dealt.offsets).tolist() == 5 * [33]
 
 
 @pytest.mark.parametrize(
@@ -174,26 +137,6 @@ def test_a_dataset_that_does_not_give_what_the_model_reads_is_bad_input(changes,
     assert re.match(words, wrong_dataset(run(**changes)))
 
 
-def test_a_head_is_the_linear_layer_of_torch():
-    head, generator = Resnet50Head(), torch.Generator().manual_seed(0)
-    params = {name: torch.randn(shape, generator=generator) for name, shape in head.shapes(classes=5).items()}
-    x = torch.randn(3, 2048, generator=generator)
-    expected = torch.nn.functional.linear(x, params["head.weight"], params["head.bias"])
-    assert torch.allclose(head.apply(params, x), expected, atol=1e-5)
-    assert head.size(5) == 10_245
-    halves = {name: value.bfloat16() for name, value in params.items()}
-    assert head.apply(halves, x).dtype == torch.bfloat16
-
-
-def test_partitions_of_other_photos_are_other_files():
-    ids = {
-        partition_id(run(photos={"copies": copies, "dedup": dedup}))
-        for copies in (1, 2)
-        for dedup in ("keep", "drop")
-    }
-    assert len(ids) == 4
-
-
 def test_features_are_prepared_from_a_folder_of_photographs(tiny, tmp_path):
     wanted = run(dataset="tiny", photos={"copies": 2}, partition={"law": "iid", "clients": 3})
     tiny.unlink()
@@ -214,23 +157,10 @@ def test_a_validation_split_is_taken_of_whole_images(tiny, tmp_path):
     assert (len(held.y_train), len(held.y_test)) == (10, 3)
 
 
-def test_features_of_images_are_prepared_for_the_model_that_reads_them(tmp_path, monkeypatch):
-    few = basis.digits()
-    monkeypatch.setitem(
-        basis.BASES, "digits", lambda: few._replace(images=few.images[:40], labels=few.labels[:40])
-    )
-    monkeypatch.setattr(
-        public, "coefficients", lambda images, pool: images[:, ::4, ::4].reshape(-1, 49) / 255
-    )
-    wanted = run(
-        dataset="digits",
-        model={"name": "softmax", "directions": 12},
-        partition={"law": "iid", "clients": 3, "examples": 400},
-    )
-    path = inputs.prepare(wanted, tmp_path / "resources", [], Speed(device="cpu"))
-    assert path == tmp_path / "resources/digits-scattering-digits-k12.npz"
-    found, images = arrays.load(path), arrays.load(tmp_path / "resources/digits.npz")
-    assert found.x_train.shape == (len(images.x_train), 12) and found.x_train.dtype == np.float16
-    assert np.array_equal(found.y_train, images.y_train) and np.array_equal(found.y_test, images.y_test)
-    shapes = wanted.model.shapes(found.classes, found.x_train.shape[1:])
-    assert sum(map(math.prod, shapes.values())) == wanted.model.size(found.classes) == 130
+def test_with_repetition_a_client_still_holds_whole_images():
+    found = copied(3)
+    law = {"law": "iid", "clients": 20, "examples": 18, "repeat": True}
+    dealt = inputs.partition_for(run(partition=law), found, 0)
+    assert np.bincount(dealt.indices).tolist() == 180 * [2]
+    for client in range(20):
+        assert (dealt.client(client).reshape(-1, 3) % 3 == [0, 1, 2]).all()

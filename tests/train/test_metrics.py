@@ -34,15 +34,6 @@ def test_classes_have_the_scores_of_scikit_learn():
     assert one("perplexity", CLASSES, LOGITS, LABELS) == pytest.approx(np.exp(loss), rel=1e-5)
 
 
-def test_an_area_is_the_share_of_pairs_that_stand_in_the_right_order():
-    two = LOGITS[:, :2].round()  # so that some are tied
-    labels = LABELS % 2
-    score = two[:, 1] - two[:, 0]
-    apart = score[labels == 1][:, None] - score[labels == 0][None]
-    expected = ((apart > 0).double() + 0.5 * (apart == 0)).mean()
-    assert one("auroc", CLASSES, two, labels) == pytest.approx(float(expected))
-
-
 def test_positions_are_labels_like_any_others_and_what_is_ignored_is_none():
     outputs, labels = LOGITS.view(8, 5, K), LABELS.view(8, 5).clone()
     for name in ("perplexity", "auroc", "f1"):

@@ -7,34 +7,22 @@ import subprocess
 import sys
 
 import pytest
-from filelock import FileLock
-from support.once import once
 from support.workflow import RENDER, ROOT, changed, kinds, planned, snakemake, write_config
+
+from fedpriv.train.checkpoint import exclusive
 
 TOGETHER = {"speed": {"device": "cpu", "threads": 1, "runs_per_job": 8}}
 
 
-@pytest.fixture(scope="module")
-def built_together(tmp_path_factory):
-    """Return a folder with everything, in which runs were trained together, and what was said of it."""
-
-    def build(folder):
-        said = followed("--cores", "2", *write_config(folder, preset=TOGETHER), cwd=folder)
-        (folder / "said").write_text(said, encoding="utf-8")
-
-    folder = once(tmp_path_factory, "together", build)
-    return folder, (folder / "said").read_text(encoding="utf-8")
-
-
 @pytest.fixture
-def together(built_together, tmp_path):
-    """Return a copy of that folder that a test may change; files that were one are one again."""
-    folder, _ = built_together
-    shutil.copytree(folder, tmp_path / "copy")
-    for kept in tmp_path.glob("copy/results/test/tiny/runs/*/*/resume/*/*"):
+def together(copy):
+    """Return the built folder, whose runs were trained one by one and from now on are packed."""
+    shutil.rmtree(copy / ".snakemake")
+    for kept in copy.glob("results/test/tiny/runs/*/*/resume/*/*"):  # files that were one are one again
         kept.unlink()
         kept.hardlink_to(kept.parents[2] / kept.name)
-    return tmp_path / "copy"
+    assert planned(*write_config(copy, preset=TOGETHER), cwd=copy) == {}
+    return copy
 
 
 def followed(*arguments, cwd):
@@ -49,42 +37,9 @@ def followed(*arguments, cwd):
     ).stdout
 
 
-def written(folder):
-    """Return which file each run's trace is: another after it was trained again."""
-    root = folder / "results/test/tiny/runs"
-    return {str(path.relative_to(root).parent): path.stat().st_ino for path in root.glob("*/*/trace.parquet")}
-
-
-def test_runs_that_are_trained_together_end_with_the_same_bits(built, built_together):
-    runs, (folder, _) = built / "results/test/tiny/runs", built_together
-    models = sorted(runs.glob("*/*/model.safetensors"))
-    assert len(models) == 4
-    for model in models:
-        same = folder / "results/test/tiny/runs" / model.relative_to(runs)
-        assert same.read_bytes() == model.read_bytes()
-
-
-def test_a_line_tells_of_every_run_and_step(built_together):
-    _, said = built_together
-    assert re.search(r"^\[ *\d+/\d+ +0:\d\d\] training tiny private seed 1$", said, re.MULTILINE)
-    assert all(text in said for text in ("accounting tiny plain seed 0", "figures of tiny", "the report"))
-    assert "rule" not in said
-
-
 def test_an_edit_of_a_table_trains_nothing_together(together):
     paper = changed(("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95)
     assert planned(*write_config(together, paper, TOGETHER), cwd=together) == {"tables_tiny": 1, "report": 1}
-
-
-def test_what_is_stored_meanwhile_packs_nothing_anew(together):
-    config = write_config(together, preset=TOGETHER)
-    index = together / "results/reference/runs/index.csv"
-    index.parent.mkdir(parents=True)
-    columns = "paper,run,identity,model,scheme,examples,core_seconds"
-    index.write_text(f"{columns}\ntiny,private,0,cnn,client_dp,1,1000\n")
-    assert planned(*config, cwd=together) == {}
-    (together / "results/test/plan/index.csv").unlink()
-    assert kinds(planned(*config, cwd=together))["train"] == 4
 
 
 def test_one_more_seed_trains_that_seed_alone(together):
@@ -93,16 +48,32 @@ def test_one_more_seed_trains_that_seed_alone(together):
     assert planned(*config, cwd=together) == jobs | RENDER
 
 
-def test_an_edit_of_one_run_trains_that_run_alone_and_where_it_fails_the_others_stay(together):
-    before = written(together)
-    config = write_config(together, changed(("runs", "private", "scheme", "clip_l2"), 0.6), TOGETHER)
-    with FileLock(together / "results/test/tiny/runs/private/seed0/resume/lock"):
-        said = followed("--cores", "1", "results/test/tiny/runs.parquet", *config, cwd=together)
+def test_runs_that_are_trained_together_end_with_the_same_bits_and_where_one_fails_the_others_stay(together):
+    runs, config = together / "results/test/tiny/runs", write_config(together, preset=TOGETHER)
+    models = {path.relative_to(runs): path.read_bytes() for path in runs.glob("*/*/model.safetensors")}
+    before = {path: path.stat().st_ino for path in runs.glob("plain/*/trace.parquet")}
+    for seed in (0, 1):
+        shutil.rmtree(runs / f"private/seed{seed}")
+    (runs.parent / "runs.parquet").unlink()
+    wanted = ("results/test/tiny/runs.parquet", *config)
+    with exclusive(runs / "private/seed0/resume/state.safetensors"):
+        said = followed("--cores", "1", *wanted, cwd=together)
     assert "failed: train_tiny_seed0_0" in said and "another process" in said
-    assert "training: failed: tiny private seed 0" in said
-    snakemake("--cores", "1", "results/test/tiny/runs.parquet", *config, cwd=together)
-    after = written(together)
-    assert {run for run in before if before[run] != after[run]} == {"private/seed0", "private/seed1"}
+    assert "training: failed: tiny private seed 0" in said and "rule" not in said
+    said = followed("--cores", "2", *wanted, cwd=together)
+    assert re.search(r"^\[ *\d+/\d+ +0:\d\d\] training tiny private seed \d$", said, re.MULTILINE)
+    assert "accounting tiny private seed 0" in said
+    assert {path: path.stat().st_ino for path in before} == before
+    found = {path.relative_to(runs): path.read_bytes() for path in runs.glob("*/*/model.safetensors")}
+    assert len(found) == 4 and found == models
+    # What is stored meanwhile packs nothing anew.
+    before, index = planned(*config, cwd=together), together / "results/reference/runs/index.csv"
+    index.parent.mkdir(parents=True)
+    columns = "paper,run,identity,model,scheme,examples,core_seconds"
+    index.write_text(f"{columns}\ntiny,private,0,cnn,client_dp,1,1000\n")
+    assert planned(*config, cwd=together) == before and "train" not in kinds(before)
+    (together / "results/test/plan/index.csv").unlink()
+    assert kinds(planned(*config, cwd=together))["train"] > 0
 
 
 @pytest.mark.parametrize("preset", [TOGETHER, None], ids=["together", "alone"])

@@ -1,8 +1,6 @@
 """The profiles say nothing that Snakemake, or the plugins they are for, would not know."""
 
 import importlib.util
-import inspect
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,8 +13,6 @@ PROFILES = {
 }
 CLUSTERS = {name: said for name, said in PROFILES.items() if "executor" in said}
 OF_PLUGINS = ("slurm-", "kubernetes-", "googlebatch-", "storage-")
-# To which Snakemake itself gives a meaning, or our rules.
-RESOURCES = {"mem_mb", "disk_mb", "runtime", "gpu"}
 
 
 def plugin(said):
@@ -48,15 +44,6 @@ def test_its_executor_takes_what_the_profile_says(name):
     for key, value in said.items():
         taken = getattr(settings, key.removeprefix(prefix).replace("-", "_"))
         assert taken == value or [one.unparse() for one in taken] == [value], key
-
-
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_its_executor_knows_the_resources_that_every_job_gets(name):
-    executor = plugin(CLUSTERS[name])
-    folder = Path(inspect.getfile(inspect.getmodule(executor.executor))).parent
-    code = "".join(path.read_text() for path in folder.glob("*.py"))
-    resources = set(CLUSTERS[name].get("default-resources", {})) - RESOURCES
-    assert [one for one in resources if f'"{one}"' not in code and f".{one}" not in code] == []
 
 
 @pytest.mark.parametrize("name", CLUSTERS)

@@ -1,10 +1,11 @@
 """All of a preset on 16 cores, with the times of the stored runs: what is asked for is used, nobody waits."""
 
+import heapq
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from support.cluster import simulated
 
 from fedpriv.config import jobs
 from fedpriv.config.jobs import batches
@@ -18,6 +19,35 @@ SAID = (
 )
 
 
+class Simulated(NamedTuple):
+    """What came of it, in seconds but for the counts."""
+
+    jobs: int
+    asked: float
+    used: float
+    over: int  # jobs that would not have ended in the time that they asked for
+    makespan: float
+    bound: float  # no schedule is shorter: all work on all cores, or the longest job
+
+
+def simulated(plan, sizes, batches, workers):
+    """Give the next job, by priority, to the core that is free first."""
+    jobs = sorted(batches, key=lambda batch: -batch.priority)
+    took = [sum(truth(sizes, key) for key in job.runs) for job in jobs]
+    asked = [60 * sizes.runtime(job.runs) for job in jobs]
+    free = [0.0] * workers
+    for seconds in took:
+        heapq.heappushpop(free, free[0] + seconds)
+    longest = max(truth(sizes, key) for job in jobs for key in job.runs)
+    over = sum(real > limit for real, limit in zip(took, asked, strict=True))
+    return Simulated(len(jobs), sum(asked), sum(took), over, max(free), max(sum(took) / workers, longest))
+
+
+def truth(sizes, key):
+    """Return the seconds of a seed: its own where it is stored, else what is known of its run."""
+    return sizes.took.seconds.get(key.identity, sizes.known(key.paper, key.run))
+
+
 @pytest.fixture(scope="module")
 def paper():
     plan = load_preset(ROOT / "config/paper.yaml")
@@ -25,12 +55,9 @@ def paper():
     return simulated(plan, size, batches(plan, size), workers=16)
 
 
-def test_what_is_asked_for_is_at_most_twice_what_is_used(paper):
+def test_what_is_asked_for_is_at_most_twice_what_is_used_and_no_core_waits_long_for_the_last_one(paper):
     assert 1 < paper.asked / paper.used <= 2
     assert paper.over <= 0.05 * paper.jobs
-
-
-def test_no_core_waits_long_for_the_last_one(paper):
     assert paper.bound <= paper.makespan <= 1.15 * paper.bound
 
 

@@ -11,12 +11,9 @@ from fedpriv import data
 from fedpriv.config.jobs import sources
 from fedpriv.config.plan import load_preset
 from fedpriv.data import arrays
-from fedpriv.data.features import backbone
-from fedpriv.data.source import SourceError
 from fedpriv.train import inputs
 
 CONFIG = Path(__file__).parents[3] / "config"
-PRESETS = sorted(path for path in CONFIG.glob("*.yaml") if path.stem != "coverage")
 
 
 @pytest.fixture
@@ -47,18 +44,6 @@ def test_features_of_the_laptops_aptos_runs_are_made_with_the_network_closed(
     made = arrays.load(out)
     assert made.x_train.shape == (4 * one.photos.copies, one.model.width) and len(made.x_test) == 4
     assert f"backbone {one.model.network}" in made.note and not asked
-
-
-def test_weights_that_are_a_download_are_asked_for_and_refused_there(asked):
-    with pytest.raises(SourceError, match="backbone: imagenet: no weights"):
-        backbone.imagenet()
-    assert asked
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
-def test_no_preset_has_a_network_with_weights_that_are_a_download(preset):
-    networks = {run.model.network for run in load_preset(preset).all_runs() if run.model.reads == "features"}
-    assert networks <= {"efficientnet_lite0", "random"}
 
 
 def test_all_that_the_laptop_needs_are_the_files_of_its_datasets():

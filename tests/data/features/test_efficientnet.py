@@ -70,9 +70,3 @@ def test_other_weights_are_refused_by_their_hash(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(SourceError, match=re.escape(f"{package / backbone.FILE}: found sha256")):
         backbone.lite_imagenet()
-
-
-def test_without_the_package_one_line_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(backbone, "PACKAGE", "no_such_package")
-    with pytest.raises(SourceError, match=r"no package no_such_package; pip install 'fedpriv\[train\]'"):
-        backbone.lite_imagenet()

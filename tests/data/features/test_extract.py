@@ -1,7 +1,3 @@
-import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,27 +8,6 @@ from fedpriv.data import arrays, photographs
 from fedpriv.data.features import backbone, extract
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
-
-TESTS = Path(__file__).parents[2]
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from support.photos import TINY
-from fedpriv.config.run import Photos
-from fedpriv.data import DATASETS
-from fedpriv.data.features import extract
-
-DATASETS["tiny"] = TINY
-save = extract.save
-
-def die(folder, number, rows):
-    if number == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    save(folder, number, rows)
-
-extract.save = die
-extract.extract(Path(sys.argv[1]), Photos(copies=3), "random", Path(sys.argv[2]), threads=1, size=4)
-"""
 
 
 def run(listed, out, copies=3, **how):
@@ -61,20 +36,6 @@ def test_the_plain_copies_and_the_test_images_are_never_augmented(tiny, tmp_path
 def test_the_result_is_the_same_to_the_bit_however_many_threads(tiny, tmp_path):
     one, two = (run(tiny, tmp_path / f"{threads}.npz", threads=threads, size=4) for threads in (1, 3))
     assert same(one, two)
-
-
-def test_an_extraction_that_was_killed_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
-    whole = run(tiny, tmp_path / "whole.npz", size=4)
-    out = tmp_path / "killed.npz"
-    killed = subprocess.run([sys.executable, "-c", KILLED, tiny, out], cwd=TESTS, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL and not out.exists()
-    kept = sorted(path.name for path in (tmp_path / "killed.parts").iterdir() if path.suffix == ".npy")
-    assert kept == ["000000.npy", "000001.npy"]
-    computed = []
-    monkeypatch.setattr(extract, "save", lambda folder, number, rows: computed.append(number))
-    assert same(run(tiny, out, size=4), whole)
-    assert 0 not in computed and 1 not in computed
-    assert not (tmp_path / "killed.parts").exists()
 
 
 @pytest.mark.parametrize("step", [extract, arrays], ids=["a batch", "the features"])
@@ -120,13 +81,6 @@ def test_the_note_says_how_the_features_were_made(tiny, tmp_path, capsys):
         assert words in made.note
 
 
-def test_dropped_duplicates_are_the_later_ones_and_are_counted(tiny, tmp_path):
-    out = extract.extract(tiny, Photos(dedup="drop"), "random", tmp_path / "made.npz")
-    made = arrays.load(out)
-    assert (len(made.y_test), len(made.y_train)) == (4, 7)  # p11 is p2, which is for testing
-    assert "1 duplicates dropped (1 pixel-identical groups" in made.note
-
-
 def test_photographs_of_the_same_pixels_have_the_same_features_and_count_as_one(tiny, tmp_path):
     image(5).save(tiny.parent / "raw/train_images/p9.png")
     photographs.write(TINY, [], tiny)
@@ -157,15 +111,28 @@ def test_an_image_that_changed_since_it_was_listed_is_refused(tiny, tmp_path):
         extract.extract(tiny, Photos(), "random", tmp_path / "made.npz")
 
 
-def test_a_split_without_enough_images_is_refused(tiny, tmp_path):
-    for number in range(5, 12):
-        (tiny.parent / f"raw/train_images/p{number}.png").unlink()
-    photographs.write(TINY, [], tiny)
-    with pytest.raises(BadInput, match="found 1 training and 4 test images"):
-        extract.extract(tiny, Photos(unreadable="skip"), "random", tmp_path / "made.npz")
+def test_an_extraction_that_was_broken_off_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
+    whole, out, save = run(tiny, tmp_path / "whole.npz", size=4), tmp_path / "broken.npz", extract.save
+
+    def broken(folder, number, rows):
+        if number >= 2:
+            raise KeyboardInterrupt
+        save(folder, number, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extract, "save", broken)
+        with pytest.raises(KeyboardInterrupt):
+            run(tiny, out, size=4, threads=1)
+    kept = sorted(path.name for path in (tmp_path / "broken.parts").iterdir() if path.suffix == ".npy")
+    assert kept == ["000000.npy", "000001.npy"] and not out.exists()
+    computed = []
+    monkeypatch.setattr(extract, "save", lambda folder, number, rows: computed.append(number))
+    assert same(run(tiny, out, size=4), whole)
+    assert 0 not in computed and 1 not in computed and not (tmp_path / "broken.parts").exists()
 
 
-def test_photographs_may_have_moved_with_their_manifest(tiny, tmp_path):
-    here = run(tiny, tmp_path / "here.npz", 1)
-    shutil.move(tmp_path / "resources", tmp_path / "elsewhere")
-    assert same(run(tmp_path / "elsewhere/tiny/images.json", tmp_path / "there.npz", 1), here)
+def test_dropped_duplicates_are_the_later_ones_and_are_counted(tiny, tmp_path):
+    out = extract.extract(tiny, Photos(dedup="drop"), "random", tmp_path / "made.npz")
+    made = arrays.load(out)
+    assert (len(made.y_test), len(made.y_train)) == (4, 7)  # p11 is p2, which is for testing
+    assert "1 duplicates dropped (1 pixel-identical groups" in made.note

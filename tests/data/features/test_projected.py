@@ -1,6 +1,5 @@
 """Features seen from public images: bounded, each of one image alone, the same whoever asks."""
 
-from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -59,11 +58,6 @@ def test_features_of_an_image_do_not_depend_on_the_others(images):
     assert np.array_equal(before.x_test, after.x_test)
 
 
-def test_features_are_the_same_whatever_the_number_of_threads(images):
-    one, three = made(images), made(images, "again.npz", threads=3)
-    assert np.array_equal(one.x_train, three.x_train) and np.array_equal(one.x_test, three.x_test)
-
-
 def test_the_directions_are_the_principal_ones_of_the_public_images(images):
     known = np.random.default_rng(1).standard_normal((50, 9)) * np.arange(9, 0, -1)
     found = basis.seen_from(known, 4)
@@ -85,14 +79,6 @@ def test_features_say_what_is_public_and_what_it_reaches_alone(images):
 def test_more_directions_than_public_images_have_are_bad_input(images, count):
     with pytest.raises(BadInput, match=r"^model.directions: found .*, allowed: 1 to 59"):
         made(images, count=count)
-
-
-def test_images_of_another_size_are_bad_input(images):
-    held = arrays.load(images)
-    small = partial(np.ascontiguousarray, dtype=np.uint8)
-    arrays.save(images, held._replace(x_train=small(held.x_train[:, :8]), x_test=small(held.x_test[:, :8])))
-    with pytest.raises(BadInput, match=r"found images of shape \[8, 28\], allowed: \[28, 28\]"):
-        made(images)
 
 
 def test_every_basis_that_a_model_may_ask_for_is_there():

@@ -43,17 +43,13 @@ def made(listed, out, count=6) -> arrays.Arrays:
     return arrays.load(extract.extract(listed, Photos(copies=3), "efficientnet_lite0", out, **how))
 
 
-def test_norms_are_bounded_and_the_note_says_what_is_public(tiny, tmp_path):
-    found = made(tiny, tmp_path / "made.npz")
-    assert found.x_train.shape == (24, 6) and found.x_test.shape == (4, 6)
-    norms = np.linalg.norm(found.x_train.astype(np.float64), axis=1)
-    assert 0.99 * basis.LARGEST < norms.max() <= basis.LARGEST
-    assert "first 6 principal directions of 500 synthetic fundus photographs, equally many" in found.note
-    assert "on public data alone, ε = 0," in found.note and "standardised" not in found.note
-
-
-def test_features_of_a_photograph_do_not_depend_on_the_others(tiny, tmp_path):
+def test_features_are_bounded_of_one_photograph_alone_and_the_note_says_what_is_public(tiny, tmp_path):
     before = made(tiny, tmp_path / "before.npz")
+    assert before.x_train.shape == (24, 6) and before.x_test.shape == (4, 6)
+    norms = np.linalg.norm(before.x_train.astype(np.float64), axis=1)
+    assert 0.99 * basis.LARGEST < norms.max() <= basis.LARGEST
+    assert "first 6 principal directions of 500 synthetic fundus photographs, equally many" in before.note
+    assert "on public data alone, ε = 0," in before.note and "standardised" not in before.note
     folder = lay(tiny.parent / "raw")
     for number in range(6, 12):
         image(100 + number).save(folder / f"train_images/p{number}.png")

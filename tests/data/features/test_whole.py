@@ -43,33 +43,6 @@ def test_each_group_of_paths_of_an_image_is_moved_to_mean_0_and_scaled_to_varian
     assert not found.x_train[0].any()  # of an empty image
 
 
-def test_without_groups_features_are_the_coefficients(images):
-    found, held = made(images, None), arrays.load(images)
-    scattered = public.transform(torch.from_numpy(held.x_test).float() / 255)
-    expected = public.moduli_order(scattered).flatten(1).numpy()
-    assert np.allclose(found.x_test, expected, rtol=1e-3, atol=1e-6)
-
-
-def test_features_of_an_image_do_not_depend_on_the_others(images):
-    before, held = made(images), arrays.load(images)
-    changed = held.x_train.copy()
-    changed[1:] = 255 - changed[1:]
-    arrays.save(images, held._replace(x_train=changed))
-    after = made(images, out="again.npz")
-    assert np.array_equal(before.x_train[0], after.x_train[0])
-    assert not np.array_equal(before.x_train[1], after.x_train[1])
-    assert np.array_equal(before.x_test, after.x_test)
-
-
-def test_features_are_the_same_whatever_the_number_of_threads(images):
-    one, three = made(images), made(images, out="again.npz", threads=3)
-    assert np.array_equal(one.x_train, three.x_train) and np.array_equal(one.x_test, three.x_test)
-
-
-def test_the_model_reads_as_many_numbers_as_there_are():
-    assert (PATHS, SIDE) == (public.PATHS, 28 // public.STEP)
-
-
 def test_the_bounds_of_statistics_are_the_median_norms_of_public_digits():
     with public.workers(1) as pool:
         found = public.coefficients(basis.digits().images[::9], pool).reshape(-1, PATHS, SIDE**2)

@@ -1,25 +1,18 @@
-"""A clock that is set back: while a run trains, and between the files of a finished one."""
+"""A clock that is set back, and numbers of one client that are not finite (of a model: train/test_train)."""
 
 import os
 import time
 from functools import partial
 
+import numpy as np
 from support.child import live
-from support.fault import Fault, at_call
+from support.fault import at_call
 from support.small import ACCOUNT, TRAIN, contents, render, trained_in
 
 from fedpriv.cli import app
-from fedpriv.store import parquet
+from fedpriv.store import parquet, summary
 
 YEAR = 365 * 86400
-FAULTS = [
-    Fault("clock set back by a year", "train: after its first state", "the same bits; no time is negative"),
-    Fault(
-        "clock set back by a year",
-        "between train, account and render",
-        "what is there is used, and the same is rendered",
-    ),
-]
 
 
 def back() -> None:
@@ -51,3 +44,27 @@ def test_what_was_made_before_it_was_wanted_is_used(trained, undisturbed):
     render()
     assert contents(trained / "out") == contents(undisturbed / "out")
     assert contents(trained / "results") == contents(undisturbed / "results")
+
+
+def poisoned() -> None:
+    """Let the first client of round 2 send NaN."""
+    from fedpriv.local.client import LocalEngine
+
+    work, rounds = LocalEngine.train_clients, []
+
+    def train_clients(self, *arguments, **named):
+        done = work(self, *arguments, **named)
+        rounds.append(1)
+        if len(rounds) == 2:
+            done.updates[0] = float("nan")
+        return done
+
+    LocalEngine.train_clients = train_clients
+
+
+def test_a_client_that_sends_nan_is_counted_and_does_no_harm(folder):
+    assert live(folder, partial(app.main, TRAIN), poisoned).code == 0
+    trace = parquet.load(folder / "out/trace.parquet")
+    assert trace["not_finite"].tolist() == [0, 1, 0, 0, 0]
+    assert np.isfinite(trace[["train_loss", "test_loss", "test_accuracy"]]).all(axis=None)
+    assert summary.load_summary(folder / "out/summary.json")["diverged"] is None
