@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from support.library import pld_accountant, rdp_accountant
 
-from fedpriv.account import Deltas, bayesian, moments, pld, rdp, spends
+from fedpriv.account import ACCOUNTANTS, Deltas, bayesian, moments, pld, rdp, spends
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.views import Mechanism as Release
 from fedpriv.account.views import count_released, upload_views, views
@@ -288,3 +288,22 @@ def test_clients_release_no_statistics(make_trace):
         BadInput, match=r"^trace: statistics_releases: found some with unit client, allowed: "
     ):
         ledger(make_trace(1).assign(statistics_releases=1), DELTA)
+
+
+def test_delta_pays_for_the_chance_that_more_come_than_noise_was_topped_up_for(
+    make_trace, make_instances, monkeypatch
+):
+    monkeypatch.setattr("fedpriv.account.ledgers.ACCOUNTANTS", {"rdp": ACCOUNTANTS["rdp"]})
+    rare = 10 * float(binom.sf(59, 999, 0.03))  # in ten rounds: with a client sixty of the others, or more
+    facts = {"topped_up": True, "noise_shares": 60, "sampling_rate": 0.03}
+    trace = make_instances(10, 1000, 0.5, joint=True, per_example=False, cohorts=[30] * 10).assign(**facts)
+    frame, little = (ledger(trace, Deltas(delta=delta)) for delta in (2 * rare, rare / 2))
+    alone = ledger(make_trace(10, 0.03, 0.5 * 60**0.5), Deltas(delta=rare))
+    paid, known = (
+        one[(one["accounting"] == kind) & (one["relation"] == "add_remove")].set_index("round")["epsilon"]
+        for one, kind in ((frame, "sum"), (alone, ""))
+    )
+    assert len(paid) == 10
+    pd.testing.assert_series_equal(paid, known, rtol=1e-6)
+    assert frame[frame["accounting"] == "sum"]["assumptions_met"].any()
+    assert not little[little["accounting"] == "sum"]["assumptions_met"].any()
