@@ -48,9 +48,10 @@ LEFT, TITLES = 40, 41  # where the axis begins, and what is said of a table, in 
 def cells(root: Path) -> pd.DataFrame:
     """Return the published cells of every panel beside what was measured, as the picture calls them."""
     read = {of: published_and_reproduced(root / REFERENCE / of) for of, _ in PANELS}
-    found = pd.concat(
-        read[of].query("table == @table").assign(title=title) for (of, table), title in PANELS.items()
-    )
+    panels = [
+        read[of][read[of]["table"] == table].assign(title=title) for (of, table), title in PANELS.items()
+    ]
+    found = pd.concat(panels)
     rows = [ROWS.get(row) or f"{int(row):,}" for row in found["row"]]
     return found.assign(row=rows, column=found["column"].map(COLUMNS))
 

@@ -88,13 +88,13 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     figure = Figure()
     shared = declared.kind != "rounds" or getattr(declared, "quantity", "") not in rounds.PERCENT
     row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
-    titles: list[Text] = []
+    titles: dict[Axes, Text] = {}
     labels: dict[Axes, Iterable[Label]] = {}
     for axes, part in zip(row, parts, strict=True):
         said = part.title + notes.actual(results, part)
         if declared.kind == "rounds":
             said = ", ".join(filter(None, (said, rounds.deltas(results, part))))
-        titles.append(axes.set_title(escape_figure(said)))
+        titles[axes] = axes.set_title(escape_figure(said))
         labels[axes] = KINDS[declared.kind](axes, results, declared, part) or ()
         if shared:
             axes.label_outer()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from textwrap import fill
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def place(axes: Axes, labels: Iterable[Label]) -> None:
     for label in labels:
         text = axes.text(0, 0, label.text, transform=axes.transAxes, color=label.color, zorder=7)
         text.set(in_layout=False, va="bottom")
-        size = text.get_window_extent().size
+        size = np.array(text.get_window_extent().size)
 
         def cost(of: tuple[Bbox, np.ndarray, float]) -> float:
             box, _, distance = of
@@ -49,14 +49,12 @@ def place(axes: Axes, labels: Iterable[Label]) -> None:
             return HIDDEN * (hidden + outside) + CROSSED * crossed + distance
 
         box, at, distance = min(candidates(axes, label, size), key=cost)
-        text.set_position(to_axes.transform(box.min))
+        text.set_position(tuple(to_axes.transform(box.min)))
         taken.append(box)
         if distance > LED:
-            end = to_axes.transform(np.clip(at, box.min, box.max))
-            style = {"arrowstyle": "-", "linewidth": 0.5, "color": label.color, "shrinkA": 0, "shrinkB": 2}
-            fraction = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
-            leader = axes.annotate("", to_axes.transform(at), end, **fraction, arrowprops=style)
-            leader.set_in_layout(False)
+            x, y = to_axes.transform([at, np.clip(at, box.min, box.max)]).T
+            style: dict[str, Any] = {"linewidth": 0.5, "linestyle": "-", "marker": "", "color": label.color}
+            axes.add_line(Line2D(x, y, transform=axes.transAxes, **style)).set_in_layout(False)
 
 
 def candidates(axes: Axes, label: Label, size: np.ndarray) -> Iterator[tuple[Bbox, np.ndarray, float]]:
@@ -73,12 +71,12 @@ def candidates(axes: Axes, label: Label, size: np.ndarray) -> Iterator[tuple[Bbo
         yield Bbox.from_bounds(*corner, *size), at, distance
 
 
-def wrap(titles: Iterable[Text]) -> float:
+def wrap(titles: Mapping[Axes, Text]) -> float:
     """Write on several lines what is much wider than its axes; return how many pixels are lacking."""
     lacking = 0.0
-    for title in (title for title in titles if title.get_text()):
+    for axes, title in titles.items():
         words, before = title.get_text(), title.get_window_extent()
-        if (share := title.axes.bbox.width / before.width) < 0.9:
+        if words and (share := axes.bbox.width / before.width) < 0.85:
             title.set_text(fill(words, int(len(words) * share)))
             lacking = max(lacking, title.get_window_extent().height - before.height)
     return lacking
@@ -100,14 +98,15 @@ def at_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
 
 def spread(axes: Axes, labels: Mapping[Line2D, Legend]) -> float:
     """Put labels to the ends of their curves, without overlap; return how many pixels are lacking."""
-    ends = [axes.transData.transform(line.get_xydata()[-1])[1] - axes.bbox.y0 for line in labels]
+    ends = [axes.transData.transform(line.get_path().vertices)[-1, 1] - axes.bbox.y0 for line in labels]
     sizes = [label.get_window_extent().height for label in labels.values()]
-    for label, middle in zip(labels.values(), apart(ends, sizes, axes.bbox.height), strict=True):
+    middles = apart(np.nan_to_num(ends), sizes, axes.bbox.height)  # a run may have ended in no number
+    for label, middle in zip(labels.values(), middles, strict=True):
         label.set_bbox_to_anchor((1, middle / axes.bbox.height), axes.transAxes)
     return max(0.0, sum(sizes) - axes.bbox.height)
 
 
-def apart(middles: Sequence[float], sizes: Sequence[float], top: float) -> np.ndarray:
+def apart(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top: float) -> np.ndarray:
     """Return the middles of labels that do not overlap, between 0 and `top`, in the order given."""
     moved, order = np.array(middles, dtype=float), np.argsort(middles, kind="stable")
     floor, ceiling = 0.0, top

@@ -95,7 +95,9 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
     """
     last = axes.dataLim.xmax
     places = dict.fromkeys(part.published, last)
-    labels, read_off, dot = [], [], {"marker": "o", "linestyle": "none"}
+    labels: list[Label] = []
+    read_off: list[float] = []
+    dot: dict[str, Any] = {"marker": "o", "linestyle": "none"}
     for curve, epsilon in part.budgets:
         found = within(results, curve.run, (curve.counted, epsilon))
         if found.empty or not np.isfinite(found.to_numpy(dtype=float)).all():
