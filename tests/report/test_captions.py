@@ -23,6 +23,7 @@ WRONG = {
     "{0.5}": "found no number of a run",
     "{published(n100_dp)}": "found no number of a run",
     '{epsilon(n100_dp, "momets C")}': "found momets",
+    "{spent(n100_dp)}": "found no number of a run",  # of a column alone
     "{}": "character 1",
 }
 

@@ -9,6 +9,8 @@ from support.made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.paper.spends import SpendSelector
+from fedpriv.paper.tables import Cell, EpsilonBudget
+from fedpriv.report.metrics import METRICS
 from fedpriv.report.numbers import standing
 from fedpriv.report.results import Results, collect, load
 
@@ -305,6 +307,8 @@ def test_a_claim_may_be_about_whatever_can_be_read_of_a_run(tmp_path):
     assert outcome_of(results, "auroc(a) - auroc(b) >= -0.01", a="a", b="b").margins == pytest.approx(
         [0.01] * 2
     )
+    budget = EpsilonBudget("", SpendSelector(accountant="moments"), 6.0, 1e-3)  # ends at round 10
+    assert [*METRICS["auroc"].sample(results, Cell("a", (budget,)))] == pytest.approx([0.7, 0.7])
     text = outcome_of(results, "perplexity(a) <= 12", a="a")
     assert text.margins == pytest.approx([2, 2]) and text.measured == "10.00"
     sent = outcome_of(results, "times_smaller(a) <= 1", a="a")
