@@ -97,7 +97,7 @@ def test_a_workflow_takes_what_is_stored_and_plans_no_training_of_it(kept, untra
     steps.take(plan, "tiny", "dp/0", "dp/1")
     runs = [Path(key.directory("tiny")) for key in found]
     for (key, path), run in zip(found.items(), runs, strict=True):
-        assert sorted(run_files(plan, "tiny", found, *TRAINED))[:2] == [
+        assert sorted(run_files(plan, plan.keys("tiny"), found, *TRAINED))[:2] == [
             f"{RUNS}/seed0/{name}" for name in TAKEN[::-1]
         ]
         assert RunDir(run).holds(key.identity) and RunDir(run).stored == path.resolve()

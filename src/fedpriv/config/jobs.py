@@ -25,7 +25,7 @@ from fedpriv.errors import BadInput, plain
 from fedpriv.local.work import FedAvg
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
-from fedpriv.paper.tables import Rendered, TableSpec
+from fedpriv.paper.tables import Rendered, TableSpec, accuracy_tables
 from fedpriv.progress import aside
 from fedpriv.store.files import writing
 from fedpriv.store.summary import glanced
@@ -183,11 +183,9 @@ def deltas(runs: Iterable[RunKey]) -> list[str]:
     return [one.config.account.made_with for one in runs]
 
 
-def run_files(plan: Plan, paper: str, taken: Container[RunKey], *names: str) -> list[str]:
-    """Return the files of these names of every run and seed of `paper`; of what is `taken`, all there are."""
-    return [
-        file for key in plan.keys(paper) for file in files(plan, [key], *(TAKEN if key in taken else names))
-    ]
+def run_files(plan: Plan, runs: Iterable[RunKey], taken: Container[RunKey], *names: str) -> list[str]:
+    """Return the files of these names of every run; of what is `taken`, all there are."""
+    return [file for key in runs for file in files(plan, [key], *(TAKEN if key in taken else names))]
 
 
 def forms(table: TableSpec) -> tuple[str, ...]:
@@ -231,10 +229,28 @@ def rendered(plan: Plan) -> list[str]:
     ]
 
 
+def judged(plan: Plan, paper: str) -> tuple[Claim, ...]:
+    """Return the claims of `paper` that are judged: none where only some of it is shown."""
+    return () if plan.preset.show else plan.papers[paper].claims
+
+
+def attacked(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
+    """Return the runs of `paper` whose findings something reads of what is `shown`, by default of all."""
+    tables, read = plan.papers[paper].tables, set[str]()
+    if shown is None:
+        shown = (*tables.values(), *drawn(plan, paper).values(), *judged(plan, paper))
+    for one in shown:
+        if isinstance(one, Claim) and "lower_bound" in one.check:
+            cases = one.judged(accuracy_tables(tables))
+            read.update(cell.run for case in cases for cell in (*case.left.values(), *case.right.values()))
+        elif isinstance(one, Rendered) and (one.kind == "audits" or "lower_bound" in one.caption):
+            read.update(one.reads(plan.planned[paper]))
+    return [key for key in plan.keys(paper) if key.run in read]
+
+
 def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[str]:
     """Return the file of the findings about the runs of `paper`, if any of what is `shown` reads them."""
-    audits = any(getattr(one, "kind", "") == "audits" or "lower_bound" in str(one) for one in shown)
-    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if audits else []
+    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if attacked(plan, paper, shown) else []
 
 
 def collected(plan: Plan, paper: str) -> list[str]:
@@ -450,11 +466,6 @@ def dealt_together(plan: Plan, jobs: Iterable[Job]) -> dict[str, list[str]]:
         ids = found.setdefault((key.seed, arrays_id(key.config)), [])
         ids += [partition_id(key.config)] * (partition_id(key.config) not in ids)
     return {" ".join((str(seed), *ids)): dealt(plan, seed, *ids) for (seed, _), ids in found.items()}
-
-
-def identities(plan: Plan, paper: str) -> dict[str, str]:
-    """Return the identity that the run of every directory of a paper has in the plan."""
-    return {key.directory(plan.preset.preset): key.identity for key in plan.keys(paper)}
 
 
 def cuts(plan: Plan, paper: str) -> dict[str, str]:
