@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas, randomized_response
+from fedpriv.account.check import checked
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.randomized_response import response_views
 from fedpriv.account.views import views
@@ -70,11 +71,11 @@ def test_one_bit_is_not_called_a_client_and_neighbours_are_replaced(make_bits) -
 
 def test_noise_elsewhere_is_not_counted_beside_randomised_response(make_bits) -> None:
     trace = make_bits(unit="client", upload_noise_std=1.0, upload_l2=1.0)
-    assert views(trace, {}) == []
+    assert views(checked(trace), {}) == []
 
 
 def test_a_trace_without_noisy_bits_has_no_readings(make_trace) -> None:
-    assert list(response_views(make_trace())) == []
+    assert list(response_views(checked(make_trace()))) == []
 
 
 def test_fair_coins_reveal_nothing_and_no_coins_reveal_everything(make_bits) -> None:

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from support.library import event, pld_accountant, rdp_accountant
 
 from fedpriv.account import moments, pld, rdp
+from fedpriv.account.check import checked
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import Mechanism, View, server_views
 
@@ -36,7 +37,7 @@ def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_f
 ) -> None:
     trace = make_trace(rounds=6)
     trace.loc[3:, "noise_multiplier"] = 1.5
-    view = server_views(trace, {})[0]
+    view = server_views(checked(trace), {})[0]
     curve = find(rdp.curves(view, DELTA), sensitivity)
     for rounds in (1, 3, 4, 6):
         composed = composed_by_the_library(view, rounds, sensitivity, rdp_accountant())
@@ -58,7 +59,7 @@ def test_divergences_of_many_rounds_become_what_the_library_makes_of_each(rates,
 
 
 def test_fixed_cohorts_are_accounted_for_replaced_clients_only(make_trace) -> None:
-    (curve,) = rdp.curves(server_views(make_trace(law="fixed", rounds=3), {})[0], DELTA)
+    (curve,) = rdp.curves(server_views(checked(make_trace(law="fixed", rounds=3)), {})[0], DELTA)
     assert (curve.relation, curve.sensitivity, curve.unmet) == ("replace_one", "2C", "")
 
 
@@ -73,7 +74,7 @@ def test_the_evaluated_rounds_ascend_to_the_last(rounds: int) -> None:
 @pytest.mark.parametrize("sensitivity", ["C", "2C"])
 def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sensitivity: str) -> None:
     trace = make_trace(rounds=40, rate=0.02, multiplier=2.0)
-    view = server_views(trace, {})[0]
+    view = server_views(checked(trace), {})[0]
     curve = find(pld.curves(view, DELTA), sensitivity)
     for rounds in (1, 10, 25, 40):
         exact = composed_by_the_library(view, rounds, sensitivity, pld_accountant()).get_epsilon(DELTA)
@@ -86,7 +87,7 @@ def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sen
 def test_a_pld_curve_composes_rounds_of_different_noise(make_trace) -> None:
     trace = make_trace(rounds=24, rate=0.05)
     trace.loc[8:, "noise_multiplier"] = 4.0
-    view = server_views(trace, {})[0]
+    view = server_views(checked(trace), {})[0]
     curve = find(pld.curves(view, DELTA), "C")
     composed = composed_by_the_library(view, 24, "C", pld_accountant())
     assert curve.epsilon[-1] == pytest.approx(composed.get_epsilon(DELTA), rel=1e-4)
@@ -96,7 +97,7 @@ def test_a_pld_curve_composes_rounds_of_different_noise(make_trace) -> None:
 def test_a_pld_curve_is_infinite_from_the_first_round_without_noise(make_trace) -> None:
     trace = make_trace(rounds=30, rate=0.02)
     trace.loc[12, "noise_multiplier"] = 0.0
-    curve = find(pld.curves(server_views(trace, {})[0], DELTA), "C")
+    curve = find(pld.curves(server_views(checked(trace), {})[0], DELTA), "C")
     assert np.isfinite(curve.epsilon[:12]).all()
     assert np.isinf(curve.epsilon[12:]).all()
 
@@ -106,11 +107,11 @@ def test_more_than_eight_mechanisms_have_no_loss_distribution(make_trace, distin
     trace = make_trace(rounds=9, rate=0.05)
     trace.loc[: distinct - 1, "noise_multiplier"] = np.linspace(5.0, 9.0, distinct)
     trace.loc[distinct:, "noise_multiplier"] = 9.0
-    assert len(pld.curves(server_views(trace, {})[0], DELTA)) == curves
+    assert len(pld.curves(server_views(checked(trace), {})[0], DELTA)) == curves
 
 
 def test_fixed_cohorts_have_no_loss_distribution(make_trace) -> None:
-    assert pld.curves(server_views(make_trace(law="fixed"), {})[0], DELTA) == []
+    assert pld.curves(server_views(checked(make_trace(law="fixed")), {})[0], DELTA) == []
 
 
 @pytest.mark.parametrize(("rate", "multiplier", "rounds"), [(0.02, 1.0, 10), (0.1, 3.0, 50), (1.0, 5.0, 4)])
@@ -129,7 +130,7 @@ def test_twice_the_sensitivity_under_add_remove_bounds_replaced_clients(
 
 
 def test_the_three_accountants_agree_on_the_order_of_tightness(make_trace) -> None:
-    view = server_views(make_trace(rounds=25, rate=0.05), {})[0]
+    view = server_views(checked(make_trace(rounds=25, rate=0.05)), {})[0]
     for sensitivity in ("C", "2C"):
         tight, middle, loose = (
             find(accountant.curves(view, DELTA), sensitivity).epsilon[-1]
@@ -155,8 +156,8 @@ def test_an_epsilon_beyond_all_use_has_no_loss_distribution(
     make_trace, multiplier: float, curves: int
 ) -> None:
     trace = make_trace(rounds=3).assign(noise_multiplier=multiplier)
-    assert len(pld.curves(server_views(trace, {})[0], DELTA)) == curves
-    assert np.isfinite(find(rdp.curves(server_views(trace, {})[0], DELTA), "C").epsilon).all()
+    assert len(pld.curves(server_views(checked(trace), {})[0], DELTA)) == curves
+    assert np.isfinite(find(rdp.curves(server_views(checked(trace), {})[0], DELTA), "C").epsilon).all()
 
 
 def test_where_loss_distributions_certify_nothing_epsilon_is_that_of_rdp() -> None:

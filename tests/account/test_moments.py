@@ -6,6 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from fedpriv.account import moments
+from fedpriv.account.check import checked
 from fedpriv.account.moments import LAMBDAS, log_moment, moment_given_presence
 from fedpriv.account.views import server_views
 
@@ -140,7 +141,7 @@ def test_no_noise_brings_epsilon_below_the_floor_of_the_largest_order() -> None:
 def test_a_later_round_without_noise_makes_epsilon_infinite_from_there_on(make_trace) -> None:
     trace = make_trace(rounds=5)
     trace.loc[3, ["noise_multiplier", "noise_std"]] = 0.0
-    for curve in moments.curves(server_views(trace, {})[0], 1e-5):
+    for curve in moments.curves(server_views(checked(trace), {})[0], 1e-5):
         assert np.isfinite(curve.epsilon[:3]).all()
         assert np.isinf(curve.epsilon[3:]).all()
         assert np.isnan(curve.order[3:]).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedpriv.account import Deltas, bayesian, moments
+from fedpriv.account.check import checked
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.moments import log_moment
 from fedpriv.account.runs import counted
@@ -75,7 +76,7 @@ def test_an_estimate_costs_at_most_what_the_dearest_client_there_can_be_does() -
 def test_delta_pays_for_more_clients_than_noise_was_topped_up_for(make_trace, failure: float) -> None:
     shares = Poisson(rate=0.03).most(1000, 100, failure)
     trace = joint_trace(make_trace, 0.353, 1000, 30, 100).assign(topped_up=True, noise_shares=shares)
-    (view,) = secure_sum_views(trace, {})
+    (view,) = secure_sum_views(checked(trace), {})
     assert 0 < view.residual <= failure
     frame = ledger(trace, Deltas())
     rows = frame[(frame["accounting"] == "sum") & (frame["accountant"] == "moments")]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas, bayesian, moments, pld, rdp
+from fedpriv.account.check import checked
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.views import Mechanism, upload_views, views
 
@@ -19,7 +20,7 @@ def noisy(trace: pd.DataFrame, **facts: float | list[float]) -> pd.DataFrame:
 
 def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace) -> None:
     trace = noisy(make_trace(rounds=3), upload_noise_std=[1.0, 0.0, 1.0], cohort_size=[4, 0, 4])
-    view = upload_views(trace, {})[0]
+    view = upload_views(checked(trace), {})[0]
     assert view.mechanisms[0] == Mechanism("full", 1000, 0, 1.0, 2.0)
     assert view.counts.sum(axis=1).tolist() == [1, 0, 1]
     epsilon = moments.curves(view, 1e-5)[0].epsilon
@@ -35,6 +36,6 @@ def test_without_a_bound_beneath_it_noise_hides_nothing(make_trace) -> None:
 def test_what_is_sent_in_the_clear_is_hidden_by_no_noise_on_the_rest(make_instances, accountant) -> None:
     trace = make_instances(rounds=3, joint=True).assign(clear_values=[0, 568, 0])
     distances = {"remove_sum": np.full((3, 8), 0.1), "instance_remove_sum": np.full((3, 1, 10, 8), 0.01)}
-    for view in views(trace, distances):
+    for view in views(checked(trace), distances):
         for curve in accountant.curves(view, 1e-5):
             assert np.isfinite(curve.epsilon).tolist() == [True, False, False]

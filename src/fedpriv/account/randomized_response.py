@@ -29,7 +29,7 @@ from fedpriv.account.check import check
 from fedpriv.account.spend import Curve, Spend
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from fedpriv.account.check import Trace
 
 
 Divergence = Callable[[np.ndarray], np.ndarray]
@@ -324,12 +324,12 @@ class ResponseView(NamedTuple):
     unmet: str = ""  # the assumption of the reading that fails; empty if all hold
 
 
-def responds(trace: pd.DataFrame) -> bool:
+def responds(trace: Trace) -> bool:
     """Return whether the clients of a checked trace answer by randomised response."""
     return bool((trace["noisy_bits"] > 0).all())
 
 
-def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
+def response_views(trace: Trace) -> Iterator[ResponseView]:
     """Yield the readings of a checked trace; there are none without randomised response.
 
     One coin for a whole tensor hides nothing but its sign: two vectors that differ otherwise have no outcome
@@ -338,9 +338,8 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
     """
     if not responds(trace) or (trace["mechanism"] != "randomized_response").any():
         return
-    first = trace.iloc[0]
-    gamma, coordinate = float(first["gamma"]), first["flips"] == "coordinate"
-    rounds = trace["releases"].to_numpy(dtype=np.int64).cumsum()
+    gamma, coordinate = float(trace["gamma"][0]), trace["flips"][0] == "coordinate"
+    rounds = trace["releases"].astype(np.int64).cumsum()
     smallest = max(1, int(trace["cohort_size"].min()))
     bare = gamma == 0.5
     clear = bool((trace["clear_values"] > 0).any())
@@ -353,7 +352,7 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
             law="full",
             gamma=gamma,
             clients=clients,
-            released=rounds * int(first["noisy_bits"]),
+            released=rounds * int(trace["noisy_bits"][0]),
             revealed=bare or not coordinate,
         )
         yield all_bits._replace(

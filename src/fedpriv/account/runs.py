@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from fedpriv.account.check import Trace, checked
 from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
@@ -29,17 +30,28 @@ def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
     return parquet.save(frame, path, RunDir(directory).sources, deltas.made_with)
 
 
-def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:
-    """Return the ledger of a run directory; BadInput names the file that is missing or corrupt."""
-    run = RunDir(directory)
+def run_trace(run: RunDir) -> Trace:
+    """Return the trace of a run, completed and checked; BadInput names the file that is missing or corrupt.
+
+    What an older one does not say of the examples is what the config and the data of its summary say.
+    """
     trace = run.trace()
-    if (directory / SUMMARY).exists():
-        told = run.summary
-        data, config = told.get("data", {}), told.get("config", {})
+    if (run.path / SUMMARY).exists() or run.stored:
+        data, config = run.summary.get("data", {}), run.summary.get("config", {})
         if "holders" not in trace:  # whether examples were dealt more than once
             trace["holders"] = int(config.get("partition", {}).get("repeat") is False)
         kept = config.get("photos", {}).get("dedup") != "drop"
         trace["repeated_rows"] = "distinct" not in data and data.get("name") in REPEATED and kept
+    try:
+        return checked(trace)
+    except BadInput as error:
+        raise BadInput(f"{run.path}: {error}") from None
+
+
+def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:
+    """Return the ledger of a run directory; BadInput names the file that is missing or corrupt."""
+    run = RunDir(directory)
+    trace = run_trace(run)
     try:
         return ledger(trace, deltas, run.distances())
     except BadInput as error:

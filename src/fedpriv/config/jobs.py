@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from math import ceil, inf
 from pathlib import Path
 from statistics import median
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from fedpriv.config.plan import Plan, RunKey, arrays_id, partition_id
 from fedpriv.config.run import Run
 from fedpriv.data import image_datasets, prepared
-from fedpriv.errors import BadInput, plain
+from fedpriv.errors import plain
 from fedpriv.local.work import FedAvg
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
@@ -473,37 +473,26 @@ def cuts(plan: Plan, paper: str) -> dict[str, str]:
     return {name: one.cut for name, one in plan.planned[paper].items() if one.cut}
 
 
-def check(planned: Mapping[str, str], runs: Mapping[str, Run]) -> None:
-    """Raise BadInput unless the finished run in each directory is the planned one, and its ledger is, too.
-
-    The directories are those of `runs` by name, which say at which δ each is counted.
-    """
+def stale(directory: Path, key: RunKey) -> Iterator[tuple[str, str]]:
+    """Yield the files of a run directory that are not the plan's, each with what it says and should say."""
     from fedpriv.store.parquet import made_with
 
-    for directory, identity in planned.items():
-        if (found := glanced(Path(directory))[0]) != identity:
-            raise BadInput(
-                f"{directory}: found {'run ' + found if found else 'no finished run'}, allowed: {identity}, "
-                "that of the plan; delete the folder to train it"
-            )
-        ledger, account = Path(directory, "ledger.parquet"), runs[Path(directory).parent.name].account
-        if ledger.exists() and made_with(ledger) != account.made_with:
-            raise BadInput(
-                f"{ledger}: found a ledger at another δ, or of another accountant, allowed: at δ "
-                f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the "
-                "accounting that is here; delete it and account the run again"
-            )
+    if (found := glanced(directory)[0]) != key.identity:
+        known = f"run {found}" if found else "no finished run"
+        remedy = "that of the plan; delete the folder to train it"
+        yield "summary.json", f"found {known}, allowed: {key.identity}, {remedy}"
+    ledger, account = directory / "ledger.parquet", key.config.account
+    if ledger.exists() and made_with(ledger) != account.made_with:
+        yield (
+            ledger.name,
+            "found a ledger at another δ, or of another accountant, allowed: at δ "
+            f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the "
+            "accounting that is here; delete it and account the run again",
+        )
 
 
 def outdated(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
     """Return the summaries and ledgers of runs that say of themselves that they are not the plan's."""
-    from fedpriv.store.parquet import made_with
-
-    found = []
-    for one in runs:
-        summary, ledger = map(Path, files(plan, [one], "summary.json", "ledger.parquet"))
-        if summary.exists() and glanced(summary.parent)[0] != one.identity:
-            found.append(str(summary))
-        if ledger.exists() and made_with(ledger) != one.config.account.made_with:
-            found.append(str(ledger))
-    return found
+    places = {key: Path(key.directory(plan.preset.preset)) for key in runs}
+    found = [place / name for key, place in places.items() for name, _ in stale(place, key)]
+    return [str(path) for path in found if path.exists()]

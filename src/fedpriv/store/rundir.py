@@ -214,12 +214,12 @@ class RunDir:
         """The files in which the trace and the distances are: two of its own, or a stored run."""
         return [self.stored] if self.stored else [self.path / TRACE, self.path / DISTANCES]
 
-    def trace(self, columns: Iterable[str] = ()) -> pd.DataFrame:
-        """Return the trace, with these columns."""
+    def trace(self) -> pd.DataFrame:
+        """Return the trace, as it was written."""
         self._look()
         if self.stored:
             return stored_trace(self.stored)
-        return parquet.load(self.path / TRACE, columns, ALLOWED.format("trace"))
+        return parquet.load(self.path / TRACE, allowed=ALLOWED.format("trace"))
 
     def distances(self) -> dict[str, np.ndarray]:
         """Return the sampled distances."""
@@ -245,7 +245,7 @@ class RunDir:
         """
         for path in (self.path / name for name in FILES):
             try:
-                files.check(path)
+                files.check_seal(path)
             except FileNotFoundError:
                 continue
             except (OSError, files.Broken) as error:
@@ -304,7 +304,7 @@ class RunDir:
         if known != wanted:
             raise refused(f"identity {known}", f"{wanted}, that of the run, seed and config in it")
         for name, of_run in seals.items():
-            if (path := self.path / name).exists() and files.of(path) != of_run:
+            if (path := self.path / name).exists() and files.seal_of(path) != of_run:
                 raise BadInput(
                     f"{path}: found a file of another run than {SUMMARY} beside it, allowed: what training "
                     f"wrote with that; {remedy}"
@@ -356,7 +356,7 @@ def run_directory(path: Path) -> Generator[Path]:
 
 def keep_outputs(out: Path, kept: Path) -> None:
     """Keep the files of a finished run: a workflow removes its outputs before it runs a job again."""
-    if any((kept / name).exists() and not files.of(kept / name) for name in FILES):
+    if any((kept / name).exists() and not files.seal_of(kept / name) for name in FILES):
         return  # somebody's own
     kept.mkdir(parents=True, exist_ok=True)
     for name in FILES:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.jobs import attacked, check, cuts, dealt, drawn, inputs
+from fedpriv.config.jobs import attacked, cuts, dealt, drawn, inputs, stale
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known, together
 from fedpriv.paper.paper import merge, read_yaml
@@ -129,7 +129,9 @@ def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     from fedpriv.report.results import collect
 
     runs = finished(plan, plan.keys(paper), results)
-    check({str(directory): identity for directory, identity in runs.items()}, plan.runs[paper])
+    for directory, key in runs.items():
+        for name, problem in stale(directory, key):
+            raise BadInput(f"{directory / name}: {problem}")
     collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
 
 
@@ -179,10 +181,10 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
     return results / plan.preset.preset / paper
 
 
-def finished(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, str]:
-    """Return the identities that the plan has of the finished ones of its runs, by directory in `results`."""
+def finished(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
+    """Return the finished ones of some runs, by their directories in `results`."""
     planned = {results / Path(key.directory(plan.preset.preset)).relative_to(RESULTS): key for key in runs}
-    return {one: key.identity for one, key in planned.items() if (one / "summary.json").exists()}
+    return {one: key for one, key in planned.items() if (one / "summary.json").exists()}
 
 
 def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:
