@@ -23,6 +23,7 @@ from pandas.api.types import is_float_dtype, is_integer_dtype
 from fedpriv.errors import BadInput, plain, short_repr
 from fedpriv.trace import BEFORE_MECHANISM, COLUMNS, DISTANCES, MECHANISMS, MISSING, own_columns
 
+Columns = dict[str, np.ndarray]
 Range = tuple[Callable[[float], bool], str]
 
 SHARE: Range = (lambda value: 0 < value < 1, "above 0 and below 1")
@@ -162,7 +163,7 @@ class Trace:
         return Trace({name: column[:last] for name, column in self.columns.items()})
 
 
-def checked(trace: pd.DataFrame | Trace, ignore: Collection[str] = ()) -> Trace:
+def checked(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str] = ()) -> Trace:
     """Return a trace with every column that accountants read, so far as it says what they need.
 
     What is there stays. What an older trace never measured is NaN; where it does not say whether clients' own
@@ -174,12 +175,11 @@ def checked(trace: pd.DataFrame | Trace, ignore: Collection[str] = ()) -> Trace:
     if isinstance(trace, Trace):
         return trace
     ignore = {ignore} if isinstance(ignore, str) else {*ignore}
-    check_columns(trace, ignore)
-    columns = {str(name): array(trace[name]) for name in trace.columns if name not in ignore}
-    for name, (_, words) in NUMBERS.items():
-        if name in columns:
-            numbers(columns, name, words)
-    found = Trace(complete(columns, len(trace)))
+    if read := [name for name in ignore if name in READ]:
+        raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
+    columns = columns_of(trace, ignore) if isinstance(trace, pd.DataFrame) else {**trace}
+    check_columns(columns)
+    found = Trace(complete(columns))
     check_trace(found)
     return found
 
@@ -190,23 +190,22 @@ def over_bound(std: np.ndarray, bound: np.ndarray) -> np.ndarray:
         return np.where(bound > 0, np.minimum(std / bound, np.finfo(np.float64).max), 0.0)
 
 
-def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:
-    """Raise BadInput naming the first column that is not known or is there twice.
+def check_columns(trace: Columns) -> None:
+    """Raise BadInput naming the first column that is not known or should hold numbers.
 
-    A column whose name is misspelt would make ε too small without a word. Those named in `ignore` may be
-    there, but none that the accountants read may be named.
+    A column whose name is misspelt would make ε too small without a word.
     """
-    if read := [name for name in ignore if name in READ]:
-        raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
-    released = str(trace["mechanism"].iloc[0]) if "mechanism" in trace and len(trace) else "gaussian"
-    for name in trace.columns:
-        if name not in {*COLUMNS, *READ, *own_columns(released), *ignore}:
+    released = str(trace["mechanism"][0]) if "mechanism" in trace and len(trace["mechanism"]) else "gaussian"
+    known = {*COLUMNS, *READ, *own_columns(released)}
+    for name in trace:
+        if name not in known:
             raise BadInput(
                 f"trace: found the unknown column {plain(name)}, allowed: {closest(str(name))} "
                 "(docs/accounting-alone.md), or ignore=[NAME] (--ignore NAME) if it says nothing on privacy"
             )
-    if twice := [name for name in trace.columns[trace.columns.duplicated()] if name not in ignore]:
-        raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")
+    for name, (_, words) in NUMBERS.items():
+        if name in trace:
+            numbers(trace, name, words)
 
 
 def closest(name: str) -> str:
@@ -411,21 +410,27 @@ def filled(value: Any, rounds: int) -> np.ndarray:
     return np.full(rounds, value, dtype=object if isinstance(value, str) else None)
 
 
+def columns_of(frame: pd.DataFrame, ignore: Collection[str] = ()) -> Columns:
+    """Return the columns of a frame but those to `ignore`; two of one name are BadInput."""
+    if twice := [name for name in frame.columns[frame.columns.duplicated()] if name not in ignore]:
+        raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")
+    return {str(name): array(column) for name, column in frame.items() if name not in ignore}
+
+
 def array(column: pd.Series[Any]) -> np.ndarray:
     """Return a column of a frame; whole numbers stay such where none is missing."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return column.to_numpy()
     if is_integer_dtype(column) and not column.hasnans:
         return column.to_numpy(dtype=np.int64)
     if is_float_dtype(column) or is_integer_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    found = column.to_numpy()
-    return found if found.dtype == np.bool_ else found.astype(object)
+    return column.to_numpy().astype(object)
 
 
-Columns = dict[str, np.ndarray]
-
-
-def complete(found: Columns, rounds: int) -> Columns:
-    """Return the columns of so many rounds with those that follow, or are as in the simplest mechanism."""
+def complete(found: Columns) -> Columns:
+    """Return the columns with those that follow from them, or are as in the simplest mechanism."""
+    rounds = len(next(iter(found.values()), ()))
 
     def default(**values: Any) -> None:
         found.update({name: filled(one, rounds) for name, one in values.items() if name not in found})

@@ -123,8 +123,7 @@ def ledger(
         found += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
     if not found:  # nobody can count this mechanism
         return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
-    columns = {name: np.concatenate([one[name] for one in found]) for name in LEDGER}
-    return pd.DataFrame(columns).astype(LEDGER)
+    return pd.DataFrame({name: np.concatenate([one[name] for one in found]) for name in LEDGER})
 
 
 def spends(ledger: pd.DataFrame) -> list[Spend]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,13 +70,7 @@ def epsilons(
     releases = [rounds] if dimension is None else [rounds, rounds * dimension]
     check(**{"rounds x dimension": releases[-1]})
 
-    def best(clients: int) -> np.ndarray:
-        def one_release(order: np.ndarray) -> np.ndarray:
-            return divergence(gamma, order, clients)
-
-        return rdp_epsilons(one_release, releases, delta, pure_epsilon(gamma))[0]
-
-    alone, central = best(1), best(clients)
+    alone, central = (_counted("rdp", gamma, of, tuple(releases), delta)[0] for of in (1, clients))
     found = {
         "bit_rdp": alone[0],
         "bit_exact": exact_epsilon(gamma, rounds, delta),
@@ -394,34 +388,15 @@ def _counted(
     accountant: str, gamma: float, clients: int, released: tuple[int, ...], delta: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ε after every round and the order that gives it, NaN where there is none; both `[T]`."""
-    return ACCOUNTANTS[accountant](gamma, clients, released, delta)
-
-
-def _rdp(gamma: float, clients: int, released: Sequence[int], delta: float) -> tuple[np.ndarray, np.ndarray]:
-    def one_bit(order: float | np.ndarray) -> np.ndarray:
-        return divergence(gamma, order, clients)
-
-    return rdp_epsilons(one_bit, released, delta, pure_epsilon(gamma))
-
-
-def _exact(
-    gamma: float, clients: int, released: Sequence[int], delta: float
-) -> tuple[np.ndarray, np.ndarray]:
-    found = np.array([exact_epsilon(gamma, bits, delta) for bits in released])
-    return found, np.full(len(found), np.nan)
-
-
-def _theorem(
-    gamma: float, clients: int, released: Sequence[int], delta: float
-) -> tuple[np.ndarray, np.ndarray]:
-    found = np.array([theorem_epsilon(gamma, bits, delta) for bits in released])
+    if accountant == "rdp":
+        one_bit = partial(divergence, gamma, clients=clients)
+        return rdp_epsilons(one_bit, released, delta, pure_epsilon(gamma))
+    count = exact_epsilon if accountant == "exact" else theorem_epsilon
+    found = np.array([count(gamma, bits, delta) for bits in released])
     with np.errstate(divide="ignore"):
-        return found, 1 - 2 * np.log(delta) / found
+        order = np.full(len(found), np.nan) if accountant == "exact" else 1 - 2 * np.log(delta) / found
+    return found, order
 
 
-# By name; those after the first count single bits of a single upload.
-ACCOUNTANTS: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
-    "rdp": _rdp,
-    "exact": _exact,
-    "theorem": _theorem,
-}
+# Those after the first count single bits of a single upload.
+ACCOUNTANTS = ("rdp", "exact", "theorem")

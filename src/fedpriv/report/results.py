@@ -115,7 +115,7 @@ def collect(
         # Before anything else was sent, every upload was of numbers of four bytes.
         unsaid, sent = np.isnan(trace["upload_bytes"]), WIDTH * told["parameters"]
         trace = trace.assign(upload_bytes=np.where(unsaid, sent, trace["upload_bytes"]), **of_run)
-        for unit, delta in dict(zip(ledger["unit"], ledger["delta"], strict=True)).items():
+        for unit, delta in ledger[["unit", "delta"]].drop_duplicates().itertuples(index=False):
             if (first := deltas.setdefault((told["run"], unit), delta)) != delta:
                 raise BadInput(
                     f"{directory}: found a ledger at δ {delta:g}, allowed: {first:g}, as of other seeds of "
@@ -136,7 +136,7 @@ def accounted(run: RunDir) -> tuple[Trace, pd.DataFrame]:
     trace, ledger = run_trace(run), run.ledger(LEDGER)
     if missing := [name for name in TRACE if name not in trace]:
         raise BadInput(f"{run.path}: found no column {missing[0]}, allowed: the columns that a run writes")
-    if stray := sorted(set(ledger["round"]) - set(trace["round"])):
+    if len(stray := np.setdiff1d(ledger["round"], trace["round"])):
         raise BadInput(
             f"{run.path}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
         )

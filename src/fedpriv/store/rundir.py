@@ -128,21 +128,27 @@ def column(path: Path, name: str) -> list[Any]:
     return parquet.column(path, name, ALLOWED_STORED, remedy_of(path))
 
 
-def stored_trace(path: Path) -> pd.DataFrame:
-    """Return the trace of a stored run."""
+def stored_columns(path: Path) -> dict[str, np.ndarray]:
+    """Return the columns of the trace of a stored run, each of its type."""
     said = told(path, "trace")
     only = [name for name, value in said.items() if value is None]
     frame = parquet.load(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
-    known = COLUMNS | own_columns(said.get("mechanism", ""))
+    known, rounds = COLUMNS | own_columns(said.get("mechanism", "")), parquet.length(path)
 
-    def typed(name: str, value: Any) -> Any:
-        """Return a column of its type; of all at once `astype` takes three times as long."""
-        type: Any = known[name].dtype if name in known else None
+    def typed(name: str, value: Any) -> np.ndarray:
+        dtype: Any = known[name].dtype if name in known else None
+        if dtype == "str" or (dtype is None and isinstance(value, str)):
+            dtype = object
         if value is None:
-            return frame[name].astype(type) if type else frame[name]
-        return value if type in (None, "str") else np.full(len(frame), value, type)
+            return frame[name].to_numpy(dtype)
+        return np.full(rounds, value, dtype)
 
-    return pd.DataFrame({name: typed(name, value) for name, value in said.items()}, index=frame.index)
+    return {name: typed(name, value) for name, value in said.items()}
+
+
+def stored_trace(path: Path) -> pd.DataFrame:
+    """Return the trace of a stored run."""
+    return pd.DataFrame(stored_columns(path))
 
 
 def stored_distances(path: Path) -> dict[str, np.ndarray]:
