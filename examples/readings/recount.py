@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import bayesian, moments
-from fedpriv.account.check import complete
+from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER, rows
+from fedpriv.account.runs import run_trace
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import View, views
 from fedpriv.report.results import Results, categorical, rows_of
@@ -60,19 +61,19 @@ def deltas(epsilons: pd.DataFrame) -> dict[int, float]:
 def recounted(directory: Path, multipliers: Sequence[float], delta: float) -> pd.DataFrame:
     """Return the rows that a run's ledger would have at every σ at which this is the run."""
     run = RunDir(directory)
-    found = recount(complete(run.trace()), run.distances(), multipliers, delta)
+    found = recount(run_trace(run), run.distances(), multipliers, delta)
     return found.assign(run=directory.parent.name, seed=int(directory.name.removeprefix("seed")))
 
 
 def recount(
-    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], multipliers: Sequence[float], delta: float
+    trace: Trace, distances: Mapping[str, np.ndarray], multipliers: Sequence[float], delta: float
 ) -> pd.DataFrame:
     """Return ε of clients as a ledger, at the evaluated rounds of a run whose noise is always the same.
 
     At each σ at which this is the run: by `moments`, and by `ESTIMATORS` of the distance that the denominator
     asks for. Its sensitivity says the clipping norm.
     """
-    evaluated = trace["test_accuracy"].notna().to_numpy()
+    evaluated = ~np.isnan(trace["test_accuracy"])
     found = [
         pd.DataFrame(rows(curve, view, trace, delta)).loc[evaluated]
         for view, curve in curves(trace, distances, multipliers, delta)
@@ -81,7 +82,7 @@ def recount(
 
 
 def curves(
-    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], multipliers: Sequence[float], delta: float
+    trace: Trace, distances: Mapping[str, np.ndarray], multipliers: Sequence[float], delta: float
 ) -> Iterator[tuple[View, Curve]]:
     """Yield ε after every round of this trace, at each σ at which a run with the same noise is this one."""
     std, sampled = trace["noise_std"], None
@@ -91,7 +92,7 @@ def curves(
             view = views(again, distances)[0]
             if sampled is None and view.samples.distances:  # alike at every σ: distances and noise are
                 sampled = bayesian.sampled_moments(view)
-            sensitivity = counted_at(float(std.iloc[0]) / multiplier)
+            sensitivity = counted_at(float(std[0]) / multiplier)
             own = bool((trace["noise_multiplier"] == multiplier).all())
             for curve in of_view(view, sampled, delta):
                 # Any other bound was met by the updates of this run, which is no property of the mechanism.
@@ -108,14 +109,14 @@ def of_view(view: View, sampled: np.ndarray | None, delta: float) -> Iterator[Cu
             yield replace(bayesian.product(view, some, delta, failure), composition=estimator)
 
 
-def clipped(trace: pd.DataFrame, noise_multiplier: float) -> str:
+def clipped(trace: Trace, noise_multiplier: float) -> str:
     """Return why a run with this σ and the same noise would have been another run, or the empty string.
 
     It would have clipped an update of this one, or this one has clipped one that it would not have.
     """
     if (trace["noise_multiplier"] == noise_multiplier).all():
         return ""
-    std, own, longest = (trace[name].to_numpy(np.float64) for name in ("noise_std", "clip_l2", "norm_max"))
+    std, own, longest = (trace[name] for name in ("noise_std", "clip_l2", "norm_max"))
     allowed = np.minimum(std / noise_multiplier, own)
     over = np.flatnonzero(longest > allowed)
     if not len(over):

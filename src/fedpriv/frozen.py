@@ -125,6 +125,11 @@ class Deltas(Frozen):
         """What a ledger at these δ says that it was made with: the version of the accounting, and the δ."""
         return json.dumps([account_version(), self.model_dump()])
 
+    @staticmethod
+    def counted_here(made_with: str) -> bool:
+        """Return whether a ledger that says so is of the accounting that is here, at whichever δ."""
+        return bool(made_with) and json.loads(made_with)[0] == account_version()
+
 
 @cache
 def account_version() -> list[Any]:

@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpriv.account.check import complete
-
 
 @pytest.fixture(scope="session")
 def make_trace() -> Callable[..., pd.DataFrame]:
@@ -24,7 +22,7 @@ def make_trace() -> Callable[..., pd.DataFrame]:
         facts |= {"population": population, "expected_cohort": rate * population, "sampling_rate": rate}
         facts |= {"cohort_size": round(rate * population), "clip_l2": clip, "noise_multiplier": multiplier}
         facts |= {"noise_std": multiplier * clip if multiplier else 0.0, "holders": 1}
-        return complete(pd.DataFrame({"round": np.arange(1, rounds + 1)}).assign(**facts))
+        return pd.DataFrame({"round": np.arange(1, rounds + 1)}).assign(**facts)
 
     return build
 

@@ -15,7 +15,7 @@ from support.extras import EXTRAS, needed_by
 from support.library import pld_accountant, rdp_accountant
 
 from fedpriv.account import epsilon, ledger, plans, spends
-from fedpriv.account.check import complete
+from fedpriv.account.check import checked
 from fedpriv.account.foreign import AlikeReleases, phases, read, spread
 from fedpriv.errors import BadInput
 
@@ -242,7 +242,7 @@ def last(trace: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def test_phases_are_rows_that_are_alike_and_follow_each_other():
-    assert phases(complete(ROWS)) == [
+    assert phases(checked(ROWS)) == [
         AlikeReleases(1, 4, 0.1, 1.5),
         AlikeReleases(5, 11, 0.2, 1.5),
         AlikeReleases(12, 13, 0.1, 2.0),
@@ -251,7 +251,7 @@ def test_phases_are_rows_that_are_alike_and_follow_each_other():
 
 @pytest.mark.parametrize("points", [1, 2, 5, 100])
 def test_a_trace_that_is_laid_out_has_as_many_releases_and_costs_the_same(points):
-    laid = spread(complete(ROWS), points)
+    laid = spread(checked(ROWS), points)
     assert laid["releases"].sum() == ROWS["releases"].sum() and (laid["releases"] >= 1).all()
     assert len(laid) == np.minimum(ROWS["releases"], points).sum()
     assert last(laid) == pytest.approx(last(ROWS), rel=1e-12)

@@ -1,11 +1,13 @@
 """What a run works through, reckoned before it starts, and held against what training does."""
 
+from pathlib import Path
+
 import pytest
 from support import tiny
 
 from fedpriv import data
 from fedpriv.cli import app
-from fedpriv.config.jobs import SIZES, work
+from fedpriv.config.jobs import SIZES, attacked, work
 from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
@@ -90,3 +92,15 @@ def test_the_size_of_every_dataset_is_known_and_that_of_bundled_ones_right(tmp_p
     for name, dataset in DATASETS.items():
         if isinstance(dataset, Photographs):
             assert SIZES[name].test == dataset.test_rows
+
+
+def test_a_run_is_attacked_where_an_audit_or_a_claim_on_a_lower_bound_reads_what_is_found():
+    plan = load_preset(Path("config/readings.yaml"))
+    (name, paper), *_ = plan.papers.items()
+    asked = [one for one in paper.claims if "lower_bound" in one.check]
+    wanted = {run for one in asked for run in one.cases.values()}
+    assert {key.run for key in attacked(plan, name, asked)} == wanted < set(paper.runs)
+    audits = [one for one in paper.tables.values() if one.kind == "audits"]
+    assert {key.run for key in attacked(plan, name, audits)} == {run for one in audits for run in one.runs()}
+    others = [one for one in paper.tables.values() if one.kind != "audits"]
+    assert attacked(plan, name, others) == [] and len(attacked(plan, name)) < len(plan.keys(name))

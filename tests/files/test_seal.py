@@ -11,7 +11,7 @@ from fedpriv import partition
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, summary
-from fedpriv.store.files import MARK, SEAL, Broken, check
+from fedpriv.store.files import MARK, SEAL, Broken, check_seal
 from fedpriv.train import checkpoint
 from fedpriv.train.record import RoundState
 
@@ -70,7 +70,7 @@ every = pytest.mark.parametrize(("write", "load"), SEALED.values(), ids=SEALED)
 @every
 def test_every_flipped_bit_is_noticed_and_so_is_each_of_the_mark_of_the_seal(write, load, tmp_path):
     path = write(tmp_path / "file")
-    check(path)
+    check_seal(path)
     content = path.read_bytes()
     mark = content.index(MARK)
     of_mark = range(8 * mark, 8 * (mark + len(MARK)))
@@ -79,7 +79,7 @@ def test_every_flipped_bit_is_noticed_and_so_is_each_of_the_mark_of_the_seal(wri
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
         with pytest.raises(Broken):
-            check(path)
+            check_seal(path)
 
 
 @every

@@ -28,7 +28,7 @@ from fedpriv.data import arrays, characters, photographs, source
 from fedpriv.data.features import backbone, extract
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, summary
-from fedpriv.store.files import OPEN, check, seal
+from fedpriv.store.files import OPEN, check_seal, seal
 from fedpriv.train import checkpoint
 
 
@@ -52,7 +52,7 @@ def sealed(path):
     with path.open("ab") as file:
         file.write(OPEN.encode())
     seal(path)
-    check(path)
+    check_seal(path)
     return path
 
 

@@ -11,7 +11,7 @@ import torch
 from filelock import Timeout
 from support.made_run import RUN, go, result
 
-from fedpriv.account.check import check_trace, complete
+from fedpriv.account.check import checked
 from fedpriv.config.run import Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
@@ -49,7 +49,7 @@ def test_rounds_that_older_code_saved_have_the_columns_that_came_later(files, tm
     rows = whole.to_dict("records")
     old = [{name: value for name, value in row.items() if name not in MISSING} for row in rows[:3]]
     found = record.trace(RoundState(torch.zeros(1), torch.zeros(1), rows=[*old, *rows[3:]]))
-    check_trace(complete(found))
+    checked(found)
     assert found.drop(columns=list(MISSING)).equals(whole.drop(columns=list(MISSING)))
     assert found["holders"].tolist() == [0, 0, 0, *whole["holders"][3:]]
 

@@ -5,10 +5,12 @@ from fedpriv.config.jobs import (
     AUDITED,
     COLLECTED,
     RESULTS,
+    attacked,
     collected,
     drawn,
     figures,
     findings,
+    judged,
     run_files,
     tables,
 )
@@ -19,7 +21,9 @@ told_in = partial(planned, plan, apart)
 
 rule audit:
     input:
-        lambda wildcards: run_files(plan, wildcards.paper, taken, *AUDITED),
+        lambda wildcards: run_files(
+            plan, attacked(plan, wildcards.paper), taken, *AUDITED
+        ),
         lambda wildcards: told_in("audit", wildcards.paper),
     output:
         "results/{preset}/{paper}/findings.parquet",
@@ -37,7 +41,7 @@ rule collect:
     input:
         # The seals of distances are looked at. Only where jobs are apart that has to be said.
         lambda wildcards: run_files(
-            plan, wildcards.paper, taken, *(AUDITED if apart else COLLECTED)
+            plan, plan.keys(wildcards.paper), taken, *(AUDITED if apart else COLLECTED)
         ),
         lambda wildcards: told_in("collect", wildcards.paper),
     output:
@@ -54,8 +58,7 @@ rule collect:
 
 # All at once: most of one table's time is starting to make it.
 for paper, declared in plan.papers.items():
-    judged = [] if plan.preset.show else declared.claims
-    shown = [*declared.tables.values(), *judged]
+    shown = [*declared.tables.values(), *judged(plan, paper)]
 
     rule:
         name:

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_float_dtype, is_integer_dtype, is_numeric_dtype
+from pandas.api.types import is_float_dtype, is_integer_dtype
 
 from fedpriv.errors import BadInput, plain, short_repr
 from fedpriv.trace import BEFORE_MECHANISM, COLUMNS, DISTANCES, MECHANISMS, MISSING, own_columns
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
+Columns = dict[str, np.ndarray]
 Range = tuple[Callable[[float], bool], str]
 
 SHARE: Range = (lambda value: 0 < value < 1, "above 0 and below 1")
@@ -140,29 +138,71 @@ ELSEWHERE = {
 }
 
 
+@dataclass(frozen=True)
+class Trace:
+    """The rounds of a run, completed and checked (`checked`): a column `[T]` of each name that is read."""
+
+    columns: Mapping[str, np.ndarray]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def __len__(self) -> int:
+        """Return how many rounds there are."""
+        return len(self.columns["round"])
+
+    def assign(self, **columns: Any) -> Trace:
+        """Return the same with these columns, or in all rounds these values."""
+        return Trace({**self.columns, **{name: filled(one, len(self)) for name, one in columns.items()}})
+
+    def until(self, last: int) -> Trace:
+        """Return the rounds until the `last` one."""
+        return Trace({name: column[:last] for name, column in self.columns.items()})
+
+
+def checked(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str] = ()) -> Trace:
+    """Return a trace with every column that accountants read, so far as it says what they need.
+
+    What is there stays. What an older trace never measured is NaN; where it does not say whether clients' own
+    noise is in the sum, it is wherever it may be. Without `noise_std` the bound is the unit of the noise;
+    without a population, which only `fixed` draws, divided means and noise of clients ask for, all come.
+    Rounds from 0 are numbered from 1. What cannot be what happened is BadInput that names the column. So are
+    columns of other names than those of traces, unless they are named in `ignore`: then they are left out.
+    """
+    if isinstance(trace, Trace):
+        return trace
+    ignore = {ignore} if isinstance(ignore, str) else {*ignore}
+    if read := [name for name in ignore if name in READ]:
+        raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
+    columns = columns_of(trace, ignore) if isinstance(trace, pd.DataFrame) else {**trace}
+    check_columns(columns)
+    found = Trace(complete(columns))
+    check_trace(found)
+    return found
+
+
 def over_bound(std: np.ndarray, bound: np.ndarray) -> np.ndarray:
     """Return noise multipliers `[T]`, at most what floats can hold; 0, no noise, for a bound of zero."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return np.where(bound > 0, np.minimum(std / bound, np.finfo(np.float64).max), 0.0)
 
 
-def check_columns(trace: pd.DataFrame, ignore: Collection[str] = ()) -> None:
-    """Raise BadInput naming the first column that is not known, is there twice or should hold numbers.
+def check_columns(trace: Columns) -> None:
+    """Raise BadInput naming the first column that is not known or should hold numbers.
 
-    A column whose name is misspelt would make ε too small without a word. Those named in `ignore` may be
-    there, but none that the accountants read may be named.
+    A column whose name is misspelt would make ε too small without a word.
     """
-    if read := [name for name in ignore if name in READ]:
-        raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
-    released = str(trace["mechanism"].iloc[0]) if "mechanism" in trace and len(trace) else "gaussian"
-    for name in trace.columns:
-        if name not in {*COLUMNS, *READ, *own_columns(released), *ignore}:
+    released = str(trace["mechanism"][0]) if "mechanism" in trace and len(trace["mechanism"]) else "gaussian"
+    known = {*COLUMNS, *READ, *own_columns(released)}
+    for name in trace:
+        if name not in known:
             raise BadInput(
                 f"trace: found the unknown column {plain(name)}, allowed: {closest(str(name))} "
                 "(docs/accounting-alone.md), or ignore=[NAME] (--ignore NAME) if it says nothing on privacy"
             )
-    if twice := [name for name in trace.columns[trace.columns.duplicated()] if name not in ignore]:
-        raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")
     for name, (_, words) in NUMBERS.items():
         if name in trace:
             numbers(trace, name, words)
@@ -177,7 +217,7 @@ def closest(name: str) -> str:
     return " or ".join(found) or "the columns of a trace"
 
 
-def check_trace(trace: pd.DataFrame) -> None:
+def check_trace(trace: Trace) -> None:
     """Raise BadInput naming the first column of a trace that cannot be what happened."""
     for name in READ:
         if name not in trace:
@@ -185,11 +225,9 @@ def check_trace(trace: pd.DataFrame) -> None:
                 f"trace: found no column {name}, allowed: the columns that a run writes, or those of a "
                 "plain trace (docs/accounting-alone.md)"
             )
-    if (
-        not np.array_equal(numbers(trace, "round", "1, 2, 3, ..."), np.arange(1, len(trace) + 1))
-        or trace.empty
-    ):
-        raise BadInput(f"trace: round: found {len(trace)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
+    rounds = numbers(trace, "round", "1, 2, 3, ...")
+    if not len(rounds) or not np.array_equal(rounds, np.arange(1, len(rounds) + 1)):
+        raise BadInput(f"trace: round: found {len(rounds)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
     for name, allowed in {"mechanism": tuple(MECHANISMS), **WORDS}.items():
         found = sorted({str(word) for word in trace[name]})
         if len(found) > 1 or found[0] not in allowed:
@@ -197,81 +235,83 @@ def check_trace(trace: pd.DataFrame) -> None:
             raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: {words}")
     for name in FLAGS:
         if trace[name].dtype != np.bool_:
-            found = next((one for one in trace[name] if not isinstance(one, bool)), trace[name].dtype)
+            found = next(
+                (one for one in trace[name].tolist() if not isinstance(one, bool)), trace[name].dtype
+            )
             raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
-    if not (texts := trace["unmet"].map(lambda one: isinstance(one, str))).all():
-        found = trace.loc[~texts, "unmet"].tolist()[0]
-        raise BadInput(f"trace: unmet: found {short_repr(found)}, allowed: a text, empty where nothing fails")
-    instances = trace["unit"].iloc[0] in ("instance", "both") and not central(trace)
+    if others := [one for one in trace["unmet"] if not isinstance(one, str)]:
+        raise BadInput(
+            f"trace: unmet: found {short_repr(others[0])}, allowed: a text, empty where nothing fails"
+        )
+    unit = trace["unit"][0]
+    instances = unit in ("instance", "both") and not central(trace)
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
         for value in np.unique(numbers(trace, name, words)).tolist():
             if not allowed(value):
                 raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
     _check_cohorts(trace)
     for name in CONSTANT:
-        values = [f"{value:g}" for value in trace[name].unique()]
+        values = [f"{value:g}" for value in pd.unique(trace[name])]
         if len(values) > 1:
             raise BadInput(f"trace: {name}: found {', '.join(values)}, allowed: one value in all rounds")
-    if (trace["noisy_bits"] > 0).any() and not trace["flips"].iloc[0]:
+    if (trace["noisy_bits"] > 0).any() and not trace["flips"][0]:
         raise BadInput("trace: flips: found nothing with noisy_bits above 0, allowed: coordinate or tensor")
-    if (trace["statistics_releases"] > 0).any() and trace["unit"].iloc[0] != "instance":
-        unit = trace["unit"].iloc[0]
+    if (trace["statistics_releases"] > 0).any() and unit != "instance":
         raise BadInput(f"trace: statistics_releases: found some with unit {unit}, allowed: unit instance")
     if central(trace) and (trace["holders"] > 1).any():
         raise BadInput(
             f"trace: holders: found {trace['holders'].max():g} with unit instance and no local_steps, "
             "allowed: at most 1, for everybody's part of the sum is bounded once"
         )
-    if len(set(trace["noise_shares"] > 0)) > 1:
+    if len(np.unique(trace["noise_shares"] > 0)) > 1:
         raise BadInput("trace: noise_shares: found 0 in some rounds, allowed: in all rounds or in none")
     # On a sum of which nothing bounds a part, any noise is nothing: its multiplier is 0, whatever its std.
-    _check_noise(trace.loc[~nothing_bounded(trace)], "noise_std", "noise_multiplier", "clip_l2")
+    _check_noise(trace, "noise_std", "noise_multiplier", "clip_l2", ~nothing_bounded(trace))
     _check_noise(trace, "instance_noise_std", "instance_noise_multiplier", "instance_clip_l2")
 
 
-def central(trace: pd.DataFrame) -> bool:
+def central(trace: Trace) -> bool:
     """Return whether whoever adds the noise holds the instances: no client takes steps, nor adds any."""
     alone = (trace["local_steps"] == 0) & (trace["instance_noise_multiplier"] == 0)
-    return trace["unit"].iloc[0] == "instance" and bool(alone.all())
+    return trace["unit"][0] == "instance" and bool(alone.all())
 
 
-def nothing_bounded(trace: pd.DataFrame) -> pd.Series:
+def nothing_bounded(trace: Trace | pd.DataFrame) -> Any:
     """Return in which rounds there was noise on a sum of which nothing bounds a client's part."""
     return (trace["noise_std"] > 0) & (trace["noise_multiplier"] == 0) & np.isinf(trace["clip_l2"])
 
 
-def numbers(trace: pd.DataFrame, name: str, words: str) -> np.ndarray:
+def numbers(trace: Mapping[str, np.ndarray] | Trace, name: str, words: str) -> np.ndarray:
     """Return a column of numbers as floats, NaN where one is missing; BadInput if it holds anything else."""
     column = trace[name]
-    if not is_float_dtype(column) and not is_integer_dtype(column) and len(column):
-        found = next((one for one in column if not isinstance(one, Real)), column.iloc[0])
+    if column.dtype.kind not in "fiu" and len(column):
+        found = next((one for one in column if not isinstance(one, Real)), column[0])
         raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: numbers, {words}")
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return column.astype(np.float64)
 
 
-def _check_cohorts(trace: pd.DataFrame) -> None:
+def _check_cohorts(trace: Trace) -> None:
     """Raise BadInput unless cohorts are of the population, their rate and their shares what they can be."""
-    law, population, size = trace["sampling_law"].iloc[0], trace["population"], trace["cohort_size"]
-    others = (size - 1).clip(lower=1).mask(trace["topped_up"], population)
+    law, population, size = trace["sampling_law"][0], trace["population"], trace["cohort_size"]
+    others = np.where(trace["topped_up"], population, np.maximum(size - 1, 1))
     for name, most, words in (
         ("cohort_size", population, "at most the population of {:g}"),
         ("noise_shares", others, "at most {:g}, those of the others in the cohort"),
         ("holders", population, "at most the population of {:g}"),
     ):
         if (over := trace[name] > most).any():
-            found, limit = trace.loc[over, name].iloc[0], most[over].iloc[0]
+            found, limit = trace[name][over][0], most[over][0]
             raise BadInput(f"trace: {name}: found {found:g}, allowed: {words.format(limit)}")
-    of_all = {"full": population / population, "fixed": size / population, "spaced": size / population}
-    share = of_all.get(law)
-    if share is not None and (other := ~np.isclose(trace["sampling_rate"], share, rtol=1e-9, atol=0)).any():
-        found, allowed = trace.loc[other, "sampling_rate"].iloc[0], share[other].iloc[0]
+    share = population / population if law == "full" else size / population
+    rate = trace["sampling_rate"]
+    if law != "poisson" and (other := ~np.isclose(rate, share, rtol=1e-9, atol=0)).any():
         raise BadInput(
-            f"trace: sampling_rate: found {found:g}, allowed: {allowed:g}, the share of the population in a "
-            f"cohort by sampling_law {law}"
+            f"trace: sampling_rate: found {rate[other][0]:g}, allowed: {share[other][0]:g}, the share of the "
+            f"population in a cohort by sampling_law {law}"
         )
     _check_turns(trace)
-    steps = trace["local_steps"].astype(float) * size
-    parts = steps.clip(lower=1).mask(trace["noisy_bits"] > 0, trace["noisy_bits"])
+    steps = trace["local_steps"].astype(np.float64) * size
+    parts = np.where(trace["noisy_bits"] > 0, trace["noisy_bits"], np.maximum(steps, 1))
     for name, total in (("local_steps", steps.sum()), ("releases", (trace["releases"] * parts).sum())):
         if total > MOST_RELEASES:
             raise BadInput(
@@ -279,10 +319,10 @@ def _check_cohorts(trace: pd.DataFrame) -> None:
             )
 
 
-def _check_turns(trace: pd.DataFrame) -> None:
+def _check_turns(trace: Trace) -> None:
     """Raise BadInput unless clients can come as seldom and as far apart as a trace says."""
-    for name in (name for name in own_columns(trace["mechanism"].iloc[0]) if name in trace):
-        if len(values := trace[name].unique()) > 1:
+    for name in (name for name in own_columns(trace["mechanism"][0]) if name in trace):
+        if len(values := pd.unique(trace[name])) > 1:
             found = ", ".join(f"{value}" for value in values)
             raise BadInput(f"trace: {name}: found {found}, allowed: one value in all rounds")
     for name, least in (("participations", 0), ("rounds_apart", 1)):
@@ -290,28 +330,28 @@ def _check_turns(trace: pd.DataFrame) -> None:
         for value in np.unique(numbers(trace, name, words)).tolist() if name in trace else ():
             if not (least <= value <= MOST and value == int(value)):
                 raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
-    law = str(trace["sampling_law"].iloc[0])
+    law = str(trace["sampling_law"][0])
     in_turn = law == "spaced"
     for name, default in (("participations", 0), ("rounds_apart", 1)):
         if not in_turn and name in trace and (trace[name] != default).any():
             raise BadInput(
-                f"trace: {name}: found {trace[name].iloc[0]:g} with sampling_law {law}, allowed: {default}, "
+                f"trace: {name}: found {trace[name][0]:g} with sampling_law {law}, allowed: {default}, "
                 "for a client may come in every round; only spaced keeps it from that"
             )
-    if (in_turn or trace["mechanism"].iloc[0] == "correlated_gaussian") and (trace["releases"] > 1).any():
+    if (in_turn or trace["mechanism"][0] == "correlated_gaussian") and (trace["releases"] > 1).any():
         raise BadInput(
             f"trace: releases: found {trace['releases'].max():g}, allowed: 1 with mechanism "
             "correlated_gaussian or sampling_law spaced, whose rounds are not alike"
         )
     if not in_turn or "participations" not in trace:
         return
-    if len(counts := trace["population"].unique()) > 1:
+    if len(counts := pd.unique(trace["population"])) > 1:
         found = ", ".join(f"{count:g}" for count in counts)
         raise BadInput(
             f"trace: population: found {found} with sampling_law spaced, allowed: one in all rounds"
         )
-    came, population = trace["cohort_size"].to_numpy(dtype=np.float64), float(counts[0])
-    apart, most = (int(trace[name].iloc[0]) for name in ("rounds_apart", "participations"))
+    came, population = trace["cohort_size"].astype(np.float64), float(counts[0])
+    apart, most = (int(trace[name][0]) for name in ("rounds_apart", "participations"))
     together = np.convolve(came, np.ones(min(apart, len(came))))
     if together.max() > population:
         raise BadInput(
@@ -325,16 +365,16 @@ def _check_turns(trace: pd.DataFrame) -> None:
         )
 
 
-def _check_noise(trace: pd.DataFrame, std: str, multiplier: str, clip: str) -> None:
+def _check_noise(trace: Trace, std: str, multiplier: str, clip: str, where: Any = slice(None)) -> None:
     """Raise BadInput unless the column `std` is `multiplier` × `clip`."""
-    found, factor, bound = (trace[name].to_numpy(dtype=np.float64) for name in (std, multiplier, clip))
+    found, factor, bound = (trace[name][where].astype(np.float64) for name in (std, multiplier, clip))
     with np.errstate(over="ignore", invalid="ignore"):  # 0 × ∞, where there is neither noise nor a bound
         product = np.where(factor > 0, factor * bound, 0.0)
     if not np.allclose(found, product, rtol=1e-6, atol=0):
         raise BadInput(f"trace: {std}: found another value than {multiplier} × {clip}, allowed: that product")
 
 
-def check_distances(distances: Mapping[str, np.ndarray], trace: pd.DataFrame) -> None:
+def check_distances(distances: Mapping[str, np.ndarray], trace: Trace) -> None:
     """Raise BadInput naming the first array that is not of distances or NaN, in the shape the trace gives.
 
     Those of clients are `[T, m]`, those of instances `[T, K, n, m]` with K steps and the largest cohort's n.
@@ -363,98 +403,108 @@ def check_distances(distances: Mapping[str, np.ndarray], trace: pd.DataFrame) ->
             )
 
 
-def complete(trace: pd.DataFrame, ignore: Collection[str] = ()) -> pd.DataFrame:
-    """Return a trace with every column that accountants read, so far as it says what they need.
-
-    What is there stays. What an older trace never measured is NaN; where it does not say whether clients' own
-    noise is in the sum, it is wherever it may be. Without `noise_std` the bound is the unit of the noise;
-    without a population, which only `fixed` draws, divided means and noise of clients ask for, all come.
-    Rounds from 0 are numbered from 1. Columns of other names than those of traces are BadInput, unless they
-    are named in `ignore`: then they are left out.
-    """
-    ignore = {ignore} if isinstance(ignore, str) else {*ignore}
-    check_columns(trace, ignore)
-    trace = trace.drop(columns=[name for name in ignore if name in trace])
-    old = "noise_in_sum" not in trace
-    trace = _mechanism(_least(trace))
-    trace = trace.assign(**{name: value for name, value in MISSING.items() if name not in trace})
-    own = own_columns(str(trace["mechanism"].iloc[0])) if len(trace) else {}
-    trace = trace.assign(**{name: column.default for name, column in own.items() if name not in trace})
-    if old and "unit" in trace:
-        trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
-    from_0 = np.arange(len(trace))
-    if "round" not in trace or np.array_equal(numbers(trace, "round", "1, 2, 3, ..."), from_0):
-        trace["round"] = from_0 + 1
-    if "clip_private" not in trace:
-        trace["clip_private"] = False
-    for name, nothing in (("releases", 1), ("repeated_rows", False), ("unmet", "")):
-        if name not in trace:
-            trace[name] = nothing
-    trace["unmet"] = trace["unmet"].fillna("")  # as a CSV file has it
-    return _cohorts(_noise(trace))
+def filled(value: Any, rounds: int) -> np.ndarray:
+    """Return a column: an array as it is, of anything else the same in all rounds."""
+    if isinstance(value, np.ndarray | pd.Series):
+        return np.asarray(value)
+    return np.full(rounds, value, dtype=object if isinstance(value, str) else None)
 
 
-def _mechanism(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return the trace with what was released: of a plain one flipped bits or Gaussian noise, as it says.
+def columns_of(frame: pd.DataFrame, ignore: Collection[str] = ()) -> Columns:
+    """Return the columns of a frame but those to `ignore`; two of one name are BadInput."""
+    if twice := [name for name in frame.columns[frame.columns.duplicated()] if name not in ignore]:
+        raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")
+    return {str(name): array(column) for name, column in frame.items() if name not in ignore}
+
+
+def array(column: pd.Series[Any]) -> np.ndarray:
+    """Return a column of a frame; whole numbers stay such where none is missing."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return column.to_numpy()
+    if is_integer_dtype(column) and not column.hasnans:
+        return column.to_numpy(dtype=np.int64)
+    if is_float_dtype(column) or is_integer_dtype(column):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return column.to_numpy().astype(object)
+
+
+def complete(found: Columns) -> Columns:
+    """Return the columns with those that follow from them, or are as in the simplest mechanism."""
+    rounds = len(next(iter(found.values()), ()))
+
+    def default(**values: Any) -> None:
+        found.update({name: filled(one, rounds) for name, one in values.items() if name not in found})
+
+    said_in_sum = "noise_in_sum" in found
+    if "mechanism" not in found or "" in found["mechanism"].astype(str):
+        found["mechanism"] = _mechanism(found, rounds)
+    _least(found)
+    default(**MISSING)
+    if rounds:
+        default(**{name: one.default for name, one in own_columns(str(found["mechanism"][0])).items()})
+    if not said_in_sum and "unit" in found:
+        found["noise_in_sum"] = (found["upload_noise_std"] > 0) | (found["unit"] == "both")
+    if "round" not in found or np.array_equal(numbers(found, "round", "1, 2, 3, ..."), np.arange(rounds)):
+        found["round"] = np.arange(1, rounds + 1)
+    default(clip_private=False, releases=1, repeated_rows=False, unmet="")
+    unsaid = pd.isna(found["unmet"])  # as a CSV file has it
+    found["unmet"] = np.where(unsaid, "", found["unmet"].astype(object))
+    # Those of bound, noise and multiplier that follow from the others.
+    if "noise_multiplier" in found and "noise_std" not in found:
+        default(clip_l2=1.0)
+        multiplier = found["noise_multiplier"]
+        with np.errstate(invalid="ignore"):
+            found["noise_std"] = np.where(multiplier == 0, 0.0, multiplier * found["clip_l2"])
+    elif "noise_multiplier" not in found and {"noise_std", "clip_l2"} <= {*found}:
+        found["noise_multiplier"] = over_bound(
+            *(found[name].astype(np.float64) for name in ("noise_std", "clip_l2"))
+        )
+    _cohorts(found)
+    return found
+
+
+def _mechanism(found: Columns, rounds: int) -> np.ndarray:
+    """Return what was released: of a plain trace flipped bits or Gaussian noise, as it says.
 
     A trace with a scheme that does not say is of before schemes did; of a scheme unknown then it is `other`.
     """
-    if "mechanism" in trace and not (trace["mechanism"].astype(str) == "").any():
-        return trace
-    if "scheme" not in trace:
-        bits = "noisy_bits" in trace and (trace["noisy_bits"] > 0).all()
-        return trace.assign(mechanism="randomized_response" if bits else "gaussian")
-    return trace.assign(mechanism=trace["scheme"].map(BEFORE_MECHANISM).fillna("other"))
+    if "scheme" not in found:
+        bits = "noisy_bits" in found and (found["noisy_bits"] > 0).all()
+        return filled("randomized_response" if bits else "gaussian", rounds)
+    return np.array([BEFORE_MECHANISM.get(one, "other") for one in found["scheme"]], dtype=object)
 
 
-def _least(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return the trace with the least noise on any upload where it is that of every upload.
+def _least(found: Columns) -> None:
+    """Say the least noise on any upload where it is that of every upload.
 
     Of the schemes there were when traces did not say so, only NbAFL had clients with noise of their own.
     """
-    known = "upload_noise_least" in trace and not trace["upload_noise_least"].isna().all()
-    if known or "upload_noise_std" not in trace:
-        return trace
-    std, own = trace["upload_noise_std"], "scheme" in trace and (trace["scheme"] == "nbafl").any()
-    alike = not own and is_numeric_dtype(std) and std.nunique() == 1
-    return trace.assign(upload_noise_least=std) if alike else trace
+    known = "upload_noise_least" in found and not np.isnan(found["upload_noise_least"]).all()
+    if known or "upload_noise_std" not in found or ("scheme" in found and (found["scheme"] == "nbafl").any()):
+        return
+    std = found["upload_noise_std"]
+    if len(np.unique(std[~np.isnan(std)])) == 1:
+        found["upload_noise_least"] = std
 
 
-def _noise(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return the trace with those of bound, noise and multiplier that follow from the others."""
-    if "noise_multiplier" in trace and "noise_std" not in trace:
-        trace = trace if "clip_l2" in trace else trace.assign(clip_l2=1.0)
-        multiplier = trace["noise_multiplier"]
-        return trace.assign(noise_std=(multiplier * trace["clip_l2"]).mask(multiplier == 0, 0.0))
-    if "noise_multiplier" not in trace and {"noise_std", "clip_l2"} <= {*trace}:
-        std, bound = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_std", "clip_l2"))
-        return trace.assign(noise_multiplier=over_bound(std, bound))
-    return trace
-
-
-def _cohorts(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return the trace with the population, the size and the rate of its cohorts."""
-    if "sampling_law" not in trace:
-        return trace
-    law, summed = trace["sampling_law"], (trace["denominator"] == "expected").all()
-    if {*map(str, law)} == {"poisson", "full"} and "sampling_rate" in trace:
-        rate, everybody = trace["sampling_rate"], law == "full"
-        if rate[everybody].fillna(1).eq(1).all():  # who always comes, comes with probability 1
-            law = law.mask(everybody, "poisson")
-            trace = trace.assign(sampling_law=law, sampling_rate=rate.mask(everybody, 1.0))
-    alone = not (trace[["noise_shares", "local_steps"]] > 0).any(axis=None)
-    if not law.isin(["fixed", "spaced"]).any() and summed and alone:
-        if "population" not in trace:
-            most = trace["cohort_size"].clip(lower=1).max() if "cohort_size" in trace else 1
-            trace = trace.assign(population=most)
-        if "cohort_size" not in trace:
-            trace = trace.assign(cohort_size=trace["population"])
-    if "sampling_rate" not in trace and (law == "full").all():
-        return trace.assign(sampling_rate=1.0)
-    if (
-        "sampling_rate" not in trace
-        and {"population", "cohort_size"} <= {*trace}
-        and law.isin(["fixed", "spaced"]).all()
-    ):
-        return trace.assign(sampling_rate=trace["cohort_size"] / trace["population"])
-    return trace
+def _cohorts(found: Columns) -> None:
+    """Say the population, the size and the rate of cohorts where they follow."""
+    if "sampling_law" not in found:
+        return
+    law = found["sampling_law"]
+    if {*map(str, law)} == {"poisson", "full"} and "sampling_rate" in found:
+        rate, everybody = found["sampling_rate"], law == "full"
+        if (np.isnan(rate) | (rate == 1))[everybody].all():  # who always comes, comes with probability 1
+            law = np.where(everybody, "poisson", law)
+            found |= {"sampling_law": law, "sampling_rate": np.where(everybody, 1.0, rate)}
+    sized = (law == "fixed") | (law == "spaced")
+    alone = not ((found["noise_shares"] > 0) | (found["local_steps"] > 0)).any()
+    if not sized.any() and (found["denominator"] == "expected").all() and alone:
+        if "population" not in found:
+            came = found.get("cohort_size", np.ones(1))
+            found["population"] = filled(np.fmax.reduce(came, initial=1), len(law))
+        found.setdefault("cohort_size", found["population"])
+    if "sampling_rate" not in found and (law == "full").all():
+        found["sampling_rate"] = np.ones(len(law))
+    if "sampling_rate" not in found and {"population", "cohort_size"} <= {*found} and sized.all():
+        found["sampling_rate"] = found["cohort_size"] / found["population"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import check_trace, complete
+from fedpriv.account.check import Trace, checked
 from fedpriv.account.views import Mechanism, views
 from fedpriv.errors import BadInput, short_repr
 
@@ -48,31 +48,31 @@ def read(path: Path) -> pd.DataFrame:
         raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {ALLOWED}") from None
 
 
-def phases(trace: pd.DataFrame) -> list[AlikeReleases]:
-    """Return the phases of a completed trace, in order."""
-    ends = trace["releases"].cumsum().to_numpy()
-    alike = trace[[RATE, NOISE]]
-    begins = np.flatnonzero((alike != alike.shift()).any(axis=1))
+def phases(trace: Trace) -> list[AlikeReleases]:
+    """Return the phases of a trace, in order."""
+    ends = trace["releases"].cumsum()
+    changes = (np.diff(trace[RATE]) != 0) | (np.diff(trace[NOISE]) != 0)
+    begins = np.r_[0, 1 + np.flatnonzero(changes)]
     lasts = [*(begins[1:] - 1), len(trace) - 1]
     return [
         AlikeReleases(
-            int(ends[begin] - trace["releases"].iloc[begin] + 1),
+            int(ends[begin] - trace["releases"][begin] + 1),
             int(ends[last]),
-            float(trace[RATE].iloc[begin]),
-            float(trace[NOISE].iloc[begin]),
+            float(trace[RATE][begin]),
+            float(trace[NOISE][begin]),
         )
         for begin, last in zip(begins, lasts, strict=True)
     ]
 
 
-def spread(trace: pd.DataFrame, points: int) -> pd.DataFrame:
-    """Return a completed trace in which a row of many releases is at most so many rows, of as many in all.
+def spread(trace: Trace, points: int) -> Trace:
+    """Return a trace in which a row of many releases is at most so many rows, of as many in all.
 
     The rows are of equal releases, so that ε after the last of them is what it was after the one.
     """
-    releases = trace["releases"].to_numpy(dtype=np.int64)
+    releases = trace["releases"].astype(np.int64)
     pieces = np.minimum(releases, points)
-    rows = trace.loc[trace.index.repeat(pieces)].reset_index(drop=True)
+    rows = Trace({name: np.repeat(column, pieces) for name, column in trace.columns.items()})
     # Of n releases in k pieces the first n mod k have one more.
     place = np.concatenate([np.arange(count) for count in pieces])
     whole, more = np.repeat(releases // pieces, pieces), np.repeat(releases % pieces, pieces)
@@ -302,9 +302,7 @@ def to_dp_event(trace: pd.DataFrame) -> DpEvent:
     """
     import dp_accounting as dp
 
-    trace = complete(trace)
-    check_trace(trace)
-    (view, *others) = views(trace, {})
+    (view, *others) = views(checked(trace), {})
     if others or view.accounting or view.mechanism != "gaussian":
         raise BadInput(
             "trace: found noise of clients, local steps, a divided mean or another mechanism, allowed: "

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import bayesian, matrix, moments, pld, rdp
-from fedpriv.account.check import check, check_distances, check_trace, complete
+from fedpriv.account.check import Trace, check, check_distances, checked
 from fedpriv.account.randomized_response import ResponseView, curves, response_views
 from fedpriv.account.spend import Curve, Spend, attacker_accuracy
 from fedpriv.account.views import View, views
@@ -77,7 +77,7 @@ LEDGER = {
 
 
 def ledger(
-    trace: pd.DataFrame,
+    trace: pd.DataFrame | Trace,
     delta: float | Deltas,
     distances: Mapping[str, np.ndarray] | None = None,
     ignore: Collection[str] = (),
@@ -107,9 +107,8 @@ def ledger(
     if not isinstance(delta, Deltas):
         delta = Deltas.model_construct(delta=delta, instance_delta=delta)
     distances = distances or {}
-    trace = complete(trace, ignore)
     check(delta=delta.delta, instance_delta=delta.instance_delta)
-    check_trace(trace)
+    trace = checked(trace, ignore)
     check_distances(distances, trace)
     found: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):
@@ -124,8 +123,7 @@ def ledger(
         found += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
     if not found:  # nobody can count this mechanism
         return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
-    columns = {name: np.concatenate([one[name] for one in found]) for name in LEDGER}
-    return pd.DataFrame(columns).astype(LEDGER)
+    return pd.DataFrame({name: np.concatenate([one[name] for one in found]) for name in LEDGER})
 
 
 def spends(ledger: pd.DataFrame) -> list[Spend]:
@@ -150,11 +148,11 @@ def statements(spends: Sequence[Spend]) -> list[Spend]:
     ]
 
 
-def rows(curve: Curve, view: View | ResponseView, trace: pd.DataFrame, delta: float) -> dict[str, np.ndarray]:
-    """Return one curve of a complete trace as rows of a ledger, by column."""
+def rows(curve: Curve, view: View | ResponseView, trace: Trace, delta: float) -> dict[str, np.ndarray]:
+    """Return one curve of a trace as rows of a ledger, by column."""
     private = np.where(trace["clip_private"], "the clipping norm is a private statistic", "")
     unmet = curve.unmet  # what fails in some round fails from there on
-    for texts in (private, trace["unmet"].to_numpy(dtype=object)):
+    for texts in (private, trace["unmet"]):
         fails = texts != ""
         unmet = np.where((fails.cumsum() > 0) & (unmet == ""), texts[fails.argmax()], unmet)
     columns = vars(curve) | {

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +29,7 @@ from fedpriv.account.check import check
 from fedpriv.account.spend import Curve, Spend
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from fedpriv.account.check import Trace
 
 
 Divergence = Callable[[np.ndarray], np.ndarray]
@@ -70,13 +70,7 @@ def epsilons(
     releases = [rounds] if dimension is None else [rounds, rounds * dimension]
     check(**{"rounds x dimension": releases[-1]})
 
-    def best(clients: int) -> np.ndarray:
-        def one_release(order: np.ndarray) -> np.ndarray:
-            return divergence(gamma, order, clients)
-
-        return rdp_epsilons(one_release, releases, delta, pure_epsilon(gamma))[0]
-
-    alone, central = best(1), best(clients)
+    alone, central = (_counted("rdp", gamma, of, tuple(releases), delta)[0] for of in (1, clients))
     found = {
         "bit_rdp": alone[0],
         "bit_exact": exact_epsilon(gamma, rounds, delta),
@@ -324,12 +318,12 @@ class ResponseView(NamedTuple):
     unmet: str = ""  # the assumption of the reading that fails; empty if all hold
 
 
-def responds(trace: pd.DataFrame) -> bool:
+def responds(trace: Trace) -> bool:
     """Return whether the clients of a checked trace answer by randomised response."""
     return bool((trace["noisy_bits"] > 0).all())
 
 
-def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
+def response_views(trace: Trace) -> Iterator[ResponseView]:
     """Yield the readings of a checked trace; there are none without randomised response.
 
     One coin for a whole tensor hides nothing but its sign: two vectors that differ otherwise have no outcome
@@ -338,9 +332,8 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
     """
     if not responds(trace) or (trace["mechanism"] != "randomized_response").any():
         return
-    first = trace.iloc[0]
-    gamma, coordinate = float(first["gamma"]), first["flips"] == "coordinate"
-    rounds = trace["releases"].to_numpy(dtype=np.int64).cumsum()
+    gamma, coordinate = float(trace["gamma"][0]), trace["flips"][0] == "coordinate"
+    rounds = trace["releases"].astype(np.int64).cumsum()
     smallest = max(1, int(trace["cohort_size"].min()))
     bare = gamma == 0.5
     clear = bool((trace["clear_values"] > 0).any())
@@ -353,7 +346,7 @@ def response_views(trace: pd.DataFrame) -> Iterator[ResponseView]:
             law="full",
             gamma=gamma,
             clients=clients,
-            released=rounds * int(first["noisy_bits"]),
+            released=rounds * int(trace["noisy_bits"][0]),
             revealed=bare or not coordinate,
         )
         yield all_bits._replace(
@@ -395,34 +388,15 @@ def _counted(
     accountant: str, gamma: float, clients: int, released: tuple[int, ...], delta: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ε after every round and the order that gives it, NaN where there is none; both `[T]`."""
-    return ACCOUNTANTS[accountant](gamma, clients, released, delta)
-
-
-def _rdp(gamma: float, clients: int, released: Sequence[int], delta: float) -> tuple[np.ndarray, np.ndarray]:
-    def one_bit(order: float | np.ndarray) -> np.ndarray:
-        return divergence(gamma, order, clients)
-
-    return rdp_epsilons(one_bit, released, delta, pure_epsilon(gamma))
-
-
-def _exact(
-    gamma: float, clients: int, released: Sequence[int], delta: float
-) -> tuple[np.ndarray, np.ndarray]:
-    found = np.array([exact_epsilon(gamma, bits, delta) for bits in released])
-    return found, np.full(len(found), np.nan)
-
-
-def _theorem(
-    gamma: float, clients: int, released: Sequence[int], delta: float
-) -> tuple[np.ndarray, np.ndarray]:
-    found = np.array([theorem_epsilon(gamma, bits, delta) for bits in released])
+    if accountant == "rdp":
+        one_bit = partial(divergence, gamma, clients=clients)
+        return rdp_epsilons(one_bit, released, delta, pure_epsilon(gamma))
+    count = exact_epsilon if accountant == "exact" else theorem_epsilon
+    found = np.array([count(gamma, bits, delta) for bits in released])
     with np.errstate(divide="ignore"):
-        return found, 1 - 2 * np.log(delta) / found
+        order = np.full(len(found), np.nan) if accountant == "exact" else 1 - 2 * np.log(delta) / found
+    return found, order
 
 
-# By name; those after the first count single bits of a single upload.
-ACCOUNTANTS: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
-    "rdp": _rdp,
-    "exact": _exact,
-    "theorem": _theorem,
-}
+# Those after the first count single bits of a single upload.
+ACCOUNTANTS = ("rdp", "exact", "theorem")

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from fedpriv.account.check import Trace, checked, columns_of
 from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
 from fedpriv.store import parquet
-from fedpriv.store.rundir import RunDir
+from fedpriv.store.rundir import RunDir, stored_columns
 from fedpriv.store.summary import SUMMARY
 
 # Data some of whose examples are equal: older runs took those in different rows for different ones.
@@ -29,17 +31,31 @@ def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
     return parquet.save(frame, path, RunDir(directory).sources, deltas.made_with)
 
 
+def run_trace(run: RunDir) -> Trace:
+    """Return the trace of a run, completed and checked; BadInput names the file that is missing or corrupt.
+
+    What an older one does not say of the examples is what the config and the data of its summary say.
+    """
+    told = run.summary if run.stored or (run.path / SUMMARY).exists() else None
+    columns = stored_columns(run.stored) if run.stored else columns_of(run.trace())
+    if told is not None:
+        data, config = told.get("data", {}), told.get("config", {})
+        rounds = len(next(iter(columns.values()), ()))
+        if "holders" not in columns:  # whether examples were dealt more than once
+            columns["holders"] = np.full(rounds, int(config.get("partition", {}).get("repeat") is False))
+        kept = config.get("photos", {}).get("dedup") != "drop"
+        repeated = "distinct" not in data and data.get("name") in REPEATED and kept
+        columns["repeated_rows"] = np.full(rounds, repeated)
+    try:
+        return checked(columns)
+    except BadInput as error:
+        raise BadInput(f"{run.path}: {error}") from None
+
+
 def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:
     """Return the ledger of a run directory; BadInput names the file that is missing or corrupt."""
     run = RunDir(directory)
-    trace = run.trace()
-    if (directory / SUMMARY).exists():
-        told = run.summary
-        data, config = told.get("data", {}), told.get("config", {})
-        if "holders" not in trace:  # whether examples were dealt more than once
-            trace["holders"] = int(config.get("partition", {}).get("repeat") is False)
-        kept = config.get("photos", {}).get("dedup") != "drop"
-        trace["repeated_rows"] = "distinct" not in data and data.get("name") in REPEATED and kept
+    trace = run_trace(run)
     try:
         return ledger(trace, deltas, run.distances())
     except BadInput as error:

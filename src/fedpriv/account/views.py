@@ -12,18 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from fedpriv.account.check import central, over_bound
+from fedpriv.account.check import Trace, central, over_bound
 from fedpriv.account.randomized_response import responds
 from fedpriv.account.spend import Curve
 from fedpriv.trace import DISTANCES, own_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Assumptions that fail, as a status names them.
 FIXED = "cohorts have a fixed size"
@@ -98,7 +94,7 @@ def distinct(mechanisms: Iterable[Mechanism], times: np.ndarray) -> tuple[list[M
     return list(column), counts
 
 
-def effective_noise(trace: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
+def effective_noise(trace: Trace, noise: np.ndarray) -> np.ndarray:
     """Return the noise of every round that hides anything `[T]`.
 
     There is none where a client sends something in the clear as well (statistics of batch normalisation):
@@ -130,12 +126,12 @@ def planned(sampling_rate: float, noise_multiplier: float) -> Mechanism:
 LEAST_UNKNOWN = "the noise of clients that did not come is not known"
 
 
-def joint(trace: pd.DataFrame) -> bool:
+def joint(trace: Trace) -> bool:
     """Return whether the noise of local training is counted towards clients."""
-    return trace["unit"].iloc[0] == "both" and bool((trace["noise_shares"] > 0).all())
+    return trace["unit"][0] == "both" and bool((trace["noise_shares"] > 0).all())
 
 
-def server_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+def server_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return the views where the server adds the noise; a trace without privacy has one too.
 
     They are of clients, or of the instances that it holds itself: what is drawn and bounded in its sum.
@@ -143,7 +139,7 @@ def server_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> li
     present = bool((trace["denominator"] == "present").any())
     own_noise = bool(trace["noise_in_sum"].any())
     seen = present or own_noise
-    in_turn = trace["sampling_law"].iloc[0] == "spaced"  # who is taken out leaves its turns empty
+    in_turn = trace["sampling_law"][0] == "spaced"  # who is taken out leaves its turns empty
     if not in_turn and (not own_noise or present):
         return _of_server(trace, distances, ADD_OR_REMOVE, seen)
     if not counted(trace):
@@ -154,7 +150,7 @@ def server_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> li
 
 
 def _of_server(
-    trace: pd.DataFrame,
+    trace: Trace,
     distances: Mapping[str, np.ndarray],
     relations: dict[str, str],
     seen: bool,
@@ -166,8 +162,8 @@ def _of_server(
     where their parts of the sum are C apart.
     """
     trace, distances = count_released(trace, distances, count_moved)
-    multiplier, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
-    unit = {"none": "none", "instance": "instance"}.get(trace["unit"].iloc[0], "client")
+    multiplier, std = (trace[name].astype(np.float64) for name in ("noise_multiplier", "noise_std"))
+    unit = {"none": "none", "instance": "instance"}.get(trace["unit"][0], "client")
     present = bool((trace["denominator"] == "present").any())
     view = client_views(trace, distances, unit, "", multiplier, std)._replace(
         relations=relations,
@@ -178,14 +174,14 @@ def _of_server(
     return size_seen(view, trace, multiplier, std, seen)
 
 
-def counted(trace: pd.DataFrame) -> bool:
+def counted(trace: Trace) -> bool:
     """Return whether the server learns how many clients were within the bound."""
-    return bool(np.isfinite(trace["count_noise_multiplier"].to_numpy(dtype=np.float64)).any())
+    return bool(np.isfinite(trace["count_noise_multiplier"].astype(np.float64)).any())
 
 
 def count_released(
-    trace: pd.DataFrame, distances: Mapping[str, np.ndarray], moved: float = 1.0
-) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
+    trace: Trace, distances: Mapping[str, np.ndarray], moved: float = 1.0
+) -> tuple[Trace, Mapping[str, np.ndarray]]:
     """Return trace and distances with the noisy count of clients within the bound as one more coordinate.
 
     Scaled until its noise is that of the others it is a coordinate of the sum like them, and what is released
@@ -195,8 +191,8 @@ def count_released(
     """
     if not counted(trace):
         return trace, distances
-    of_count = trace["count_noise_multiplier"].to_numpy(dtype=np.float64) / moved
-    of_updates, std = (trace[name].to_numpy(dtype=np.float64) for name in ("noise_multiplier", "noise_std"))
+    of_count = trace["count_noise_multiplier"].astype(np.float64) / moved
+    of_updates, std = (trace[name].astype(np.float64) for name in ("noise_multiplier", "noise_std"))
     with np.errstate(divide="ignore", over="ignore"):
         multiplier = (of_updates**-2.0 + of_count**-2.0) ** -0.5 * (1 - 1e-15)  # never rounded up
         bound, step = (np.where(std > 0, std / one, np.inf) for one in (multiplier, of_count))
@@ -209,7 +205,7 @@ def count_released(
     return trace.assign(noise_multiplier=multiplier, clip_l2=bound), {**distances, **apart}
 
 
-def secure_sum_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+def secure_sum_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return the clients' views of who sees the sum of noisy uploads alone (joint accounting).
 
     The client's update is replaced by zero and its noise is kept; `noise_shares` of the others are counted.
@@ -218,8 +214,8 @@ def secure_sum_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -
     the shares. Both sums then have the noise of all shares, and differ as in Poisson sampling by C at most.
     That they are not fewer depends on nobody's data, and its probability is the view's residual.
     """
-    std = np.sqrt(trace["noise_shares"].to_numpy()) * trace["instance_noise_std"].to_numpy()
-    multiplier = over_bound(std, trace["clip_l2"].to_numpy(dtype=np.float64))
+    std = np.sqrt(trace["noise_shares"]) * trace["instance_noise_std"]
+    multiplier = over_bound(std, trace["clip_l2"].astype(np.float64))
     topped_up = bool(trace["topped_up"].all())
     more = bool((trace["upload_noise_std"] > 0).any())  # of everybody who comes, whatever is topped up
     view = client_views(trace, distances, "client", "sum", multiplier, std)._replace(
@@ -231,9 +227,7 @@ def secure_sum_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -
     return size_seen(view, trace, multiplier, std, seen=more or not topped_up)
 
 
-def size_seen(
-    view: View, trace: pd.DataFrame, multiplier: np.ndarray, std: np.ndarray, seen: bool
-) -> list[View]:
+def size_seen(view: View, trace: Trace, multiplier: np.ndarray, std: np.ndarray, seen: bool) -> list[View]:
     """Return the view and, where the size of a Poisson cohort is `seen`, one that knows it, which then holds.
 
     Whoever knows that n of N came compares sums of n: with the client, or with somebody else in its place,
@@ -245,25 +239,25 @@ def size_seen(
     first = view._replace(unmet=view.unmet or SIZE_SEEN)
     if view.unmet:
         return [first]
-    size = trace["cohort_size"].clip(lower=1)
+    size = np.maximum(trace["cohort_size"], 1)
     drawn = trace.assign(sampling_law="fixed", cohort_size=size, sampling_rate=size / trace["population"])
-    came = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
+    came = (trace["cohort_size"] > 0).astype(np.int64)
     sized = client_views(drawn, {}, view.unit, "sized", multiplier, std, came)
     return [first, sized._replace(relations=REPLACE)]
 
 
-def overflow(trace: pd.DataFrame) -> float:
+def overflow(trace: Trace) -> float:
     """Return the probability, rounded up, that in some round the others are not fewer than the shares."""
     from scipy.stats import binom
 
     shares = trace["noise_shares"]
-    if trace["sampling_law"].iloc[0] != "poisson":
+    if trace["sampling_law"][0] != "poisson":
         return float((trace["cohort_size"] > shares).any())
     beyond = binom.sf(shares - 1, trace["population"] - 1, trace["sampling_rate"])
     return min(1.0, float((beyond * trace["releases"]).sum()) * (1 + 1e-9))
 
 
-def upload_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+def upload_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return the clients' views of who receives each upload by itself: one share of noise and no sampling.
 
     `upload` is that of a client in every round in which anybody sent something; `drawn` is that of a client
@@ -275,36 +269,36 @@ def upload_views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> li
     whether the client was within the bound.
     """
     of_gradients = joint(trace)
-    bound = trace["clip_l2" if of_gradients else "upload_l2"].to_numpy(dtype=np.float64)
-    bare = np.isfinite(trace["count_noise_multiplier"].to_numpy(dtype=np.float64))
-    on_sent = trace["instance_noise_std" if of_gradients else "upload_noise_std"].to_numpy(dtype=np.float64)
+    bound = trace["clip_l2" if of_gradients else "upload_l2"].astype(np.float64)
+    bare = np.isfinite(trace["count_noise_multiplier"].astype(np.float64))
+    on_sent = trace["instance_noise_std" if of_gradients else "upload_noise_std"].astype(np.float64)
     least, unmet = (on_sent, "") if of_gradients else least_noise(trace)
     std, least = np.where(bare, 0.0, on_sent), np.where(bare, 0.0, least)
     alone = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
-    sent = (trace["cohort_size"] > 0).to_numpy(dtype=np.int64)
+    sent = (trace["cohort_size"] > 0).astype(np.int64)
     always = client_views(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
     found = [always._replace(relations=ZERO_OUT)]
-    if (trace["sampling_rate"] < 1).any() and trace["sampling_law"].iloc[0] != "spaced":
+    if (trace["sampling_rate"] < 1).any() and trace["sampling_law"][0] != "spaced":
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
         drawn = client_views(seen, {}, "client", "drawn", over_bound(least, bound), least)
         found.append(drawn._replace(relations=ZERO_OUT, unmet=unmet))
     return found
 
 
-def least_noise(trace: pd.DataFrame) -> tuple[np.ndarray, str]:
+def least_noise(trace: Trace) -> tuple[np.ndarray, str]:
     """Return the least noise on the upload of any client `[T]`, and why that is not known.
 
     Where a trace says only what was on the uploads that came, it is the least of all of those.
     """
-    least = trace["upload_noise_least"].to_numpy(dtype=np.float64)
+    least = trace["upload_noise_least"].astype(np.float64)
     if not np.isnan(least).any():
         return least, ""
-    came = trace.loc[trace["cohort_size"] > 0, "upload_noise_std"].to_numpy(dtype=np.float64)
+    came = trace["upload_noise_std"][trace["cohort_size"] > 0]
     return np.full(len(trace), came.min() if len(came) else 0.0), LEAST_UNKNOWN
 
 
 def client_views(
-    trace: pd.DataFrame,
+    trace: Trace,
     distances: Mapping[str, np.ndarray],
     unit: str,
     accounting: str,
@@ -316,7 +310,7 @@ def client_views(
 
     Noise on what nothing bounds hides nothing, however far apart the sampled clients were.
     """
-    law, bound = trace["sampling_law"].iloc[0], trace["clip_l2"].to_numpy(dtype=np.float64)
+    law, bound = trace["sampling_law"][0], trace["clip_l2"].astype(np.float64)
     once = np.ones(len(trace), dtype=np.int64)
     rounds = zip(
         trace["population"].tolist(),
@@ -330,7 +324,7 @@ def client_views(
         for population, size, rate, z in rounds
     )
     run, counts = distinct(
-        mechanisms, trace["releases"].to_numpy(dtype=np.int64) * (once if released is None else released)
+        mechanisms, trace["releases"].astype(np.int64) * (once if released is None else released)
     )
     return View(
         unit=unit,
@@ -342,7 +336,7 @@ def client_views(
         mechanisms=run,
         counts=counts,
         samples=Samples(
-            sampling_rate=trace["sampling_rate"].to_numpy(dtype=np.float64),
+            sampling_rate=trace["sampling_rate"].astype(np.float64),
             noise_std=np.where(np.isinf(bound), 0.0, effective_noise(trace, std)),
             bound=bound,
             largest=DISTANCES,
@@ -355,9 +349,9 @@ def client_views(
     )
 
 
-def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View]:
+def views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return every view of a checked trace and its checked distances, clients before instances."""
-    unit = trace["unit"].iloc[0]
+    unit = trace["unit"][0]
     noisy = bool((trace["upload_noise_std"] > 0).any())
     found: list[View] = []
     if joint(trace):
@@ -369,19 +363,19 @@ def views(trace: pd.DataFrame, distances: Mapping[str, np.ndarray]) -> list[View
     if unit in ("instance", "both") and not central(trace):
         found += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
     mechanism = _mechanism(trace)
-    facts = {name: trace[name].to_numpy() for name in own_columns(mechanism) if name in trace}
+    facts = {name: trace[name] for name in own_columns(mechanism) if name in trace}
     return [statistics_released(one, trace)._replace(mechanism=mechanism, facts=facts) for one in found]
 
 
-def statistics_released(view: View, trace: pd.DataFrame) -> View:
+def statistics_released(view: View, trace: Trace) -> View:
     """Return the examples' view with the noisy statistics that were released of all of them.
 
     How far apart an example moves these was not measured: there is no estimate.
     """
-    releases = trace["statistics_releases"].to_numpy(dtype=np.int64)
+    releases = trace["statistics_releases"].astype(np.int64)
     if not releases.any():
         return view
-    noise = trace["statistics_noise_multiplier"].to_numpy(dtype=np.float64)
+    noise = trace["statistics_noise_multiplier"].astype(np.float64)
     run, counts = distinct((planned(1.0, z) for z in noise.tolist()), releases)
     return view._replace(
         mechanisms=[*view.mechanisms, *run],
@@ -390,17 +384,17 @@ def statistics_released(view: View, trace: pd.DataFrame) -> View:
     )
 
 
-def _mechanism(trace: pd.DataFrame) -> str:
+def _mechanism(trace: Trace) -> str:
     """Return what the noise of a trace is, as its scheme declares.
 
     Where a scheme releases nothing with Gaussian noise in it, what there is was added by hooks.
     """
-    declared = str(trace["mechanism"].iloc[0])
+    declared = str(trace["mechanism"][0])
     return "gaussian" if declared in ("none", "randomized_response") else declared
 
 
 def example_views(
-    trace: pd.DataFrame,
+    trace: Trace,
     distances: Mapping[str, np.ndarray],
     accounting: Literal["sequential", "parallel"],
 ) -> View:
@@ -410,13 +404,13 @@ def example_views(
     clients): true only if it is secret, and drawn anew for every step, which client holds an example.
     `parallel` counts the K releases of each client that holds it, at the largest rate of any client.
     """
-    steps, size = trace["local_steps"].to_numpy(), trace["cohort_size"].to_numpy()
-    holders = trace["holders"].to_numpy()
+    steps, size = trace["local_steps"], trace["cohort_size"]
+    holders = trace["holders"]
     alike = np.minimum(np.maximum(holders, 1), size)
     sequential = accounting == "sequential"
-    rate = trace[f"rate_{accounting}"].to_numpy(dtype=np.float64)
+    rate = trace[f"rate_{accounting}"].astype(np.float64)
     multiplier, std = (
-        effective_noise(trace, trace[f"instance_noise_{name}"].to_numpy(dtype=np.float64))
+        effective_noise(trace, trace[f"instance_noise_{name}"].astype(np.float64))
         for name in ("multiplier", "std")
     )
     examples = bool(trace["per_example_clip"].all())
@@ -428,7 +422,7 @@ def example_views(
         Mechanism("poisson", 0, 0, q, z) for q, z in zip(rate.tolist(), multiplier.tolist(), strict=True)
     )
     run, counts = distinct(
-        mechanisms, trace["releases"].to_numpy(dtype=np.int64) * steps * (size if sequential else alike)
+        mechanisms, trace["releases"].astype(np.int64) * steps * (size if sequential else alike)
     )
     return View(
         unit="instance",
@@ -443,7 +437,7 @@ def example_views(
         samples=Samples(
             sampling_rate=rate,
             noise_std=std,
-            bound=trace["instance_clip_l2"].to_numpy(dtype=np.float64),
+            bound=trace["instance_clip_l2"].astype(np.float64),
             largest=largest,
             distances=sampled,
             panels={},
@@ -454,7 +448,7 @@ def example_views(
     )
 
 
-def _unmet(trace: pd.DataFrame, sequential: bool) -> str:
+def _unmet(trace: Trace, sequential: bool) -> str:
     """Return the assumption of the examples' view that fails; empty if all hold."""
     if sequential and not (trace["population"] == 1).all():
         return "the client that holds an example stays the same"

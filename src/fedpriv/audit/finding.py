@@ -12,20 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from fedpriv.account.check import complete
+from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER, spends
 from fedpriv.account.spend import Spend, marked
 from fedpriv.account.views import View, views
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
@@ -200,7 +196,7 @@ THREATS = {
 class Known:
     """A run until some round: what happened, how far clients were, what it cost, how it was set."""
 
-    trace: pd.DataFrame
+    trace: Trace
     distances: dict[str, np.ndarray]
     spends: list[Spend]  # at the last of these rounds
     scheme: Mapping[str, Any]  # its config
@@ -241,19 +237,20 @@ class Known:
 def known(directory: Path, until: int | None = None) -> Known:
     """Return what is known of an accounted run directory, with its distances if there are any, up to `until`.
 
-    What was accounted has been checked. Raises BadInput naming what is missing or corrupt, or the round that
+    Raises BadInput naming what is missing or corrupt, or the round that
     there is not.
     """
-    from fedpriv.store.rundir import RunDir  # an audit of a plain trace has no need of pyarrow
+    from fedpriv.account.runs import run_trace  # an audit of a plain trace has no need of pyarrow
+    from fedpriv.store.rundir import RunDir
 
     run = RunDir(directory)
-    told, trace, ledger = run.summary, complete(run.trace()), run.ledger(LEDGER)
+    told, trace, ledger = run.summary, run_trace(run), run.ledger(LEDGER)
     distances = run.distances() if run.sources[-1].exists() else {}
     last = len(trace) if until is None else until
     if not 1 <= last <= len(trace):
         raise BadInput(f"--round: found {last}, allowed: 1 to {len(trace)}, the rounds of {directory}")
     return Known(
-        trace.iloc[:last],
+        trace.until(last),
         # What has no row a round was seen when all was over, and not before.
         {name: array[:last] for name, array in distances.items() if len(trace) in (last, len(array))},
         spends(ledger.loc[ledger["round"] == last]),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedpriv.account import pld
-from fedpriv.account.check import complete
+from fedpriv.account.check import checked
 from fedpriv.account.ledgers import ledger, spends
 from fedpriv.account.rdp import gaussian_epsilon
 from fedpriv.account.spend import Spend
@@ -76,9 +76,9 @@ def audited(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = ()) -
 
     Raises BadInput, as `ledger` does.
     """
-    stated = spends(ledger(trace, deltas, ignore=ignore))
-    whole = views(complete(trace, ignore), {})
-    return [found for view in whole for found in _of_view(view, stated, deltas.of(view.unit))]
+    whole = checked(trace, ignore)
+    stated = spends(ledger(whole, deltas))
+    return [found for view in views(whole, {}) for found in _of_view(view, stated, deltas.of(view.unit))]
 
 
 def _of_view(view: View, stated: list[Spend], delta: float) -> Iterator[Finding]:

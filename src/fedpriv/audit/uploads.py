@@ -32,7 +32,7 @@ def bits(known: Known) -> Iterator[Finding]:
     stated = one_bit_label(known)
     if stated is None or not hidden(known):
         return
-    gamma, rounds = float(known.trace["gamma"].iloc[0]), len(known.trace)
+    gamma, rounds = float(known.trace["gamma"][0]), len(known.trace)
     kept = best_count(rounds, gamma, stated.delta)
     streams = Streams(0, f"audit {known.identity}")
     answers = np.zeros(DRAWS, dtype=np.int64)
@@ -51,10 +51,10 @@ def uploads(known: Known) -> Iterator[Finding]:
     stated = one_bit_label(known)
     if stated is None or not hidden(known) or not (known.trace["flips"] == "coordinate").all():
         return
-    gamma, rounds = float(known.trace["gamma"].iloc[0]), len(known.trace)
+    gamma, rounds = float(known.trace["gamma"][0]), len(known.trace)
     # Between vectors of plus and minus one: each bit that differs adds 4 to the square.
     measured = round(float(known.trace["uploads_apart"].max()) ** 2 / 4)
-    differ = measured or max(1, int(known.trace["noisy_bits"].iloc[0]) // APART)
+    differ = measured or max(1, int(known.trace["noisy_bits"][0]) // APART)
     if measured:
         cost = f"1 run, in which one upload of two clients is {differ:,} bits apart"
     else:
@@ -80,7 +80,7 @@ def one_bit_label(known: Known) -> Spend | None:
 
 def hidden(known: Known) -> bool:
     """Return whether coins hide anything."""
-    return 0 < float(known.trace["gamma"].iloc[0]) < 0.5
+    return 0 < float(known.trace["gamma"][0]) < 0.5
 
 
 def best_count(rounds: int, gamma: float, delta: float) -> int:
@@ -103,19 +103,19 @@ def example(known: Known) -> Iterator[Finding]:
     stated = label(known)
     if stated is None:
         return
-    first, rounds = known.trace.iloc[0], len(known.trace)
-    sent = max(1, round(rounds * float(first["sampling_rate"])))
+    rate, rounds = float(known.trace["sampling_rate"][0]), len(known.trace)
+    sent = max(1, round(rounds * rate))
     scaling = known.scheme.get("scaling", "document")
-    scale = {"document": rounds, "repository": rounds / 2}.get(scaling, rounds * first["sampling_rate"])
-    apart = stated.epsilon / (known.scheme["constant"] * float(scale))
+    scale = {"document": rounds, "repository": rounds / 2}.get(scaling, rounds * rate)
+    apart = stated.epsilon / (known.scheme["constant"] * scale)
     found = bounds.witness(np.full(sent, apart), np.ones(sent), stated.delta)
     yield finding("example", stated, found, f"{ARITHMETIC}; {sent} uploads")._replace(about="example (label)")
 
 
 def neighbours(known: Known) -> Iterator[Finding]:
     """Yield what an example cost that was replaced: how far it moved every upload that its client sent."""
-    stated, came = label(known), known.trace.loc[known.trace["neighbours_apart"] > 0]
-    apart, std = (came[name].to_numpy() for name in ("neighbours_apart", "upload_noise_std"))
+    stated, came = label(known), known.trace["neighbours_apart"] > 0
+    apart, std = (known.trace[name][came] for name in ("neighbours_apart", "upload_noise_std"))
     if stated is None or not len(apart) or not (std > 0).all():
         return
     found = bounds.witness(apart, std, stated.delta)
@@ -132,11 +132,12 @@ def client(known: Known) -> Iterator[Finding]:
     stated, trace = label(known), known.trace
     if stated is None or known.scheme.get("scaling") != "paper" or not (trace["upload_noise_std"] > 0).all():
         return
-    norms = [trace[name].clip(upper=trace["upload_l2"]) for name in ("norm_max", "norm_min")]
-    apart = trace["uploads_apart"].where(trace["uploads_apart"] > 0, norms[0] - norms[1])
-    worst = int((apart / trace["upload_noise_std"]).argmax())
-    found = bounds.witness([apart.iloc[worst]], [trace["upload_noise_std"].iloc[worst]], stated.delta)
-    cost = f"{ARITHMETIC}; one upload, {apart.iloc[worst]:.3g} apart"
+    most, least = (np.minimum(trace[name], trace["upload_l2"]) for name in ("norm_max", "norm_min"))
+    apart = np.where(trace["uploads_apart"] > 0, trace["uploads_apart"], most - least)
+    std = trace["upload_noise_std"]
+    worst = int(np.nanargmax(apart / std))
+    found = bounds.witness([apart[worst]], [std[worst]], stated.delta)
+    cost = f"{ARITHMETIC}; one upload, {apart[worst]:.3g} apart"
     yield finding("client", stated, found, cost)._replace(about=CLIENT)
 
 
@@ -164,11 +165,11 @@ def total(known: Known) -> Iterator[Finding]:
     of n − 1. Both tails are exact; the client is drawn with probability q. Topped up, the noise is the same.
     """
     trace = known.trace
-    shares = int(trace["cohort_size"].median())
+    shares = int(np.median(trace["cohort_size"]))
     if (trace["noise_shares"] == 0).any() or trace["topped_up"].any() or shares < 2:
         return
     for stated in known.stated("client", accounting="sum", accountant="moments", sensitivity="C"):
-        rate = float(trace["sampling_rate"].iloc[0])
+        rate = float(trace["sampling_rate"][0])
         at = known.parameters + math.sqrt(2 * known.parameters) * np.linspace(-5, 40, 2000)
         without, with_it = (
             chi2.logsf(at * shares / (shares - 1), known.parameters),
@@ -187,7 +188,7 @@ def single(known: Known) -> Iterator[Finding]:
     trace = known.trace
     if (trace["noise_shares"] == 0).any():
         return
-    std, bound = (trace[name].to_numpy(dtype=np.float64) for name in ("instance_noise_std", "clip_l2"))
+    std, bound = (trace[name] for name in ("instance_noise_std", "clip_l2"))
     sent = max(1, round(float(trace["sampling_rate"].sum())))
     for stated in known.stated("client", accounting="sum", accountant="moments", sensitivity="C"):
         found = bounds.witness(bound[:sent], std[:sent], stated.delta)

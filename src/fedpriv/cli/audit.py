@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,14 +99,14 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path, 
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audited
     from fedpriv.cli.account import account_run
-    from fedpriv.frozen import account_version
+    from fedpriv.frozen import Deltas
     from fedpriv.store import parquet
     from fedpriv.store.rundir import run_directory
 
     started = time.perf_counter()
     with run_directory(path) as directory:
         ledger = directory / "ledger.parquet"
-        counted = json.loads(parquet.made_with(ledger) or "[0]")[0] == account_version()
+        counted = Deltas.counted_here(parquet.made_with(ledger))
         if delta is not None or not counted or parquet.stale(ledger):
             account_run(directory, delta, configs=configs)
         findings = audited(directory, until)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from math import ceil, inf
 from pathlib import Path
 from statistics import median
@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 from fedpriv.config.plan import Plan, RunKey, arrays_id, partition_id
 from fedpriv.config.run import Run
 from fedpriv.data import image_datasets, prepared
-from fedpriv.errors import BadInput, plain
+from fedpriv.errors import plain
 from fedpriv.local.work import FedAvg
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
-from fedpriv.paper.tables import Rendered, TableSpec
+from fedpriv.paper.tables import Rendered, TableSpec, accuracy_tables
 from fedpriv.progress import aside
 from fedpriv.store.files import writing
 from fedpriv.store.summary import glanced
@@ -183,11 +183,9 @@ def deltas(runs: Iterable[RunKey]) -> list[str]:
     return [one.config.account.made_with for one in runs]
 
 
-def run_files(plan: Plan, paper: str, taken: Container[RunKey], *names: str) -> list[str]:
-    """Return the files of these names of every run and seed of `paper`; of what is `taken`, all there are."""
-    return [
-        file for key in plan.keys(paper) for file in files(plan, [key], *(TAKEN if key in taken else names))
-    ]
+def run_files(plan: Plan, runs: Iterable[RunKey], taken: Container[RunKey], *names: str) -> list[str]:
+    """Return the files of these names of every run; of what is `taken`, all there are."""
+    return [file for key in runs for file in files(plan, [key], *(TAKEN if key in taken else names))]
 
 
 def forms(table: TableSpec) -> tuple[str, ...]:
@@ -231,10 +229,28 @@ def rendered(plan: Plan) -> list[str]:
     ]
 
 
+def judged(plan: Plan, paper: str) -> tuple[Claim, ...]:
+    """Return the claims of `paper` that are judged: none where only some of it is shown."""
+    return () if plan.preset.show else plan.papers[paper].claims
+
+
+def attacked(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
+    """Return the runs of `paper` whose findings something reads of what is `shown`, by default of all."""
+    tables, read = plan.papers[paper].tables, set[str]()
+    if shown is None:
+        shown = (*tables.values(), *drawn(plan, paper).values(), *judged(plan, paper))
+    for one in shown:
+        if isinstance(one, Claim) and "lower_bound" in one.check:
+            cases = one.judged(accuracy_tables(tables))
+            read.update(cell.run for case in cases for cell in (*case.left.values(), *case.right.values()))
+        elif isinstance(one, Rendered) and (one.kind == "audits" or "lower_bound" in one.caption):
+            read.update(one.reads(plan.planned[paper]))
+    return [key for key in plan.keys(paper) if key.run in read]
+
+
 def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[str]:
     """Return the file of the findings about the runs of `paper`, if any of what is `shown` reads them."""
-    audits = any(getattr(one, "kind", "") == "audits" or "lower_bound" in str(one) for one in shown)
-    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if audits else []
+    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if attacked(plan, paper, shown) else []
 
 
 def collected(plan: Plan, paper: str) -> list[str]:
@@ -452,47 +468,31 @@ def dealt_together(plan: Plan, jobs: Iterable[Job]) -> dict[str, list[str]]:
     return {" ".join((str(seed), *ids)): dealt(plan, seed, *ids) for (seed, _), ids in found.items()}
 
 
-def identities(plan: Plan, paper: str) -> dict[str, str]:
-    """Return the identity that the run of every directory of a paper has in the plan."""
-    return {key.directory(plan.preset.preset): key.identity for key in plan.keys(paper)}
-
-
 def cuts(plan: Plan, paper: str) -> dict[str, str]:
     """Return by run what the preset leaves out of the runs of a paper."""
     return {name: one.cut for name, one in plan.planned[paper].items() if one.cut}
 
 
-def check(planned: Mapping[str, str], runs: Mapping[str, Run]) -> None:
-    """Raise BadInput unless the finished run in each directory is the planned one, and its ledger is, too.
-
-    The directories are those of `runs` by name, which say at which δ each is counted.
-    """
+def stale(directory: Path, key: RunKey) -> Iterator[tuple[str, str]]:
+    """Yield the files of a run directory that are not the plan's, each with what it says and should say."""
     from fedpriv.store.parquet import made_with
 
-    for directory, identity in planned.items():
-        if (found := glanced(Path(directory))[0]) != identity:
-            raise BadInput(
-                f"{directory}: found {'run ' + found if found else 'no finished run'}, allowed: {identity}, "
-                "that of the plan; delete the folder to train it"
-            )
-        ledger, account = Path(directory, "ledger.parquet"), runs[Path(directory).parent.name].account
-        if ledger.exists() and made_with(ledger) != account.made_with:
-            raise BadInput(
-                f"{ledger}: found a ledger at another δ, or of another accountant, allowed: at δ "
-                f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the "
-                "accounting that is here; delete it and account the run again"
-            )
+    if (found := glanced(directory)[0]) != key.identity:
+        known = f"run {found}" if found else "no finished run"
+        remedy = "that of the plan; delete the folder to train it"
+        yield "summary.json", f"found {known}, allowed: {key.identity}, {remedy}"
+    ledger, account = directory / "ledger.parquet", key.config.account
+    if ledger.exists() and made_with(ledger) != account.made_with:
+        yield (
+            ledger.name,
+            "found a ledger at another δ, or of another accountant, allowed: at δ "
+            f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the "
+            "accounting that is here; delete it and account the run again",
+        )
 
 
 def outdated(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
     """Return the summaries and ledgers of runs that say of themselves that they are not the plan's."""
-    from fedpriv.store.parquet import made_with
-
-    found = []
-    for one in runs:
-        summary, ledger = map(Path, files(plan, [one], "summary.json", "ledger.parquet"))
-        if summary.exists() and glanced(summary.parent)[0] != one.identity:
-            found.append(str(summary))
-        if ledger.exists() and made_with(ledger) != one.config.account.made_with:
-            found.append(str(ledger))
-    return found
+    places = {key: Path(key.directory(plan.preset.preset)) for key in runs}
+    found = [place / name for key, place in places.items() for name, _ in stale(place, key)]
+    return [str(path) for path in found if path.exists()]

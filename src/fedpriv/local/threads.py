@@ -74,11 +74,6 @@ def plain_sgd(net: steps.MlpNet, asked: Steps) -> float:
     return steps.train_mlp(net, *asked.batches, asked.kept.weights, asked.work.learning_rate)
 
 
-def is_plain_sgd(work: FedAvg) -> bool:
-    """Say whether a step is the gradient times the rate, and nothing else."""
-    return work.optimizer == "sgd" and not (work.momentum or work.proximal or work.clip_gradient)
-
-
 class Unit(NamedTuple):
     """What a unit in C does for a client."""
 
@@ -88,7 +83,11 @@ class Unit(NamedTuple):
 
 
 UNITS = {
-    "mlp": Unit(is_plain_sgd, plain_sgd, steps.mlp_logits),
+    "mlp": Unit(  # a step is the gradient times the rate, and nothing else
+        lambda work: work.optimizer == "sgd" and not (work.momentum or work.proximal or work.clip_gradient),
+        plain_sgd,
+        steps.mlp_logits,
+    ),
     "small_net": Unit(lambda work: work.optimizer == "adam", adam, steps.small_logits),
 }
 

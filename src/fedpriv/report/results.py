@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import complete
+from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER
+from fedpriv.account.runs import run_trace
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import findings_in
 from fedpriv.errors import BadInput
@@ -23,7 +24,7 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.progress import counted
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
-from fedpriv.trace import COLUMNS, MISSING, TRACE, TraceColumn
+from fedpriv.trace import COLUMNS, TRACE, TraceColumn
 
 
 def config_of(results: Results, run: str) -> dict[str, Any]:
@@ -109,30 +110,33 @@ def collect(
     for directory in counted("collecting", directories, "run"):
         run = RunDir(directory)
         told = facts(directory / "summary.json", run.summary)
+        of_run = {name: told[name] for name in OF_RUN}
         trace, ledger = accounted(run)
         # Before anything else was sent, every upload was of numbers of four bytes.
-        trace["upload_bytes"] = trace["upload_bytes"].fillna(WIDTH * told["parameters"])
-        for unit, delta in dict(zip(ledger["unit"], ledger["delta"], strict=True)).items():
+        unsaid, sent = np.isnan(trace["upload_bytes"]), WIDTH * told["parameters"]
+        trace = trace.assign(upload_bytes=np.where(unsaid, sent, trace["upload_bytes"]), **of_run)
+        for unit, delta in ledger[["unit", "delta"]].drop_duplicates().itertuples(index=False):
             if (first := deltas.setdefault((told["run"], unit), delta)) != delta:
                 raise BadInput(
                     f"{directory}: found a ledger at δ {delta:g}, allowed: {first:g}, as of other seeds of "
                     f"{told['run']}; account it again"
                 )
-        of_run = {name: told[name] for name in ("run", "seed")}
         runs.append(told | {"cut": cuts.get(told["run"], "")})
-        rounds.append(trace.assign(**of_run))
+        rounds.append(trace)
         epsilons.append(ledger.assign(**of_run))
-    found = {"runs": pd.DataFrame(runs), "rounds": pd.concat(rounds), "epsilons": pd.concat(epsilons)}
+    columns = {name: np.concatenate([trace[name] for trace in rounds]) for name in ROUNDS}
+    found = {"runs": pd.DataFrame(runs), "rounds": pd.DataFrame(columns), "epsilons": pd.concat(epsilons)}
     for name, schema in SCHEMAS.items():
         parquet.save(found[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
     return folder
 
 
-def accounted(run: RunDir) -> tuple[pd.DataFrame, pd.DataFrame]:
+def accounted(run: RunDir) -> tuple[Trace, pd.DataFrame]:
     """Return the trace and the ledger of one run; a ledger of another trace is BadInput."""
-    trace = complete(run.trace([name for name in TRACE if name not in MISSING]))
-    ledger = run.ledger(LEDGER)
-    if stray := sorted(set(ledger["round"]) - set(trace["round"])):
+    trace, ledger = run_trace(run), run.ledger(LEDGER)
+    if missing := [name for name in TRACE if name not in trace]:
+        raise BadInput(f"{run.path}: found no column {missing[0]}, allowed: the columns that a run writes")
+    if len(stray := np.setdiff1d(ledger["round"], trace["round"])):
         raise BadInput(
             f"{run.path}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
         )

@@ -97,7 +97,7 @@ def seal(path: Path) -> None:
         content[found.start() : found.end()] = _digest(content, found.start())
 
 
-def check(path: Path) -> None:
+def check_seal(path: Path) -> None:
     """Raise Broken if the file is not as it was sealed, or has no seal; OSError if it cannot be opened."""
     if not S_ISREG(path.stat().st_mode):
         raise Broken("a folder or a device, and no file")
@@ -112,7 +112,7 @@ def check(path: Path) -> None:
                 raise Broken("its bytes are not those that were written")
 
 
-def of(path: Path) -> str:
+def seal_of(path: Path) -> str:
     """Return the digest in the seal of a file, or the empty string where there is no seal or no file."""
     if not path.is_file():
         return ""

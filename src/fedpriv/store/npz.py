@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedpriv.errors import BadInput
-from fedpriv.store.files import OPEN, check, seal, writing
+from fedpriv.store.files import OPEN, check_seal, seal, writing
 
 # All that NumPy and zipfile raise on damaged bytes; a single array instead of an npz file is a TypeError, one
 # that declares more than any machine holds a MemoryError.
@@ -99,7 +99,7 @@ def everything(
     """
     try:
         if ours:
-            check(path)
+            check_seal(path)
         with path.open("rb") as opened:
             if (head := opened.read(8)) and not head.startswith(b"PK"):
                 raise ValueError(f"{kind_of(head)}, and no archive, as np.savez writes it")

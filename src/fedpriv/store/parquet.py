@@ -26,7 +26,7 @@ def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_wit
     was `made_with`.
     """
     folder = path.parent.resolve()
-    made_from = {os.path.relpath(source.resolve(), folder): files.of(source) for source in sources}
+    made_from = {os.path.relpath(source.resolve(), folder): files.seal_of(source) for source in sources}
     told = {SOURCES: json.dumps(made_from)} | ({MAKER: made_with} if made_with else {})
     return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, told)
 
@@ -86,7 +86,7 @@ def said(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
 def whole(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
     """Check the seal of a file that is read in the block; what goes wrong is BadInput naming it."""
     try:
-        files.check(path)
+        files.check_seal(path)
         yield
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
@@ -101,7 +101,7 @@ def stale(path: Path) -> str:
     kept = parquet.read_metadata(path).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
     return next(
-        (name for name, was in made_from.items() if was != files.of(path.parent.resolve() / name)), ""
+        (name for name, was in made_from.items() if was != files.seal_of(path.parent.resolve() / name)), ""
     )
 
 

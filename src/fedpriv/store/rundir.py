@@ -128,21 +128,27 @@ def column(path: Path, name: str) -> list[Any]:
     return parquet.column(path, name, ALLOWED_STORED, remedy_of(path))
 
 
-def stored_trace(path: Path) -> pd.DataFrame:
-    """Return the trace of a stored run."""
+def stored_columns(path: Path) -> dict[str, np.ndarray]:
+    """Return the columns of the trace of a stored run, each of its type."""
     said = told(path, "trace")
     only = [name for name, value in said.items() if value is None]
     frame = parquet.load(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
-    known = COLUMNS | own_columns(said.get("mechanism", ""))
+    known, rounds = COLUMNS | own_columns(said.get("mechanism", "")), parquet.length(path)
 
-    def typed(name: str, value: Any) -> Any:
-        """Return a column of its type; of all at once `astype` takes three times as long."""
-        type: Any = known[name].dtype if name in known else None
+    def typed(name: str, value: Any) -> np.ndarray:
+        dtype: Any = known[name].dtype if name in known else None
+        if dtype == "str" or (dtype is None and isinstance(value, str)):
+            dtype = object
         if value is None:
-            return frame[name].astype(type) if type else frame[name]
-        return value if type in (None, "str") else np.full(len(frame), value, type)
+            return frame[name].to_numpy(dtype)
+        return np.full(rounds, value, dtype)
 
-    return pd.DataFrame({name: typed(name, value) for name, value in said.items()}, index=frame.index)
+    return {name: typed(name, value) for name, value in said.items()}
+
+
+def stored_trace(path: Path) -> pd.DataFrame:
+    """Return the trace of a stored run."""
+    return pd.DataFrame(stored_columns(path))
 
 
 def stored_distances(path: Path) -> dict[str, np.ndarray]:
@@ -214,12 +220,12 @@ class RunDir:
         """The files in which the trace and the distances are: two of its own, or a stored run."""
         return [self.stored] if self.stored else [self.path / TRACE, self.path / DISTANCES]
 
-    def trace(self, columns: Iterable[str] = ()) -> pd.DataFrame:
-        """Return the trace, with these columns."""
+    def trace(self) -> pd.DataFrame:
+        """Return the trace, as it was written."""
         self._look()
         if self.stored:
             return stored_trace(self.stored)
-        return parquet.load(self.path / TRACE, columns, ALLOWED.format("trace"))
+        return parquet.load(self.path / TRACE, allowed=ALLOWED.format("trace"))
 
     def distances(self) -> dict[str, np.ndarray]:
         """Return the sampled distances."""
@@ -245,7 +251,7 @@ class RunDir:
         """
         for path in (self.path / name for name in FILES):
             try:
-                files.check(path)
+                files.check_seal(path)
             except FileNotFoundError:
                 continue
             except (OSError, files.Broken) as error:
@@ -304,7 +310,7 @@ class RunDir:
         if known != wanted:
             raise refused(f"identity {known}", f"{wanted}, that of the run, seed and config in it")
         for name, of_run in seals.items():
-            if (path := self.path / name).exists() and files.of(path) != of_run:
+            if (path := self.path / name).exists() and files.seal_of(path) != of_run:
                 raise BadInput(
                     f"{path}: found a file of another run than {SUMMARY} beside it, allowed: what training "
                     f"wrote with that; {remedy}"
@@ -356,7 +362,7 @@ def run_directory(path: Path) -> Generator[Path]:
 
 def keep_outputs(out: Path, kept: Path) -> None:
     """Keep the files of a finished run: a workflow removes its outputs before it runs a job again."""
-    if any((kept / name).exists() and not files.of(kept / name) for name in FILES):
+    if any((kept / name).exists() and not files.seal_of(kept / name) for name in FILES):
         return  # somebody's own
     kept.mkdir(parents=True, exist_ok=True)
     for name in FILES:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.errors import BadInput
-from fedpriv.store.files import OPEN, check, seal, writing
+from fedpriv.store.files import OPEN, check_seal, seal, writing
 
 TRACE, DISTANCES, WEIGHTS, SUMMARY = "trace.parquet", "distances.npz", "model.safetensors", "summary.json"
 FILES = (TRACE, DISTANCES, WEIGHTS, SUMMARY)
@@ -59,7 +59,7 @@ def glanced(directory: Path) -> tuple[str, bool]:
 def load_summary(path: Path) -> dict[str, Any]:
     """Return what was written; a missing, damaged or foreign file is BadInput naming it."""
     try:
-        check(path)
+        check_seal(path)
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a finished run") from None

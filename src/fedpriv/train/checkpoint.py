@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 
 from fedpriv.errors import BadInput
 from fedpriv.local.client import ClientState, OptimizerState
-from fedpriv.store.files import MARK, OPEN, Broken, check, remove_torn, seal, writing
+from fedpriv.store.files import MARK, OPEN, Broken, check_seal, remove_torn, seal, writing
 from fedpriv.trace import is_read
 from fedpriv.train.record import RoundState
 
@@ -113,7 +113,7 @@ def load(
 def sealed(path: Path) -> dict[str, str]:
     """Return the metadata of a state; a damaged one is Broken, what nobody saved as one BadInput."""
     try:
-        check(path)
+        check_seal(path)
     except Broken:
         content = path.read_bytes() if path.is_file() else b"a folder or a device"
         # Of a state that is cut or of which a bit flipped, its mark or the head of its format is left.

@@ -19,7 +19,7 @@ from fedpriv.local.client import ClientState, Task, initial_optimizer_state
 from fedpriv.mechanisms.gaussian import pad_rounds
 from fedpriv.schemes.base import Memory
 from fedpriv.store import npz, parquet, summary
-from fedpriv.store.files import OPEN, of, remove_torn, seal, writing
+from fedpriv.store.files import OPEN, remove_torn, seal, seal_of, writing
 from fedpriv.store.summary import DISTANCES, FILES, SUMMARY, TRACE, WEIGHTS
 from fedpriv.streams import Streams
 from fedpriv.trace import MISSING, columns_of
@@ -141,5 +141,5 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
     with writing(out / WEIGHTS) as path:
         save_file({"flat": state.model.cpu()}, path, metadata={"seal": OPEN})
         seal(path)
-    seals = {name: of(out / name) for name in (TRACE, DISTANCES, WEIGHTS)}
+    seals = {name: seal_of(out / name) for name in (TRACE, DISTANCES, WEIGHTS)}
     summary.save_summary(out / SUMMARY, told | {"seals": seals})

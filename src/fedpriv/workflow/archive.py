@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from fedpriv.account.check import check_distances, check_trace, complete
+from fedpriv.account.check import check_distances, checked
 from fedpriv.config import jobs
 from fedpriv.config.jobs import work
 from fedpriv.config.plan import Plan, load_preset
@@ -89,9 +89,7 @@ def finished_run(directory: Path) -> Stored:
     """Read a finished run; BadInput names the file that is missing, damaged or not what training writes."""
     one = opened(RunDir(directory))
     try:
-        whole = complete(one.trace)
-        check_trace(whole)
-        check_distances(one.distances, whole)
+        check_distances(one.distances, checked(one.trace))
     except BadInput as error:
         raise BadInput(
             f"{directory}: found no finished run ({error}), allowed: what training wrote"

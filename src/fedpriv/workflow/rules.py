@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.jobs import cuts, drawn, identities, outdated
+from fedpriv.config.jobs import attacked, cuts, drawn, outdated
 from fedpriv.config.plan import Plan, RunKey
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import RENDER_VERSION
@@ -90,7 +90,8 @@ def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
 def declared(plan: Plan, step: str, paper: str) -> Any:
     """Return what of a plan a step after training reads, as plain data."""
     if step in ("audit", "collect"):
-        return [identities(plan, paper), cuts(plan, paper)]
+        runs = plan.keys(paper) if step == "collect" else attacked(plan, paper)
+        return [{one.word: one.identity for one in runs}, cuts(plan, paper)]
     if step == "tables":
         shown = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})
         return {"judged": not plan.preset.show, **shown}

@@ -8,13 +8,13 @@ a step needs is imported in it: only `train` and the features of `prepare` impor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.jobs import check, cuts, dealt, drawn, identities, inputs
+from fedpriv.config.jobs import attacked, cuts, dealt, drawn, inputs, stale
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known, together
 from fedpriv.paper.paper import merge, read_yaml
@@ -117,20 +117,21 @@ def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
 
 def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
-    """Attack all runs of a paper that are in `results`."""
+    """Attack the runs of a paper that are in `results` where something that is shown reads what is found."""
     from fedpriv.audit.finished import audit_runs
 
-    audit_runs(
-        sorted(finished(plan, paper, results)), paper_folder(plan, paper, results) / "findings.parquet"
-    )
+    out = paper_folder(plan, paper, results) / "findings.parquet"
+    audit_runs(sorted(finished(plan, attacked(plan, paper), results)), out)
 
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Put all runs of a paper in `results` into its tables; another run or δ than the plan's is BadInput."""
     from fedpriv.report.results import collect
 
-    runs = finished(plan, paper, results)
-    check({str(directory): identity for directory, identity in runs.items()}, plan.runs[paper])
+    runs = finished(plan, plan.keys(paper), results)
+    for directory, key in runs.items():
+        for name, problem in stale(directory, key):
+            raise BadInput(f"{directory / name}: {problem}")
     collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
 
 
@@ -180,13 +181,10 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
     return results / plan.preset.preset / paper
 
 
-def finished(plan: Plan, paper: str, results: Path) -> dict[Path, str]:
-    """Return the identities that the plan has of the finished runs in `results`, by their directories."""
-    planned = {
-        results / Path(directory).relative_to(RESULTS): identity
-        for directory, identity in identities(plan, paper).items()
-    }
-    return {one: identity for one, identity in planned.items() if (one / "summary.json").exists()}
+def finished(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
+    """Return the finished ones of some runs, by their directories in `results`."""
+    planned = {results / Path(key.directory(plan.preset.preset)).relative_to(RESULTS): key for key in runs}
+    return {one: key for one, key in planned.items() if (one / "summary.json").exists()}
 
 
 def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:

@@ -12,7 +12,7 @@ from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
 from fedpriv.account import ledger, rdp
-from fedpriv.account.check import complete
+from fedpriv.account.check import Trace, checked
 from fedpriv.account.randomized_response import ONE_BIT
 from fedpriv.account.views import views
 from fedpriv.audit import bounds
@@ -93,7 +93,7 @@ def statement(site: Site, delta: float) -> Statement:
         played = site.play(nothing(len(ids), site.dimension), ids, round, memory, streams)
         memory = played.memory
         rows.append(site.row(played.facts, round, len(ids)))
-    trace = pd.DataFrame(rows)
+    trace = checked(pd.DataFrame(rows))
     last = ledger(trace, delta)
     unit = {"instance": ["instance"], "client": ["client"]}.get(mechanism.believed.unit, ["client", "none"])
     bits = (trace["noisy_bits"] > 0).all()
@@ -112,7 +112,7 @@ def statement(site: Site, delta: float) -> Statement:
         )
     best = met.sort_values("epsilon", kind="stable").iloc[0]
     said: dict[str, Any] = {name: best[name] for name in Statement._fields if name in best}
-    released = [one.mechanism for one in views(complete(trace), {})]  # of bits there is no view
+    released = [one.mechanism for one in views(trace, {})]  # of bits there is no view
     said |= {
         "epsilon": float(best["epsilon"]),
         "mechanism": released[0] if released else "randomized_response",
@@ -120,9 +120,9 @@ def statement(site: Site, delta: float) -> Statement:
     return Statement(**said, multipliers=np.empty(0) if bits else multipliers(trace, said))
 
 
-def multipliers(trace: pd.DataFrame, said: dict[str, Any]) -> np.ndarray:
+def multipliers(trace: Trace, said: dict[str, Any]) -> np.ndarray:
     """Return the noise over the bound that each round is counted with `[T]`, of sum and memory together."""
-    for view in views(complete(trace), {}):
+    for view in views(trace, {}):
         if (view.accounting, view.unit) == (said["accounting"], said["unit"]):
             noise = np.array([one.noise_multiplier for one in view.mechanisms])
             return np.where(view.counts > 0, noise, math.inf).min(axis=1)

@@ -474,14 +474,11 @@ def common(counts: np.ndarray, trials: int, chance: float) -> tuple[int, int, fl
         return 1, 1, 1.0
     pairs = counts[first, second]
     ends = np.array([pairs.argmin(), pairs.argmax()])
-    rare = two_sided(pairs[ends], trials, chance)
+    # In either direction.
+    above, below = binom.sf(pairs[ends] - 1, trials, chance), binom.cdf(pairs[ends], trials, chance)
+    rare = 2 * np.minimum(above, below)
     one = ends[rare.argmin()]
     return int(first[one]) + 1, int(second[one]) + 1, float(rare.min()) * len(pairs)
-
-
-def two_sided(count: float | np.ndarray, trials: int, chance: float) -> np.ndarray:
-    """Return how rare a count is, in either direction."""
-    return 2 * np.minimum(binom.sf(np.asarray(count) - 1, trials, chance), binom.cdf(count, trials, chance))
 
 
 Check = Callable[[Seen, float], str]

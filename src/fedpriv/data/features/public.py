@@ -201,11 +201,6 @@ def batch_features(images: np.ndarray) -> np.ndarray:
     return transform(planes.flatten(0, -3)).reshape(len(images), -1).numpy()
 
 
-def as_they_are(rows: np.ndarray, pool: ThreadPoolExecutor) -> np.ndarray:
-    """Return inputs `[n, ...]` as coefficients `[n, c]`."""
-    return in_parts(rows).reshape(len(rows), -1)
-
-
 def in_parts(x: np.ndarray) -> np.ndarray:
     """Return inputs as float32; bytes are parts of 255."""
     return x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
@@ -220,7 +215,7 @@ class Transform(NamedTuple):
 
 TRANSFORMS = {
     "scattering": Transform(coefficients, "Scattering (2 scales, 8 angles, {:,} numbers)"),
-    "none": Transform(as_they_are, "The {:,} numbers"),
+    "none": Transform(lambda rows, _: in_parts(rows).reshape(len(rows), -1), "The {:,} numbers"),
 }
 
 

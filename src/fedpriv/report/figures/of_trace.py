@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedpriv.account import ledger
-from fedpriv.account.check import check_trace, complete
+from fedpriv.account.check import checked
 from fedpriv.account.foreign import AlikeReleases, phases, spread
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
@@ -38,14 +38,13 @@ def write(
 
     The file is written whole or not at all. Raises BadInput where the trace is none, or has no finite ε.
     """
-    whole = complete(trace, ignore)
-    check_trace(whole)
+    whole = checked(trace, ignore)
     laid, found = spread(whole, max(2, POINTS // len(whole))), phases(whole)
     costs = ledger(laid, deltas)
     if not np.isfinite(costs["epsilon"]).any():
         raise BadInput("trace: found no finite ε, allowed: noise in every row, on what is bounded")
     with house():
-        save(draw(costs, laid["releases"].cumsum().to_numpy(), found), out)
+        save(draw(costs, laid["releases"].cumsum(), found), out)
     return found
 
 
