@@ -87,6 +87,7 @@ def test_whatever_stands_in_a_column_is_accounted_for_or_refused(made, kind: str
             "noise_multiplier: found inf, allowed: .* finite",
         ),
         ({"instance_noise_std": 1e-9}, "instance_noise_std: found another value"),
+        ({"noise_std": 1e-9}, "noise_std: found another value"),
         ({"local_steps": 10**12, "cohort_size": 900}, r"local_steps: found 1.8e\+15 in all cohorts"),
         (
             {"unit": "instance", "holders": 3},
