@@ -79,6 +79,7 @@ def test_whatever_stands_in_a_column_is_accounted_for_or_refused(made, kind: str
         ({"sampling_rate": "much"}, "sampling_rate: found 'much', allowed: numbers, above 0 and at most 1"),
         ({"instance_noise_std": 1e-9}, "instance_noise_std: found another value"),
         ({"unit": "instance", "holders": 3}, "holders: found 3 with unit instance and no local_steps, allow"),
+        ({"noise_std": 1e-9}, "noise_std: found another value"),
         ({"per_example_clip": "False"}, "per_example_clip: found 'False', allowed: True or False"),
     ],
 )
