@@ -161,7 +161,7 @@ def test_distances_have_the_count_as_a_coordinate(counted):
     whole = np.concatenate([rows, part], axis=2)
     trace, found = count_released(checked(counted), {"remove_sum": np.linalg.norm(rows, axis=2)})
     np.testing.assert_allclose(found["remove_sum"], np.linalg.norm(whole, axis=2))
-    assert (found["remove_sum"] <= trace["clip_l2"].to_numpy()[:, None] * (1 + 1e-12)).all()
+    assert (found["remove_sum"] <= trace["clip_l2"][:, None] * (1 + 1e-12)).all()
     np.testing.assert_allclose(trace["clip_l2"] * trace["noise_multiplier"], counted["noise_std"])
 
 

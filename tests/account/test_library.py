@@ -34,7 +34,7 @@ def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_f
     make_trace, sensitivity: str
 ) -> None:
     trace = make_trace(rounds=6)
-    trace.loc[3:, "noise_multiplier"] = 1.5
+    trace.loc[3:, ["noise_multiplier", "noise_std"]] = 1.5
     view = server_views(checked(trace), {})[0]
     curve = find(rdp.curves(view, DELTA), sensitivity)
     for rounds in (1, 3, 4, 6):
@@ -81,6 +81,7 @@ def test_more_than_eight_mechanisms_have_no_loss_distribution(make_trace, distin
     trace = make_trace(rounds=9, rate=0.05)
     trace.loc[: distinct - 1, "noise_multiplier"] = np.linspace(5.0, 9.0, distinct)
     trace.loc[distinct:, "noise_multiplier"] = 9.0
+    trace["noise_std"] = trace["noise_multiplier"]
     assert len(pld.curves(server_views(checked(trace), {})[0], DELTA)) == curves
 
 
@@ -88,7 +89,7 @@ def test_more_than_eight_mechanisms_have_no_loss_distribution(make_trace, distin
 def test_an_epsilon_beyond_all_use_has_no_loss_distribution(
     make_trace, multiplier: float, curves: int
 ) -> None:
-    trace = make_trace(rounds=3).assign(noise_multiplier=multiplier)
+    trace = make_trace(rounds=3).assign(noise_multiplier=multiplier, noise_std=multiplier)
     assert len(pld.curves(server_views(checked(trace), {})[0], DELTA)) == curves
     assert np.isfinite(find(rdp.curves(server_views(checked(trace), {})[0], DELTA), "C").epsilon).all()
 
