@@ -12,24 +12,15 @@ from fedpriv.account.spend import marked
 from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
 from fedpriv.report.figures.layout import Label
 from fedpriv.report.figures.looks import GREY, color_of, of_curves
+from fedpriv.report.metrics import METRICS
 from fedpriv.report.numbers import delta, unstable
 from fedpriv.report.reading import accuracies, growth, meaning, metric, norms, spent, status_of, within
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
 
 PERCENT = ("accuracy", "drawn_accuracy")
-AXES = {
-    **dict.fromkeys(PERCENT, "Test accuracy (%)"),
-    "epsilon": "{unit} ε",
-    "growth": "{unit} εₜ − ε₁",
-    "norms": "L2 norm",
-    "perplexity": "Perplexity",
-    "auroc": "AUROC (%)",
-    "f1": "F1 (%)",
-    "error": "Mean absolute error",
-}
 UNITS = {"client": "Client-level", "instance": "Example-level"}
-METRICS = {"perplexity": 1, "auroc": 100, "f1": 100, "error": 1}  # quantity -> what it is multiplied by
+LOGARITHMIC = ("epsilon", "growth", "norms")
 GUARANTEE = "guarantee"
 FEW = 3  # seeds, and fewer, are drawn themselves
 MARKS = ("read off by the table", "published")
@@ -58,7 +49,7 @@ def draw(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
     if declared.quantity in PERCENT:
         return marks(axes, results, part, ends)
-    if declared.quantity not in METRICS:
+    if declared.quantity in LOGARITHMIC:
         logarithmic(axes)
     return [across(axes, f"{label}, ε = {value:g}", value) for label, value in part.published.items()]
 
@@ -68,7 +59,9 @@ def named(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
     found = [meaning(spent(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
     units = sorted({str(one["unit"]) for one in found if one})
     unit = " and ".join(UNITS.get(one, one) for one in units)
-    return AXES[declared.quantity].format(unit=unit).strip()
+    quantity = "accuracy" if declared.quantity in PERCENT else declared.quantity
+    axis = "L2 norm" if quantity == "norms" else METRICS[quantity].axis
+    return axis.format(unit=unit).strip()
 
 
 def deltas(results: Results, part: AxesPair) -> str:
@@ -138,8 +131,9 @@ def read(results: Results, curve: DrawnRun, quantity: str) -> pd.DataFrame:
         return pd.DataFrame()
     if curve.norm:
         return norms(results, curve.run, curve.norm)
-    if quantity in METRICS:
-        return METRICS[quantity] * metric(results, curve.run, f"test_{quantity}")
+    if quantity not in (*PERCENT, *LOGARITHMIC):
+        percent = 100 if METRICS[quantity].percent else 1
+        return percent * metric(results, curve.run, f"test_{quantity}")
     if curve.spend is None:
         found = accuracies(results, curve.run, drawn=quantity == "drawn_accuracy")
         return 100 * found.pivot(index="round", columns="seed", values="test_accuracy")
