@@ -17,7 +17,7 @@ from fedpriv.workflow import archive
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TYPED = re.findall(r"^    (fedpriv .+)$", README, re.MULTILINE)
+TYPED = re.findall(r"^    (fedpriv .+)$", re.sub(r"\\\n +", "", README), re.MULTILINE)
 CHEAP = ("epsilon", "calibrate", "rr-epsilon", "show config", "list")
 
 

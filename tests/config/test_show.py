@@ -27,6 +27,7 @@ def test_what_alone_is_shown_needs_only_the_runs_that_it_reads(name, runs):
     assert plan.papers["bdp2019"].claims == ()
     assert {Path(file).stem.removesuffix("_seeds") for file in jobs.targets(plan)} == {
         name,
+        "details",
         *jobs.RESULTS,
     }
 

@@ -30,7 +30,7 @@ from fedpriv.trace import MECHANISMS, TRACE, own_columns
 
 ROOT = Path(__file__).parents[2]
 PAGES = docs.pages(ROOT)
-TYPED = re.compile(r"```.*?```|^ {4}\S.*?$", re.MULTILINE | re.DOTALL)  # commands, which measure nothing
+TYPED = re.compile(r"```.*?```|^ {4,}\S.*?$", re.MULTILINE | re.DOTALL)  # commands, which measure nothing
 
 
 @pytest.fixture

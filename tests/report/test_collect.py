@@ -114,7 +114,7 @@ def test_how_the_data_were_made_is_told(tmp_path):
 
 def test_how_clients_were_sampled_and_the_sampling_law_of_an_epsilon_stand_apart(tmp_path):
     run = write_run(tmp_path, "photos_dp", 0, scheme="joint")
-    trace = pd.read_parquet(run / "trace.parquet").assign(sampling_law="full")
+    trace = pd.read_parquet(run / "trace.parquet").assign(sampling_law="full", sampling_rate=1.0)
     parquet.save(trace, run / "trace.parquet")
     results = load(collect([run], tmp_path))
     assert set(results.rounds["sampling_law"]) == {"full"}
