@@ -1,5 +1,7 @@
 """A table becomes files for machines and for people."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -35,3 +37,10 @@ def test_the_latex_has_booktabs_rules_and_only_ascii(results, declared, tmp_path
     assert text.count("{") == text.count("}")
     assert r"\enspace{}$\varepsilon$ & " in text and "10$^{-3}$" in text
     assert "resizebox" not in text and "multirow" not in text
+
+
+def test_every_table_of_accuracies_of_the_reference_fits_into_100_columns():
+    printed = [path.with_suffix(".md") for path in Path("results/reference").glob("*/*/tables/*.tex")]
+    lines = [line for path in printed for line in path.read_text(encoding="utf-8").splitlines()]
+    grid = [line for line in lines if line.startswith("|")]
+    assert len(grid) > 200 and max(map(len, grid)) <= 100
