@@ -298,7 +298,7 @@ def tabular(block: pd.DataFrame) -> str:
 def fragment(table: PrintedTable) -> str:
     """Return title, table and notes as a piece of the HTML report, whose style sheet knows the classes."""
     blocks = [
-        escaped(block, escape_html).to_html(
+        escaped(block, lambda text: escape_html(text).replace(INDENT, "&ensp;")).to_html(
             index=False, escape=False, border=0, classes="numbers", justify="left"
         )
         for block in table.blocks
