@@ -103,12 +103,6 @@ def escape_markdown(text: str) -> str:
     return MARKUP.sub(escaped, line)
 
 
-def unescape_markdown(text: str) -> str:
-    """Return the text that `escape_markdown` escaped."""
-    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
-    return plain.replace("&lt;", "<").replace("&amp;", "&")
-
-
 def escape_csv(text: str) -> str:
     """Return `text` for a cell: a quote stands before what would be computed, unless it is a number."""
     line = visible(text)
