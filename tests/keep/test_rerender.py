@@ -15,7 +15,7 @@ from fedpriv.report.paper import write_figures, write_tables
 from fedpriv.report.results import collect
 
 RESULTS, REFERENCE = Path("results/tiny/tiny"), Path("results/reference/tiny/tiny")
-FILES = [f"claims.{suffix}" for suffix in ("csv", "json", "md")] + ["details.md"]
+FILES = [f"claims{end}" for end in (".csv", "_seeds.csv", ".json", ".md")] + ["details.md"]
 FILES += [f"runs.{suffix}" for suffix in ("csv", "json", "md")]
 FILES += [f"tables/table1.{suffix}" for suffix in ("csv", "json", "md", "tex")] + ["tables/table1_seeds.csv"]
 FILES += [f"figures/epsilons.{suffix}" for suffix in ("json", "md", "png")]
@@ -64,7 +64,7 @@ def test_everything_is_rendered_from_what_is_stored_and_what_differs_is_named(ke
     assert Path("out/tiny/report.html").exists() and not RESULTS.exists()
     code, out, _ = fedpriv("rerender")
     assert code == 1 and out == [
-        "tiny/tiny: 2 of 5 runs stored, 15 files, 1 differ",
+        "tiny/tiny: 2 of 5 runs stored, 16 files, 1 differ",
         f"{REFERENCE}/tables/old.md: differs",
     ]
 

@@ -184,6 +184,9 @@ def test_claims_are_written_with_their_numbers_test_and_verdict(results, declare
     lines = pd.read_csv(written[0])
     assert list(lines["verdict"]) == ["reproduced, interpretation unsound", "reproduced"]
     assert lines["measured"].iloc[0] == "Table I, N = 100: 45.1 ± 0.1 % against 45 % (holds)"
+    seeds = pd.read_csv(tmp_path / "claims_seeds.csv")
+    assert set(seeds["case"]) == {"Table I, N = 100"} and set(seeds["right"]) == {0.45}
+    assert seeds["left"].mean() == pytest.approx(0.451, abs=0.001) and seeds["gain"].isna().all()
     text = (tmp_path / "claims.md").read_text()
     assert "1 of 1" in text and "1 of 2" in text
     assert "it is false" in text and "accuracy(dp) >= published(dp) - 0.005" in text

@@ -109,7 +109,7 @@ COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
 RESULTS = ("runs", "rounds", "epsilons")  # the tables of a paper
 AUDITED = (*COLLECTED, "distances.npz")
 TAKEN = ("summary.json", "ledger.parquet")  # all that a stored run has in results
-FIGURE, CLAIMS = ("pdf", "png", "json", "md"), ("csv", "json", "md")
+FIGURE, CLAIMS = ("pdf", "png", "json", "md"), (".csv", "_seeds.csv", ".json", ".md")
 
 
 class Job(NamedTuple):
@@ -201,7 +201,7 @@ def tables(plan: Plan, paper: str) -> list[str]:
     accuracies = [name for name, table in there.items() if table.kind == "accuracy"]
     written += [f"{root}/tables/{name}_seeds.csv" for name in accuracies]
     written += [f"{root}/{name}" for name in ("runs.csv", "runs.json", "runs.md", "details.md")]
-    return written if plan.preset.show else written + [f"{root}/claims.{suffix}" for suffix in CLAIMS]
+    return written if plan.preset.show else written + [f"{root}/claims{end}" for end in CLAIMS]
 
 
 def figures(plan: Plan, paper: str) -> list[str]:

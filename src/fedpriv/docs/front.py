@@ -40,6 +40,7 @@ from fedpriv.report.numbers import (
     SUBSTITUTE,
     UNSTABLE,
     outcome,
+    percent,
 )
 from fedpriv.report.render import escape_markdown, grids, read_table
 
@@ -51,7 +52,6 @@ SOURCES = {
 }
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
-NUMBER = r"(−?[\d.,]+(?: ± [\d.]+)?[†‡]?)"
 QUANTITIES = {"epsilon": "epsilon", "status": "epsilon", "round": "round"}  # by the word that asks for one
 WORDS = ("published", "mean", "seeds", *QUANTITIES)  # what a quote may say beside its cell
 UNLIKE = "not comparable (substitute data)"
@@ -85,7 +85,7 @@ def filled(text: str, reference: Path) -> str:
         folder, _, table = place.rpartition("/") if "/" in place else (folder, "", place)
         try:
             if table == "claims":
-                return claimed(reference / folder / "claims.csv", *asked)
+                return claimed(reference / folder / "claims_seeds.csv", *asked)
             return quoted(reference / folder / "tables" / f"{table}.csv", asked)
         except (ValueError, KeyError, OSError, TypeError) as error:
             raise ValueError(f"{found[0]}: {error}") from error
@@ -115,14 +115,15 @@ def quoted(path: Path, asked: list[str]) -> str:
     return printed(cell, alone="mean" in words)
 
 
-def claimed(path: Path, claim: str, case: str, word: str = "") -> str:
-    """Return the first number that a claim measured in a case, or that after a `word`."""
-    measured = read(path).set_index("id").loc[claim, "measured"]
-    (of_case,) = (one for one in str(measured).split("; ") if one.startswith(f"{case}: "))
-    found = re.search(f"{word} {NUMBER}" if word else f" {NUMBER}", of_case[len(case) + 1 :])
-    if not found:
-        raise ValueError(f"found no number in {of_case!r}")
-    return found[1]
+def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
+    """Return what a claim about accuracies measured in a case, in percent or points, over its seeds."""
+    seeds = read(path)
+    values = [
+        float(one) for one in seeds.loc[(seeds["id"] == claim) & (seeds["case"] == case), column] if one
+    ]
+    if not values:
+        raise ValueError(f"found no {column} of {claim} at {case}")
+    return percent(values)
 
 
 @cache

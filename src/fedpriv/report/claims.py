@@ -102,13 +102,15 @@ class Outcome(NamedTuple):
     """What one case says: its margins, and the measured numbers in words.
 
     Margins are [seeds], or [seeds, comparisons] where all of several comparisons must hold. `instead` is
-    what stands in place of a decision: not run, not judged, or undecided whatever the margins are.
+    what stands in place of a decision: not run, not judged, or undecided whatever the margins are. `seeds`
+    has what was measured on either side.
     """
 
     cell: str
     margins: np.ndarray | None
     measured: str
     instead: str = ""
+    seeds: pd.DataFrame | None = None
 
 
 def outcomes(results: Results, claim: Claim, tables: Mapping[str, AccuracyTable]) -> Iterator[Outcome]:
@@ -119,11 +121,11 @@ def outcomes(results: Results, claim: Claim, tables: Mapping[str, AccuracyTable]
     learned, or an accuracy within a budget is unstable, a comparison of accuracies is undecided.
     """
     for case in claim.judged(tables):
-        yield Outcome(case.name, *outcome(results, claim, case))
+        yield outcome(results, claim, case)
 
 
-def outcome(results: Results, claim: Claim, case: Case) -> tuple[np.ndarray | None, str, str]:
-    """Return the margins of a case, what was measured, and what stands in place of a decision."""
+def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
+    """Return what one case says."""
     left, at_least, right = claim.comparison
     sides = [
         [(call, cells[name]) for call in parts(tree) if isinstance(call, Call) for name in call.of(*READ)]
@@ -132,31 +134,33 @@ def outcome(results: Results, claim: Claim, case: Case) -> tuple[np.ndarray | No
     read = [*sides[0], *sides[1]]
     runs = [cell.run for _, cell in read]
     if not all(map(results.has, runs)):
-        return None, NOT_RUN, NOT_RUN
+        return Outcome(case.name, None, NOT_RUN, NOT_RUN)
     for call, cell in read:
         budgets = [] if call.of(PRIVATE) else [spend for spend, _ in cell.budgets]
         for spend in [*budgets, *call.spends]:
             if spent(results, cell.run, spend).empty:
-                return None, f"no ε ({spend}) in the ledger", NOT_RUN
+                return Outcome(case.name, None, f"no ε ({spend}) in the ledger", NOT_RUN)
     printed = any(call.function == "published" for call in claim.calls)
     others = replaced(rows_of(results.runs, *runs))
     if others and any(call.about != ACCOUNT for call in claim.calls):
-        return None, f"{NOT_RUN if printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
+        return Outcome(
+            case.name, None, f"{NOT_RUN if printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
+        )
     if gone := [run for run in runs if len(diverged(results, run))]:
-        return None, f"{gone[0]} diverged", UNDECIDED
+        return Outcome(case.name, None, f"{gone[0]} diverged", UNDECIDED)
     one = value(left, results, {**case.left, **case.numbers})
     other = value(right, results, {**case.right, **case.numbers})
     compared = one >= other if at_least else one <= other
-    found, words = compared.margins, compared.words
+    found, words, seeds = compared.margins, compared.words, compared.seeds
     if any(results.fact(run, "cut") for run in runs) and (printed or not claim.ours):
-        return found, words, numbers.CUT
+        return Outcome(case.name, found, words, numbers.CUT, seeds)
     accuracies = [[(call, cell) for call, cell in side if call.about == ACCURACY] for side in sides]
     for _, cell in [*accuracies[0], *accuracies[1]]:
         if cell.within and (why := unstable(results, cell.run, reading(results, cell))):
-            return found, f"{words}, {cell.run} {why}", UNDECIDED
+            return Outcome(case.name, found, f"{words}, {cell.run} {why}", UNDECIDED, seeds)
     if not learned(results, accuracies):
-        return found, f"{words}, nothing learned", UNDECIDED
-    return found, words, ""
+        return Outcome(case.name, found, f"{words}, nothing learned", UNDECIDED, seeds)
+    return Outcome(case.name, found, words, "", seeds)
 
 
 def learned(results: Results, sides: Sequence[Sequence[tuple[Call, Cell]]]) -> bool:
@@ -246,10 +250,20 @@ COLUMNS = [
 ]
 
 
+CASE = [
+    "id",
+    "case",
+    "seed",
+    "left",
+    "right",
+    "gain",
+]  # a line a seed: both sides, and by how much of accuracies
+
+
 def write(
     results: Results, claims: Sequence[Claim], tables: Mapping[str, TableSpec], stem: Path
 ) -> list[Path]:
-    """Judge claims about these tables; write `stem`.csv, .json and .md."""
+    """Judge claims about these tables; write `stem`.csv, _seeds.csv, .json and .md."""
     return render.write(claims_table(results, claims, tables), stem)
 
 
@@ -258,7 +272,14 @@ def claims_table(
 ) -> render.PrintedTable:
     """Return a line a claim; the notes say what a verdict means."""
     rows = accuracy_tables(tables)
-    lines = [judge(claim, list(outcomes(results, claim, rows))) for claim in claims]
+    cases = [(claim, [*outcomes(results, claim, rows)]) for claim in claims]
+    lines = [judge(claim, found) for claim, found in cases]
+    seeds = [
+        one.seeds.assign(id=claim.id, case=one.cell)
+        for claim, found in cases
+        for one in found
+        if one.seeds is not None
+    ]
     tidy = pd.DataFrame(lines, columns=COLUMNS)
     display = pd.DataFrame(
         {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}
@@ -275,7 +296,8 @@ def claims_table(
     said = legend(*details)
     notes = [*([f"ε {said}."] if said else []), *meanings, numbers.STANDING]
     title = "Claims and verdicts" + stand_ins(results.runs)
-    return render.PrintedTable("claims", title, tidy, display, notes, details, footnotes(results))
+    table = render.PrintedTable("claims", title, tidy, display, notes, details, footnotes(results))
+    return table._replace(seeds=pd.concat([pd.DataFrame(columns=CASE), *seeds])[CASE])
 
 
 CLAIM_COUNTS = ("cells", "decided", *COUNTS.values())  # of a claim

@@ -160,6 +160,21 @@ class Compared(NamedTuple):
         return found if self.at_least else -found
 
     @property
+    def seeds(self) -> pd.DataFrame:
+        """What was measured on either side, by seed; of accuracies also the gain, a fraction."""
+        sides: dict[str, Any] = {
+            name: one.measured.iloc[:, 0] if isinstance(one.measured, pd.DataFrame) else one.measured
+            for name, one in (("left", self.left), ("right", self.right))
+            if one.words
+        }
+        several = any(isinstance(one, pd.Series) for one in sides.values())
+        found = pd.DataFrame(sides, index=None if several else [0]).reindex(columns=["left", "right"])
+        found = found.rename_axis("seed").reset_index()
+        kinds = self.left.kind, self.right.kind
+        gain = found["left"] - found["right"] if kinds == (ACCURACY, ACCURACY) else np.nan
+        return found.assign(gain=found["left"] if GAIN in kinds[:1] else gain)
+
+    @property
     def words(self) -> str:
         """What was measured; of two ε the smaller one first."""
         left, _, right = self

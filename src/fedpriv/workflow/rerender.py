@@ -29,7 +29,7 @@ ARITHMETIC = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Haswell",
 }
-PATTERNS = ("tables/*.*", "figures/*.*", "claims.*", "runs.*", "details.*")  # of a paper
+PATTERNS = ("tables/*.*", "figures/*.*", "claims*.*", "runs.*", "details.*")  # of a paper
 NOT_STORED = (".pdf",)  # the figures, of which the reference has the PNG
 
 
