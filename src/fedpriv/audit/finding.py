@@ -237,8 +237,7 @@ class Known:
 def known(directory: Path, until: int | None = None) -> Known:
     """Return what is known of an accounted run directory, with its distances if there are any, up to `until`.
 
-    Raises BadInput naming what is missing or corrupt, or the round that
-    there is not.
+    Raises BadInput naming what is missing or corrupt, or the round that there is not.
     """
     from fedpriv.account.runs import run_trace  # an audit of a plain trace has no need of pyarrow
     from fedpriv.store.rundir import RunDir

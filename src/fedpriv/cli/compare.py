@@ -68,9 +68,9 @@ def published(paper: Path) -> list[Table | str]:
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
-    every, main = compare.published_accuracies(paper), set(compare.papers_cells(paper).get("table", ()))
+    every, main = compare.published_accuracies(paper), compare.papers_cells(paper)
     for name in dict.fromkeys(one[0] for one in every):
-        ours = "" if name in main else " (ours: not counted)"
+        ours = "" if name in set(main["table"]) else " (ours: not counted)"
         lines = [
             {"row": row, "column": column, "published": theirs, "reproduced": found, "verdict": verdict}
             for table, row, column, theirs, found, verdict in every
@@ -79,8 +79,7 @@ def published(paper: Path) -> list[Table | str]:
         title = read_table(paper / f"tables/{name}.json").title
         parts += [Table(f"{name}{ours}: {title}", lines, COLOURS, once=False), ""]
     if every:
-        verdicts = compare.papers_cells(paper)["verdict"]
-        parts += [f"{len(verdicts)} published accuracies (%): {counted(verdicts)}.", ""]
+        parts += [f"{len(main)} published accuracies (%): {counted(main['verdict'])}.", ""]
     verdicts = [
         {
             "claim": claim["claim"],

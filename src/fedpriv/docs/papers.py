@@ -1,6 +1,5 @@
 """A page a paper: what it prints, beside what was reproduced at the largest size, and where all else lies."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +7,9 @@ from pathlib import Path
 from fedpriv.config.jobs import built
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.paper.paper import Paper, load_paper, papers_in
-from fedpriv.paper.tables import titled
+from fedpriv.paper.tables import main_of_places, titled
 from fedpriv.report import claims
-from fedpriv.report.render import escape_markdown, grids, read_table
+from fedpriv.report.render import escape_markdown, grids, read_table, read_texts
 from fedpriv.store.summary import RUNS
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
@@ -82,14 +81,12 @@ def preset_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     yield f"## Preset `{plan.preset.preset}`"
     yield told(plan, paper, results)
     for kind, declared in (("tables", paper.tables), ("figures", paper.figures)):
-        shown = set[str]()
-        for name in built(declared, plan, paper.paper):
-            path, one = results / kind / f"{name}.json", declared[name]
-            if not path.exists():
-                continue
-            place, first = one.theirs, one.theirs not in shown
-            shown.add(place)
-            if not (place and first):  # of several for one place the first is the main configuration
+        paths = {name: results / kind / f"{name}.json" for name in built(declared, plan, paper.paper)}
+        there = {name: declared[name] for name, path in paths.items() if path.exists()}
+        main = main_of_places(there)
+        for name, one in there.items():
+            path = paths[name]
+            if name not in main:
                 text = link(root, path.with_suffix(".md"))
                 rest.append(f"- [{escape_markdown(titled(one))}]({text})")
             elif kind == "tables":
@@ -147,7 +144,7 @@ def table_blocks(root: Path, path: Path) -> Iterator[str]:
 
 def figure_blocks(root: Path, path: Path) -> Iterator[str]:
     """Yield a stored figure with its caption."""
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = read_texts(path)
     title = escape_markdown(found["title"])
     yield f"### {title}"
     yield f"![{title}]({link(root, path.with_suffix('.png'))})\n{escape_markdown(found['caption'])}"

@@ -69,6 +69,14 @@ def titled(declared: Rendered) -> str:
     return f"{place[0].upper()}{place[1:]}. {declared.title}" if place else declared.title
 
 
+def main_of_places(declared: Mapping[str, Rendered]) -> set[str]:
+    """Return the names of what stands for a place in the paper: of several for one place the first."""
+    first: dict[str, str] = {}
+    for name, one in declared.items():
+        first.setdefault(one.theirs, name)
+    return {name for place, name in first.items() if place}
+
+
 class EpsilonBudget(NamedTuple):
     """An ε that must not be exceeded where a cell is read; `unit` is empty where a table has one ε only."""
 
@@ -264,10 +272,9 @@ class AccuracyTable(TableSpec):
             for unit, spend in (column.by_unit() if not row.free else {}).items()
         )
         run, free = row.runs.get(name, row.run), tuple(column.by_unit()) if row.free else ()
-        return Cell(
-            *(run, within, printed and printed.accuracy, printed and printed.round),
-            *(printed and printed.std, free),
-        )
+        if not printed:
+            return Cell(run, within, free=free)
+        return Cell(run, within, printed.accuracy, printed.round, printed.std, free)
 
     def runs(self) -> Iterator[str]:
         for row in self.rows:

@@ -248,16 +248,8 @@ COLUMNS = [
     *("id", "place", "claim", "verdict", "outcome", "soundness", "measured", "test", "reason"),
     *("cells", "decided", *COUNTS.values()),
 ]
-
-
-CASE = [
-    "id",
-    "case",
-    "seed",
-    "left",
-    "right",
-    "gain",
-]  # a line a seed: both sides, and by how much of accuracies
+# Of a case, a line a seed: what was measured on either side, and of accuracies how much larger the first is.
+CASE = ["id", "case", "seed", "left", "right", "gain"]
 
 
 def write(

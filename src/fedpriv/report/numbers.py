@@ -253,8 +253,9 @@ def reached(found: Interval, published: float, numbers: int = 1, std: float = 0.
     `std` is that of one run: what it leaves open of the difference is added to our interval.
     """
     alone = f" ({ONE_SEED})" if found.n == 1 else ""
-    half = float(np.hypot(found.half, NORMAL * std))
-    found = found._replace(low=found.mean - half, high=found.mean + half) if std else found
+    if std:
+        half = float(np.hypot(found.half, NORMAL * std))
+        found = found._replace(low=found.mean - half, high=found.mean + half)
     return REACHED[decided(found, published - numbers * LAST_DIGIT)] + alone
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
+from fedpriv.paper.tables import main_of_places
 from fedpriv.progress import counted
 from fedpriv.report.render import PrintedTable, escape_markdown
 from fedpriv.report.results import load
@@ -20,11 +21,11 @@ def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
 
     results = load(folder)
     render.write(runs_table(results), folder / "runs")
-    written, places = [], {""}
-    for name, table in counted("tables", paper.tables.items(), "table"):
-        main = table.theirs not in places  # of several tables for one place the first has the paper's cells
-        places.add(table.theirs)
-        written.append(tables.write(results, table, folder / "tables" / name, main))
+    main = main_of_places(paper.tables)
+    written = [
+        tables.write(results, table, folder / "tables" / name, name in main)
+        for name, table in counted("tables", paper.tables.items(), "table")
+    ]
     with writing(folder / "details.md") as path:
         path.write_text(details(written), encoding="utf-8")
     if judged:

@@ -13,7 +13,7 @@ from functools import cache, reduce
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -213,16 +213,25 @@ def as_json(table: PrintedTable) -> str:
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 
-def read_table(path: Path) -> PrintedTable:
-    """Read what `as_json` has written, all but the numbers; any other file is BadInput naming it."""
+def read_texts(path: Path) -> dict[str, Any]:
+    """Read the texts beside a table or figure; a missing or damaged file is BadInput that names it."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+        return dict(found)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: found no such file, allowed: a table or figure that was built") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"{path}: found no texts ({error}), allowed: what the workflow writes") from None
+
+
+def read_table(path: Path) -> PrintedTable:
+    """Read what `as_json` has written, all but the numbers; any other file is BadInput naming it."""
+    found = read_texts(path)
+    try:
         blocks = [pd.DataFrame(one["rows"], columns=one["columns"], dtype=str) for one in found.pop("blocks")]
         parts = dict(zip(("display", "ours"), blocks, strict=False))
         return PrintedTable(name=path.stem, tidy=pd.DataFrame(), **parts, **found)
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: a table that was built") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadInput(f"{path}: found no table ({error}), allowed: what the workflow writes") from None
 
 

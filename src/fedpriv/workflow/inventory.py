@@ -1,6 +1,5 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
-import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -22,6 +21,7 @@ from fedpriv.report.claims import read
 from fedpriv.report.long import STATISTIC, printed
 from fedpriv.report.notes import common
 from fedpriv.report.numbers import LEVEL, Interval, interval, outcome
+from fedpriv.report.render import read_texts
 from fedpriv.report.results import flattened
 from fedpriv.schemes import SCHEMES
 from fedpriv.store.rundir import RunDir
@@ -105,19 +105,11 @@ def paper(folder: Path) -> dict[str, Any]:
             {
                 "kind": path.parent.name.removesuffix("s"),
                 "name": path.stem,
-                "title": element_of(path)["title"],
+                "title": read_texts(path)["title"],
             }
             for path in elements(folder)
         ],
     }
-
-
-def element_of(path: Path) -> dict[str, Any]:
-    """Return the text of a table or figure; a damaged file is BadInput naming it."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{path}: found no JSON ({error}), allowed: what the workflow writes") from None
 
 
 def element(folder: Path, name: str) -> dict[str, Any]:
@@ -128,7 +120,7 @@ def element(folder: Path, name: str) -> dict[str, Any]:
     name = named(f"{folder}: table", name, rendered_names(folder), f"fedpriv show {folder}")
     path = next(path for path in elements(folder) if path.stem == name)
     files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
-    return element_of(path) | {"files": files}
+    return read_texts(path) | {"files": files}
 
 
 def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict[str, Any]:

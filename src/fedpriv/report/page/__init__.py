@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -19,14 +18,14 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
-from fedpriv.paper.tables import TableSpec, accuracy_tables, titled
+from fedpriv.paper.tables import TableSpec, accuracy_tables, main_of_places, titled
 from fedpriv.progress import visible
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain, published
 from fedpriv.report.notes import data, replaced, runs
 from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, counted
-from fedpriv.report.render import fragment, read_table
+from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load
 from fedpriv.store.files import writing
 
@@ -104,11 +103,10 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
 
 def opened(declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, Any]]) -> dict[str, Any]:
     """Return tables or figures by whether a reader finds them open: the first for each place in the paper."""
+    main = main_of_places(declared)
     found: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
-    places = set[str]()
     for name, spec in declared.items():
-        found["open" if spec.theirs and spec.theirs not in places else "folded"].append(shown(name, spec))
-        places.add(spec.theirs)
+        found["open" if name in main else "folded"].append(shown(name, spec))
     return found
 
 
@@ -180,7 +178,7 @@ def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
     image = content(folder / f"figures/{name}.png")
-    said = json.loads(content(folder / f"figures/{name}.json"))
+    said = read_texts(folder / f"figures/{name}.json")
     # The header of a PNG says its width in bytes 16 to 20.
     width = round(PIXEL * int.from_bytes(image[16:20]))
     return said | {"name": name, "url": data_url(image), "width": width, "forms": ["pdf", "png", "md"]}

@@ -203,15 +203,15 @@ def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFra
     A row is its accuracies, what each cost, and the round where the paper says one. A row of which
     nothing was run is left out, unless there is no other.
     """
-    numbers = {
+    placed = {
         (one["row"], one["source"], *place(one)): one for one in found if "sample" in one or "value" in one
     }
-    ran = {row for row, source, *_ in numbers if source == "reproduced"}
-    printed = {column for _, source, _, column, _ in numbers if source == "published"}
+    ran = {row for row, source, *_ in placed if source == "reproduced"}
+    printed = {column for _, source, _, column, _ in placed if source == "published"}
     rows = [row for row in declared.rows if row.key in ran or not ran]
 
     def block(columns: Sequence[str]) -> pd.DataFrame:
-        lines = [line for row in rows for line in lines_of(declared, row, columns, numbers)]
+        lines = [line for row in rows for line in lines_of(declared, row, columns, placed)]
         return pd.DataFrame(lines, columns=[declared.heading, *(declared.labels[name] for name in columns)])
 
     theirs = [name for name in declared.labels if name in printed]
@@ -222,18 +222,16 @@ def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFra
 Placed = Mapping[tuple[Any, ...], Number]  # numbers by row, source, quantity, column and level
 
 
-def lines_of(
-    declared: AccuracyTable, row: Row, columns: Sequence[str], numbers: Placed
-) -> Iterator[list[str]]:
+def lines_of(declared: AccuracyTable, row: Row, columns: Sequence[str], found: Placed) -> Iterator[list[str]]:
     """Yield the lines of a row: the accuracies, and below them every ε and round of which any is known."""
-    measured = [one for (key, source, *_), one in numbers.items() if (key, source) == (row.key, "reproduced")]
+    measured = [one for (key, source, *_), one in found.items() if (key, source) == (row.key, "reproduced")]
     clients = next((one["clients"] for one in measured), row.clients)
-    yield [row_heading(row, clients), *(cell(declared, row, numbers, "accuracy", name) for name in columns)]
+    yield [row_heading(row, clients), *(cell(declared, row, found, "accuracy", name) for name in columns)]
     quantities = [(head, "epsilon", level) for level, head in budget_headings(declared, row).items()]
     if any(one.round for other in declared.rows for one in other.published.values()):
         quantities.append(("round", "round", ""))
     for head, quantity, level in quantities:
-        cells = [cell(declared, row, numbers, quantity, name, level) for name in columns]
+        cells = [cell(declared, row, found, quantity, name, level) for name in columns]
         if any(cells):
             yield [INDENT + head, *cells]
 
@@ -296,9 +294,8 @@ def text(declared: AccuracyTable, number: Number) -> str:
         return f"{found:g}"
     if quantity == "round":
         return numbers.rounds(found)
-    return numbers.epsilon(
-        [np.mean(found)], number.get("epsilon_status", "")
-    )  # how seeds differ is in the CSV
+    # How much seeds differ is in the CSV.
+    return numbers.epsilon([np.mean(found)], number.get("epsilon_status", ""))
 
 
 def digits(declared: AccuracyTable) -> int:
