@@ -106,8 +106,10 @@ class OnSeenImages(OnPublicFeatures):
 
     transform: Literal["scattering", "none"] = "scattering"
     """Of the pixels, made of no data."""
-    basis: Literal["digits", "own"] = "digits"
-    """The public images whose principal directions are kept; own: `x_public` of an npz file of one's own."""
+    basis: Literal["digits", "digits_varied", "own"] = "digits"
+    """The public images whose principal directions are kept; varied: with variants of each; own: `x_public`
+    of an npz file of one's own.
+    """
 
     @model_validator(mode="after")
     def _alike(self) -> OnSeenImages:

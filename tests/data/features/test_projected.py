@@ -58,16 +58,32 @@ def test_features_of_an_image_do_not_depend_on_the_others(images):
     assert np.array_equal(before.x_test, after.x_test)
 
 
-def test_the_directions_are_the_principal_ones_of_the_public_images(images):
-    known = np.random.default_rng(1).standard_normal((50, 9)) * np.arange(9, 0, -1)
+@pytest.mark.parametrize(("count", "numbers"), [(50, 9), (9, 50)])
+def test_the_directions_are_the_principal_ones_of_the_public_images(count, numbers):
+    known = np.random.default_rng(1).standard_normal((count, numbers)) * np.arange(numbers, 0, -1)
     found = basis.seen_from(known, 4)
     _, values, directions = np.linalg.svd(known - known.mean(0), full_matrices=False)
     shares = directions[:4] @ found.directions
     assert np.allclose(shares, np.diag(np.diag(shares)), atol=1e-9)
-    scale = np.abs(np.diag(shares)) * (values[:4] / 50**0.5) ** 0.5
+    scale = np.abs(np.diag(shares)) * (values[:4] / count**0.5) ** 0.5
     assert np.allclose(scale, scale[0])
     seen = (known - found.middle) @ found.directions
     assert np.linalg.norm(seen, axis=1).mean() == pytest.approx(1)
+
+
+def test_varied_digits_are_the_digits_and_variants_that_look_like_their_own(monkeypatch):
+    plain, few = basis.digits(), 40
+    monkeypatch.setattr(
+        basis, "digits", lambda: plain._replace(images=plain.images[:few], labels=plain.labels[:few])
+    )
+    varied, again = basis.varied_digits(), basis.varied_digits()
+    assert np.array_equal(varied.images, again.images)
+    assert np.array_equal(varied.images[:few], plain.images[:few])
+    similar = np.corrcoef(varied.images.reshape(len(varied.images), -1))[few:, :few]
+    assert len(similar) == few * basis.VARIANTS and similar.max() < 1  # each is another image
+    own = similar[np.arange(len(similar)), np.arange(len(similar)) // basis.VARIANTS]
+    assert own.mean() > similar.mean() + 0.1
+    assert np.array_equal(varied.labels[few:], plain.labels[:few].repeat(basis.VARIANTS))
 
 
 def test_features_say_what_is_public_and_what_it_reaches_alone(images):

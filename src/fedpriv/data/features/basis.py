@@ -8,6 +8,7 @@ import numpy as np
 from fedpriv.data import fundus_synthetic
 from fedpriv.data.characters import enlarge
 from fedpriv.errors import BadInput
+from fedpriv.streams import Streams
 
 # Of the median spread, or of the largest where most features never vary: what hardly varies is not blown up.
 LEAST_SPREAD = 1e-3
@@ -66,13 +67,45 @@ def digits() -> Public:
     return Public(images, labels, ("mnist", "digits"), "the 1,797 public 8x8 digits of scikit-learn")
 
 
+VARIANTS = 8  # of each digit
+
+
+def varied_digits() -> Public:
+    """Return the digits and `VARIANTS` of each, turned, scaled, sheared, moved and with other greys."""
+    from scipy.ndimage import affine_transform
+
+    plain, rng = digits(), Streams(0, "digits").numpy("variants")
+    middle = np.full(2, 13.5)
+
+    def variant(image: np.ndarray) -> np.ndarray:
+        turn, shear = float(rng.uniform(-0.3, 0.3)), float(rng.uniform(-0.25, 0.25))
+        rotated = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        matrix = rotated @ np.array([[1, shear], [0, 1]]) / rng.uniform(0.85, 1.15, (2, 1))
+        offset = middle - matrix @ middle + rng.uniform(-2, 2, 2)
+        # Its types know no offset of two numbers.
+        moved = affine_transform(image / 255, matrix, offset, order=1)  # pyright: ignore[reportArgumentType]
+        return np.rint(255 * moved ** rng.uniform(0.6, 1.6)).astype(np.uint8)
+
+    images = np.stack([variant(image) for image in plain.images for _ in range(VARIANTS)])
+    assert plain.labels is not None
+    return plain._replace(
+        images=np.concatenate([plain.images, images]),
+        labels=np.concatenate([plain.labels, plain.labels.repeat(VARIANTS)]),
+        words=f"{plain.words} and {VARIANTS} random variants of each",
+    )
+
+
 def fundus() -> Public:
     """Return the fundus photographs that `fedpriv.data.fundus_synthetic` draws."""
     words = f"{sum(fundus_synthetic.GRADES)} synthetic fundus photographs, equally many of each grade"
     return Public(*fundus_synthetic.images(), ("aptos", "fundus_synthetic"), words)
 
 
-BASES: dict[str, Callable[[], Public]] = {"digits": digits, "fundus_even": fundus}
+BASES: dict[str, Callable[[], Public]] = {
+    "digits": digits,
+    "digits_varied": varied_digits,
+    "fundus_even": fundus,
+}
 
 
 def seen_from(known: np.ndarray, count: int) -> Basis:
@@ -84,13 +117,14 @@ def seen_from(known: np.ndarray, count: int) -> Basis:
     """
     middle = known.mean(axis=0, dtype=np.float64)
     centred = known - middle
-    # Of n images there are fewer products than coefficients.
-    squares, sides = np.linalg.eigh(centred @ centred.T)
+    # Of few images there are fewer products than of coefficients.
+    few = len(known) <= known.shape[1]
+    squares, sides = np.linalg.eigh(centred @ centred.T if few else centred.T @ centred)
     most = min(len(known) - 1, int((squares > FLAT * squares[-1]).sum()))
     if not 0 < count <= most:
         raise BadInput(f"model.directions: found {count}, allowed: 1 to {most}")
     squares, sides = squares[::-1][:count], sides[:, ::-1][:, :count]
-    directions = centred.T @ sides / np.sqrt(squares)
+    directions = centred.T @ sides / np.sqrt(squares) if few else sides
     largest = np.abs(directions).argmax(axis=0)
     directions *= np.sign(directions[largest, np.arange(count)])
     directions /= (squares / len(known)) ** 0.25
