@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from fedpriv.errors import BadInput, plain, short_repr, together
-from fedpriv.registry import packages
+from fedpriv.registry import Registry, packages
 
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
@@ -204,6 +204,8 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
         found = value.get(key, "nothing")
         kind = registry.get(found) if isinstance(found, str) else None
         if kind is None:
+            if isinstance(registry, Registry) and (beside := registry.beside(str(found))):
+                raise PydanticCustomError("choice", "{where}: {beside}", {"where": key, "beside": beside})
             raise choice_error(key, [found], ", ".join(sorted(registry)))
         return kind.model_validate(value)
 

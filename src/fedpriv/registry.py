@@ -1,8 +1,10 @@
 """What is chosen by name: ours, and beside it what installed packages add."""
 
+import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, distributions, entry_points
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fedpriv.errors import BadInput
@@ -30,6 +32,14 @@ class Registry(MutableMapping[str, T]):
                 raise BadInput(f"{where}: found a name that is taken, allowed: not {', '.join(found)}")
             found[point.name] = load(point, self.kind, where)
         return found
+
+    def beside(self, name: str) -> str:
+        """Return how to install the package beside the suite that this name is of; empty: there is none."""
+        for file in sorted(Path(__file__).parents[2].glob("packages/*/pyproject.toml")):
+            project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+            if name in project.get("entry-points", {}).get(f"fedpriv.{self.group}", {}):
+                return f"{name} is of the package {project['name']}: pip install packages/{file.parent.name}"
+        return ""
 
     def __getitem__(self, name: str) -> T:
         return self._all[name]

@@ -19,7 +19,7 @@ import numpy as np
 from fedpriv.account.check import Trace, central, over_bound
 from fedpriv.account.randomized_response import responds
 from fedpriv.account.spend import Curve
-from fedpriv.trace import DISTANCES, own_columns
+from fedpriv.trace import DISTANCES, SAMPLED, own_columns
 
 # Assumptions that fail, as a status names them.
 FIXED = "cohorts have a fixed size"
@@ -139,7 +139,7 @@ def server_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     present = bool((trace["denominator"] == "present").any())
     own_noise = bool(trace["noise_in_sum"].any())
     seen = present or own_noise
-    in_turn = trace["sampling_law"][0] == "spaced"  # who is taken out leaves its turns empty
+    in_turn = trace["sampling_law"][0] not in SAMPLED  # who is taken out leaves its turns empty
     if not in_turn and (not own_noise or present):
         return _of_server(trace, distances, ADD_OR_REMOVE, seen)
     if not counted(trace):
@@ -278,7 +278,7 @@ def upload_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     sent = (trace["cohort_size"] > 0).astype(np.int64)
     always = client_views(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
     found = [always._replace(relations=ZERO_OUT)]
-    if (trace["sampling_rate"] < 1).any() and trace["sampling_law"][0] != "spaced":
+    if (trace["sampling_rate"] < 1).any() and trace["sampling_law"][0] in SAMPLED:
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
         drawn = client_views(seen, {}, "client", "drawn", over_bound(least, bound), least)
         found.append(drawn._replace(relations=ZERO_OUT, unmet=unmet))

@@ -116,9 +116,9 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     plan = scheme.plan(run.cohort, run.partition.clients, run.rounds)
     if plan is None or run.hooks != Hooks() or run.model.sends_in_clear:
         raise BadInput(
-            f"{key}: found a budget, allowed: a number; also a budget with scheme client_dp, denominator "
-            "expected and cohort.law poisson or full, or scheme dp_ftrl and cohort.law spaced or full, "
-            "without hooks and with a model that sends nothing in the clear"
+            f"{key}: found a budget, allowed: a number; also a budget with a scheme that plans its noise (of "
+            "ours client_dp, denominator expected, cohort.law poisson or full), without hooks and with a "
+            "model that sends nothing in the clear"
         )
     from fedpriv.account.plans import planners  # slow to import, and few runs have a budget
 

@@ -8,7 +8,7 @@ from fedpriv.frozen import Frozen, choice_error
 from fedpriv.registry import points
 
 # Those of ours whose ε are in ledgers.
-OURS = ("moments", "rdp", "pld", "matrix", "bayesian", "exact", "theorem")
+OURS = ("moments", "rdp", "pld", "bayesian", "exact", "theorem")
 
 
 def accountants() -> tuple[str, ...]:

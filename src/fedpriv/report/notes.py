@@ -19,6 +19,7 @@ from fedpriv.report.numbers import METHOD, interval, several
 from fedpriv.report.reading import last_reading
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, flattened, rows_of
+from fedpriv.trace import SAMPLED
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
 SIZE = (
@@ -63,12 +64,6 @@ ACCOUNTINGS = {
 # Words of a ledger, as prose has them.
 LEVELS = {"client": "client-level", "instance": "example-level"}
 RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_out": "zero-out"}
-LAWS = {
-    "poisson": "Poisson sampling",
-    "fixed": "sampling without replacement",
-    "full": "full participation",
-    "spaced": "clients in turn",
-}
 
 
 def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -200,7 +195,7 @@ def accounting(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     unmet = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
     examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
     law, guarantees, private = unmet["sampling_law"], unmet["kind"] == "guarantee", unmet["clip_private"] == 1
-    in_turn = law == "spaced"
+    in_turn = ~law.isin(SAMPLED)
     poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
     reasons = {
         PRIVATE_BOUND: private,

@@ -84,6 +84,7 @@ class Scheme(Frozen):
     sends: ClassVar[Literal["update", "weights"]] = "update"  # what clients upload
     # whose plans certify a budget in place of a noise multiplier, unless the budget says so
     accountant: ClassVar[str] = "pld"
+    usual_law: ClassVar[str] = "poisson"  # by which cohorts come in a dry run, unless it is told another
     draws_again: ClassVar[bool] = False  # whether a round needs noise that an earlier one had
 
     def fits(self, local: LocalWork, model: Model) -> str:

@@ -20,7 +20,7 @@ from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
 from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, nothing
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
-from fedpriv.trace import Facts
+from fedpriv.trace import SAMPLED, Facts
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +60,7 @@ class Statement(NamedTuple):
         """
         if self.unit == ONE_BIT:
             return "bit"
-        sampled = self.mechanism == "gaussian" and self.sampling_law != "spaced"
+        sampled = self.mechanism == "gaussian" and self.sampling_law in SAMPLED
         return SEEN[self.accounting] if sampled or SEEN[self.accounting] != "sum" else "turns"
 
     @property

@@ -21,9 +21,9 @@ from fedpriv.audit.dry.attacks import (
 from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked, coincidences, histogram, kept, probed
 from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, nothing
 from fedpriv.audit.finding import Finding
-from fedpriv.mechanisms.correlated import told
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
+from fedpriv.trace import MECHANISMS
 
 EMPTY = 100  # directions that nobody has
 ANSWERING, BITS = 40, 100  # clients that send bits, and how many each
@@ -130,8 +130,8 @@ def decoded(said: Statement, one: Heard, rounds: int) -> np.ndarray | None:
     """Return the matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say."""
     if said.mechanism == "gaussian" or said.attack != "turns":
         return np.eye(rounds)
-    matrix = told(one.facts)
-    return matrix.decoder(rounds) if matrix else None
+    decoder = MECHANISMS[said.mechanism].decoder
+    return decoder(one.facts, rounds) if decoder else None
 
 
 def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> Heard:
@@ -175,7 +175,7 @@ def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -
     seen, noise, multipliers = (each_round(one, name) for name in ("seen", "noise", "multiplier"))
     came, drawn = one.came, np.concatenate([sight.drawn.ravel() for sight in one.sights])
     if whiten is not None:
-        sampled = said.sampling_law not in ("spaced", "full") and said.accountant != "matrix"
+        sampled = said.sampling_law in ("poisson", "fixed") and not MECHANISMS[said.mechanism].decoder
         pattern = np.full_like(came, plan.sampling_rate) if sampled else came
         seen, noise, came = whiten @ seen, whiten @ noise, whiten @ pattern
         drawn = noise

@@ -15,6 +15,7 @@ from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, 
 from fedpriv.mechanisms.clipping import norms_of
 from fedpriv.schemes.base import Memory
 from fedpriv.streams import Streams
+from fedpriv.trace import SAMPLED
 
 if TYPE_CHECKING:
     import torch
@@ -452,7 +453,7 @@ def cohorts(seen: Seen, alpha: float) -> str:
     """Return which two rounds have too many clients in common, or too few."""
     population = seen.site.population
     chance = (seen.site.mechanism.law.expected(population) / population) ** 2
-    if chance == 1 or seen.site.mechanism.law.law == "spaced":
+    if chance == 1 or seen.site.mechanism.law.law not in SAMPLED:
         return ""  # of those who come in turn every run is looked at by itself
     first, second, rare = common(seen.shared, len(seen.powers) * population, chance)
     return f"the cohort of round {second} depends on that of round {first}" if rare < alpha else ""

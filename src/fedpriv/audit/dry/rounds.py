@@ -15,7 +15,7 @@ from fedpriv.frozen import parse
 from fedpriv.local.work import FedSGD
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise
-from fedpriv.mechanisms.sampling import COHORTS, CohortLaw, Fixed, Full, Poisson, Spaced
+from fedpriv.mechanisms.sampling import COHORTS, CohortLaw, Full
 from fedpriv.schemes import SCHEMES
 from fedpriv.schemes.base import Memory, RoundContext, Scheme
 from fedpriv.schemes.exchange import Hooks, exchange
@@ -95,7 +95,6 @@ def dpfl_bnn(plan: AlikeRounds, delta: float) -> Settings:
 PLANNED: dict[str, Callable[[AlikeRounds, float], Settings]] = {
     "client_dp": usual,
     "adaptive_dp": usual,
-    "dp_ftrl": usual,
     "global_dp": global_dp,
     RELEASED: released,
     "instance": instance,
@@ -120,8 +119,7 @@ def named(
     check(delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
     kind = SCHEMES["global_dp" if mechanism == RELEASED else mechanism]
-    in_turn = kind.mechanism == "correlated_gaussian" and plan.sampling_rate < 1
-    law = cohort(plan, given.pop("cohort", {}), "spaced" if in_turn else "poisson")
+    law = cohort(plan, given.pop("cohort", {}), kind.usual_law)
     set_by_plan = PLANNED.get(mechanism, usual)(plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
@@ -133,18 +131,13 @@ def named(
 
 def cohort(plan: AlikeRounds, settings: Any, usual: str) -> CohortLaw:
     """Return the law by which clients come at the plan's rate: the usual, unless settings say otherwise."""
-    laws: dict[str, CohortLaw] = {
-        "poisson": Full() if plan.sampling_rate == 1 else Poisson(rate=plan.sampling_rate),
-        "fixed": Fixed(size=max(1, round(plan.sampling_rate * CLIENTS))),
-        "full": Full(),
-        "spaced": Spaced(size=max(1, round(plan.sampling_rate * CLIENTS))),
-    }
     require_known("--set cohort", settings if isinstance(settings, dict) else [settings], ["law"])
     law = settings.get("law", usual)
     require_known("--set cohort.law", [law], COHORTS)
     if law == "full" and plan.sampling_rate < 1:
         raise BadInput(f"--sample-rate: found {plan.sampling_rate:g}, allowed: 1 with cohort.law=full")
-    return laws[law]
+    everybody = plan.sampling_rate == 1 and law in ("poisson", usual)
+    return COHORTS["full" if everybody else law].of_share(plan.sampling_rate, CLIENTS)
 
 
 class Overheard:

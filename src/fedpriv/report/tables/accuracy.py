@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy, legend, status
+from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, EpsilonBudget, Row, titled
 from fedpriv.report import numbers
 from fedpriv.report.long import STATISTIC, Number, over_seeds, spend_words, tidy
-from fedpriv.report.notes import LAWS, LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
     CUT,
@@ -344,9 +345,10 @@ def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelecto
     there = [line for line in lines if place(line) == ("epsilon", column, level) and "relation" in line]
     meant = ""
     if there:
+        laws = {name: law.words for name, law in COHORTS.items()}
         unit, relation, law = (
             ", ".join(sorted({words[line[name]] for line in there}))
-            for name, words in zip(MEANING, (LEVELS, RELATIONS, LAWS), strict=False)
+            for name, words in zip(MEANING, (LEVELS, RELATIONS, laws), strict=False)
         )
         meant = f"; {unit}, {relation} neighbours, {law}"
     are = " or ".join(sorted({line["epsilon_status"] for line in there})) or spend.kind

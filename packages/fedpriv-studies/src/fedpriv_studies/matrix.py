@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedpriv.account import pld, rdp
+from fedpriv.account.ledgers import Accountant
 from fedpriv.account.spend import Curve
 from fedpriv.errors import BadInput, short_repr
-from fedpriv.mechanisms.correlated import MATRICES, Matrix, Turns, not_read, told
+from fedpriv_studies.correlated import MATRICES, Matrix, Turns, not_read, told
 
 if TYPE_CHECKING:
     from fedpriv.account.views import View
@@ -148,3 +149,14 @@ def at(mu: np.ndarray, delta: float) -> np.ndarray:
 
 
 of = cache(rdp.guaranteed)  # runs of one paper differ in their data more often than in their noise
+
+
+MATRIX = Accountant(
+    curves,
+    ("correlated_gaussian", "gaussian"),
+    ("poisson", "fixed", "full", "spaced"),
+    epsilon,
+    "spaced",
+    "Assumed: clients come in turn, a share q of them in every round (cohort law spaced; everyone at q = 1), "
+    "one client is zeroed out, and the noise on the sum of clipped updates is correlated through a matrix.",
+)

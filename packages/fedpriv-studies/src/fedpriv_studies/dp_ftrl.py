@@ -1,7 +1,7 @@
 """Client-level privacy without sampling: clip each update, Gaussian noise that is correlated between rounds.
 
 Kairouz, McMahan, Song, Thakkar, Thakurta, Xu 2021, "Practical and private (deep) learning without sampling
-or shuffling", Algorithm 1 (DP-FTRL), with the matrices of `fedpriv.mechanisms.correlated`. Its model is the
+or shuffling", Algorithm 1 (DP-FTRL), with the matrices of `fedpriv_studies.correlated`. Its model is the
 start and a rate times the noisy sum of all updates so far: where a server is that takes a step along the
 noisy sum of every round. Momentum and learning rates are the server's.
 """
@@ -14,11 +14,11 @@ from pydantic import WithJsonSchema, model_validator
 
 from fedpriv.frozen import Count, Positive, choice_error
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.correlated import MATRICES, Matrix, Name, Turns
 from fedpriv.mechanisms.sampling import CohortLaw
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.schemes.client_dp import NUMBER_OR_BUDGET
 from fedpriv.trace import Facts, Mechanism, Unit
+from fedpriv_studies.correlated import MATRICES, Matrix, Name, Turns
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +36,7 @@ class DpFtrl(Scheme):
     unit: ClassVar[Unit] = "client"
     mechanism: ClassVar[Mechanism] = "correlated_gaussian"
     accountant: ClassVar[str] = "matrix"
+    usual_law: ClassVar[str] = "spaced"
     draws_again: ClassVar[bool] = True
     clip_l2: Positive
     """The bound C of an update's norm."""

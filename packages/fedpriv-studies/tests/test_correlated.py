@@ -6,16 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from support.made_run import BY_SCHEME, RUN, go
-
-from fedpriv.account import ledger, spends
-from fedpriv.config.run import Run
-from fedpriv.errors import BadInput
-from fedpriv.frozen import parse
-from fedpriv.mechanisms import correlated
-from fedpriv.mechanisms.correlated import (
+from fedpriv_studies import correlated
+from fedpriv_studies.correlated import (
     MATRICES,
     STREAM,
     Banded,
@@ -27,6 +19,14 @@ from fedpriv.mechanisms.correlated import (
     order,
     told,
 )
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.made_run import BY_SCHEME, RUN, go
+
+from fedpriv.account import ledger, spends
+from fedpriv.config.run import Run
+from fedpriv.errors import BadInput
+from fedpriv.frozen import parse
 from fedpriv.streams import Streams
 
 SERIES = Blt(((0.25, 0.75), (0.125, 0.984375), (0.0625, 0.0)))

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from dp_accounting import SingleEpochTreeAggregationDpEvent, get_epsilon_gaussian
+from fedpriv_studies import correlated
+from fedpriv_studies.correlated import MATRICES, Banded, Blt, Tree, Turns
+from fedpriv_studies.matrix import independent_squares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.library import rdp_accountant
 
-from fedpriv.account import calibrate, epsilon, ledger, spends
-from fedpriv.account.matrix import independent_squares
+from fedpriv.account import calibrate, epsilon, foreign, ledger, spends
 from fedpriv.errors import BadInput
-from fedpriv.mechanisms import correlated
-from fedpriv.mechanisms.correlated import MATRICES, Banded, Blt, Tree, Turns
 
 DELTA = 1e-5
 
@@ -238,7 +239,7 @@ def test_a_plan_is_told_nothing_that_clients_in_turn_or_its_matrix_do_not_keep(s
 
 
 def test_the_page_on_accounting_says_what_noise_an_epsilon_takes_and_how_much_of_it_is_in_the_sum():
-    page = (Path(__file__).parents[2] / "docs/accounting.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/accounting.md").read_text(encoding="utf-8")
     lines = page.partition("| share in a cohort |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(lines) == 4
     for line in lines:
@@ -255,3 +256,28 @@ def test_the_page_on_accounting_says_what_noise_an_epsilon_takes_and_how_much_of
             made = Banded(1) if accountant == "pld" else MATRICES[matrix].planned(turns, bands)
             of_sum = made.decoder(300).sum(axis=0)
             assert summed == pytest.approx(found * np.linalg.norm(of_sum), rel=0.02)
+
+
+def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_every_pass_does():
+    engine = pytest.importorskip("opacus", reason="Opacus is not installed").PrivacyEngine()
+    model, rows = (
+        torch.nn.Linear(3, 2),
+        torch.utils.data.TensorDataset(torch.ones(22, 3), torch.zeros(22).long()),
+    )
+    parts = {"module": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1)}
+    loader = torch.utils.data.DataLoader(rows, batch_size=5, shuffle=True)
+    how = {"noise_multiplier": 2.0, "max_grad_norm": 1.0, "poisson_sampling": False}
+    model, optimizer, loader = engine.make_private(**parts, data_loader=loader, **how)
+    for _ in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    history = engine.accountant.history
+    assert history == [(2.0, 1 / 5, 15)]  # the same as of Poisson samples
+    exact = get_epsilon_gaussian(2.0 / np.sqrt(3), DELTA)
+    found, sampled = (
+        {one.accountant: one.epsilon for one in spends(ledger(trace, DELTA)) if one.sensitivity == "C"}
+        for trace in (foreign.from_opacus(history, poisson_sampling=False), foreign.from_opacus(history))
+    )
+    assert found == {"matrix": pytest.approx(exact, rel=1e-4)} and sampled["pld"] < exact

@@ -1,0 +1,1 @@
+"""Studies beside fedpriv: published budgets as guarantees, handcrafted features, correlated noise."""
