@@ -104,6 +104,14 @@ class Frozen(BaseModel):
         return value
 
 
+class Part(Frozen):
+    """A part of a run: model, scheme, cohort law, ... It knows which runs it cannot be in."""
+
+    def refuses(self, run: Any) -> str:
+        """One line on why this `Run` cannot have this part: key, found, allowed; empty: it can."""
+        return ""
+
+
 # Raise it with every change of the accounting that makes another ledger: others are outdated.
 ACCOUNT_VERSION = 1
 

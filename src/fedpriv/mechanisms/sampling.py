@@ -8,21 +8,18 @@ import numpy as np
 from pydantic import Field
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import NUMBER, Count, Frozen
+from fedpriv.frozen import NUMBER, Count, Part
 from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
+    from fedpriv.config.run import Run
     from fedpriv.streams import Streams
 
 
-class CohortLaw(Frozen):
+class CohortLaw(Part):
     """How the clients of a round are drawn; `expected` is public, the realised size is not."""
 
     law: str
-
-    def too_many(self, population: int) -> str:
-        """Return which key asks for more clients than there are, or the empty string."""
-        return ""
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         """Return the ids of this round's clients, ascending, each at most once."""
@@ -79,7 +76,11 @@ class Fixed(CohortLaw):
     size: Count
     """Clients in every round."""
 
+    def refuses(self, run: Run) -> str:
+        return self.too_many(run.partition.clients)
+
     def too_many(self, population: int) -> str:
+        """One line where more are asked for than there are, else the empty string."""
         few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
         return few if self.size > population else ""
 
@@ -104,7 +105,7 @@ class Full(CohortLaw):
         return float(population)
 
 
-class Spaced(CohortLaw):
+class Spaced(Fixed):
     """`size` clients, all in turn and in an order drawn at the start: each seldom, and far apart.
 
     Of N clients one comes in T · size / N rounds, rounded up, and from one of them to the next there are
@@ -113,12 +114,6 @@ class Spaced(CohortLaw):
     """
 
     law: Literal["spaced"] = "spaced"
-    size: Count
-    """Clients in every round."""
-
-    def too_many(self, population: int) -> str:
-        few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
-        return few if self.size > population else ""
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         return self.turn(rng.permutation(population), 1)
@@ -132,9 +127,6 @@ class Spaced(CohortLaw):
             raise BadInput(few)
         first = (round - 1) * self.size
         return np.sort(order[np.arange(first, first + self.size) % len(order)])
-
-    def expected(self, population: int) -> float:
-        return float(self.size)
 
     def facts(self, population: int, rounds: int) -> Facts:
         most = -(-rounds * self.size // population)

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Part
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.sampling import CohortLaw, Full
-from fedpriv.trace import Facts, Mechanism, Relation, Unit
+from fedpriv.trace import MECHANISMS, Facts, Mechanism, Relation, Unit
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from fedpriv.config.run import Run
     from fedpriv.local.work import LocalWork
     from fedpriv.mechanisms.private_gradient import PrivateGradient
-    from fedpriv.models.base import Model
     from fedpriv.streams import Noise, Streams
 
 
@@ -58,7 +58,7 @@ VERBS = ("gradient", "memory", "bound", "release", "combine", "remember", "broad
 DECLARED = ("mechanism", "plan")
 
 
-class Scheme(Frozen):
+class Scheme(Part):
     """No protection: every verb leaves its argument alone; schemes override the verbs they change.
 
     Rows are updates, or whole weights for a scheme that `sends` these. A scheme declares what it releases
@@ -86,8 +86,19 @@ class Scheme(Frozen):
     accountant: ClassVar[str] = "pld"
     draws_again: ClassVar[bool] = False  # whether a round needs noise that an earlier one had
 
-    def fits(self, local: LocalWork, model: Model) -> str:
-        """Return what this scheme needs instead of this local work or model, or the empty string."""
+    def refuses(self, run: Run) -> str:
+        """One line on what this scheme needs instead of what `run` has; empty: nothing."""
+        model = run.model
+        if self.sends == "weights" and run.cohort.law == "poisson":
+            return "cohort.law: found poisson, allowed: fixed, full, for a mean of weights needs their number"
+        if self.sends == "weights" and run.local.one_gradient:
+            return "local: found fedsgd, allowed: fedavg, for weights are sent and not a gradient"
+        if (model.binary or model.normalises) and self.gradient(run.local):
+            return f"model: found {model.name}, allowed: one without batch normalisation or binary weights"
+        if self.draws_again and run.secure_noise:
+            return "secure_noise: found true, allowed: false, for correlated noise is drawn again, unkept"
+        if self.mechanism not in MECHANISMS:  # of a package that does not declare it: nobody could account it
+            return f"scheme.mechanism: found {self.mechanism}, allowed: {', '.join(MECHANISMS)}"
         return ""
 
     def gradient(self, local: LocalWork) -> PrivateGradient | None:
