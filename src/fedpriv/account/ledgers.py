@@ -32,7 +32,7 @@ class Accountant(NamedTuple):
     planned_law: str = "poisson"  # that a plan has, at a rate below 1
 
     def counts(self, view: View) -> bool:
-        """Return whether it has anything to say of a view."""
+        """Return True for a view that it can count."""
         return view.mechanism in self.mechanisms and view.law in self.laws
 
 
@@ -127,7 +127,7 @@ def ledger(
 
 
 def spends(ledger: pd.DataFrame) -> list[Spend]:
-    """Return what was spent after the last round of a ledger: one `Spend` for each way of counting."""
+    """Privacy spent after the last round of a ledger: one `Spend` for each way of counting."""
     last = ledger[ledger["round"] == ledger["round"].max()]
     columns = [field.name for field in fields(Spend)]
     return [Spend(**row) for row in last[columns].to_dict("records")]

@@ -54,7 +54,7 @@ ALL = "all"
 
 
 def counted(told: Any) -> Any:
-    """Return what a run says with a number in place of `clients: all`: as many as there are owners.
+    """Config of a run with a number in place of `clients: all`: as many as there are owners.
 
     Counted are owners of the training examples, those with `min_examples` or more, without what `validation`
     sets aside. Where nobody can count them, all is a choice_error.
@@ -69,7 +69,7 @@ def counted(told: Any) -> Any:
 
 
 def number(dataset: Any, least: Any, validation: Any) -> int:
-    """Return how many owners have `least` training examples or more when `validation` are set aside."""
+    """Return the number of owners with `least` training examples or more when `validation` are set aside."""
     where = "partition.clients"
     if isinstance(dataset, Mapping) and "npz" in dataset:
         dataset = OWN["npz"](dataset)
@@ -101,7 +101,7 @@ def budgeted(told: Any) -> Mapping[str, Any] | None:
 
 
 def within(told: Mapping[str, Any], noise_multiplier: float) -> dict[str, Any]:
-    """Return what a run says with a number for its multiplier."""
+    """Config of a run with a number for its multiplier."""
     return {**told, "scheme": {**told["scheme"], "noise_multiplier": noise_multiplier}}
 
 
@@ -298,7 +298,7 @@ class Run(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _all_clients(cls, told: Any) -> Any:
-        """Return what is told with the number of clients in place of `all`."""
+        """Put the number of clients in place of `all`."""
         try:
             return counted(told)
         except BadInput as error:
@@ -307,7 +307,7 @@ class Run(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _noise_for_a_budget(cls, told: Any) -> Any:
-        """Return what is told with a number in place of a budget for the noise multiplier."""
+        """Put a number in place of a budget for the noise multiplier."""
         if (budget := budgeted(told)) is None:
             return told
         meant = within(told, 1.0)
@@ -347,7 +347,7 @@ class Run(Frozen):
 
 
 def too_large(run: Run) -> str:
-    """Return which keys ask for an array that fits nowhere, with what was found, or the empty string."""
+    """One line on keys that ask for an array that fits nowhere; else empty."""
     clients, steps = run.partition.clients, run.local.noisy_steps or 0
     cohort = min(run.cohort.expected(clients) + run.probe.panel, clients)
     held = clients if run.local.keeps_clients else cohort

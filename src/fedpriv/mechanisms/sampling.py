@@ -26,7 +26,7 @@ class CohortLaw(Part):
         raise NotImplementedError
 
     def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
-        """Return who is in the cohort of a round of a run, as `draw` does."""
+        """Cohort of a round of a run, as `draw` gives it."""
         return self.draw(population, streams.numpy("cohort", round))
 
     def expected(self, population: int) -> float:
@@ -34,11 +34,11 @@ class CohortLaw(Part):
         raise NotImplementedError
 
     def facts(self, population: int, rounds: int) -> Facts:
-        """Return what the trace says of how often a client comes in all `rounds`, where that is limited."""
+        """Columns of the trace about how often a client comes in all `rounds`, where that is limited."""
         return {}
 
     def apart(self, population: int) -> int:
-        """Return how many rounds lie from one of a client's rounds to its next, at least."""
+        """Least number of rounds from one of a client's rounds to its next."""
         return 1
 
     def most(self, population: int, rounds: int, failure: float) -> int:

@@ -102,11 +102,11 @@ class Scheme(Part):
         return ""
 
     def gradient(self, local: LocalWork) -> PrivateGradient | None:
-        """Return how clients randomise their gradients while they train; None: they do not."""
+        """Noise of the gradients that clients compute while they train; None: there is none."""
         return None
 
     def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
-        """Return what the plan of a run is beside noise, rounds and δ; None: nobody can plan it.
+        """Plan of a run beside noise, rounds and δ; None: nobody can plan it.
 
         By the names that the plans of `accountant` have for it: `sampling_rate`, and what else they may be
         told. It is asked before a run, for a budget; what a run has spent stands in its ledger.
@@ -114,11 +114,11 @@ class Scheme(Part):
         return None
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:
-        """Return how many of the wanted `rounds` this scheme allows; decided before training."""
+        """Return the number of the wanted `rounds` that this scheme allows; decided before training."""
         return rounds
 
     def memory(self, parameters: int) -> Memory:
-        """Return what is kept before the first round, for rows `[p]` of so many parameters."""
+        """Memory before the first round, for rows `[p]` of so many parameters."""
         return {}
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
@@ -128,7 +128,7 @@ class Scheme(Part):
     def release(
         self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
     ) -> tuple[Bounded, Facts]:
-        """Return what the clients send: client-side randomisation.
+        """Return the uploads of the clients: client-side randomisation.
 
         `uploads` are the rows of `bounded` with the noise of their local work.
         """
@@ -142,14 +142,14 @@ class Scheme(Part):
         return bounded.updates.sum(0) / context.expected, {}
 
     def remember(self, bounded: Bounded, context: RoundContext) -> tuple[Memory, Facts]:
-        """Return what is kept for the next round, of what the server has received in this one.
+        """Memory for the next round, of what the server has received in this one.
 
         It is public from then on: what is taken from clients' data gets its noise here.
         """
         return dict(context.memory), {}
 
     def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        """Return what the server keeps and sends of its new weights `[p]`."""
+        """Weights `[p]` that the server keeps and sends, of its new ones."""
         return weights, {}
 
 

@@ -91,7 +91,7 @@ class DpflBnn(Scheme):
 
 
 def flips(gamma: float, noise: str, shape: tuple[int, ...], context: RoundContext) -> np.ndarray:
-    """Return which bits `[n, p]` are flipped: one coin for each, or one for each client's tensor."""
+    """Mask of the bits `[n, p]` that are flipped: one coin for each, or one for each client's tensor."""
     clients, bits = shape
     coins = clients, bits if noise == "coordinate" else len(context.tensors)
     flipped = context.streams.coins(0.5 - gamma, coins, "flips", context.number)

@@ -70,7 +70,7 @@ def catch_warnings() -> Generator[Callable[[], int]]:
 
 
 def task_for(run: Run, data: Arrays, device: torch.device) -> Task:
-    """The task that a run learns, with the training data on `device`.
+    """Build the task that a run learns, with the training data on `device`.
 
     BadInput says what model or loss cannot read, of the test split too, and which layer is in the way of a
     scheme that needs the gradient of every example.
@@ -114,7 +114,7 @@ def train(
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
     the number of threads and however often the run was killed and resumed by the same engine.
 
-    A signal that warns of the end (`catch_warnings`) ends it after the round that it is in, which is saved: Stopped.
+    A signal that warns of the end (`catch_warnings`) ends it after its round, which is saved: Stopped.
 
     A run has diverged when its weights are no longer finite or nobody in a cohort has a finite loss: it ends
     there, and its summary says so.
