@@ -174,7 +174,7 @@ def sources(plan: Plan, name: str) -> list[str]:
 
 
 def identified(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
-    """Return the marks that outdate trainings: the identity of each, and what its data stand in for."""
+    """Return the marks that outdate trainings: the identity of each, and what data it stands in for."""
     return [(one.identity, plan.planned[one.paper][one.run].stand_in_for) for one in runs]
 
 
