@@ -59,7 +59,7 @@ class Registry(MutableMapping[str, T]):
 
 @cache
 def points(group: str) -> tuple[EntryPoint, ...]:
-    """Return what installed packages add to a registry."""
+    """Entry points of installed packages that add to a registry."""
     return tuple(entry_points(group=f"fedpriv.{group}"))
 
 
@@ -78,7 +78,7 @@ def package(point: EntryPoint) -> str:
 
 
 def load(point: EntryPoint, kind: Any, where: str) -> Any:
-    """Return what an entry point names; BadInput where that cannot be, or is of another kind or name."""
+    """Object that an entry point names; BadInput where that cannot be, or is of another kind or name."""
     try:
         found = point.load()
     except (Exception, SystemExit) as error:

@@ -34,7 +34,7 @@ UNREAD = "pairwise"  # that of pairs, which older runs measured as well; nothing
 
 
 def is_read(name: str) -> bool:
-    """Return whether anything reads an array of this name among the sampled distances of a run."""
+    """Return True where anything reads an array of this name among the sampled distances of a run."""
     return not name.endswith(UNREAD)
 
 

@@ -153,7 +153,7 @@ class Trace:
         return name in self.columns
 
     def __len__(self) -> int:
-        """Return how many rounds there are."""
+        """Return the number of rounds."""
         return len(self.columns["round"])
 
     def assign(self, **columns: Any) -> Trace:
@@ -275,7 +275,7 @@ def check_trace(trace: Trace) -> None:
 
 
 def central(trace: Trace) -> bool:
-    """Return whether whoever adds the noise holds the instances: no client takes steps, nor adds any."""
+    """Return True where whoever adds the noise holds the instances: no client takes steps, nor adds any."""
     alone = (trace["local_steps"] == 0) & (trace["instance_noise_multiplier"] == 0)
     return trace["unit"][0] == "instance" and bool(alone.all())
 
@@ -469,7 +469,7 @@ def complete(found: Columns) -> Columns:
 
 
 def _mechanism(found: Columns, rounds: int) -> np.ndarray:
-    """Return what was released: of a plain trace flipped bits or Gaussian noise, as it says.
+    """Name of what was released: of a plain trace flipped bits or Gaussian noise, as it says.
 
     A trace with a scheme that does not say is of before schemes did; of a scheme unknown then it is `other`.
     """

@@ -34,7 +34,7 @@ class Accountant(NamedTuple):
     assumes: str = ""  # what a plan does, in a sentence for who asks at a terminal
 
     def counts(self, view: View) -> bool:
-        """Return whether it has anything to say of a view."""
+        """Return True for a view that it can count."""
         return view.mechanism in self.mechanisms and view.law in self.laws
 
 
@@ -122,7 +122,7 @@ def ledger(
 
 
 def spends(ledger: pd.DataFrame) -> list[Spend]:
-    """Return what was spent after the last round of a ledger: one `Spend` for each way of counting."""
+    """Privacy spent after the last round of a ledger: one `Spend` for each way of counting."""
     last = ledger[ledger["round"] == ledger["round"].max()]
     columns = [field.name for field in fields(Spend)]
     return [Spend(**row) for row in last[columns].to_dict("records")]

@@ -45,7 +45,7 @@ class Samples(NamedTuple):
 
     @property
     def bounds(self) -> int:
-        """Return how many upper bounds are looked at: one for each step of each member of each round."""
+        """Number of upper bounds that are read: one for each step of each member of each round."""
         steps = max((array.shape[1] for array in self.distances.values()), default=1)
         return max(1, steps * int(self.taking_part.sum()))
 
@@ -127,7 +127,7 @@ LEAST_UNKNOWN = "the noise of clients that did not come is not known"
 
 
 def joint(trace: Trace) -> bool:
-    """Return whether the noise of local training is counted towards clients."""
+    """Return True where the noise of local training counts for clients."""
     return trace["unit"][0] == "both" and bool((trace["noise_shares"] > 0).all())
 
 
@@ -175,7 +175,7 @@ def _of_server(
 
 
 def counted(trace: Trace) -> bool:
-    """Return whether the server learns how many clients were within the bound."""
+    """Return True where the server learns how many clients were within the bound."""
     return bool(np.isfinite(trace["count_noise_multiplier"].astype(np.float64)).any())
 
 
@@ -385,7 +385,7 @@ def statistics_released(view: View, trace: Trace) -> View:
 
 
 def _mechanism(trace: Trace) -> str:
-    """Return what the noise of a trace is, as its scheme declares.
+    """Mechanism whose noise is in a trace, as its scheme declares.
 
     Where a scheme releases nothing with Gaussian noise in it, what there is was added by hooks.
     """

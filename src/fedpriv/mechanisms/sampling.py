@@ -8,15 +8,16 @@ import numpy as np
 from pydantic import Field
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import NUMBER, Count, Frozen
+from fedpriv.frozen import NUMBER, Count, Part
 from fedpriv.registry import Registry
 from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
+    from fedpriv.config.run import Run
     from fedpriv.streams import Streams
 
 
-class CohortLaw(Frozen):
+class CohortLaw(Part):
     """How the clients of a round are drawn; `expected` is public, the realised size is not."""
 
     law: str
@@ -27,16 +28,12 @@ class CohortLaw(Frozen):
         """Return the law that expects this share of so many clients in a cohort, if it can be told one."""
         raise NotImplementedError
 
-    def too_many(self, population: int) -> str:
-        """Return which key asks for more clients than there are, or the empty string."""
-        return ""
-
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         """Return the ids of this round's clients, ascending, each at most once."""
         raise NotImplementedError
 
     def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
-        """Return who is in the cohort of a round of a run, as `draw` does."""
+        """Cohort of a round of a run, as `draw` gives it."""
         return self.draw(population, streams.numpy("cohort", round))
 
     def expected(self, population: int) -> float:
@@ -44,11 +41,11 @@ class CohortLaw(Frozen):
         raise NotImplementedError
 
     def facts(self, population: int, rounds: int) -> Facts:
-        """Return what the trace says of how often a client comes in all `rounds`, where that is limited."""
+        """Columns of the trace about how often a client comes in all `rounds`, where that is limited."""
         return {}
 
     def apart(self, population: int) -> int:
-        """Return how many rounds lie from one of a client's rounds to its next, at least."""
+        """Least number of rounds from one of a client's rounds to its next."""
         return 1
 
     def most(self, population: int, rounds: int, failure: float) -> int:
@@ -94,7 +91,11 @@ class OfSize(CohortLaw):
     def of_share(cls, share: float, population: int) -> Self:
         return cls.model_validate({"size": max(1, round(share * population))})
 
+    def refuses(self, run: Run) -> str:
+        return self.too_many(run.partition.clients)
+
     def too_many(self, population: int) -> str:
+        """One line where more are asked for than there are, else the empty string."""
         few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
         return few if self.size > population else ""
 

@@ -6,12 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Part
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from fedpriv.config.run import Run
     from fedpriv.models.native import steps
     from fedpriv.models.native.gradients import GradientEngine
 
@@ -57,7 +58,7 @@ class Statistics(NamedTuple):
     noise_multiplier: float
 
 
-class Model(Frozen):
+class Model(Part):
     """A frozen description; the weights live outside, in one flat vector `[d]` (`fedpriv.models.flat`)."""
 
     reads: ClassVar[Literal["images", "features"]] = "images"  # what its dataset gives
@@ -77,11 +78,6 @@ class Model(Frozen):
     @property
     def stochastic(self) -> bool:
         """Whether the signs of binary weights are drawn in every step."""
-        return False
-
-    @property
-    def keeps_statistics(self) -> bool:
-        """Whether clients have statistics of their own, which nobody else sees."""
         return False
 
     @property
@@ -122,6 +118,14 @@ class Model(Frozen):
     @property
     def code(self) -> str:
         """Return what names code that is not ours, with its digest; empty: there is none."""
+        return ""
+
+    def refuses(self, run: Run) -> str:
+        """One line on what this model needs instead of what `run` has; empty: nothing."""
+        if (self.binary or self.normalises) and run.local.one_gradient:
+            return f"local: found fedsgd, allowed: fedavg, with model {self.name}"
+        if run.learn_from == "public" and not self.seen_in:
+            return f"learn_from: found public, allowed: private, with model {self.name}"
         return ""
 
     def shapes(self, classes: int, example: Example = GREY) -> Shapes:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from fedpriv.config.run import Run
     from fedpriv.models.native.gradients import GradientEngine
 
 
@@ -119,6 +120,11 @@ class OnSeenImages(OnPublicFeatures):
     def features(self) -> str:
         return f"{self.transform}-{self.basis}-k{self.directions}"
 
+    def refuses(self, run: Run) -> str:
+        if self.basis == "own" and not hasattr(run.dataset, "npz"):
+            return "model.basis: found own, allowed: digits, or dataset {npz: FILE} of a file with x_public"
+        return super().refuses(run)
+
     @property
     def transform_name(self) -> str:
         return self.transform
@@ -207,6 +213,14 @@ class OnScattering(Model):
         if self.statistics_noise is None:
             return None
         return Statistics(PATHS, self.mean_l2, self.square_l2, self.statistics_noise)
+
+    def refuses(self, run: Run) -> str:
+        found, clients = "model.statistics_noise: found some", run.partition.clients
+        if self.statistics_noise and (run.scheme.unit != "instance" or clients > 1):
+            return f"{found} and {clients:,} clients, allowed: null, but with scheme instance and one client"
+        if self.statistics_noise and run.secure_noise:
+            return f"{found} and secure_noise, allowed: null, for a run that goes on would draw it again"
+        return super().refuses(run)
 
     def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
         """Return weights and biases drawn evenly from ± 1/√(what a unit reads), the default of PyTorch."""

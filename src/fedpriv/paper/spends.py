@@ -12,7 +12,7 @@ OURS = ("moments", "rdp", "pld", "bayesian", "exact", "theorem")
 
 
 def accountants() -> tuple[str, ...]:
-    """Return whose ε may be asked for: ours, and those of installed packages, of which none is loaded."""
+    """Names of accountants: ours, and those of installed packages, of which none is loaded."""
     return (*OURS, *(point.name for point in points("accountants")))
 
 

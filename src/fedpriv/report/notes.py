@@ -72,19 +72,19 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 
 def stand_ins(runs: pd.DataFrame) -> str:
-    """Return what a title must add where substitute data were used."""
+    """Words that a title adds where substitute data were used."""
     found = replaced(runs)
     return f" [{', '.join(found)}]" if found else ""
 
 
 def replaced(runs: pd.DataFrame) -> list[str]:
-    """Return which data were used instead of the paper's."""
+    """Return the data that were used instead of the paper's."""
     told = unique(runs, ("data", "stand_in_for"))
     return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
 
 def footnotes(results: Results, missing: Iterable[str] = ()) -> list[str]:
-    """Return what the runs in `results` rest on, a sentence each; `missing` are runs that were not run."""
+    """Return the notes on what the runs in `results` rest on, a sentence each; `missing` were not run."""
     runs = results.runs
     found = [note for part in (data, cut, models, seeds, ended, evaluations) for note in part(runs)]
     found += [*copies(results), *unbounded(results.rounds)]
@@ -232,7 +232,7 @@ class Runs(NamedTuple):
 
 
 def runs(results: Results, declared: Sequence[str]) -> Runs:
-    """Return what there is to say of the runs in `results`; a run that is only `declared` was not run."""
+    """Facts of the runs in `results`; a run that is only `declared` was not run."""
     machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
     settings = {run: flattened(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
     shared = common(list(settings.values()))

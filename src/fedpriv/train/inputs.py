@@ -68,7 +68,7 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
     return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
 
 
-def normalised(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
+def normalise_features(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
     """Return the arrays with features as the model reads them: by private statistics, if it asks for any.
 
     They are those of the training split, and what they cost stands in the trace. Features change in place.
@@ -79,7 +79,7 @@ def normalised(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Array
 
 
 def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
-    """Return who holds what; runs that share dataset, validation split, law and seed share it.
+    """Partition of the training examples; runs that share dataset, validation split, law and seed share it.
 
     Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
     The law's numbers of examples count copies; a remainder that is less than an image is left out. With
@@ -111,12 +111,12 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
 
 
 def shared_law(run: Run) -> str:
-    """Return what says which examples go to whom, the same for runs that share a partition."""
+    """Name of the law by which examples go to clients, the same for runs that share a partition."""
     return json.dumps([run.data, run.validation, run.partition.model_dump(mode="json")])
 
 
 def dealt_by(run: Run, found: arrays.Arrays, seed: int) -> str:
-    """Return what makes a file the run's partition at that seed: its law, and how much there was to deal."""
+    """Mark of the file of a run's partition at a seed: its law, and how much there was to deal."""
     return f"{shared_law(run)} of {len(found.y_train)} examples, seed {seed}"
 
 

@@ -59,7 +59,7 @@ def global_dp(plan: AlikeRounds, delta: float) -> Settings:
 
 
 def released(plan: AlikeRounds, delta: float) -> Settings:
-    """Return what the released code does: its clipping bounds nothing."""
+    """Return the settings of the released code, whose clipping bounds nothing."""
     return {**global_dp(plan, delta), "clipping": "released"}
 
 
@@ -151,7 +151,7 @@ class Overheard:
         return getattr(self.scheme, name)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        """Return what the scheme combines of what it has received."""
+        """Combine as the scheme does, and keep what it has received."""
         self.received.append(bounded)
         return self.scheme.combine(bounded, context)
 
@@ -176,29 +176,29 @@ class Site(NamedTuple):
 
     @property
     def of_examples(self) -> bool:
-        """Return whether rows are those of the examples of one client, which a batch samples."""
+        """True where rows are those of the examples of one client, which a batch samples."""
         return self.mechanism.believed.unit == "instance"
 
     @property
     def expected(self) -> float:
-        """Return how many of the population are expected in a round."""
+        """Expected number in a round."""
         return self.mechanism.law.expected(self.population)
 
     def gradient(self, scheme: Scheme) -> PrivateGradient | None:
-        """Return how clients randomise what they send; nothing is sampled of it."""
+        """Noise of local gradients, of which nothing is sampled."""
         batch = max(1, round(self.expected)) if self.of_examples else 1
         # Checked again, it would take a tenth of a round.
         found = scheme.gradient(FedSGD.model_construct(batch_size=batch))
         return found._replace(samples=0) if found else None
 
     def draw(self, round: int, streams: Streams) -> np.ndarray:
-        """Return who takes part: ids of clients, or of the examples of a batch."""
+        """Ids of those who take part: of clients, or of the examples of a batch."""
         return self.mechanism.law.members(self.population, streams, round)
 
     def play(
         self, rows: torch.Tensor, ids: np.ndarray, round: int, memory: Memory, streams: Streams
     ) -> Round:
-        """Return what comes of a round in which `rows` `[n, d]` are sent by those with these ids.
+        """Outcome of a round in which `rows` `[n, d]` are sent by those with these ids.
 
         The facts are those of what is believed.
         """
@@ -213,7 +213,7 @@ class Site(NamedTuple):
         return Round(rows, clean, received, total, kept, facts)
 
     def context(self, size: int, round: int, memory: Memory, streams: Streams) -> RoundContext:
-        """Return what the verbs may know of a round of so many rows; examples are those of one client."""
+        """Context of a round of so many rows; examples are those of one client."""
         one, population = self.of_examples, self.population
         return RoundContext(
             number=round,
@@ -270,7 +270,7 @@ class Site(NamedTuple):
 def worked(
     gradient: PrivateGradient | None, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what clients of these ids send without noise of their own, and with it.
+    """Rows that clients of these ids send, without noise of their own and with it.
 
     Rows are a gradient of each, or of one client those of the examples of its batch.
     """
@@ -289,7 +289,7 @@ def worked(
 
 
 def nothing(size: int, dimension: int) -> torch.Tensor:
-    """Return what `size` clients send that have nothing to send."""
+    """Zeros, for `size` clients."""
     import torch
 
     return torch.zeros(size, dimension)
