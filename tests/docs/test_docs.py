@@ -122,7 +122,7 @@ def test_the_config_page_says_what_a_key_means_unless_its_name_does():
 
 
 def test_the_page_on_traces_explains_every_column_and_ends_no_cell_with_nothing():
-    own = own_columns("correlated_gaussian")
+    own = {name: one for mechanism in MECHANISMS for name, one in own_columns(mechanism).items()}
     known = TRACE, {name: column.dtype for name, column in own.items()}, SCHEMAS["runs"]
     for part, wanted in zip(columns.columns_page().split("\n## "), known, strict=True):
         rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+?) \|", part, re.MULTILINE)

@@ -11,7 +11,6 @@ import torch
 from fedpriv import partition
 from fedpriv.config.run import Run, Server
 from fedpriv.local.client import Client, ClientState, LocalEngine, OptimizerState
-from fedpriv.local.statistics import facts as statistics_facts
 from fedpriv.mechanisms.gaussian import sample_positions
 from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
@@ -168,8 +167,7 @@ def run_round(
         steps = run.local.noisy_steps or 0
         facts |= private_gradient.facts(steps, examples)
         facts |= probes.record_instance_distances(state, private_gradient, results, size, steps)
-    if statistics := run.model.statistics:
-        facts |= statistics_facts(statistics, round)
+    facts |= run.model.facts(round)
 
     # 6. The server moves and sends. What no scheme protects is the cohort's mean, or stays with its client.
     rate = learning_rate(run.server, round, rounds)

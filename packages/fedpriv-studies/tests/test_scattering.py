@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import torch
-
-from fedpriv.data.features import public
+from fedpriv_studies import public
 
 SIDE = 28 + 2 * public.PADDING
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from fedpriv_studies.heads import BinarySoftmax
 from support.workflow import ROOT
 from torch.nn import functional as F
 
@@ -12,7 +13,6 @@ from fedpriv.local.client import Client, Task
 from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, Speed
-from fedpriv.models.heads import BinarySoftmax
 
 WIDTH, CLASSES, EXAMPLES = 12, 3, 30
 MODEL = BinarySoftmax(directions=WIDTH)

@@ -6,12 +6,12 @@ import runpy
 from pathlib import Path
 
 import pytest
+from fedpriv_studies.basis import LARGEST
 
 from fedpriv.account.randomized_response import epsilons
 from fedpriv.config.plan import load_preset
-from fedpriv.data.features.basis import LARGEST
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/privacy-budget.md").read_text(encoding="utf-8")
 ROWS = re.findall(
     r"^\| ([\d,]+) \(.*?\) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE

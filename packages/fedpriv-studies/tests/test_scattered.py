@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from fedpriv_studies.heads import PATHS, SIDE, WIDTH, ScatterCnn, ScatterLinear
 from torch import nn
 
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.models.flat import unflatten
-from fedpriv.models.heads import PATHS, SIDE, WIDTH, ScatterCnn, ScatterLinear
 
 LAYERS = {
     "scatter_linear": (ScatterLinear(), lambda: nn.Linear(WIDTH, 10)),

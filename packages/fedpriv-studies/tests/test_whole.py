@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from fedpriv_studies import basis, public
+from fedpriv_studies.heads import PATHS, SIDE, WIDTH, ScatterLinear
 
 from fedpriv.data import arrays
-from fedpriv.data.features import basis, public
-from fedpriv.models.heads import PATHS, SIDE, WIDTH, ScatterLinear
+from fedpriv.data.photographs import Photos
+from fedpriv.models.base import Features
 
 EXAMPLES = 12
 
@@ -24,7 +26,8 @@ def images(tmp_path):
 
 
 def made(images, groups=27, out="features.npz", threads=1) -> arrays.Arrays:
-    return arrays.load(public.extract_whole(images, "mnist", groups, images.with_name(out), threads=threads))
+    source = Features(images, "mnist", Photos(), threads=threads)
+    return arrays.load(public.extract_whole(source, groups, images.with_name(out)))
 
 
 def test_paths_of_one_modulus_come_before_those_of_two_and_keep_their_order():

@@ -4,12 +4,16 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from fedpriv_studies import basis
+from fedpriv_studies import public as projected
+from fedpriv_studies.heads import PhotoSoftmax, Softmax
 
+from fedpriv.config.plan import arrays_id
+from fedpriv.config.run import Run
 from fedpriv.data import arrays
-from fedpriv.data.features import basis
-from fedpriv.data.features import public as projected
+from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput
-from fedpriv.models.heads import PhotoSoftmax, Softmax
+from fedpriv.models.base import Features
 
 EXAMPLES = 40
 
@@ -33,7 +37,8 @@ def images(monkeypatch, tmp_path):
 def made(images, out="features.npz", dataset="mnist", count=20, threads=1) -> arrays.Arrays:
     return arrays.load(
         projected.extract_projected(
-            images, dataset, "scattering", basis.BASES["digits"](), count, images.with_name(out), threads
+            Features(images, dataset, Photos(), threads=threads),
+            *("scattering", basis.BASES["digits"](), count, images.with_name(out)),
         )
     )
 
@@ -88,17 +93,31 @@ def test_every_basis_that_a_model_may_ask_for_is_there():
 
 def test_alone_the_public_images_are_what_is_trained_on_and_nobodys_private_ones(images):
     public = basis.BASES["digits"]()
-    how = images, "mnist", "scattering", public, 20
-    alone = arrays.load(projected.extract_projected(*how, images.with_name("alone.npz"), 1, alone=True))
+    how = Features(images, "mnist", Photos(), alone=True, threads=1), "scattering", public, 20
+    alone = arrays.load(projected.extract_projected(*how, images.with_name("alone.npz")))
     both = made(images)
     assert np.array_equal(alone.y_train, public.labels) and np.array_equal(alone.x_test, both.x_test)
     held = arrays.load(images)
     arrays.save(images, held._replace(x_train=255 - held.x_train))
-    again = arrays.load(projected.extract_projected(*how, images.with_name("again.npz"), 1, alone=True))
+    again = arrays.load(projected.extract_projected(*how, images.with_name("again.npz")))
     assert np.array_equal(alone.x_train, again.x_train)
 
 
 def test_public_images_of_other_classes_cannot_be_learnt_from(images):
-    how = images, "fashion_mnist", "scattering", basis.BASES["digits"](), 20, images.with_name("alone.npz")
+    source = Features(images, "fashion_mnist", Photos(), alone=True)
+    how = "scattering", basis.BASES["digits"](), 20, images.with_name("alone.npz")
     with pytest.raises(BadInput, match="learn_from: found public with dataset fashion_mnist"):
-        projected.extract_projected(*how, alone=True)
+        projected.extract_projected(source, *how)
+
+
+def test_files_of_features_are_named_by_all_that_they_depend_on():
+    def named(**changes):
+        told = {"dataset": "mnist", "partition": {"law": "iid", "clients": 9}, "scheme": "none"}
+        return arrays_id(Run.model_validate(told | {"cohort": "full"} | changes))
+
+    photos = {"copies": 11, "seed": 2, "dedup": "drop"}
+    seen = {"name": "softmax", "directions": 20}
+    assert named(model=seen, photos=photos) == "mnist-scattering-digits-k20"
+    assert named(model=seen, learn_from="public") == "mnist-scattering-digits-k20-public"
+    on_photos = named(dataset="aptos", model={"name": "photo_softmax", "directions": 20}, photos=photos)
+    assert on_photos == "aptos-efficientnet_lite0-fundus_even-k20-c11-s2-drop"

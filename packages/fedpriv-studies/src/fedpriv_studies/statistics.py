@@ -6,19 +6,33 @@ normalisation, as in the released code.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.gaussian import gaussian_mean
-from fedpriv.models.base import Statistics
 from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
     import torch
 
     from fedpriv.streams import Noise
+
+
+class Statistics(NamedTuple):
+    """How the mean and the mean square of every path are released: two sums over all examples with noise.
+
+    An example's part of either is its mean over the places of a path, a vector `[paths]`, clipped to its
+    bound. Each sum is a Gaussian mechanism at sensitivity C by add/remove, everybody in it, and is divided by
+    the public number of examples.
+    """
+
+    paths: int
+    mean_l2: float
+    square_l2: float
+    noise_multiplier: float
+
 
 CHUNK = 1000  # examples at once, so that float32 copies stay small
 EPSILON = 1e-5  # of the variance, as in a batch normalisation

@@ -1,13 +1,13 @@
 """One example of a softmax moves its clipped mean gradient by at most what docs/privacy-budget.md says."""
 
 import torch
+from fedpriv_studies.basis import LARGEST
+from fedpriv_studies.heads import Softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from fedpriv.data.features.basis import LARGEST
 from fedpriv.mechanisms.clipping import clip
-from fedpriv.models.heads import Softmax
 
 MODEL, CLASSES, WIDTH = Softmax(directions=5), 4, 5
 MOST = (2 * (LARGEST**2 + MODEL.constant**2)) ** 0.5  # norm of a gradient at one example

@@ -1,8 +1,7 @@
-"""Models of fixed features: the last layer of a frozen network, a softmax in few directions, scattering.
+"""Models of fixed features: a softmax in few public directions, and what reads all of a scattering.
 
-Federated Learning with Bayesian Differential Privacy, section VI-A: a ResNet-50 pre-trained on ImageNet,
-of which only the last layer is trained. What lies below is computed once, by `fedpriv.data.features`. A
-softmax on features that are fixed before any private data are seen has few numbers to send.
+Features that are fixed before any private data are seen cost no ε, and a softmax on few of them has few
+numbers to send. They are computed once, by `fedpriv_studies.public` and `fedpriv_studies.photos`.
 """
 
 from __future__ import annotations
@@ -14,57 +13,20 @@ from pydantic import model_validator
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Count, Positive, choice_error
-from fedpriv.models.base import Example, Model, Params, Shapes, Statistics
+from fedpriv.models.base import Example, Features, Model, Params, Shapes
+from fedpriv.models.nets import LinearHead
+from fedpriv.trace import Facts
+from fedpriv_studies.statistics import Statistics, facts, normalise
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import torch
 
     from fedpriv.config.run import Run
     from fedpriv.models.native.gradients import GradientEngine
-
-
-class LinearHead(Model):
-    """One linear map of features `[f]`, with a bias a class."""
-
-    stacked: ClassVar[bool] = True
-
-    def shapes(self, classes: int, example: Example = ()) -> Shapes:
-        example = example or (self.width,)
-        if len(example) != 1:
-            raise BadInput(f"model: found {self.name} with examples of shape {list(example)}, allowed: [f]")
-        return {"head.weight": (classes, *example), "head.bias": (classes,)}
-
-    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
-        weight = params["head.weight"]
-        return x.to(weight.dtype) @ weight.mT + params["head.bias"][..., None, :]
-
-
-WIDTHS = {"efficientnet_lite0": 1280, "imagenet": 2048, "random": 2048}  # of the pooled features
-
-
-class Resnet50Head(LinearHead):
-    """The linear head on the pooled features of a frozen network, which `backbone` names."""
-
-    reads: ClassVar[Literal["images", "features"]] = "features"
-    name: Literal["resnet50_head"] = "resnet50_head"
-    backbone: Literal["efficientnet_lite0", "imagenet", "random"] = "imagenet"
-    """EfficientNet-Lite0, its ImageNet weights from a package; ResNet-50, torchvision's, a download; or
-    ResNet-50, seeded random ones.
-    """
-
-    @property
-    def features(self) -> str:
-        return self.backbone
-
-    @property
-    def width(self) -> int:
-        return WIDTHS[self.backbone]
-
-    def gradient_engine(self, classes: int) -> GradientEngine | None:
-        from fedpriv.models.native import gradients
-
-        return gradients.head_engine(self.width, classes)
+    from fedpriv.streams import Streams
 
 
 class OnPublicFeatures(LinearHead):
@@ -75,6 +37,7 @@ class OnPublicFeatures(LinearHead):
     """
 
     stacked: ClassVar[bool] = True
+    learns_from_public: ClassVar[bool] = True
     directions: Count = 64
     """How many principal directions of the public images: the width of the features."""
     constant: Positive = 0.2
@@ -100,7 +63,7 @@ class OnPublicFeatures(LinearHead):
 
 
 class OnSeenImages(OnPublicFeatures):
-    """One linear map of the features of an image; `fedpriv.data.features.public` computes them once.
+    """One linear map of the features of an image; `fedpriv_studies.public` computes them once.
 
     With `transform: none` it reads numbers that are features already.
     """
@@ -125,13 +88,12 @@ class OnSeenImages(OnPublicFeatures):
             return "model.basis: found own, allowed: digits, or dataset {npz: FILE} of a file with x_public"
         return super().refuses(run)
 
-    @property
-    def transform_name(self) -> str:
-        return self.transform
+    def write_features(self, features: Features, out: Path) -> Path:
+        from fedpriv_studies.basis import BASES
+        from fedpriv_studies.public import extract_projected
 
-    @property
-    def seen_in(self) -> tuple[str, int]:
-        return self.basis, self.directions
+        public = features.public() if features.public and self.basis == "own" else BASES[self.basis]()
+        return extract_projected(features, self.transform, public, self.directions, out)
 
 
 class Softmax(OnSeenImages):
@@ -154,7 +116,7 @@ class BinarySoftmax(OnSeenImages):
 
 
 class PhotoSoftmax(OnPublicFeatures):
-    """One linear map of the features of a photograph; `fedpriv.data.features.extract` computes them once."""
+    """One linear map of the features of a photograph; `fedpriv_studies.photos` computes them once."""
 
     reads: ClassVar[Literal["images", "features"]] = "features"
     name: Literal["photo_softmax"] = "photo_softmax"
@@ -167,16 +129,13 @@ class PhotoSoftmax(OnPublicFeatures):
     def features(self) -> str:
         return f"{self.backbone}-{self.basis}-k{self.directions}"
 
-    @property
-    def network(self) -> str:
-        return self.backbone
+    def write_features(self, features: Features, out: Path) -> Path:
+        from fedpriv_studies.photos import extract_seen
 
-    @property
-    def seen_in(self) -> tuple[str, int]:
-        return self.basis, self.directions
+        return extract_seen(features, self.backbone, self.basis, self.directions, out)
 
 
-PATHS, SIDE = 81, 7  # of `fedpriv.data.features.public`, for images of 28 x 28
+PATHS, SIDE = 81, 7  # of `fedpriv_studies.public`, for images of 28 x 28
 WIDTH = PATHS * SIDE**2
 
 
@@ -204,15 +163,24 @@ class OnScattering(Model):
     def features(self) -> str:
         return "scattering" if self.statistics_noise else f"scattering-g{self.groups}"
 
-    @property
-    def path_groups(self) -> int | None:
-        return None if self.statistics_noise else self.groups
+    def write_features(self, features: Features, out: Path) -> Path:
+        from fedpriv_studies.public import extract_whole
+
+        return extract_whole(features, None if self.statistics_noise else self.groups, out)
 
     @property
     def statistics(self) -> Statistics | None:
+        """How statistics of all training examples are released, which features are normalised by."""
         if self.statistics_noise is None:
             return None
         return Statistics(PATHS, self.mean_l2, self.square_l2, self.statistics_noise)
+
+    def normalise(self, train: np.ndarray, test: np.ndarray, streams: Streams) -> None:
+        if self.statistics:
+            normalise(self.statistics, train, test, streams.noise("statistics"))
+
+    def facts(self, round: int) -> Facts:
+        return facts(self.statistics, round) if self.statistics else {}
 
     def refuses(self, run: Run) -> str:
         found, clients = "model.statistics_noise: found some", run.partition.clients

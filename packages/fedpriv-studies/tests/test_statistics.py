@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from fedpriv_studies.statistics import Statistics, facts, normalise, released
 
-from fedpriv.local.statistics import facts, normalise, released
-from fedpriv.models.base import Statistics
 from fedpriv.streams import Streams
 
 PATHS, PLACES, EXAMPLES = 5, 4, 2500

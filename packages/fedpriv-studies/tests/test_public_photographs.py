@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from fedpriv_studies import basis
+from fedpriv_studies.photos import extract_seen
 from support.photos import TINY, image, lay
 from torch import nn
 
 from fedpriv.data import arrays, photographs
-from fedpriv.data.features import backbone, basis, extract
+from fedpriv.data.features import backbone
 from fedpriv.data.photographs import Photos
+from fedpriv.models.base import Features
 
 
 class Means(nn.Module):
@@ -39,8 +42,8 @@ def quick(monkeypatch):
 
 
 def made(listed, out, count=6) -> arrays.Arrays:
-    how = {"threads": 1, "seen_in": ("fundus_even", count)}
-    return arrays.load(extract.extract(listed, Photos(copies=3), "efficientnet_lite0", out, **how))
+    source = Features(listed, "tiny", Photos(copies=3), threads=1)
+    return arrays.load(extract_seen(source, "efficientnet_lite0", "fundus_even", count, out))
 
 
 def test_features_are_bounded_of_one_photograph_alone_and_the_note_says_what_is_public(tiny, tmp_path):
@@ -60,8 +63,8 @@ def test_features_are_bounded_of_one_photograph_alone_and_the_note_says_what_is_
 
 
 def test_alone_the_public_photographs_are_what_is_trained_on_and_no_private_one_is_read(tiny, tmp_path):
-    how = {"threads": 1, "seen_in": ("fundus_even", 6)}
-    photos, network = Photos(copies=3), "efficientnet_lite0"
-    alone = arrays.load(extract.extract(tiny, photos, network, tmp_path / "alone.npz", **how, alone=True))
+    source = Features(tiny, "tiny", Photos(copies=3), alone=True, threads=1)
+    how = "efficientnet_lite0", "fundus_even", 6, tmp_path / "alone.npz"
+    alone = arrays.load(extract_seen(source, *how))
     assert len(alone.x_train) == 40 and np.array_equal(alone.y_train, basis.BASES["fundus_even"]().labels)
     assert np.array_equal(alone.x_test, made(tiny, tmp_path / "made.npz").x_test)

@@ -30,10 +30,12 @@ import numpy as np
 import torch
 
 from fedpriv.data import arrays
-from fedpriv.data.features.basis import ALONE, Public, inside, known_labels, noted, seen_from
+from fedpriv.data.own import Public
 from fedpriv.errors import BadInput
+from fedpriv.models.base import Features
 from fedpriv.progress import aside, progress
 from fedpriv.store.machine import cores
+from fedpriv_studies.basis import ALONE, inside, known_labels, noted, seen_from
 
 SCALES, ANGLES = 2, 8
 SPREAD = 0.8  # of a wave at scale 0 along itself, in pixels
@@ -123,28 +125,20 @@ def bell(height: int, width: int, along: float, across: float, angle: float, at:
 BATCH = 10  # images in one pass: a core's cache holds their waves
 
 
-def extract_projected(
-    images: Path,
-    dataset: str,
-    transform: str,
-    public: Public,
-    count: int,
-    out: Path,
-    threads: int = 0,
-    alone: bool = False,
-) -> Path:
-    """Write the features of the arrays in `images` to `out`: so many directions of the `public` ones.
+def extract_projected(source: Features, transform: str, public: Public, count: int, out: Path) -> Path:
+    """Write the features of the arrays in `source` to `out`: so many directions of the `public` ones.
 
     Both are transformed by `transform`, a name of TRANSFORMS. Features have norms of at most LARGEST. They
-    are the same whatever the number of `threads`, 0: one a core. Images unlike the public ones are BadInput.
-    With `alone` the public images are the training split.
+    are the same whatever the number of threads. Images unlike the public ones are BadInput. With `alone` the
+    public images are the training split.
     """
+    images, dataset = source.listed, source.dataset
     found = arrays.load(images)
-    if alone:
+    if source.alone:
         labels = known_labels(public, dataset)
         found = arrays.Arrays(public.images, labels, found.x_test, found.y_test, found.classes)
     alike(images, found.x_train, public, transform)
-    with workers(threads) as pool:
+    with workers(source.threads) as pool:
         known = TRANSFORMS[transform].of(public.images, pool)
         seen = seen_from(known, count)
 
@@ -229,15 +223,15 @@ def features(made: Callable[[np.ndarray], np.ndarray], images: np.ndarray, datas
     return np.concatenate(found)
 
 
-def extract_whole(images: Path, dataset: str, groups: int | None, out: Path, threads: int = 0) -> Path:
-    """Write the features of the arrays in `images` to `out`, float16 `[n, paths · places]`, path by path.
+def extract_whole(source: Features, groups: int | None, out: Path) -> Path:
+    """Write the features of the arrays in `source` to `out`, float16 `[n, paths · places]`, path by path.
 
     Paths of no modulus come first, then those of one and of two. With `groups` the numbers of each group of
     neighbouring paths of one image have mean 0 and variance v/(v + 10⁻⁵), where v was theirs (Wu and He 2018,
     Group normalization). Nothing of one image depends on another, so no ε pays for features.
     """
-    found = grey(images)
-    with workers(threads) as pool:
+    found, dataset = grey(source.listed), source.dataset
+    with workers(source.threads) as pool:
 
         def made(some: np.ndarray) -> np.ndarray:
             return normalised(coefficients(some, pool), groups)
