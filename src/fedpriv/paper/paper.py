@@ -331,6 +331,12 @@ class Paper(Frozen):
 PAPERS: Registry[Path] = Registry("papers", Path, {})
 
 
+def homes(folder: Path) -> dict[str, Path]:
+    """Folder that each paper's own is in, by its name: of those in `folder` and of those of packages."""
+    found = {name: folder for name in papers_in(folder)}
+    return dict(sorted((found | {name: path.parent for name, path in PAPERS.items()}).items()))
+
+
 def folder_of(name: str, folders: Iterable[Path]) -> Path:
     """One of `folders`, or of those that installed packages bring, that has the paper of that name.
 
@@ -343,6 +349,8 @@ def folder_of(name: str, folders: Iterable[Path]) -> Path:
     if len(found) > 1:
         places = " and in ".join(map(str, found.values()))
         raise BadInput(f"papers: found {name} in {places}, allowed: in one of them")
+    if not found and (beside := PAPERS.beside(name)):
+        raise BadInput(f"papers: {beside}")
     if not found:
         there = sorted({*PAPERS, *(one for folder in folders for one in papers_in(folder))})
         places = ", ".join(map(str, folders))
