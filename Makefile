@@ -13,6 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CPU := $(filter cpu,$(TORCH))
+PACKAGES := packages/fedpriv-engines packages/fedpriv-studies
 WHEELS := https://download.pytorch.org/whl/cpu
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --no-compile --progress-bar on)
@@ -56,7 +57,7 @@ test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
 explore: $(INSTALLED) ## the tests with a property, on examples drawn anew, and runs killed at random moments
-	HYPOTHESIS_PROFILE=new OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 $$(grep -rl hypothesis tests --include='test_*.py')
+	HYPOTHESIS_PROFILE=new OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 $$(grep -rl hypothesis tests packages --include='test_*.py')
 	FEDPRIV_KILLS=$${FEDPRIV_KILLS:-2} OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 tests/train/test_kills.py
 
 slurm-test: $(INSTALLED) ## runs through a real one-node Slurm with a stand-in GPU; skipped where none can be installed
@@ -84,7 +85,7 @@ site: $(INSTALLED) ## the pages of docs/ with the reference of what is public, i
 clean: ## remove the demo's results and what the tools left behind
 	rm -rf results/demo .pytest_cache .ruff_cache .hypothesis
 
-$(INSTALLED): pyproject.toml packages/fedpriv-engines/pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml $(wildcard $(PACKAGES:%=%/pyproject.toml)) constraints.txt
 	@$(if $(UV),$(UV) run --quiet --no-project --python $(PYTHON) python,$(PYTHON)) -c 'import sys; sys.version_info >= (3, 11) or \
 		sys.exit("fedpriv: found Python %d.%d, allowed: 3.11 or later, as in make demo PYTHON=python3.12" % sys.version_info[:2])'
 	@echo "1/3 a virtual environment in $(VENV): seconds"
@@ -92,6 +93,6 @@ $(INSTALLED): pyproject.toml packages/fedpriv-engines/pyproject.toml constraints
 	@echo "2/3 PyTorch: $(if $(CPU),250 MB and a minute,2 GB with CUDA and some minutes; TORCH=cpu takes 250 MB)"
 	$(PIP) $(if $(CPU),--no-deps --index-url $(WHEELS)) --constraint constraints.txt torch torchvision
 	@echo "3/3 everything else: 500 MB and a minute or two"
-	$(PIP) --constraint constraints.txt --editable '.[dev]' --editable packages/fedpriv-engines
+	$(PIP) --constraint constraints.txt --editable '.[dev]' $(addprefix --editable ,$(PACKAGES))
 	@$(BIN)/python -P -m fedpriv.docs.reference
 	@touch $@

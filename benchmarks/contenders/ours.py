@@ -21,7 +21,7 @@ from fedpriv.partition import Partition
 from fedpriv.store.machine import keep_buffers, peak_mib
 from fedpriv.streams import Streams
 from fedpriv.train import inputs
-from fedpriv.train.evaluate import one as evaluate
+from fedpriv.train.evaluate import evaluate_weights as evaluate
 from fedpriv.train.record import RoundState, initial_state
 from fedpriv.train.round import run_round
 

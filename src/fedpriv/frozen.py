@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from fedpriv.errors import BadInput, plain, short_repr, together
-from fedpriv.registry import packages
+from fedpriv.registry import Registry, packages
 
 T = TypeVar("T")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=100)]  # part of a file's
@@ -51,7 +51,7 @@ def _number(value: Any) -> Any:
 
 
 def _misread(text: str) -> bool:
-    """Return whether a text is a number to Python, but not as people write one."""
+    """Return True for a text that is a number to Python, but not as people write one."""
     try:
         float(text)
     except ValueError:
@@ -104,6 +104,14 @@ class Frozen(BaseModel):
         return value
 
 
+class Part(Frozen):
+    """A part of a run: model, scheme, cohort law, ... It knows which runs it cannot be in."""
+
+    def refuses(self, run: Any) -> str:
+        """One line on why this `Run` cannot have this part: key, found, allowed; empty: it can."""
+        return ""
+
+
 # Raise it with every change of the accounting that makes another ledger: others are outdated.
 ACCOUNT_VERSION = 1
 
@@ -127,7 +135,7 @@ class Deltas(Frozen):
 
     @staticmethod
     def counted_here(made_with: str) -> bool:
-        """Return whether a ledger that says so is of the accounting that is here, at whichever δ."""
+        """Return True for the mark of a ledger of the accounting that is here, at whichever δ."""
         return bool(made_with) and json.loads(made_with)[0] == account_version()
 
 
@@ -138,14 +146,14 @@ def account_version() -> list[Any]:
 
 
 def _unknown(key: Any, found: Any, allowed: str) -> InitErrorDetails:
-    """Return what is wrong with a key that there is not."""
+    """Error of an unknown key."""
     said = {"unknown": (key,), "found": short_repr(found), "allowed": allowed}
     message = "unknown key (found {found}), allowed: {allowed}"
     return InitErrorDetails(type=PydanticCustomError("unknown_key", message, said), input=found)
 
 
 def _misspelt(wrong: InitErrorDetails, unknown: Iterable[Any]) -> bool:
-    """Return whether a key of a mapping is missing of which one that is there is nearly the name."""
+    """Return True for a missing key of which one that is there is nearly the name."""
     kind, path = wrong["type"], list(wrong.get("loc", ()))
     missing = isinstance(kind, PydanticCustomError) and kind.type == "missing" and len(path) == 1
     return missing and bool(get_close_matches(str(path[0]), list(map(str, unknown))))
@@ -204,6 +212,8 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
         found = value.get(key, "nothing")
         kind = registry.get(found) if isinstance(found, str) else None
         if kind is None:
+            if isinstance(registry, Registry) and (beside := registry.beside(str(found))):
+                raise PydanticCustomError("choice", "{where}: {beside}", {"where": key, "beside": beside})
             raise choice_error(key, [found], ", ".join(sorted(registry)))
         return kind.model_validate(value)
 
@@ -245,7 +255,7 @@ def parse(build: Callable[[Any], T], value: Any, where: str | Callable[[tuple[in
 
 
 def mistakes(error: ValidationError, value: Any) -> list[Mistake]:
-    """Return what is wrong with `value`, one for each wrong key, whatever kinds it may be of."""
+    """Mistakes in `value`, one for each wrong key, whatever kinds it may be of."""
     found: dict[tuple[int | str, ...], Mistake] = {}
     for one in error.errors():
         path = (*one["loc"], *one.get("ctx", {}).get("unknown", ()))
@@ -265,7 +275,7 @@ def mistakes(error: ValidationError, value: Any) -> list[Mistake]:
 
 
 def written(value: Any, path: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """Return how far a path is one of what was written; the rest is of what pydantic took it for."""
+    """Part of a path that was written; the rest is of pydantic's reading."""
     for depth, key in enumerate(path):
         items: Any = dict(enumerate(value)) if isinstance(value, list | tuple) else value
         if not isinstance(items, Mapping) or key not in items:

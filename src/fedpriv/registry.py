@@ -1,8 +1,10 @@
 """What is chosen by name: ours, and beside it what installed packages add."""
 
+import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, distributions, entry_points
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fedpriv.errors import BadInput
@@ -31,6 +33,14 @@ class Registry(MutableMapping[str, T]):
             found[point.name] = load(point, self.kind, where)
         return found
 
+    def beside(self, name: str) -> str:
+        """Return how to install the package beside the suite that this name is of; empty: there is none."""
+        for file in sorted(Path(__file__).parents[2].glob("packages/*/pyproject.toml")):
+            project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+            if name in project.get("entry-points", {}).get(f"fedpriv.{self.group}", {}):
+                return f"{name} is of the package {project['name']}: pip install packages/{file.parent.name}"
+        return ""
+
     def __getitem__(self, name: str) -> T:
         return self._all[name]
 
@@ -49,7 +59,7 @@ class Registry(MutableMapping[str, T]):
 
 @cache
 def points(group: str) -> tuple[EntryPoint, ...]:
-    """Return what installed packages add to a registry."""
+    """Entry points of installed packages that add to a registry."""
     return tuple(entry_points(group=f"fedpriv.{group}"))
 
 
@@ -68,7 +78,7 @@ def package(point: EntryPoint) -> str:
 
 
 def load(point: EntryPoint, kind: Any, where: str) -> Any:
-    """Return what an entry point names; BadInput where that cannot be, or is of another kind or name."""
+    """Object that an entry point names; BadInput where that cannot be, or is of another kind or name."""
     try:
         found = point.load()
     except (Exception, SystemExit) as error:

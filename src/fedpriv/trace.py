@@ -1,10 +1,13 @@
 """What training writes down, one row a round: the columns of trace.parquet. It never contains ε."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fedpriv.registry import Registry
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Unit = Literal["client", "instance", "both", "none"]
 Relation = Literal["add_remove", "replace_one"]
@@ -31,7 +34,7 @@ UNREAD = "pairwise"  # that of pairs, which older runs measured as well; nothing
 
 
 def is_read(name: str) -> bool:
-    """Return whether anything reads an array of this name among the sampled distances of a run."""
+    """Return True where anything reads an array of this name among the sampled distances of a run."""
     return not name.endswith(UNREAD)
 
 
@@ -49,6 +52,9 @@ class Released(NamedTuple):
 
     meaning: str
     columns: Mapping[str, TraceColumn] = {}  # each with a default
+    # (a row's facts, T) -> W `[T, m]`, by which the noise of T rounds is made of m independent normals, None
+    # where the facts do not say; no function: the noise of every round is independent
+    decoder: "Callable[[Facts, int], np.ndarray | None] | None" = None
 
 
 # What a scheme can say that it released; who does not say has no guarantee.
@@ -58,14 +64,6 @@ MECHANISMS: Registry[Released] = Registry(
     {
         "none": Released("nothing with noise in it"),
         "gaussian": Released("bounded parts with Gaussian noise that is independent from release to release"),
-        "correlated_gaussian": Released(
-            "the same with noise that is correlated between releases, through a matrix",
-            {
-                "matrix": TraceColumn("str", "which matrix: tree, banded, blt; empty: another", ""),
-                "bands": TraceColumn("int64", "diagonals of a banded one that are not zero", 1),
-                "numbers": TraceColumn("str", "of blt: SCALE:DECAY of each series of its diagonals", ""),
-            },
-        ),
         "randomized_response": Released("bits, each flipped by itself or with its tensor"),
         "other": Released("none of these, or not said"),
     },
@@ -77,7 +75,9 @@ COLUMNS = {
     "mechanism": TraceColumn("str", "what the scheme says that it released (`MECHANISMS`)", "", later=True),
     "unit": TraceColumn("str", "whom it protects: `client`, `instance` (an example), `both`, `none`"),
     "relation": TraceColumn("str", "what neighbours are: add_remove, replace_one"),
-    "sampling_law": TraceColumn("str", "how clients were sampled: poisson, fixed, full, spaced"),
+    "sampling_law": TraceColumn(
+        "str", "how clients were sampled: poisson, fixed, full, or a law of a package"
+    ),
     "population": TraceColumn("int64", "clients in all"),
     "expected_cohort": TraceColumn("float64", "clients expected in a cohort: the public denominator"),
     "sampling_rate": TraceColumn("float64", "share of the population expected in a cohort"),
@@ -203,7 +203,11 @@ COLUMNS = {
 }
 MEASURED = ("seconds", "peak_mib")  # differ between two runs that are otherwise bit-identical
 
-# Of cohorts that are `spaced`, too: how often who comes.
+# How clients get into a release, as our accountants know it; `seen`: drawn at random, and whoever looks sees
+# who was. Of any other law nobody is taken for sampled: clients come in turn, as often as their trace says,
+# and who is taken out leaves its place empty.
+SAMPLED = ("poisson", "fixed", "full", "seen")
+# Of cohorts by other laws, too: how often who comes.
 PARTICIPATION = {
     "participations": TraceColumn("int64", "rounds that one client is in, at most; 0: not known", 0),
     "rounds_apart": TraceColumn("int64", "how many rounds lie from one of them to the next, at least", 1),
@@ -220,11 +224,12 @@ MISSING = {
 
 
 def own_columns(mechanism: str) -> dict[str, TraceColumn]:
-    """Return the columns that not every trace has: of this mechanism, after those of spaced cohorts."""
+    """Return the columns that not every trace has: of this mechanism, after those of clients in turn."""
     return {**PARTICIPATION, **(MECHANISMS[mechanism].columns if mechanism in MECHANISMS else {})}
 
 
 def columns_of(mechanism: str, law: str) -> dict[str, TraceColumn]:
     """Return the columns of the trace of a run, by what it released and how its clients were sampled."""
     own = own_columns(mechanism)
-    return COLUMNS | {name: one for name, one in own.items() if law == "spaced" or name not in PARTICIPATION}
+    left_out = PARTICIPATION if law in SAMPLED else ()
+    return COLUMNS | {name: one for name, one in own.items() if name not in left_out}

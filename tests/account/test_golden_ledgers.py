@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpriv.account import ACCOUNT_VERSION, Deltas
+from fedpriv.account import ACCOUNT_VERSION, ACCOUNTANTS, Deltas
 from fedpriv.account.ledgers import ledger
-from fedpriv.mechanisms.correlated import MATRICES, Turns
 
 GOLDEN = Path(__file__).with_name("golden_ledgers.json")
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 PINNED = 1  # the version of accounts whose numbers they are
 ROUNDS, CLIENTS = 12, 10
+OF_STUDIES = ("dp_ftrl, in turn, tree", "dp_ftrl, in turn, banded", "dp_ftrl, everybody")
 KEY = ["accounting", "accountant", "composition", "distance", "sensitivity", "relation", "unit", "unmet"]
 
 
@@ -41,6 +41,8 @@ def distances(steps: int = 0, bound: float = 1.0) -> dict[str, np.ndarray]:
 def turns(trace: pd.DataFrame, matrix: str, law: str) -> pd.DataFrame:
     """Return a trace of correlated noise, of clients who come in turn or of everybody."""
     most = {"participations": 4, "rounds_apart": 3} if law == "spaced" else {}
+    from fedpriv_studies.correlated import MATRICES, Turns
+
     kind = MATRICES[matrix].planned(Turns(ROUNDS, 4 if most else ROUNDS, 3 if most else 1), 0)
     return trace.assign(mechanism="correlated_gaussian", **most, **kind.facts())
 
@@ -53,8 +55,7 @@ def runs(make_trace: Callable, make_instances: Callable) -> dict[str, tuple[pd.D
     split = make_instances(ROUNDS, CLIENTS, 2.0, steps=2, unit="both", server_multiplier=3.0, cohorts=sizes)
     bits = make_trace(ROUNDS, 1.0, 0.0, law="full", clip=np.inf, population=CLIENTS)
     uploads = make_trace(ROUNDS, 0.3, 0.0, clip=np.inf, population=CLIENTS)
-    third = make_trace(ROUNDS, 1 / 3, 3.0, law="spaced", population=9)
-    return {
+    found = {
         "client_dp": (make_trace(ROUNDS, 0.3, 3.0, population=CLIENTS), of_clients),
         "client_dp, mean of those present": (
             make_trace(ROUNDS, 0.3, 3.0, population=CLIENTS).assign(denominator="present"),
@@ -78,13 +79,16 @@ def runs(make_trace: Callable, make_instances: Callable) -> dict[str, tuple[pd.D
             bits.assign(mechanism="randomized_response", gamma=0.1, flips="coordinate", noisy_bits=100),
             {},
         ),
-        "dp_ftrl, in turn, tree": (turns(third, "tree", "spaced"), {}),
-        "dp_ftrl, in turn, banded": (turns(third, "banded", "spaced"), {}),
-        "dp_ftrl, everybody": (
-            turns(make_trace(ROUNDS, 1.0, 3.0, law="full", population=9), "blt", "full"),
-            {},
-        ),
     }
+    if "matrix" in ACCOUNTANTS:  # where fedpriv-studies is installed
+        third = make_trace(ROUNDS, 1 / 3, 3.0, law="spaced", population=9)
+        everybody = make_trace(ROUNDS, 1.0, 3.0, law="full", population=9)
+        found |= {
+            "dp_ftrl, in turn, tree": (turns(third, "tree", "spaced"), {}),
+            "dp_ftrl, in turn, banded": (turns(third, "banded", "spaced"), {}),
+            "dp_ftrl, everybody": (turns(everybody, "blt", "full"), {}),
+        }
+    return found
 
 
 def told(trace: pd.DataFrame, sampled: dict[str, np.ndarray]) -> dict[str, list[float]]:
@@ -100,7 +104,8 @@ def told(trace: pd.DataFrame, sampled: dict[str, np.ndarray]) -> dict[str, list[
 def test_every_ledger_has_the_numbers_that_are_pinned(make_trace, make_instances) -> None:
     golden = json.loads(GOLDEN.read_text())
     found = {name: told(*run) for name, run in runs(make_trace, make_instances).items()}
-    assert {name: [*one] for name, one in found.items()} == {name: [*one] for name, one in golden.items()}
+    assert {*golden} - {*found} <= {*OF_STUDIES}
+    assert {name: [*one] for name, one in found.items()} == {name: [*golden[name]] for name in found}
     for name, one in found.items():
         for way, epsilons in one.items():
             assert epsilons == pytest.approx(golden[name][way], rel=1e-10), f"{name}: {way}"

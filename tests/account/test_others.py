@@ -4,7 +4,6 @@ import dp_accounting as dp
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
@@ -224,31 +223,6 @@ def test_what_a_framework_does_by_default_is_no_guarantee_until_it_is_said_other
     for said in ({}, *({name: value} for name, value in met.items())):
         assert not any(one.status == "guarantee" for one in spends(ledger(made(**said), DELTA)))
     assert all(one.status == "guarantee" for one in spends(ledger(made(**met), DELTA)))
-
-
-def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_every_pass_does():
-    engine = pytest.importorskip("opacus", reason="Opacus is not installed").PrivacyEngine()
-    model, rows = (
-        torch.nn.Linear(3, 2),
-        torch.utils.data.TensorDataset(torch.ones(22, 3), torch.zeros(22).long()),
-    )
-    parts = {"module": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1)}
-    loader = torch.utils.data.DataLoader(rows, batch_size=5, shuffle=True)
-    how = {"noise_multiplier": 2.0, "max_grad_norm": 1.0, "poisson_sampling": False}
-    model, optimizer, loader = engine.make_private(**parts, data_loader=loader, **how)
-    for _ in range(3):
-        for x, y in loader:
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(x), y).backward()
-            optimizer.step()
-    history = engine.accountant.history
-    assert history == [(2.0, 1 / 5, 15)]  # the same as of Poisson samples
-    exact = dp.get_epsilon_gaussian(2.0 / np.sqrt(3), DELTA)
-    found = cost(foreign.from_opacus(history, poisson_sampling=False))
-    assert (
-        found == {"matrix": pytest.approx(exact, rel=1e-4)}
-        and cost(foreign.from_opacus(history))["pld"] < exact
-    )
 
 
 NEGATIVE = {"noise_multiplier": -1.0}

@@ -8,11 +8,8 @@ from fedpriv.audit.dry.attacks import statement
 from fedpriv.audit.dry.rounds import Site
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.clipping import clip
-from fedpriv.mechanisms.correlated import MATRICES
 from fedpriv.mechanisms.gaussian import gaussian_mean
-from fedpriv.mechanisms.sampling import Spaced
 from fedpriv.schemes import SCHEMES, Scheme
-from fedpriv.schemes.dp_ftrl import DpFtrl
 
 PLAN, DELTA, WANTED = AlikeRounds(0.3, 2.0, 30), 1e-3, 4000
 SHORT = AlikeRounds(0.3, 2.0, 8)
@@ -38,10 +35,6 @@ SOUND_ONES = [
     *((name, {}) for name in ("client_dp", "adaptive_dp", "global_dp", "instance")),
     *((name, {}) for name in ("joint", "split", "nbafl", "dpfl_bnn")),
     ("client_dp", {"cohort": {"law": "fixed"}}),
-    ("client_dp", {"cohort": {"law": "spaced"}}),
-    ("dp_ftrl", {}),
-    ("dp_ftrl", {"matrix": "banded", "cohort": {"law": "poisson"}}),
-    ("dp_ftrl", {"matrix": "blt"}),
     ("client_dp", {"denominator": "present"}),
     ("client_dp", {"hooks": {"clip_upload": {"bound": 0.5}}}),
     ("none", {"hooks": {"clip_upload": {"bound": 0.5, "kind": "element"}, "upload_noise_std": 50.0}}),
@@ -121,60 +114,3 @@ def test_what_cannot_be_audited_is_bad_input_that_names_it(mechanism, plan, name
 def test_what_states_no_epsilon_cannot_be_held_to_it(name, settings):
     with pytest.raises(BadInput, match="whose facts state no ε"):
         dry.audited(dry.named(name, SHORT, DELTA, settings), DELTA, 100)
-
-
-# --- correlated noise, and clients who come in turn ---------------------------------------------------------
-
-IN_TURN = AlikeRounds(0.1, 3.0, 20)
-
-
-@pytest.mark.parametrize("matrix", MATRICES)
-def test_of_correlated_noise_most_of_epsilon_is_seen_and_no_more(matrix):
-    found = dry.audited(dry.named("dp_ftrl", IN_TURN, DELTA, {"matrix": matrix}), DELTA, 6000)
-    assert not found.refuted and 0.4 * found.epsilon < found.lower_bound <= found.epsilon
-
-
-class Halved(DpFtrl):
-    """Half of the noise that is stated."""
-
-    mechanism = "correlated_gaussian"
-
-    def combine(self, bounded, context):
-        quiet = self.model_copy(update={"noise_multiplier": self.noise_multiplier / 2})
-        step, _ = DpFtrl.combine(quiet, bounded, context)
-        return step, DpFtrl.combine(self, bounded, context)[1]
-
-
-class Independent(DpFtrl):
-    """Noise that is not the stated matrix's."""
-
-    mechanism = "correlated_gaussian"
-
-    def combine(self, bounded, context):
-        step, facts = super().combine(bounded, context)
-        noise = context.noise("noise").like(step) * facts["noise_std"]
-        return (bounded.updates.sum(0) + noise) / context.expected, facts
-
-
-@pytest.mark.parametrize(
-    ("scheme", "said"),
-    [(Halved, "the noise has 0.25"), (Independent, "comes again in round")],
-)
-def test_noise_that_is_not_that_of_the_stated_matrix_is_found(scheme, said):
-    mechanism = dry.named("dp_ftrl", IN_TURN, DELTA)
-    wrong = scheme(clip_l2=1.0, noise_multiplier=3.0)
-    found = dry.audited(mechanism._replace(scheme=wrong, stated=mechanism.scheme), DELTA, 1000)
-    assert found.refuted and said in found.broken
-
-
-class Jumping(Spaced):
-    """Turns that are not kept: every other round has the cohort of the round before."""
-
-    def members(self, population, streams, round):
-        return super().members(population, streams, round - round % 2)
-
-
-def test_a_client_that_comes_out_of_turn_is_found():
-    mechanism = dry.named("dp_ftrl", IN_TURN, DELTA)
-    found = dry.audited(mechanism._replace(law=Jumping(size=40)), DELTA, 1000)
-    assert found.refuted and "a client comes again after 1 rounds" in found.broken

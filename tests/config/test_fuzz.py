@@ -19,6 +19,8 @@ from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.work import Speed
+from fedpriv.mechanisms.sampling import COHORTS
+from fedpriv.models import MODELS
 from fedpriv.paper import paper
 from fedpriv.paper.paper import Key
 
@@ -91,8 +93,8 @@ MORE = {
     "scheme": [
         {"name": "adaptive_dp", "clip_l2": 1.0, "noise_multiplier": 1.0},
     ],
-    "model": [*({"name": name} for name in ("mlp", "softmax")), {"module": "mine:Net"}],
-    "cohort": [{"law": "fixed", "size": 2}, {"law": "spaced", "size": 1}],
+    "model": [*({"name": name} for name in ("mlp", "softmax") if name in MODELS), {"module": "mine:Net"}],
+    "cohort": [{"law": "fixed", "size": 2}, *({"law": law, "size": 1} for law in COHORTS if law == "spaced")],
     "dataset": [{"npz": "mine.npz", "sha256": "0" * 64}, {"torchvision": "CIFAR10"}],
     "canaries": [{"clients": 3}],
 }

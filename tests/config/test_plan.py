@@ -2,6 +2,7 @@
 
 import copy
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
@@ -10,6 +11,8 @@ from support.tiny_paper import tiny_paper
 from fedpriv.account import moments
 from fedpriv.config.plan import load_preset, make_plan, partition_id
 from fedpriv.errors import BadInput
+from fedpriv.models import MODELS
+from fedpriv.models.nets import Cnn
 from fedpriv.paper.tables import accuracy_tables
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -199,14 +202,22 @@ def test_a_wrong_paper_is_refused_in_one_line_naming_the_place(plan_of, path, va
     assert "\n" not in str(error.value)
 
 
-def test_only_a_run_on_public_data_alone_is_said_to_cost_nothing(plan_of):
+class Taught(Cnn):
+    """A network that may learn from public images alone."""
+
+    name: Literal["taught"] = "taught"
+    learns_from_public = True
+
+
+def test_only_a_run_on_public_data_alone_is_said_to_cost_nothing(plan_of, monkeypatch):
     table = copy.deepcopy(PAPER["tables"]["table1"])
     table["rows"][0] = {"clients": 4, "label": "public data alone", "free": True, "run": "private"}
     with pytest.raises(
         BadInput, match=r"tables\.table1\.rows\.free of public data alone: found true with run private"
     ):
         plan_of(tables={"table1": table}, claims=[])
-    public = {"learn_from": "public", "model": {"name": "softmax"}, "dataset": "digits", "scheme": "none"}
+    public = {"learn_from": "public", "model": {"name": "taught"}, "dataset": "digits", "scheme": "none"}
+    monkeypatch.setitem(MODELS, "taught", Taught)
     plan = plan_of(tables={"table1": table}, claims=[], runs={"private": public})
     assert plan.runs["small"]["private"].learn_from == "public"
 

@@ -120,7 +120,7 @@ def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attemp
         ({"name": "cnn", "widths": [8, 16]}, 600, True),
         ({"name": "cnn", "widths": [8, 16]}, 59, False),
         ({"name": "cnn", "widths": [1, 1]}, 600, False),
-        ({"name": "softmax"}, 600, False),
+        ({"name": "resnet50_head"}, 600, False),
         ({"name": "mlp"}, 600, True),
     ],
 )

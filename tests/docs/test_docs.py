@@ -23,7 +23,7 @@ from fedpriv.audit.clients import AlikeRounds
 from fedpriv.data.own import Npz
 from fedpriv.docs import columns, front, papers, pictures, reference
 from fedpriv.errors import BadInput
-from fedpriv.paper.paper import load_paper, papers_in
+from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report.results import SCHEMAS
 from fedpriv.schemes import SCHEMES
 from fedpriv.trace import MECHANISMS, TRACE, own_columns
@@ -108,7 +108,7 @@ def test_the_citation_has_the_version_of_the_project_and_every_paper_that_others
     wanted = ("version", "license", "authors")
     assert [cited[key] for key in wanted] == [project[key] for key in wanted]
     ours = "The fedpriv authors"
-    found = [load_paper(name, ROOT / "config/papers") for name in papers_in(ROOT / "config/papers")]
+    found = [load_paper(*one) for one in homes(ROOT / "config/papers").items()]
     theirs = {(paper.title, paper.year, paper.url) for paper in found if paper.by != ours}
     assert {(one["title"], one["year"], one["url"]) for one in cited["references"]} >= theirs
 
@@ -122,7 +122,7 @@ def test_the_config_page_says_what_a_key_means_unless_its_name_does():
 
 
 def test_the_page_on_traces_explains_every_column_and_ends_no_cell_with_nothing():
-    own = own_columns("correlated_gaussian")
+    own = {name: one for mechanism in MECHANISMS for name, one in own_columns(mechanism).items()}
     known = TRACE, {name: column.dtype for name, column in own.items()}, SCHEMAS["runs"]
     for part, wanted in zip(columns.columns_page().split("\n## "), known, strict=True):
         rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+?) \|", part, re.MULTILINE)

@@ -13,7 +13,7 @@ from fedpriv.local.work import LOCAL_WORK
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.models import MODELS
 from fedpriv.paper.figures import FIGURES
-from fedpriv.paper.paper import papers_in, read_files
+from fedpriv.paper.paper import homes, read_files
 from fedpriv.paper.tables import TABLES
 from fedpriv.partition import PARTITIONS
 from fedpriv.schemes import SCHEMES
@@ -23,10 +23,12 @@ SCHEMAS = reference.schemas()
 VALIDATORS = {name: Draft202012Validator(one) for name, one in SCHEMAS.items()}
 PRESETS = sorted(CONFIG.glob("*.yaml"))
 PAPERS = {
-    paper: {key: one.value for key, one in read_files(CONFIG / "papers" / paper).items()}
-    for paper in papers_in(CONFIG / "papers")
+    paper: {key: one.value for key, one in read_files(home / paper).items()}
+    for paper, home in homes(CONFIG / "papers").items()
 }
-FILES = sorted(CONFIG.glob("papers/*/*.yaml"))
+FILES = sorted(
+    path for paper, home in homes(CONFIG / "papers").items() for path in (home / paper).glob("*.yaml")
+)
 
 
 def said_by(path):
@@ -139,7 +141,7 @@ def test_what_every_paper_must_say_is_required_and_a_part_need_not_be_complete()
 
 
 @pytest.mark.parametrize(
-    "path", [*PRESETS, *CONFIG.glob("papers/*/paper.yaml"), *CONFIG.glob("papers/*/runs.yaml")], ids=str
+    "path", [*PRESETS, *(path for path in FILES if path.stem in ("paper", "runs"))], ids=str
 )
 def test_a_file_tells_editors_its_schema(path):
     first = path.read_text().splitlines()[0]

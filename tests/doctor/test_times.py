@@ -10,6 +10,7 @@ from fedpriv import doctor
 from fedpriv.cli import app
 from fedpriv.config.jobs import INDEX, RATE, Sizes, Took, work
 from fedpriv.config.plan import load_preset
+from fedpriv.paper.paper import PAPERS
 from fedpriv.progress import duration
 from fedpriv.store.machine import cores
 
@@ -35,6 +36,7 @@ def test_the_time_that_is_left_is_that_of_what_is_not_kept_and_a_gpu_takes_what_
     assert doctor.time_of(Sizes(plan, Took({}, {})), ()).text.startswith(said)
 
 
+@pytest.mark.skipif("guarantees" not in PAPERS, reason="fedpriv-studies is not installed")
 def test_every_preset_of_a_folder_has_a_line_with_the_hours_of_its_papers():
     found = doctor.times(doctor.presets(ROOT / "config"), lambda _: (), ROOT / INDEX)
     text = {finding.name: finding.text for finding in found}

@@ -13,7 +13,7 @@ from support.trees import agreeing, fragments
 
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
-from fedpriv.paper.paper import merge, papers_in, read_files, runs_of
+from fedpriv.paper.paper import homes, merge, read_files, runs_of
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "config" / "papers"
@@ -178,9 +178,9 @@ def test_the_example_of_the_page_on_papers_is_nine_runs_that_can_be_planned():
     assert all(Run.model_validate(run) for run in made.values())
 
 
-@pytest.mark.parametrize("paper", papers_in(PAPERS))
-def test_every_part_of_a_paper_is_used(paper):
-    content = {key: one.value for key, one in read_files(PAPERS / paper).items()}
+@pytest.mark.parametrize(("paper", "home"), homes(PAPERS).items())
+def test_every_part_of_a_paper_is_used(paper, home):
+    content = {key: one.value for key, one in read_files(home / paper).items()}
     for name in content.get("parts", {}):
         others = {key: part for key, part in content["parts"].items() if key != name}
         assert f"found {name}, allowed" in refused(content["runs"], others)

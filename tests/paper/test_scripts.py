@@ -8,7 +8,7 @@ from support import tiny
 
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
-from fedpriv.paper.paper import load_paper
+from fedpriv.paper.paper import homes, load_paper
 from fedpriv.paper.tables import PythonTable
 
 ROOT = Path(__file__).parents[2]
@@ -76,8 +76,8 @@ def test_what_goes_wrong_in_it_names_the_file_and_the_function(here, wrong):
 
 
 def test_every_shipped_script_is_that_of_its_own_folder():
-    for path in ROOT.glob("config/papers/*/paper.yaml"):
-        paper = load_paper(path.parent.name, ROOT / "config/papers")
+    for name, home in homes(ROOT / "config/papers").items():
+        path, paper = home / name / "paper.yaml", load_paper(name, home)
         for kind in ("tables", "figures"):
             ours = [one for one in getattr(paper, kind).values() if one.kind == "python"]
             assert bool(ours) == (path.parent / f"{kind}.py").exists(), path.parent

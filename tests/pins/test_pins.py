@@ -7,6 +7,7 @@ from pin import arithmetic, computed, identities
 from support.made_run import BY_SCHEME
 
 from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.paper.paper import PAPERS
 from fedpriv.schemes import SCHEMES
 
 PINS = json.loads((Path(__file__).parent / "pins.json").read_text())
@@ -17,11 +18,13 @@ def test_the_pins_are_those_of_the_results_version_that_the_code_says_it_has():
 
 
 def test_every_scheme_is_pinned():
-    assert set(BY_SCHEME) == set(PINS["runs"]) == set(SCHEMES)
+    assert set(BY_SCHEME) == set(SCHEMES) <= set(PINS["runs"])
 
 
 def test_the_identity_of_every_run_of_every_preset_is_what_it_was():
-    assert identities() == PINS["identities"]
+    found = identities()
+    assert found == {name: PINS["identities"][name] for name in found}
+    assert found.keys() == PINS["identities"].keys() or "guarantees" not in PAPERS  # fedpriv-studies
 
 
 @pytest.mark.parametrize("name", BY_SCHEME)

@@ -7,7 +7,7 @@ import pytest
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.figures import RoundsFigure
-from fedpriv.paper.paper import load_paper, papers_in
+from fedpriv.paper.paper import homes, load_paper
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import figures, tables
@@ -86,8 +86,8 @@ def test_a_figure_says_its_caption_before_its_marks(results):
     assert figures.caption(results, RoundsFigure.model_validate(spec)).startswith("It rises. Lines: means")
 
 
-@pytest.mark.parametrize("paper", papers_in(PAPERS))
-def test_every_table_and_figure_of_a_shipped_paper_has_a_caption(paper):
-    declared = load_paper(paper, PAPERS)
+@pytest.mark.parametrize(("paper", "home"), homes(PAPERS).items())
+def test_every_table_and_figure_of_a_shipped_paper_has_a_caption(paper, home):
+    declared = load_paper(paper, home)
     every = {**declared.tables, **{f"figure {name}": one for name, one in declared.figures.items()}}
     assert [name for name, one in every.items() if not one.caption] == []

@@ -18,7 +18,7 @@ from matplotlib.text import Text
 
 from fedpriv.audit.finding import Finding
 from fedpriv.paper.figures import AuditsFigure, LinesFigure
-from fedpriv.paper.paper import load_paper, papers_in
+from fedpriv.paper.paper import homes, load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.figures import draw, house
 from fedpriv.report.figures.layout import Label, apart, overlaps, place, shown
@@ -28,8 +28,8 @@ from fedpriv.report.results import SCHEMAS, categorical
 PAPERS = Path(__file__).parents[2] / "config/papers"
 FIGURES = {
     f"{name}-{key}": figure
-    for name in papers_in(PAPERS)
-    for key, figure in load_paper(name, PAPERS).figures.items()
+    for name, home in homes(PAPERS).items()
+    for key, figure in load_paper(name, home).figures.items()
 }
 
 

@@ -15,7 +15,7 @@ from matplotlib.text import Text
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.figures import Panel, RoundsFigure
-from fedpriv.paper.paper import load_paper, papers_in
+from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report import page
 from fedpriv.report.figures import PAGE, draw, house, published, write
 from fedpriv.report.figures.looks import LOOKS, of_curves
@@ -243,8 +243,8 @@ def test_the_picture_has_no_words_but_titles_labels_ticks_and_what_lines_and_mar
 PAPERS = Path(__file__).parents[2] / "config/papers"
 EVERY = [
     pytest.param(figure, id=f"{name}-{key}")
-    for name in papers_in(PAPERS)
-    for key, figure in load_paper(name, PAPERS).figures.items()
+    for name, home in homes(PAPERS).items()
+    for key, figure in load_paper(name, home).figures.items()
     if isinstance(figure, RoundsFigure)
 ]
 

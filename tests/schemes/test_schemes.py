@@ -15,7 +15,6 @@ from fedpriv.schemes import SCHEMES
 from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import NoPrivacy, RoundContext
 from fedpriv.schemes.client_dp import ClientDP
-from fedpriv.schemes.dp_ftrl import DpFtrl
 from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.global_dp import GlobalDP
 from fedpriv.schemes.instance import Instance
@@ -29,7 +28,6 @@ SCHEME = {
     "none": NoPrivacy(),
     "client_dp": ClientDP(clip_l2=0.7, noise_multiplier=2.0),
     "adaptive_dp": AdaptiveDP(clip_l2=0.7, noise_multiplier=2.0),
-    "dp_ftrl": DpFtrl(clip_l2=0.7, noise_multiplier=2.0),
     "global_dp": GlobalDP(clip="median", noise_multiplier=2.0, budget=BUDGET),
     "instance": Instance(clip_l2=0.7, noise_multiplier=2.0),
     "joint": Joint(clip_l2=0.7, noise_multiplier=2.0),
@@ -37,6 +35,8 @@ SCHEME = {
     "dpfl_bnn": DpflBnn(gamma=0.1),
     "nbafl": NbAFL(epsilon=10, constant=1, weight_clip=0.7, scaling="paper", clip="norm"),
 }
+if "dp_ftrl" in SCHEMES:  # where fedpriv-studies is installed
+    SCHEME["dp_ftrl"] = SCHEMES["dp_ftrl"](name="dp_ftrl", clip_l2=0.7, noise_multiplier=2.0)
 # These get updates that the clients have bounded already, or bits.
 BOUNDED_BY_CLIENTS = ("instance", "joint", "split", "dpfl_bnn")
 

@@ -6,6 +6,7 @@ import pandas as pd
 from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.local.work import Speed
+from fedpriv.schemes import SCHEMES
 from fedpriv.trace import MEASURED
 from fedpriv.train import inputs
 from fedpriv.train.loop import train
@@ -68,10 +69,6 @@ BY_SCHEME = {  # what makes of RUN one run of each scheme
     "adaptive_dp": {
         "scheme": {"name": "adaptive_dp", "clip_l2": 0.5, "noise_multiplier": 1.0, "count_share": 0.1}
     },
-    "dp_ftrl": {
-        "scheme": {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0, "matrix": "banded"},
-        "cohort": {"law": "spaced", "size": 3},
-    },
     "global_dp": {
         "scheme": {
             "name": "global_dp",
@@ -90,3 +87,8 @@ BY_SCHEME = {  # what makes of RUN one run of each scheme
     },
     "dpfl_bnn": BINARY,
 }
+if "dp_ftrl" in SCHEMES:  # where fedpriv-studies is installed
+    BY_SCHEME["dp_ftrl"] = {
+        "scheme": {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0, "matrix": "banded"},
+        "cohort": {"law": "spaced", "size": 3},
+    }

@@ -114,12 +114,6 @@ def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_tha
     photos = {"copies": 11, "seed": 2, "dedup": "drop"}
     assert arrays_id(run(photos=photos)) == "aptos-random-c11-s2-drop"
     assert arrays_id(run(photos=photos | {"unreadable": "skip"})) == "aptos-random-c11-s2-drop-skip"
-    seen = {"name": "softmax", "directions": 20}
-    assert arrays_id(run(dataset="mnist", model=seen, photos=photos)) == "mnist-scattering-digits-k20"
-    alone = run(dataset="mnist", model=seen, learn_from="public")
-    assert arrays_id(alone) == "mnist-scattering-digits-k20-public"
-    on_photos = run(model={"name": "photo_softmax", "directions": 20}, photos=photos)
-    assert arrays_id(on_photos) == "aptos-efficientnet_lite0-fundus_even-k20-c11-s2-drop"
 
 
 @pytest.mark.parametrize(

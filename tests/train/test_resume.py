@@ -21,8 +21,9 @@ from fedpriv.train import checkpoint, inputs, loop
 WITH_MEMORY = BY_SCHEME | {
     "adam": {"server": {"optimizer": "adam", "learning_rate": 0.01}},
     "average": {"server": {"averaging": 0.5}},
-    "blt": BY_SCHEME["dp_ftrl"] | {"scheme": BY_SCHEME["dp_ftrl"]["scheme"] | {"matrix": "blt"}},
 }
+if "dp_ftrl" in BY_SCHEME:
+    WITH_MEMORY["blt"] = BY_SCHEME["dp_ftrl"] | {"scheme": BY_SCHEME["dp_ftrl"]["scheme"] | {"matrix": "blt"}}
 
 
 class Killed(Exception):

@@ -48,7 +48,7 @@ def test_rounds_that_older_code_saved_have_the_columns_that_came_later(files, tm
     whole = pd.read_parquet(go(RUN, files, tmp_path / "run") / "trace.parquet")
     rows = whole.to_dict("records")
     old = [{name: value for name, value in row.items() if name not in MISSING} for row in rows[:3]]
-    found = record.trace(RoundState(torch.zeros(1), torch.zeros(1), rows=[*old, *rows[3:]]))
+    found = record.trace_of(RoundState(torch.zeros(1), torch.zeros(1), rows=[*old, *rows[3:]]))
     checked(found)
     assert found.drop(columns=list(MISSING)).equals(whole.drop(columns=list(MISSING)))
     assert found["holders"].tolist() == [0, 0, 0, *whole["holders"][3:]]

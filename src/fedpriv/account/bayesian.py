@@ -55,7 +55,7 @@ def log_moments(sampling_rate: float, scale: np.ndarray) -> LogMoments:
 
 @lru_cache(maxsize=16)  # of 1 MB, at low rates of 30
 def _on_chords(sampling_rate: float, highest: int) -> LogMoments:
-    """Return what `log_moments` does, for values up to this power of STRIDE: the same for many runs."""
+    """Log-moments, as of `log_moments`, for values up to this power of STRIDE: the same for many runs."""
     low, high = STRIDE**LOWEST, STRIDE**highest
     curves = [
         _chords(lambda s, one=int(one): log_moments_at(sampling_rate, s, [one])[:, 0], low, high)
@@ -195,7 +195,7 @@ def panel_costs(log_samples: np.ndarray, worst: np.ndarray, failure: float) -> n
 
 
 def _within(largest: np.ndarray, worst: np.ndarray) -> np.ndarray:
-    """Return where no sample is dearer than the dearest client: no bound on their mean need be either.
+    """Mask of rounds in which no sample is dearer than the dearest client, nor need be a bound on their mean.
 
     A distance beyond the largest (no run writes one) makes no such promise.
     """
@@ -260,7 +260,7 @@ def _unmet(view: View, distance: str) -> str:
 
 
 def _worst(samples: Samples, distance: str, by_rate: Mapping[float, LogMoments]) -> np.ndarray:
-    """Return what the dearest client there can be costs in each round `[T, Λ]`."""
+    """Cost in each round `[T, Λ]` of the dearest client that there can be."""
     farthest = samples.largest[distance] * samples.bound
     return _log_moments(samples, farthest[:, None], by_rate)[:, 0]
 
@@ -290,7 +290,7 @@ def _round_costs(
     failure: float,
     exponents: tuple[int, ...],
 ) -> np.ndarray:
-    """Return what each round costs at each Hölder exponent `[E, T, Λ]`, from distances `[T, K, n, m]`."""
+    """Cost of each round at each Hölder exponent `[E, T, Λ]`, from distances `[T, K, n, m]`."""
     found = np.zeros((len(exponents), *worst.shape))
     together = max(1, CHUNK // max(1, sampled[0].size * len(LAMBDAS)))
     for start in range(0, len(sampled), together):
@@ -308,7 +308,7 @@ def _costs(
     failure: float,
     exponents: tuple[int, ...],
 ) -> np.ndarray:
-    """Return what some `rounds` cost at each Hölder exponent, from log-moments `[t, K, n, m, Λ]`."""
+    """Cost of some `rounds` at each Hölder exponent, from log-moments `[t, K, n, m, Λ]`."""
     filled = np.arange(moments.shape[2]) < samples.taking_part[rounds, None, None]
     largest = largest_of(moments)
     found = []

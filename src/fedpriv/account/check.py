@@ -21,7 +21,9 @@ import pandas as pd
 from pandas.api.types import is_float_dtype, is_integer_dtype
 
 from fedpriv.errors import BadInput, plain, short_repr
-from fedpriv.trace import BEFORE_MECHANISM, COLUMNS, DISTANCES, MECHANISMS, MISSING, own_columns
+from fedpriv.mechanisms.sampling import COHORTS
+from fedpriv.registry import Registry
+from fedpriv.trace import BEFORE_MECHANISM, COLUMNS, DISTANCES, MECHANISMS, MISSING, SAMPLED, own_columns
 
 Columns = dict[str, np.ndarray]
 Range = tuple[Callable[[float], bool], str]
@@ -116,9 +118,9 @@ NUMBERS: dict[str, Range] = {
 }
 # Where instances are protected.
 INSTANCE_NUMBERS = {"local_steps": POSITIVE, "rate_sequential": RATE, "rate_parallel": RATE}
-WORDS = {
+WORDS: dict[str, Collection[str]] = {
     "unit": ("client", "instance", "both", "none"),
-    "sampling_law": ("poisson", "fixed", "full", "spaced"),
+    "sampling_law": COHORTS,
     "denominator": ("expected", "present"),
     "flips": ("", "coordinate", "tensor"),
 }
@@ -151,7 +153,7 @@ class Trace:
         return name in self.columns
 
     def __len__(self) -> int:
-        """Return how many rounds there are."""
+        """Return the number of rounds."""
         return len(self.columns["round"])
 
     def assign(self, **columns: Any) -> Trace:
@@ -228,8 +230,10 @@ def check_trace(trace: Trace) -> None:
     rounds = numbers(trace, "round", "1, 2, 3, ...")
     if not len(rounds) or not np.array_equal(rounds, np.arange(1, len(rounds) + 1)):
         raise BadInput(f"trace: round: found {len(rounds)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
-    for name, allowed in {"mechanism": tuple(MECHANISMS), **WORDS}.items():
+    for name, allowed in {"mechanism": MECHANISMS, **WORDS}.items():
         found = sorted({str(word) for word in trace[name]})
+        if isinstance(allowed, Registry) and found[0] not in allowed and (beside := allowed.beside(found[0])):
+            raise BadInput(f"trace: {name}: {beside}")
         if len(found) > 1 or found[0] not in allowed:
             words = f"one of {', '.join(allowed)}, the same in all rounds"
             raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: {words}")
@@ -271,7 +275,7 @@ def check_trace(trace: Trace) -> None:
 
 
 def central(trace: Trace) -> bool:
-    """Return whether whoever adds the noise holds the instances: no client takes steps, nor adds any."""
+    """Return True where whoever adds the noise holds the instances: no client takes steps, nor adds any."""
     alone = (trace["local_steps"] == 0) & (trace["instance_noise_multiplier"] == 0)
     return trace["unit"][0] == "instance" and bool(alone.all())
 
@@ -331,24 +335,25 @@ def _check_turns(trace: Trace) -> None:
             if not (least <= value <= MOST and value == int(value)):
                 raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
     law = str(trace["sampling_law"][0])
-    in_turn = law == "spaced"
+    in_turn = law not in SAMPLED
     for name, default in (("participations", 0), ("rounds_apart", 1)):
         if not in_turn and name in trace and (trace[name] != default).any():
             raise BadInput(
                 f"trace: {name}: found {trace[name][0]:g} with sampling_law {law}, allowed: {default}, "
-                "for a client may come in every round; only spaced keeps it from that"
+                "for by that law a client may come in every round"
             )
-    if (in_turn or trace["mechanism"][0] == "correlated_gaussian") and (trace["releases"] > 1).any():
+    mechanism = str(trace["mechanism"][0])
+    if (in_turn or MECHANISMS[mechanism].decoder) and (trace["releases"] > 1).any():
         raise BadInput(
-            f"trace: releases: found {trace['releases'].max():g}, allowed: 1 with mechanism "
-            "correlated_gaussian or sampling_law spaced, whose rounds are not alike"
+            f"trace: releases: found {trace['releases'].max():g}, allowed: 1 with mechanism {mechanism} and "
+            f"sampling_law {law}, whose rounds are not alike"
         )
     if not in_turn or "participations" not in trace:
         return
     if len(counts := pd.unique(trace["population"])) > 1:
         found = ", ".join(f"{count:g}" for count in counts)
         raise BadInput(
-            f"trace: population: found {found} with sampling_law spaced, allowed: one in all rounds"
+            f"trace: population: found {found} with sampling_law {law}, allowed: one in all rounds"
         )
     came, population = trace["cohort_size"].astype(np.float64), float(counts[0])
     apart, most = (int(trace[name][0]) for name in ("rounds_apart", "participations"))
@@ -464,7 +469,7 @@ def complete(found: Columns) -> Columns:
 
 
 def _mechanism(found: Columns, rounds: int) -> np.ndarray:
-    """Return what was released: of a plain trace flipped bits or Gaussian noise, as it says.
+    """Name of what was released: of a plain trace flipped bits or Gaussian noise, as it says.
 
     A trace with a scheme that does not say is of before schemes did; of a scheme unknown then it is `other`.
     """
@@ -497,7 +502,7 @@ def _cohorts(found: Columns) -> None:
         if (np.isnan(rate) | (rate == 1))[everybody].all():  # who always comes, comes with probability 1
             law = np.where(everybody, "poisson", law)
             found |= {"sampling_law": law, "sampling_rate": np.where(everybody, 1.0, rate)}
-    sized = (law == "fixed") | (law == "spaced")
+    sized = (law != "poisson") & (law != "full")
     alone = not ((found["noise_shares"] > 0) | (found["local_steps"] > 0)).any()
     if not sized.any() and (found["denominator"] == "expected").all() and alone:
         if "population" not in found:

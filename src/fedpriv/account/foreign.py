@@ -172,7 +172,7 @@ def from_flower(
 
 
 def _moved(sampled: int, share: float, fewest: int) -> float:
-    """Return how much a client moves a mean at most, over what it moves one of `sampled` of equal weights.
+    """Largest move of a mean by one client, over that of a mean of `sampled` of equal weights.
 
     `share` is the largest of all who are sampled, of whom `fewest` reply. A client that is replaced by one
     with more weight moves it by no more than twice that.

@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account import bayesian, matrix, moments, pld, rdp
+from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.check import Trace, check, check_distances, checked
 from fedpriv.account.randomized_response import ResponseView, curves, response_views
 from fedpriv.account.spend import Curve, Spend, attacker_accuracy
 from fedpriv.account.views import View, views
 from fedpriv.frozen import Deltas
 from fedpriv.registry import Registry
+from fedpriv.trace import SAMPLED
 
 
 class Accountant(NamedTuple):
@@ -26,13 +27,14 @@ class Accountant(NamedTuple):
     # (view of a trace, δ) -> ε after every round, one curve for each way of counting.
     curves: Callable[[View, float], list[Curve]]
     mechanisms: tuple[str, ...] = ("gaussian",)  # of `fedpriv.trace.MECHANISMS`
-    laws: tuple[str, ...] = ("poisson", "fixed", "full", "seen")  # how units get into a release
+    laws: tuple[str, ...] = SAMPLED  # how units get into a release
     # ε of a plan, from keywords sampling_rate, noise_multiplier, rounds, delta, and what else it may be told
     plan: Callable[..., float] | None = None
     planned_law: str = "poisson"  # that a plan has, at a rate below 1
+    assumes: str = ""  # what a plan does, in a sentence for who asks at a terminal
 
     def counts(self, view: View) -> bool:
-        """Return whether it has anything to say of a view."""
+        """Return True for a view that it can count."""
         return view.mechanism in self.mechanisms and view.law in self.laws
 
 
@@ -44,13 +46,6 @@ ACCOUNTANTS: Registry[Accountant] = Registry(
         "rdp": Accountant(rdp.curves, plan=rdp.epsilon),
         "pld": Accountant(pld.curves, plan=pld.epsilon),
         "bayesian": Accountant(bayesian.curves),
-        "matrix": Accountant(
-            matrix.curves,
-            ("correlated_gaussian", "gaussian"),
-            ("poisson", "fixed", "full", "spaced"),
-            matrix.epsilon,
-            "spaced",
-        ),
     },
 )
 
@@ -127,7 +122,7 @@ def ledger(
 
 
 def spends(ledger: pd.DataFrame) -> list[Spend]:
-    """Return what was spent after the last round of a ledger: one `Spend` for each way of counting."""
+    """Privacy spent after the last round of a ledger: one `Spend` for each way of counting."""
     last = ledger[ledger["round"] == ledger["round"].max()]
     columns = [field.name for field in fields(Spend)]
     return [Spend(**row) for row in last[columns].to_dict("records")]

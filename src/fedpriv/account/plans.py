@@ -55,7 +55,7 @@ def epsilon(
         value,
         delta,
         unit="client",
-        relation="zero_out" if law in ("fixed", "spaced") else "add_remove",
+        relation="add_remove" if law in ("poisson", "full") else "zero_out",
         sampling_law=law,
         accountant=accountant,
         sensitivity="C",

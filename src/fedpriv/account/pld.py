@@ -191,7 +191,7 @@ def _replaced(rate: float, multiplier: float, seen: float) -> float:
 
 
 def _seen_at(rate: float, multiplier: float, losses: np.ndarray) -> np.ndarray:
-    """Return what must be seen for each of these losses, all above 0: the root of a quadratic in e^(x/z²)."""
+    """Return the outputs x with each of these losses, all above 0: the root of a quadratic in e^(x/z²)."""
     log_share = np.log(rate) - 1 / (2 * multiplier**2)
     with np.errstate(divide="ignore"):
         log_half = np.log1p(-rate) + losses + np.log(-np.expm1(-losses)) - np.log(2)
@@ -228,7 +228,7 @@ def _on_grid(
 
 
 def _digits(multiplier: float, grid: np.ndarray) -> float:
-    """Return what rounding may take from δ on a grid, of it.
+    """Share of δ that rounding may take from it on a grid.
 
     Exponents in the tails are up to REACH², and points as far from 0 as there are cells. δ is a difference of
     tails that may be REACH·z times as large.
@@ -342,7 +342,7 @@ class Composed:
         return np.array([self.first + len(self.mass) - 1])
 
     def scale(self, cells: np.ndarray) -> np.ndarray:
-        """Return what probabilities at these points are multiplied with to undo the tilt.
+        """Factors of the probabilities at these points that undo the tilt.
 
         Where it is no float a transform says nothing: what it is off by, times that, is more than any δ.
         """
@@ -351,7 +351,7 @@ class Composed:
         return np.exp((self.log_scale - self.tilt * self.width * cells).clip(max=600.0))
 
     def moved(self, epsilon: float) -> float:
-        """Return what the transforms may have moved δ(ε)."""
+        """Bound on how far the transforms have moved δ(ε)."""
         undone = self.log_scale - self.tilt * epsilon if self.tilt else 0.0
         return self.off * math.exp(min(undone, 600.0))
 

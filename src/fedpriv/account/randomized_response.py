@@ -319,7 +319,7 @@ class ResponseView(NamedTuple):
 
 
 def responds(trace: Trace) -> bool:
-    """Return whether the clients of a checked trace answer by randomised response."""
+    """Return True where the clients of a checked trace answer by randomised response."""
     return bool((trace["noisy_bits"] > 0).all())
 
 

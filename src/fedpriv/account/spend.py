@@ -25,7 +25,7 @@ def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
 
 
 def status(kind: str, unmet: str = "") -> str:
-    """Return what an ε of this kind is, in one word, and the assumption that fails where one does.
+    """Status of an ε of this kind, in one word, and the assumption that fails where one does.
 
     `guarantee` is said of nothing else than a guarantee whose assumptions all hold.
     """
@@ -46,7 +46,7 @@ def marked(epsilon: str, status: str) -> str:
 
 
 def legend(*texts: str) -> str:
-    """Return what the marks in some texts mean; nothing where there is none."""
+    """Meanings of the marks in some texts; empty where there is none."""
     return "; ".join(f"{sign}: {said}" for sign, said in MARKS.items() if any(sign in text for text in texts))
 
 
@@ -76,12 +76,12 @@ class Spend:
 
     @property
     def assumptions_met(self) -> bool:
-        """Return whether all hold that the ε assumes."""
+        """True where all holds that the ε assumes."""
         return not self.unmet
 
     @property
     def status(self) -> str:
-        """Return what the ε is: a guarantee, none and why, an estimate, or nominal."""
+        """Status of the ε: a guarantee, none and why, an estimate, or nominal."""
         return status(self.kind, self.unmet)
 
     @property
@@ -91,7 +91,7 @@ class Spend:
 
     @property
     def words(self) -> dict[str, str]:
-        """Return what gives ε and δ their meaning, by name; what does not apply is empty."""
+        """Words that give ε and δ their meaning, by name; what does not apply is empty."""
         status = self.status.replace("estimate", f"estimate, {NO_GUARANTEE}")
         if math.isinf(self.epsilon):
             status = "nothing, for some release is without a bound, or without noise"

@@ -19,7 +19,7 @@ import numpy as np
 from fedpriv.account.check import Trace, central, over_bound
 from fedpriv.account.randomized_response import responds
 from fedpriv.account.spend import Curve
-from fedpriv.trace import DISTANCES, own_columns
+from fedpriv.trace import DISTANCES, SAMPLED, own_columns
 
 # Assumptions that fail, as a status names them.
 FIXED = "cohorts have a fixed size"
@@ -45,7 +45,7 @@ class Samples(NamedTuple):
 
     @property
     def bounds(self) -> int:
-        """Return how many upper bounds are looked at: one for each step of each member of each round."""
+        """Number of upper bounds that are read: one for each step of each member of each round."""
         steps = max((array.shape[1] for array in self.distances.values()), default=1)
         return max(1, steps * int(self.taking_part.sum()))
 
@@ -127,7 +127,7 @@ LEAST_UNKNOWN = "the noise of clients that did not come is not known"
 
 
 def joint(trace: Trace) -> bool:
-    """Return whether the noise of local training is counted towards clients."""
+    """Return True where the noise of local training counts for clients."""
     return trace["unit"][0] == "both" and bool((trace["noise_shares"] > 0).all())
 
 
@@ -139,7 +139,7 @@ def server_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     present = bool((trace["denominator"] == "present").any())
     own_noise = bool(trace["noise_in_sum"].any())
     seen = present or own_noise
-    in_turn = trace["sampling_law"][0] == "spaced"  # who is taken out leaves its turns empty
+    in_turn = trace["sampling_law"][0] not in SAMPLED  # who is taken out leaves its turns empty
     if not in_turn and (not own_noise or present):
         return _of_server(trace, distances, ADD_OR_REMOVE, seen)
     if not counted(trace):
@@ -175,7 +175,7 @@ def _of_server(
 
 
 def counted(trace: Trace) -> bool:
-    """Return whether the server learns how many clients were within the bound."""
+    """Return True where the server learns how many clients were within the bound."""
     return bool(np.isfinite(trace["count_noise_multiplier"].astype(np.float64)).any())
 
 
@@ -278,7 +278,7 @@ def upload_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     sent = (trace["cohort_size"] > 0).astype(np.int64)
     always = client_views(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
     found = [always._replace(relations=ZERO_OUT)]
-    if (trace["sampling_rate"] < 1).any() and trace["sampling_law"][0] != "spaced":
+    if (trace["sampling_rate"] < 1).any() and trace["sampling_law"][0] in SAMPLED:
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
         drawn = client_views(seen, {}, "client", "drawn", over_bound(least, bound), least)
         found.append(drawn._replace(relations=ZERO_OUT, unmet=unmet))
@@ -385,7 +385,7 @@ def statistics_released(view: View, trace: Trace) -> View:
 
 
 def _mechanism(trace: Trace) -> str:
-    """Return what the noise of a trace is, as its scheme declares.
+    """Mechanism whose noise is in a trace, as its scheme declares.
 
     Where a scheme releases nothing with Gaussian noise in it, what there is was added by hooks.
     """

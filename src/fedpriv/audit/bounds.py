@@ -76,7 +76,7 @@ def against_null(hits: int, trials: int, log_null: float, delta: float, confiden
 
 
 def foreseen(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: float) -> np.ndarray:
-    """Return what `against_null` is expected to give of so many trials; −∞ where nothing is to be expected.
+    """Return the expected bound of `against_null` of so many trials; −∞ where nothing is to be expected.
 
     `hits` are the probabilities of a hit at each threshold that may be chosen, `log_null` those of nobody.
     """

@@ -51,7 +51,7 @@ def score(plan: AlikeRounds, seen: np.ndarray) -> np.ndarray:
 
 
 def seen_at(plan: AlikeRounds, value: np.ndarray) -> np.ndarray:
-    """Return what must be seen for that score; −∞ below the least score."""
+    """Output with that score; −∞ below the least score."""
     q, z = plan.sampling_rate, plan.noise_multiplier
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(
@@ -75,7 +75,7 @@ class Scores(NamedTuple):
 
 
 def scores(plan: AlikeRounds) -> Scores:
-    """Return how the score of all rounds is distributed, by Fourier transform on a grid.
+    """Distribution of the score of all rounds, by Fourier transform on a grid.
 
     A round's score is rounded up to the grid, so that no tail is below the exact one but by the 1e-14 that
     the transform is off.
@@ -125,7 +125,7 @@ Bound = Callable[[Sequence[Mechanism], Sequence[int], float, float], float]
 
 
 def standardised(view: View, distances: np.ndarray) -> np.ndarray:
-    """Return how many standard deviations of a round's noise the distances `[T, p]` are; ∞ without noise."""
+    """Distances `[T, p]` in standard deviations of a round's noise; ∞ without noise."""
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = distances / view.samples.noise_std[:, None]
     return np.where(distances > 0, moved, 0.0)

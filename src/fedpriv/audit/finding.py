@@ -43,7 +43,7 @@ class Counted(Protocol):
 
 
 def how_counted(spend: Counted) -> str:
-    """Return how an ε is counted, in the words of the ledger."""
+    """Way of counting of an ε, in the words of the ledger."""
     words = (spend.accounting, spend.accountant, spend.composition, spend.distance, spend.sensitivity)
     return " ".join(filter(None, words))
 
@@ -66,7 +66,7 @@ class Finding(NamedTuple):
 
     @property
     def refuted(self) -> bool:
-        """Return whether the stated ε does not hold, at the confidence."""
+        """True where the stated ε does not hold, at the confidence."""
         if self.broken:
             return True
         beyond = self.lower_bound > self.epsilon * (1 + ROUNDING) and not math.isinf(self.epsilon)
@@ -84,12 +84,12 @@ class Finding(NamedTuple):
 
     @property
     def sure(self) -> str:
-        """Return how sure the lower bound is."""
+        """Confidence of the lower bound, in words."""
         return {0.0: "estimate", 1.0: "arithmetic"}.get(self.confidence, f"{100 * self.confidence:g} %")
 
     @property
     def threat(self) -> str:
-        """Return who attacks, and with what, in one sentence."""
+        """Attacker and means, in one sentence."""
         return THREATS[self.audit]
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Finding(NamedTuple):
 
 
 def words(spend: Spend) -> str:
-    """Return whose ε it is and how it was counted."""
+    """Owner of the ε and the way of counting."""
     return f"{spend.unit} ({how_counted(spend)})"
 
 
@@ -235,7 +235,7 @@ class Known:
 
 
 def known(directory: Path, until: int | None = None) -> Known:
-    """Return what is known of an accounted run directory, with its distances if there are any, up to `until`.
+    """Facts of an accounted run directory, with its distances if there are any, up to round `until`.
 
     Raises BadInput naming what is missing or corrupt, or the round that there is not.
     """

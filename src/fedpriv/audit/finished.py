@@ -70,7 +70,7 @@ def audit_runs(directories: Sequence[Path], out: Path) -> Path:
 
 
 def findings_in(path: Path) -> dict[tuple[str, int], list[Finding]]:
-    """Return what `audit_runs` wrote, by run and seed; anything else is BadInput naming the file."""
+    """Read what `audit_runs` wrote, by run and seed; anything else is BadInput naming the file."""
     frame = parquet.load(path, COLUMNS, "the findings of audits")
     found: dict[tuple[str, int], list[Finding]] = {}
     for run, seed, *finding in frame[COLUMNS].itertuples(index=False):

@@ -23,6 +23,7 @@ from fedpriv.account.views import Mechanism, View, planned, views
 from fedpriv.audit import clients
 from fedpriv.audit.finding import Finding, finding
 from fedpriv.frozen import Deltas
+from fedpriv.trace import SAMPLED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +84,7 @@ def audited(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = ()) -
 
 def _of_view(view: View, stated: list[Spend], delta: float) -> Iterator[Finding]:
     """Yield the findings about one view: one bound for each relation, beside each ε that is stated of it."""
-    independent = view.mechanism == "gaussian" and view.law != "spaced"
+    independent = view.mechanism == "gaussian" and view.law in SAMPLED
     if view.accounting not in SEEN or "C" not in view.certified or not independent:
         return
     bounds: dict[str, float] = {}

@@ -79,12 +79,12 @@ def one_bit_label(known: Known) -> Spend | None:
 
 
 def hidden(known: Known) -> bool:
-    """Return whether coins hide anything."""
+    """Return True where coins hide anything."""
     return 0 < float(known.trace["gamma"][0]) < 0.5
 
 
 def best_count(rounds: int, gamma: float, delta: float) -> int:
-    """Return how many answers must say so, for the largest bound that so many draws are expected to give."""
+    """Return the number of answers with the largest bound that so many draws are expected to give."""
     counts = np.arange(rounds + 1)
     right = binom.sf(counts - 1, rounds, 0.5 + gamma)
     wrong = binom.logsf(counts - 1, rounds, 0.5 - gamma)

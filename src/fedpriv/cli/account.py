@@ -12,7 +12,7 @@ from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas, parse
-from fedpriv.paper.paper import load_paper
+from fedpriv.paper.paper import folder_of, load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.progress import progress
@@ -73,7 +73,8 @@ def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[lis
     """
     told = RunDir(directory).summary
     with suppress(BadInput):
-        paper = load_paper(str(told["paper"]), configs / "papers")
+        of = str(told["paper"])
+        paper = load_paper(of, folder_of(of, [configs / "papers"]))
         cells = [
             (f"{name} {label}", budget)
             for name, table in accuracy_tables(paper.tables).items()

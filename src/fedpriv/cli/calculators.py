@@ -45,7 +45,7 @@ def known(accountant: str) -> str:
 Accountant = Annotated[
     str,
     typer.Option(
-        metavar="moments|rdp|pld|all|matrix|...",
+        metavar="moments|rdp|pld|all|...",
         help="How ε is counted; all shows the first three, others are of packages.",
         callback=known,
     ),
@@ -55,17 +55,13 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Of matrix: matrix, bands, numbers, participations, rounds_apart; repeatable.",
+        help="What else plans of an accountant may be told, as of a package; repeatable.",
     ),
 ]
 
 ASSUMED = (
     "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone at q = 1), "
     "one client is added or removed, and the noise is on the sum of clipped updates."
-)
-IN_TURN = (
-    "Assumed: clients come in turn, a share q of them in every round (cohort law spaced; everyone at q = 1), "
-    "one client is zeroed out, and the noise on the sum of clipped updates is correlated through a matrix."
 )
 # Noise that is shown in fewer digits must still be enough.
 SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
@@ -209,5 +205,8 @@ def planners(accountant: str) -> Sequence[str]:
 
 def assumed(accountant: str) -> list[str]:
     """Return what a plan of ours assumes; what one of a package does, that package says."""
-    by = {"matrix": IN_TURN, **dict.fromkeys((ALL, "moments", "rdp", "pld"), ASSUMED)}
-    return [by[accountant]] if accountant in by else []
+    from fedpriv.account import plans
+
+    if accountant == ALL or accountant in plans.ACCOUNTANTS.own:
+        return [ASSUMED]
+    return list(filter(None, [plans.ACCOUNTANTS[accountant].assumes]))

@@ -70,7 +70,7 @@ def size(run: Run) -> Size:
 
 
 def passed(run: Run) -> int:
-    """Return how many examples a client works through in a round, of a drawn batch its expected size."""
+    """Return the examples that a client works through in a round, of a drawn batch its expected size."""
     local, each = run.local, run.partition.each or size(run).each
     if isinstance(local, FedAvg):
         return local.steps * min(local.batch_size, each) if local.steps else local.epochs * each
@@ -78,7 +78,7 @@ def passed(run: Run) -> int:
 
 
 def members(run: Run) -> float:
-    """Return how many clients work in a round.
+    """Return the number of clients that work in a round.
 
     Followed clients who were not drawn work as well, and one that was drawn as its neighbour once more.
     """
@@ -89,7 +89,7 @@ def members(run: Run) -> float:
 
 
 def work(run: Run) -> Work:
-    """Return what a run works through at one seed."""
+    """Examples that a run works through at one seed."""
     clients = run.partition.clients
     rounds = run.scheme.horizon(run.cohort, clients, run.rounds)
     evaluations = -(-rounds // run.evaluate_every)  # the last round's among them
@@ -99,7 +99,7 @@ def work(run: Run) -> Work:
 
 
 def stacked(run: Run) -> float:
-    """Return how many MB the weights of all clients take: of a cohort, or of all who keep their own."""
+    """MB of the weights of all clients: of a cohort, or of all who keep their own."""
     clients = run.partition.clients if run.local.keeps_clients else members(run)
     return 4e-6 * clients * run.model.size(classes=10)
 
@@ -126,7 +126,7 @@ def alone(plan: Plan, wildcards: Any) -> list[RunKey]:
 
 
 def words(runs: Sequence[RunKey]) -> list[str]:
-    """Return how a step is told some runs of a paper."""
+    """Words by which a step is called for some runs of a paper."""
     return [runs[0].paper, *(one.word for one in runs)]
 
 
@@ -174,12 +174,12 @@ def sources(plan: Plan, name: str) -> list[str]:
 
 
 def identified(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
-    """Return what outdates the trainings of runs: the identity of each, and what its data stand in for."""
+    """Return the marks that outdate trainings: the identity of each, and what data it stands in for."""
     return [(one.identity, plan.planned[one.paper][one.run].stand_in_for) for one in runs]
 
 
 def deltas(runs: Iterable[RunKey]) -> list[str]:
-    """Return what outdates the ledgers of runs: the version of the accounting, and each run's δ."""
+    """Return the marks that outdate the ledgers of runs: the version of the accounting, and each run's δ."""
     return [one.config.account.made_with for one in runs]
 
 
@@ -217,7 +217,7 @@ def drawn(plan: Plan, paper: str) -> dict[str, FigureSpec]:
 
 
 def rendered(plan: Plan) -> list[str]:
-    """Return what the report shows: of every paper its runs, tables, figures and claims."""
+    """Files that the report shows: of every paper its runs, tables, figures and claims."""
     return [
         file
         for paper in plan.papers
@@ -266,7 +266,7 @@ def built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -
 
 
 def targets(plan: Plan) -> list[str]:
-    """Return what a preset ends in: its report, which everything else goes into, or what alone it shows."""
+    """Files that a preset ends in: its report, which everything else goes into, or what alone it shows."""
     if plan.preset.show:
         return rendered(plan)
     return [f"results/{plan.preset.preset}/report.html"]
@@ -294,12 +294,12 @@ class Took(NamedTuple):
 
 
 def alike(paper: str, name: str, model: str, scheme: str) -> list[tuple[str, ...]]:
-    """Return what a run shares with others that take as long an example, the closest first."""
+    """Keys that a run shares with others that take as long an example, the closest first."""
     return [(paper, name), (model, scheme), (model,)]
 
 
 def network(run: Run) -> str:
-    """Return what tells a run's network: its name, of one's own the code."""
+    """Name of a run's network, of one's own the code."""
     return run.model.code or run.model.name
 
 
@@ -325,7 +325,7 @@ def lines(index: Path) -> list[dict[str, str]]:
 
 
 def read(index: Path) -> Took:
-    """Return what the runs of an index took; those trained on a GPU are left out, no index is none.
+    """Durations of the runs of an index; those trained on a GPU are left out, no index is none.
 
     It is a hint: one that nobody can read is named on stderr and counts as none.
     """
@@ -353,7 +353,7 @@ def keep(path: Path) -> None:
 
 
 def pays(run: Run, seconds: float) -> bool:
-    """Return whether a GPU pays for a run of so many seconds on a core.
+    """Return True where a GPU pays for a run of so many seconds on a core.
 
     It does for a network of at least 5,000 weights, or of one's own, that reads images and not fixed
     features, in a run of at least a minute.
@@ -395,14 +395,14 @@ class Sizes:
         return (UNKNOWN if known is None else known) / self.threads
 
     def wants_gpu(self, paper: str, name: str) -> bool:
-        """Return whether a run asks for a GPU: as `speed.device` says, and `auto` where it pays."""
+        """Return True for a run that asks for a GPU: as `speed.device` says, and `auto` where it pays."""
         device = self.plan.preset.speed.device
         if device != "auto":
             return device == "cuda"
         return pays(self.plan.planned[paper][name].run, self.seconds(paper, name) * self.threads)
 
     def gpu(self, runs: Iterable[RunKey]) -> int:
-        """Return how many GPUs a job of these runs asks for."""
+        """Return the number of GPUs that a job of these runs asks for."""
         return int(any(self.wants_gpu(one.paper, one.run) for one in runs))
 
     def together(self, runs: Iterable[RunKey]) -> float:
@@ -422,7 +422,7 @@ class Sizes:
         return attempt * ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
 
     def priority(self, runs: Iterable[RunKey]) -> int:
-        """Return how soon a job of these runs is started: the longest first, below what others wait for."""
+        """Priority of a job of these runs: the longest first, below what others wait for."""
         return min(999, ceil(self.together(runs) / 60))
 
 

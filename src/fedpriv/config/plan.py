@@ -151,7 +151,7 @@ def origins(
 
 
 def said_at(tree: Any, path: Iterable[object]) -> str:
-    """Return who says the key at `path`, or the value that it is in; the empty string if nobody does.
+    """Layer that says the key at `path`, or the value that it is in; the empty string if none does.
 
     A kind that is named alone, as in `scheme: none`, says its name and no other key.
     """
@@ -185,24 +185,24 @@ class RunKey:
 
     @cached_property
     def identity(self) -> str:
-        """Return what tells it from every other: the hash of all that its training depends on."""
+        """Hash of all that its training depends on, which tells it from every other run."""
         return self.config.identity(self.run, self.seed)
 
     @property
     def word(self) -> str:
-        """Return what a step is told, after the paper."""
+        """Argument of a step, after the paper."""
         return f"{self.run}/{self.seed}"
 
     def directory(self, preset: str) -> str:
-        """Return where a preset has it, from its root."""
+        """Directory in which a preset has it, from its root."""
         return f"results/{preset}/{self.paper}/runs/{self.run}/seed{self.seed}"
 
     def stored(self, reference: Path) -> Path:
-        """Return where it is stored, if it is."""
+        """Path at which it is stored, if it is."""
         return stored_path(reference, self.paper, self.run, self.seed, self.identity)
 
     def trained(self, preset: str, root: Path = Path()) -> bool:
-        """Return whether a preset has it trained, by what its summary says, unchecked and fast."""
+        """Return True where a preset has it trained, by what its summary says, unchecked and fast."""
         directory = root / self.directory(preset)
         return (directory / TRACE).exists() and glanced(directory) == (self.identity, False)
 
@@ -265,7 +265,7 @@ class Plan:
         return {name: run for name, run in wanted.items() if name != run.data}
 
     def labels(self, paper: str, name: str) -> dict[str, Any]:
-        """Return what a run's summary says beside its results, among it how it is counted."""
+        """Labels of a run's summary beside its results, among them its δ."""
         return {
             "paper": paper,
             "preset": self.preset.preset,
@@ -275,7 +275,7 @@ class Plan:
 
 
 def wrong_dataset(run: Run) -> str:
-    """Return why a dataset is not known, or does not give what the model reads, or the empty string.
+    """One line on a dataset that is not known, or does not give what the model reads; else empty.
 
     What data of one's own are is known when they are read.
     """
@@ -294,7 +294,7 @@ def wrong_dataset(run: Run) -> str:
 
 
 def wrong_law(run: Run) -> str:
-    """Return why data whose writers nobody knows cannot be dealt by writer, or the empty string."""
+    """One line on data that are to be dealt by writer and have none; else empty."""
     known = DATASETS.get(run.data)
     if run.partition.by_owner and known and not known.writers:
         dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
@@ -310,12 +310,12 @@ WRONG = {("dataset",): wrong_dataset, ("partition", "law"): wrong_law}
 
 
 def matches(glob: str, paper: str, run: str) -> bool:
-    """Return whether a preset's glob means a run: `*_n100_*` of any paper, or `bdp2019/*_n100_*` of one."""
+    """Match a preset's glob with a run: `*_n100_*` of any paper, or `bdp2019/*_n100_*` of one."""
     return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
 
 
 def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
-    """Return what a run says when everything is laid over everything, marked as the layers are."""
+    """Config of a run with everything laid over everything, marked as the layers are."""
     said = merge(layers.defaults, layers.runs[name])
     if "dataset" in said:
         said = said | {"dataset": layers.stand_ins.get(str(said["dataset"]), said["dataset"])}
@@ -326,7 +326,7 @@ def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
 
 
 def sizes(run: Run) -> dict[str, float]:
-    """Return how large a run is: what a preset may have less of than the paper."""
+    """Sizes of a run: what a preset may have less of than the paper."""
     clients = run.partition.clients
     return {
         "rounds": run.rounds,
@@ -337,7 +337,7 @@ def sizes(run: Run) -> dict[str, float]:
 
 
 def cut(whole: Run, run: Run) -> str:
-    """Return what a run has less of than the `whole` run that its paper declares, or the empty string."""
+    """Words on what a run has less of than the `whole` run that its paper declares; else empty."""
     less = [(name, one, sizes(run)[name]) for name, one in sizes(whole).items() if sizes(run)[name] < one]
     return ", ".join(
         f"{here:,.6g} of {there:,.6g} {name}".replace("inf", "all") for name, there, here in less

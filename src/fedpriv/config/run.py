@@ -28,6 +28,7 @@ from fedpriv.frozen import (
     Fraction,
     Frozen,
     Millions,
+    Part,
     Positive,
     Thousands,
     ThousandsOrZero,
@@ -48,13 +49,12 @@ from fedpriv.schemes.client_dp import RunBudget
 from fedpriv.schemes.exchange import Hooks
 from fedpriv.store import summary
 from fedpriv.streams import Streams
-from fedpriv.trace import MECHANISMS
 
 ALL = "all"
 
 
 def counted(told: Any) -> Any:
-    """Return what a run says with a number in place of `clients: all`: as many as there are owners.
+    """Config of a run with a number in place of `clients: all`: as many as there are owners.
 
     Counted are owners of the training examples, those with `min_examples` or more, without what `validation`
     sets aside. Where nobody can count them, all is a choice_error.
@@ -69,7 +69,7 @@ def counted(told: Any) -> Any:
 
 
 def number(dataset: Any, least: Any, validation: Any) -> int:
-    """Return how many owners have `least` training examples or more when `validation` are set aside."""
+    """Return the number of owners with `least` training examples or more when `validation` are set aside."""
     where = "partition.clients"
     if isinstance(dataset, Mapping) and "npz" in dataset:
         dataset = OWN["npz"](dataset)
@@ -101,7 +101,7 @@ def budgeted(told: Any) -> Mapping[str, Any] | None:
 
 
 def within(told: Mapping[str, Any], noise_multiplier: float) -> dict[str, Any]:
-    """Return what a run says with a number for its multiplier."""
+    """Config of a run with a number for its multiplier."""
     return {**told, "scheme": {**told["scheme"], "noise_multiplier": noise_multiplier}}
 
 
@@ -116,9 +116,9 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     plan = scheme.plan(run.cohort, run.partition.clients, run.rounds)
     if plan is None or run.hooks != Hooks() or run.model.sends_in_clear:
         raise BadInput(
-            f"{key}: found a budget, allowed: a number; also a budget with scheme client_dp, denominator "
-            "expected and cohort.law poisson or full, or scheme dp_ftrl and cohort.law spaced or full, "
-            "without hooks and with a model that sends nothing in the clear"
+            f"{key}: found a budget, allowed: a number; also a budget with a scheme that plans its noise (of "
+            "ours client_dp, denominator expected, cohort.law poisson or full), without hooks and with a "
+            "model that sends nothing in the clear"
         )
     from fedpriv.account.plans import planners  # slow to import, and few runs have a budget
 
@@ -155,7 +155,7 @@ def found_for(epsilon: float, accountant: str, plan: tuple[tuple[str, Any], ...]
 RESULTS_VERSION = 2
 
 
-class Server(Frozen):
+class Server(Part):
     """The server's step: w += rate(t) · v, of any scheme.
 
     v = momentum · v + step or, with `optimizer: adam`, m / (√s + τ), where m and s are moving averages of the
@@ -181,8 +181,13 @@ class Server(Frozen):
             raise choice_error("momentum", [self.momentum], "0 with optimizer adam")
         return self
 
+    def refuses(self, run: "Run") -> str:
+        if self.averaging and run.evaluation.models == "clients":
+            return "server.averaging: found some, allowed: 0, for clients' own weights are evaluated"
+        return ""
 
-class Probe(Frozen):
+
+class Probe(Part):
     """Which clients' distances are written down for the Bayesian accountant."""
 
     clients: ThousandsOrZero = 30
@@ -192,8 +197,13 @@ class Probe(Frozen):
     neighbours: bool = unless(False)
     """Of the first client: how far one example of it, replaced, moves what it sends, whenever it comes."""
 
+    def refuses(self, run: "Run") -> str:
+        if self.neighbours and run.secure_noise:
+            return "probe.neighbours: found true with secure_noise, allowed: false, for no noise comes twice"
+        return ""
 
-class Canaries(Frozen):
+
+class Canaries(Part):
     """Clients without data whose random updates attack a run: an audit, which needs a run of its own.
 
     Each takes part with probability `included`, and then comes as often as other clients do.
@@ -204,8 +214,15 @@ class Canaries(Frozen):
     included: Fraction = 0.5
     """Probability that a canary takes part at all."""
 
+    def refuses(self, run: "Run") -> str:
+        if run.scheme.name != "client_dp" or run.cohort.law != "poisson":
+            return "canaries: found some, allowed: none, but with scheme client_dp and cohort.law poisson"
+        if getattr(run.scheme, "denominator", "") == "present":
+            return "scheme.denominator: found present, allowed: expected, for canaries are not counted"
+        return ""
 
-class Evaluation(Frozen):
+
+class Evaluation(Part):
     """Whose weights are evaluated: the server's, or those of every client, whose accuracies are averaged.
 
     Clients' weights are theirs after they have received the round's broadcast.
@@ -219,6 +236,18 @@ class Evaluation(Frozen):
     """What else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute)."""
     drawn: Millions = 50
     """Clients sampled with replacement, for the mean that the code of DPFL-BNN prints."""
+
+    def refuses(self, run: "Run") -> str:
+        if self.models == "clients" and not run.local.keeps_clients:
+            return (
+                "evaluation.models: found clients, allowed: local.persistent: true, for only then clients "
+                "have weights of their own"
+            )
+        known = LOSSES[run.loss].metrics if run.loss in LOSSES else self.metrics
+        if unknown := ", ".join(metric for metric in self.metrics if metric not in known):
+            allowed = ", ".join(known)
+            return f"evaluation.metrics: found {unknown} with loss {run.loss}, allowed: {allowed}"
+        return ""
 
 
 LARGEST = 2**38  # bytes of one array, 256 GiB
@@ -269,7 +298,7 @@ class Run(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _all_clients(cls, told: Any) -> Any:
-        """Return what is told with the number of clients in place of `all`."""
+        """Put the number of clients in place of `all`."""
         try:
             return counted(told)
         except BadInput as error:
@@ -278,7 +307,7 @@ class Run(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _noise_for_a_budget(cls, told: Any) -> Any:
-        """Return what is told with a number in place of a budget for the noise multiplier."""
+        """Put a number in place of a budget for the noise multiplier."""
         if (budget := budgeted(told)) is None:
             return told
         meant = within(told, 1.0)
@@ -292,109 +321,20 @@ class Run(Frozen):
             raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 
     @model_validator(mode="after")
-    def _fits(self) -> "Run":
-        if (
-            problem := self.scheme.fits(self.local, self.model)
-            or self._learns()
-            or self._remembers()
-            or self._measures()
-            or self._sees()
-            or self._plants()
-            or self._repeats()
-            or self._says()
-            or self._releases_statistics()
-        ):
-            raise PydanticCustomError(
-                "choice", "{problem}, with scheme {scheme}", {"problem": problem, "scheme": self.scheme.name}
-            )
-        if problem := self.cohort.too_many(self.partition.clients) or too_large(self):
+    def _fits_together(self) -> "Run":
+        parts = (self.scheme, self.local, self.model, self.server, self.evaluation, self.probe)
+        for part in (*parts, self.canaries, self.partition, self.cohort):
+            if part and (problem := part.refuses(self)):
+                needs = f", with scheme {self.scheme.name}" if part is self.scheme else ""
+                raise PydanticCustomError("choice", "{problem}", {"problem": problem + needs})
+        if problem := too_large(self):
             raise PydanticCustomError("choice", "{problem}", {"problem": problem})
         return self
 
-    def _learns(self) -> str:
-        """Return why this cannot be learned by such local work and cohorts, or the empty string."""
-        if self.scheme.sends == "weights" and self.cohort.law == "poisson":
-            return "cohort.law: found poisson, allowed: fixed, full, for a mean of weights needs their number"
-        if self.scheme.sends == "weights" and self.local.one_gradient:
-            return "local: found fedsgd, allowed: fedavg, for weights are sent and not a gradient"
-        if not (self.model.binary or self.model.normalises):
-            return ""
-        if self.local.one_gradient:
-            return f"local: found fedsgd, allowed: fedavg, with model {self.model.name}"
-        if self.scheme.gradient(self.local):
-            return (
-                f"model: found {self.model.name}, allowed: one without batch normalisation or binary weights"
-            )
-        return ""
-
-    def _measures(self) -> str:
-        """Return which metric is not of the outputs of the loss, or the empty string."""
-        if self.loss not in LOSSES:
-            return ""
-        known = LOSSES[self.loss].metrics
-        unknown = [metric for metric in self.evaluation.metrics if metric not in known]
-        allowed = f"with loss {self.loss}, allowed: {', '.join(known)}"
-        return f"evaluation.metrics: found {', '.join(unknown)} {allowed}" if unknown else ""
-
-    def _remembers(self) -> str:
-        """Return which key is not for such clients: that remember, or that do not; or the empty string."""
-        if self.local.keeps_clients:
-            if self.server.averaging and self.evaluation.models == "clients":
-                return "server.averaging: found some, allowed: 0, for clients' own weights are evaluated"
-            return ""
-        allowed = "local.persistent: true, for only then clients have weights of their own"
-        if self.evaluation.models == "clients":
-            return f"evaluation.models: found clients, allowed: {allowed}"
-        if self.model.keeps_statistics:
-            return f"model.bn: found local, allowed: {allowed}"
-        return ""
-
-    def _sees(self) -> str:
-        """Return why there are no public images to see features from, or the empty string."""
-        if self.learn_from == "public" and not self.model.seen_in:
-            return f"learn_from: found public, allowed: private, with model {self.model.name}"
-        if (self.model.seen_in or ("", 0))[0] != "own" or isinstance(self.dataset, Npz):
-            return ""
-        return "model.basis: found own, allowed: digits, or dataset {npz: FILE} of a file with x_public"
-
     @property
     def data(self) -> str:
-        """Return what names the data: the dataset, or the content of a file of one's own."""
+        """Name of the data: the dataset, or the content of a file of one's own."""
         return self.dataset if isinstance(self.dataset, str) else self.dataset.name
-
-    def _plants(self) -> str:
-        """Return why there can be no canaries in it, or the empty string."""
-        if self.canaries and (self.scheme.name != "client_dp" or self.cohort.law != "poisson"):
-            return "canaries: found some, allowed: none, but with scheme client_dp and cohort.law poisson"
-        if self.canaries and getattr(self.scheme, "denominator", "") == "present":
-            return "scheme.denominator: found present, allowed: expected, for canaries are not counted"
-        return ""
-
-    def _repeats(self) -> str:
-        """Return why no client can work twice with the same coins, or the empty string."""
-        if self.probe.neighbours and self.secure_noise:
-            return "probe.neighbours: found true with secure_noise, allowed: false, for no noise comes twice"
-        if self.scheme.draws_again and self.secure_noise:
-            return "secure_noise: found true, allowed: false, for correlated noise is drawn again, unkept"
-        return ""
-
-    def _says(self) -> str:
-        """Return why nobody could account the scheme of a package, or the empty string."""
-        if self.scheme.mechanism in MECHANISMS:
-            return ""
-        return f"scheme.mechanism: found {self.scheme.mechanism}, allowed: {', '.join(MECHANISMS)}"
-
-    def _releases_statistics(self) -> str:
-        """Return why nobody can release statistics of all examples here, or the empty string."""
-        if not self.model.statistics:
-            return ""
-        found = "model.statistics_noise: found some"
-        if self.scheme.unit != "instance" or self.partition.clients > 1:
-            clients = f"{self.partition.clients:,} clients"
-            return f"{found} and {clients}, allowed: null, but with scheme instance and one client"
-        if self.secure_noise:
-            return f"{found} and secure_noise, allowed: null, for a run that goes on would draw it again"
-        return ""
 
     def training(self) -> dict[str, Any]:
         """Return the part that training depends on, as plain data."""
@@ -407,7 +347,7 @@ class Run(Frozen):
 
 
 def too_large(run: Run) -> str:
-    """Return which keys ask for an array that fits nowhere, with what was found, or the empty string."""
+    """One line on keys that ask for an array that fits nowhere; else empty."""
     clients, steps = run.partition.clients, run.local.noisy_steps or 0
     cohort = min(run.cohort.expected(clients) + run.probe.panel, clients)
     held = clients if run.local.keeps_clients else cohort

@@ -8,14 +8,13 @@ import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedpriv.data import arrays
 from fedpriv.data.arrays import IGNORED, NOBODY, Arrays
-from fedpriv.data.features.basis import Public
 from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput, plain
 from fedpriv.frozen import Frozen, choice_error
@@ -60,6 +59,15 @@ MOST_PUBLIC = 5_000  # examples: as many square are the products among which dir
 MOST_CLASSES = 10**6
 NAMED = 10  # labels, in a line
 ALLOWED = f"an npz file with {', '.join(SPLITS)} and perhaps {', '.join(MORE)}"
+
+
+class Public(NamedTuple):
+    """Public images, levels 0..255 `[n, h, w]` or `[n, h, w, 3]`, or one's own as `Arrays` has them."""
+
+    images: np.ndarray
+    labels: np.ndarray | None  # None: nobody knows them
+    same: tuple[str, ...]  # datasets whose labels mean the same
+    words: str
 
 
 class Npz(Frozen):

@@ -71,8 +71,8 @@ def shown(default: Any) -> str:
 def columns_page() -> str:
     """Return docs/trace.md."""
     said, where = ["column", "dtype", "says"], "where a scheme says nothing"
-    own = {f"mechanism `{name}`": one.columns for name, one in MECHANISMS.own.items()}
-    not_all = {"cohorts `spaced`": PARTICIPATION} | own
+    own = {f"mechanism `{name}`": one.columns for name, one in MECHANISMS.items()}
+    not_all = {"clients in turn": PARTICIPATION} | own
     parts = [
         HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED)),
         head([*said, where]),

@@ -28,7 +28,7 @@ class Bounded(NamedTuple):
     inside: torch.Tensor | None = None
 
     def sensitivity(self, relation: Relation) -> float:
-        """Return how far the sum can move, in L2, between neighbours under `relation`."""
+        """L2 sensitivity of the sum between neighbours under `relation`."""
         return self.l2 if relation == "add_remove" else 2 * self.l2
 
 

@@ -46,7 +46,7 @@ def distances(updates: torch.Tensor, size: int, chosen: np.ndarray) -> dict[str,
 def leave_one_out(
     total: torch.Tensor, rows: torch.Tensor, grown: float | torch.Tensor, l2: float
 ) -> dict[str, torch.Tensor]:
-    """Return how far each of `rows` `[m, d]` moves the clipped mean of its batch: distances `[m]` by name.
+    """Distances `[m]`, by name, that each of `rows` `[m, d]` moves the clipped mean of its batch.
 
     `total` `[d]` is the mean over the public batch size and `rows` are examples' parts of it; a mean over
     those present, n of them, is `grown` = n/(n − 1) times as large without one. The neighbours are clipped

@@ -32,12 +32,12 @@ class PrivateGradient(NamedTuple):
 
     @property
     def by_example(self) -> bool:
-        """Return whether some example's gradient is needed by itself: to be clipped, or to be measured."""
+        """True where an example's gradient is needed by itself: to be clipped, or to be measured."""
         return self.example_clip_l2 is not None or self.samples > 0
 
     @property
     def sensitivity(self) -> float:
-        """Return how far one example is taken to move the mean.
+        """Sensitivity of the mean to one example.
 
         With clipping per example that is its bound over B, by add/remove. Without, only the mean is clipped,
         and C is what the paper counts; two points of a ball of radius C may be 2C apart.
@@ -50,7 +50,7 @@ class PrivateGradient(NamedTuple):
         return self.noise_multiplier * self.sensitivity
 
     def facts(self, local_steps: int, sizes: np.ndarray) -> Facts:
-        """Return what the trace says of `local_steps` gradients a client, which has one of `sizes` examples.
+        """Columns of the trace about `local_steps` gradients a client, which has one of `sizes` examples.
 
         Raises BadInput when a client holds less than a batch: no example can be sampled with a rate above 1.
         """
@@ -113,7 +113,7 @@ def privatise_stack(
     shares_clipped: torch.Tensor | None,
     noises: Sequence[Noise],
 ) -> list[Gradient]:
-    """Return what `privatise` does for each of a stack of clients, in a few launches for all of them.
+    """Gradients as of `privatise` of each of a stack of clients, in a few launches for all of them.
 
     `totals` `[c, d]`, `rows` `[c, m, d]`; of a client with fewer than m examples the last rows mean nothing.
     `shares_clipped` `[c]` are those of examples, None where only means are clipped.

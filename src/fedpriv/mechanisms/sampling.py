@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import NUMBER, Count, Frozen
+from fedpriv.frozen import NUMBER, Count, Part
+from fedpriv.registry import Registry
 from fedpriv.trace import Facts
 
 if TYPE_CHECKING:
+    from fedpriv.config.run import Run
     from fedpriv.streams import Streams
 
 
-class CohortLaw(Frozen):
+class CohortLaw(Part):
     """How the clients of a round are drawn; `expected` is public, the realised size is not."""
 
     law: str
+    words: ClassVar[str]  # what prose calls it
 
-    def too_many(self, population: int) -> str:
-        """Return which key asks for more clients than there are, or the empty string."""
-        return ""
+    @classmethod
+    def of_share(cls, share: float, population: int) -> Self:
+        """Return the law that expects this share of so many clients in a cohort, if it can be told one."""
+        raise NotImplementedError
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         """Return the ids of this round's clients, ascending, each at most once."""
         raise NotImplementedError
 
     def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
-        """Return who is in the cohort of a round of a run, as `draw` does."""
+        """Cohort of a round of a run, as `draw` gives it."""
         return self.draw(population, streams.numpy("cohort", round))
 
     def expected(self, population: int) -> float:
@@ -37,11 +41,11 @@ class CohortLaw(Frozen):
         raise NotImplementedError
 
     def facts(self, population: int, rounds: int) -> Facts:
-        """Return what the trace says of how often a client comes in all `rounds`, where that is limited."""
+        """Columns of the trace about how often a client comes in all `rounds`, where that is limited."""
         return {}
 
     def apart(self, population: int) -> int:
-        """Return how many rounds lie from one of a client's rounds to its next, at least."""
+        """Least number of rounds from one of a client's rounds to its next."""
         return 1
 
     def most(self, population: int, rounds: int, failure: float) -> int:
@@ -56,8 +60,13 @@ class Poisson(CohortLaw):
     """Every client joins independently with probability `rate`; an empty round is possible."""
 
     law: Literal["poisson"] = "poisson"
+    words: ClassVar[str] = "Poisson sampling"
     rate: Annotated[float, Field(ge=1e-9, le=1), NUMBER]
     """A smaller one could not be accounted."""
+
+    @classmethod
+    def of_share(cls, share: float, population: int) -> Self:
+        return cls(rate=share)
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         return np.flatnonzero(rng.random(population) < self.rate)
@@ -72,30 +81,49 @@ class Poisson(CohortLaw):
         return min(population, int(beyond) + 1)
 
 
-class Fixed(CohortLaw):
-    """`size` clients without replacement; accountants that assume Poisson do not cover this."""
+class OfSize(CohortLaw):
+    """As many clients in every round."""
 
-    law: Literal["fixed"] = "fixed"
     size: Count
     """Clients in every round."""
 
+    @classmethod
+    def of_share(cls, share: float, population: int) -> Self:
+        return cls.model_validate({"size": max(1, round(share * population))})
+
+    def refuses(self, run: Run) -> str:
+        return self.too_many(run.partition.clients)
+
     def too_many(self, population: int) -> str:
+        """One line where more are asked for than there are, else the empty string."""
         few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
         return few if self.size > population else ""
+
+    def expected(self, population: int) -> float:
+        return float(self.size)
+
+
+class Fixed(OfSize):
+    """`size` clients without replacement; accountants that assume Poisson do not cover this."""
+
+    law: Literal["fixed"] = "fixed"
+    words: ClassVar[str] = "sampling without replacement"
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         if few := self.too_many(population):
             raise BadInput(few)
         return np.sort(rng.choice(population, self.size, replace=False))
 
-    def expected(self, population: int) -> float:
-        return float(self.size)
-
 
 class Full(CohortLaw):
     """Everyone, every round."""
 
     law: Literal["full"] = "full"
+    words: ClassVar[str] = "full participation"
+
+    @classmethod
+    def of_share(cls, share: float, population: int) -> Self:
+        return cls()
 
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         return np.arange(population)
@@ -104,47 +132,9 @@ class Full(CohortLaw):
         return float(population)
 
 
-class Spaced(CohortLaw):
-    """`size` clients, all in turn and in an order drawn at the start: each seldom, and far apart.
-
-    Of N clients one comes in T · size / N rounds, rounded up, and from one of them to the next there are
-    N / size, rounded down. Nobody is sampled, and no ε is smaller for it: the order hides nothing and need
-    not be secret. Kairouz et al. 2021, "Practical and private (deep) learning without sampling or shuffling".
-    """
-
-    law: Literal["spaced"] = "spaced"
-    size: Count
-    """Clients in every round."""
-
-    def too_many(self, population: int) -> str:
-        few = f"cohort.size: found {self.size}, allowed: at most {population} clients"
-        return few if self.size > population else ""
-
-    def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
-        return self.turn(rng.permutation(population), 1)
-
-    def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
-        return self.turn(streams.numpy("order").permutation(population), round)
-
-    def turn(self, order: np.ndarray, round: int) -> np.ndarray:
-        """Return the ids, ascending, of those in this `order` `[N]` whose turn it is in round 1, 2, ..."""
-        if few := self.too_many(len(order)):
-            raise BadInput(few)
-        first = (round - 1) * self.size
-        return np.sort(order[np.arange(first, first + self.size) % len(order)])
-
-    def expected(self, population: int) -> float:
-        return float(self.size)
-
-    def facts(self, population: int, rounds: int) -> Facts:
-        most = -(-rounds * self.size // population)
-        return {"participations": most, "rounds_apart": self.apart(population)}
-
-    def apart(self, population: int) -> int:
-        return population // self.size
-
-
-COHORTS: dict[str, type[CohortLaw]] = {"poisson": Poisson, "fixed": Fixed, "full": Full, "spaced": Spaced}
+COHORTS: Registry[type[CohortLaw]] = Registry(
+    "cohorts", CohortLaw, {"poisson": Poisson, "fixed": Fixed, "full": Full}
+)
 
 
 def poisson_batch(examples: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:

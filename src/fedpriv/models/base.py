@@ -6,14 +6,22 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     import numpy as np
     import torch
 
+    from fedpriv.config.run import Run
+    from fedpriv.data.own import Public
+    from fedpriv.data.photographs import Photos
     from fedpriv.models.native import steps
     from fedpriv.models.native.gradients import GradientEngine
+    from fedpriv.streams import Streams
+    from fedpriv.trace import Facts
 
 Params = dict[str, "torch.Tensor"]
 Shapes = dict[str, tuple[int, ...]]
@@ -43,26 +51,25 @@ def initial_weights(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
     return torch.cat(tensors)
 
 
-class Statistics(NamedTuple):
-    """How the mean and the mean square of every path are released: two sums over all examples with noise.
+class Features(NamedTuple):
+    """Of what fixed features are made, and how fast."""
 
-    An example's part of either is its mean over the places of a path, a vector `[paths]`, clipped to its
-    bound. Each sum is a Gaussian mechanism at sensitivity C by add/remove, everybody in it, and is divided by
-    the public number of examples.
-    """
-
-    paths: int
-    mean_l2: float
-    square_l2: float
-    noise_multiplier: float
+    listed: Path  # a file of arrays, or the manifest of photographs
+    dataset: str  # what it is called
+    photos: Photos  # how photographs are copied
+    public: Callable[[], Public] | None = None  # the public examples of a file of one's own; None: it is none
+    alone: bool = False  # clients hold public examples, and nobody's private ones
+    device: str = "cpu"
+    threads: int = 0  # 0: one a core
 
 
-class Model(Frozen):
+class Model(Part):
     """A frozen description; the weights live outside, in one flat vector `[d]` (`fedpriv.models.flat`)."""
 
     reads: ClassVar[Literal["images", "features"]] = "images"  # what its dataset gives
     binary: ClassVar[bool] = False  # a pass uses the signs of the protected weights
     normalises: ClassVar[bool] = False  # over its batch, which then has to stay in one piece
+    learns_from_public: ClassVar[bool] = False  # its features are seen from public images, with their labels
     stacked: ClassVar[bool] = (
         False  # a pass takes stacks of clients, too: weights [s, ...] and inputs [s, n, ...]
     )
@@ -80,11 +87,6 @@ class Model(Frozen):
         return False
 
     @property
-    def keeps_statistics(self) -> bool:
-        """Whether clients have statistics of their own, which nobody else sees."""
-        return False
-
-    @property
     def width(self) -> int:
         """Return how many fixed features are read of an example; 0: its image is."""
         return 0
@@ -94,34 +96,31 @@ class Model(Frozen):
         """Return the name of the fixed features that are read instead of images; empty: images are."""
         return ""
 
-    @property
-    def network(self) -> str:
-        """Return the frozen network that makes features of photographs: they are called after it."""
-        return self.features
+    def write_features(self, features: Features, out: Path) -> Path:
+        """Write the fixed features that it reads to `out`, a file of arrays; of a model that names any."""
+        raise NotImplementedError
 
-    @property
-    def seen_in(self) -> tuple[str, int] | None:
-        """Return the public images in whose directions features are seen, and how many; None: in none."""
-        return None
+    def normalise(self, train: np.ndarray, test: np.ndarray, streams: Streams) -> None:
+        """Change features `[n, width]` in place by what is learned of all training examples at once.
 
-    @property
-    def transform_name(self) -> str:
-        """Return what images go through before they are seen from public ones."""
-        return "scattering"
+        What that releases is drawn from `streams` and stands in `facts`, which accountants count.
+        """
 
-    @property
-    def path_groups(self) -> int | None:
-        """Return in how many groups of paths all of a scattering is normalised; None: it is not."""
-        return None
-
-    @property
-    def statistics(self) -> Statistics | None:
-        """Return how statistics of all training examples are released, which features are normalised by."""
-        return None
+    def facts(self, round: int) -> Facts:
+        """Columns of the trace about what this model has released of all examples before `round`."""
+        return {}
 
     @property
     def code(self) -> str:
         """Return what names code that is not ours, with its digest; empty: there is none."""
+        return ""
+
+    def refuses(self, run: Run) -> str:
+        """One line on what this model needs instead of what `run` has; empty: nothing."""
+        if (self.binary or self.normalises) and run.local.one_gradient:
+            return f"local: found fedsgd, allowed: fedavg, with model {self.name}"
+        if run.learn_from == "public" and not self.learns_from_public:
+            return f"learn_from: found public, allowed: private, with model {self.name}"
         return ""
 
     def shapes(self, classes: int, example: Example = GREY) -> Shapes:

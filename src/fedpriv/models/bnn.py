@@ -23,6 +23,7 @@ from fedpriv.models.base import GREY, Example, Handling, Normalised, Params, poo
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.config.run import Run
     from fedpriv.models.native.steps import SmallNet
 
 
@@ -55,9 +56,13 @@ class Bnn(Normalised):
     def stochastic(self) -> bool:
         return self.sign == "stochastic"
 
-    @property
-    def keeps_statistics(self) -> bool:
-        return self.bn == "local"
+    def refuses(self, run: Run) -> str:
+        if self.bn == "local" and not run.local.keeps_clients:
+            return (
+                "model.bn: found local, allowed: local.persistent: true, for only then clients have weights "
+                "of their own"
+            )
+        return super().refuses(run)
 
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         from fedpriv.models import layers

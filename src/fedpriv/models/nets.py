@@ -1,4 +1,8 @@
-"""The small networks of the papers, each a pure function of its parameters."""
+"""The small networks of the papers, each a pure function of its parameters, and a head on frozen features.
+
+Federated Learning with Bayesian Differential Privacy, section VI-A: a ResNet-50 pre-trained on ImageNet,
+of which only the last layer is trained. What lies below is computed once, by `fedpriv.data.features`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,23 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from fedpriv.errors import BadInput
 from fedpriv.frozen import Positive, Real, Thousands
-from fedpriv.models.base import GREY, Example, Handling, Model, Normalised, Params, pooled_twice
+from fedpriv.models.base import (
+    GREY,
+    Example,
+    Features,
+    Handling,
+    Model,
+    Normalised,
+    Params,
+    Shapes,
+    pooled_twice,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import torch
 
     from fedpriv.models.native.gradients import GradientEngine
@@ -166,3 +183,52 @@ class ConvNet2(Normalised):
         x = x.flatten(params["dense1.weight"].ndim - 1)
         x = linear(x, params["dense1.weight"], params["dense1.bias"]).relu()
         return linear(x, params["dense2.weight"], params["dense2.bias"])
+
+
+class LinearHead(Model):
+    """One linear map of features `[f]`, with a bias a class."""
+
+    stacked: ClassVar[bool] = True
+
+    def shapes(self, classes: int, example: Example = ()) -> Shapes:
+        example = example or (self.width,)
+        if len(example) != 1:
+            raise BadInput(f"model: found {self.name} with examples of shape {list(example)}, allowed: [f]")
+        return {"head.weight": (classes, *example), "head.bias": (classes,)}
+
+    def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
+        weight = params["head.weight"]
+        return x.to(weight.dtype) @ weight.mT + params["head.bias"][..., None, :]
+
+
+WIDTHS = {"efficientnet_lite0": 1280, "imagenet": 2048, "random": 2048}  # of the pooled features
+
+
+class Resnet50Head(LinearHead):
+    """The linear head on the pooled features of a frozen network, which `backbone` names."""
+
+    reads: ClassVar[Literal["images", "features"]] = "features"
+    name: Literal["resnet50_head"] = "resnet50_head"
+    backbone: Literal["efficientnet_lite0", "imagenet", "random"] = "imagenet"
+    """EfficientNet-Lite0, its ImageNet weights from a package; ResNet-50, torchvision's, a download; or
+    ResNet-50, seeded random ones.
+    """
+
+    @property
+    def features(self) -> str:
+        return self.backbone
+
+    def write_features(self, features: Features, out: Path) -> Path:
+        from fedpriv.data.features.extract import extract
+
+        how = features.device, features.threads
+        return extract(features.listed, features.photos, self.backbone, out, *how)
+
+    @property
+    def width(self) -> int:
+        return WIDTHS[self.backbone]
+
+    def gradient_engine(self, classes: int) -> GradientEngine | None:
+        from fedpriv.models.native import gradients
+
+        return gradients.head_engine(self.width, classes)

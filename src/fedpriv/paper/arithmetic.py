@@ -131,7 +131,7 @@ def call_of(node: ast.Call, line: str = "") -> Call:
 
 
 def argument(node: ast.expr, kind: str, line: str) -> Any:
-    """Return what a call is given beside names."""
+    """Argument of a call beside its names."""
     value = node.value if isinstance(node, ast.Constant) else None
     if kind == metrics.VALUE:
         return node

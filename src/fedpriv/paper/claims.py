@@ -105,7 +105,7 @@ class Claim(Frozen):
         return self
 
     def named_cases(self) -> dict[str, dict[str, float | str]]:
-        """Return what names stand for in every one of `cases`, by its label."""
+        """Cells and numbers of the names in every one of `cases`, by its label."""
         return {label: {RUN: one} if isinstance(one, str) else one for label, one in self.cases.items()}
 
     def judged(self, tables: Mapping[str, AccuracyTable]) -> Iterator[Case]:
@@ -160,11 +160,11 @@ def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list
 
 
 def cells_of(table: AccuracyTable, row: Row) -> dict[str, Cell]:
-    """Return what names stand for in a row: cells of its columns, and its private run if it has one only."""
+    """Cells of the names in a row: of its columns, and its private run if it has one only."""
     runs = {name: Cell(run) for name, run in row.private_runs().items()}
     return runs | {name: table.cell(row, name) for name in table.labels}
 
 
 def cited(table: AccuracyTable, row: Row) -> str:
-    """Return how a row is cited."""
+    """Label by which a row is cited."""
     return f"{table.place}, {row.cited}"

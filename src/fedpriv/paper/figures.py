@@ -78,7 +78,7 @@ class LinesFigure(FigureSpec):
     """Label -> which ε is drawn; a list: each under its own words."""
 
     def ways(self) -> dict[str, dict[str, Any]]:
-        """Return what is drawn of every run, as `DrawnRun` has it, by what readers know it by."""
+        """Fields of `DrawnRun` of every line that is drawn of a run, by its label."""
         return {way: {"spend": spend} for way, spend in self.spends.items()} or {"": {}}
 
     def curves(self, panel: str = "") -> list[DrawnRun]:

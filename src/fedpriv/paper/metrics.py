@@ -110,6 +110,6 @@ COLUMNS: dict[str, list[str]] = {
 
 
 def signature_text(name: str) -> str:
-    """Return how a function is called, as its documentation has it."""
+    """Signature of a function, as its documentation has it."""
     names, arguments, *_, several = SIGNATURES[name]
     return f"{name}({', '.join([*['NAME'] * len(names), *['...'] * several, *arguments])})"

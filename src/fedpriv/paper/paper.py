@@ -32,7 +32,7 @@ LARGEST = 10 * 2**20  # bytes of one file
 
 
 def unreadable(text: str) -> str:
-    """Return what nobody can read in a text: control characters, half a character, more than LONGEST."""
+    """Unreadable part of a text: control characters, half a character, more than LONGEST."""
     if len(text) > LONGEST:
         return f"{len(text):,} characters"
     odd = [one for one in text if category(one) in ("Cc", "Cs") and one not in "\n\t"]
@@ -125,7 +125,7 @@ class Key(NamedTuple):
 
 
 def read_files(folder: Path) -> dict[str, Key]:
-    """Return what the files of a paper's folder say together; a key is of one file."""
+    """Keys of all files of a paper's folder; a key is of one file."""
     require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
     found: dict[str, Key] = {}
     wrong = Gathered()
@@ -216,7 +216,7 @@ def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str,
 
 
 def makes(template: str, name: str) -> bool:
-    """Return whether a family may make the run of that name; a run that is none makes itself."""
+    """Return True where a family may make the run of that name; a run that is none makes itself."""
     texts = map(re.escape, PLACEHOLDER.split(template)[::2])
     return re.fullmatch("[a-z0-9_]+".join(texts), name) is not None
 
@@ -255,7 +255,7 @@ def laid_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any
 
 
 def laid(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return what `one` says, laid over the parts it uses; parts that contradict each other are BadInput."""
+    """Config of `one`, laid over the parts it uses; parts that contradict each other are BadInput."""
     uses = list(dict.fromkeys(uses))
     require_known(f"{where}.uses", uses, parts)
     for left, right in combinations(uses, 2):
@@ -331,8 +331,14 @@ class Paper(Frozen):
 PAPERS: Registry[Path] = Registry("papers", Path, {})
 
 
+def homes(folder: Path) -> dict[str, Path]:
+    """Folder that each paper's own is in, by its name: of those in `folder` and of those of packages."""
+    found = {name: folder for name in papers_in(folder)}
+    return dict(sorted((found | {name: path.parent for name, path in PAPERS.items()}).items()))
+
+
 def folder_of(name: str, folders: Iterable[Path]) -> Path:
-    """Return which of `folders`, or of those that installed packages bring, has the paper of that name.
+    """One of `folders`, or of those that installed packages bring, that has the paper of that name.
 
     None is BadInput naming the papers there are; several are BadInput naming these.
     """
@@ -343,6 +349,8 @@ def folder_of(name: str, folders: Iterable[Path]) -> Path:
     if len(found) > 1:
         places = " and in ".join(map(str, found.values()))
         raise BadInput(f"papers: found {name} in {places}, allowed: in one of them")
+    if not found and (beside := PAPERS.beside(name)):
+        raise BadInput(f"papers: {beside}")
     if not found:
         there = sorted({*PAPERS, *(one for folder in folders for one in papers_in(folder))})
         places = ", ".join(map(str, folders))

@@ -8,11 +8,11 @@ from fedpriv.frozen import Frozen, choice_error
 from fedpriv.registry import points
 
 # Those of ours whose ε are in ledgers.
-OURS = ("moments", "rdp", "pld", "matrix", "bayesian", "exact", "theorem")
+OURS = ("moments", "rdp", "pld", "bayesian", "exact", "theorem")
 
 
 def accountants() -> tuple[str, ...]:
-    """Return whose ε may be asked for: ours, and those of installed packages, of which none is loaded."""
+    """Names of accountants: ours, and those of installed packages, of which none is loaded."""
     return (*OURS, *(point.name for point in points("accountants")))
 
 

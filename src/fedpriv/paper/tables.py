@@ -166,7 +166,7 @@ class AccuracyColumn(Frozen):
         return self
 
     def by_unit(self) -> Mapping[str, SpendSelector]:
-        """Return how the ε are counted that it is read within; none: it is read at the last round."""
+        """Ways of counting the ε that it is read within; none: it is read at the last round."""
         return {"": self.spend} if self.spend else {**self.spends}
 
 
@@ -194,12 +194,12 @@ class Row(Frozen):
 
     @property
     def key(self) -> int | str:
-        """Return what tells the row from the others of its table."""
+        """Key of the row in its table."""
         return self.label or self.clients
 
     @property
     def cited(self) -> str:
-        """Return how the row is cited."""
+        """Label by which the row is cited."""
         return self.label or f"N = {self.clients:,}"
 
     def private_runs(self) -> Mapping[str, str]:
@@ -317,7 +317,7 @@ class Scripted(Rendered):
         self._file = file
 
     def call(self, *args: Any) -> Any:
-        """Return what the function gives; whatever goes wrong in it is BadInput that names its file."""
+        """Return the result of the function; whatever goes wrong in it is BadInput that names its file."""
         try:
             return runpy.run_path(str(self._file))[self.function](*args)
         except (Exception, SystemExit) as error:  # somebody's code runs here

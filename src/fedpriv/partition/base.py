@@ -15,7 +15,7 @@ import numpy as np
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Frozen, Millions, unless
+from fedpriv.frozen import Millions, Part, unless
 from fedpriv.store import npz
 
 
@@ -30,7 +30,7 @@ class Partition(NamedTuple):
         return len(self.offsets) - 1
 
     def holders(self, content: np.ndarray) -> int:
-        """Return how many clients hold the same example, at most; 0 if a client holds one more than once.
+        """Most clients that hold the same example; 0 if a client holds one more than once.
 
         Examples are the same that have an equal number in `content` `[n]`, wherever they stand in the data.
         """
@@ -66,7 +66,7 @@ def load(path: Path, law: str) -> Partition:
     return partition
 
 
-class PartitionLaw(Frozen):
+class PartitionLaw(Part):
     """How the training examples are dealt to `clients`; with `repeat`, an example more than once.
 
     Augmented copies of a photograph stay together with `deal: images`; with `copies` each is dealt by itself.
@@ -85,11 +85,11 @@ class PartitionLaw(Frozen):
 
     @property
     def each(self) -> int:
-        """Return how many examples a client gets; 0: as many as there are for it."""
+        """Number of examples of a client; 0: as many as there are for it."""
         return self.examples or 0
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
-        """Return who holds which of the examples with these integer `labels` [n].
+        """Partition of the examples with these integer `labels` [n].
 
         `owners` [n] says which writer an example is of, 0, 1, ...; it is empty where nobody knows.
         """

@@ -46,7 +46,7 @@ def balance(shares: np.ndarray, column_sums: np.ndarray, iterations: int = 1000)
 
 
 def serve(wanted: np.ndarray, supply: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return what each client [clients, classes] gets of a limited `supply` [classes], served in `order`.
+    """Share of each client [clients, classes] in a limited `supply` [classes], served in `order`.
 
     Everybody gets as many examples as wanted in all: what a class lacks comes from the class with most left.
     The supply must suffice in all.

@@ -29,20 +29,20 @@ from fedpriv.report.sample import Sample, beside, paired, sample
 
 
 def gap(first: Sample, second: Sample) -> Sample:
-    """Return how much more accurate the first is; a gap that is not there cannot be closed."""
+    """Gain of the first over the second; a gap that is not there cannot be closed."""
     found = first - second
     found.values = paired(lambda points, most: np.where(points > 0, points, most), found.values, np.inf)
     return found
 
 
 def lead(first: Sample, *others: Sample) -> Sample:
-    """Return how much more accurate the first is than each of the others."""
+    """Gains of the first over each of the others."""
     words = f"{percents(first).removesuffix(' %')} against {percents(*others)}"
     return beside([first - one for one in others], words)
 
 
 def rise(*samples: Sample) -> Sample:
-    """Return how much more accurate each is than the one before it."""
+    """Gains of each over the one before it."""
     return beside([after - before for before, after in pairwise(samples)], percents(*samples))
 
 
@@ -58,7 +58,7 @@ OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mu
 
 
 def value(node: ast.expr, results: Results, names: Mapping[str, Cell | float]) -> Sample:
-    """Return what a tree of `paper.arithmetic` comes to; `names` stand for cells and numbers."""
+    """Value of a tree of `paper.arithmetic`; `names` stand for cells and numbers."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
             return OPERATORS[type(op)](value(left, results, names), value(right, results, names))
@@ -125,7 +125,7 @@ def outcomes(results: Results, claim: Claim, tables: Mapping[str, AccuracyTable]
 
 
 def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
-    """Return what one case says."""
+    """Outcome of one case."""
     left, at_least, right = claim.comparison
     sides = [
         [(call, cells[name]) for call in parts(tree) if isinstance(call, Call) for name in call.of(*READ)]
@@ -164,7 +164,7 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
 
 
 def learned(results: Results, sides: Sequence[Sequence[tuple[Call, Cell]]]) -> bool:
-    """Return whether in every comparison of accuracies one is above the share of the largest class."""
+    """Return True where in every comparison of accuracies one is above the share of the largest class."""
 
     def better(call: Call, cell: Cell) -> bool:
         measure = [one for one in call.arguments if isinstance(one, str)]
@@ -217,14 +217,14 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def stands(outcome: Outcome) -> str:
-    """Return what one case decides, or what stands instead."""
+    """Standing of one case, or what stands instead."""
     if outcome.instead or outcome.margins is None:
         return outcome.instead or NOT_RUN
     return numbers.standing(outcome.margins)
 
 
 def told(outcome: Outcome) -> str:
-    """Return what was measured in one case, and what that decides."""
+    """Words on what was measured in one case, and what that decides."""
     if outcome.margins is None:
         return f"{outcome.cell}: {outcome.measured}"
     why = f": {ONE_SEED}" if len(outcome.margins) == 1 else ""
@@ -232,7 +232,7 @@ def told(outcome: Outcome) -> str:
 
 
 def verdict(counts: Mapping[str, int], claim: Claim) -> str:
-    """Return what the cells say, as `OUTCOMES` defines it."""
+    """Verdict of the cells, as `OUTCOMES` defines it."""
     hold, fail, undecided = (counts[name] for name in ("hold", "fail", "undecided"))
     if claim.needs == "some" and (hold or undecided):
         return REPRODUCED if hold else UNDECIDED
@@ -308,7 +308,7 @@ def papers(directory: Path) -> list[Path]:
 
 
 def facts(directory: Path) -> dict[str, Any]:
-    """Return what was compared of RESULTS/PAPER; of RESULTS the same by paper."""
+    """Accuracies and claims that were compared of RESULTS/PAPER; of RESULTS the same by paper."""
     found = {
         paper: {
             "accuracies": published_and_reproduced(paper).to_dict("records"),

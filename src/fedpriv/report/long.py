@@ -27,7 +27,7 @@ STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its inter
 
 
 def spend_words(spend: SpendLabels) -> Number:
-    """Return which ε a spend means, by column of the ledger."""
+    """Way of counting of a spend, by column of the ledger."""
     return dict(zip(SPEND_COLUMNS, spend.key, strict=True))
 
 

@@ -118,12 +118,12 @@ def rounds(results: Results, cell: Cell, target: Sample | float) -> Sample:
 
 
 def meaning(results: Results, cell: Cell, spend: SpendSelector) -> Number:
-    """Return which ε is meant, and what the ledger says of it: for whom, at which δ, what it is."""
+    """Meaning of an ε by column of the ledger: how it is counted, for whom, at which δ, its status."""
     return spend_words(spend) | reading.meaning(spent(results, cell.run, spend), "delta")
 
 
 def of_ledger(values: Callable[[Results, str, SpendSelector], pd.Series]) -> Callable[..., Sample]:
-    """Return how a number about an ε is read; a ledger that does not hold that gives NaN."""
+    """Reader of a number about an ε; a ledger that does not hold that gives NaN."""
 
     def read(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
         there = len(spent(results, cell.run, spend))
@@ -156,12 +156,12 @@ def lower_bound(results: Results, cell: Cell, audit: str, spend: SpendSelector) 
 
 
 def of_run(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sample]:
-    """Return how a number of a whole run is read, by seed, whatever the budgets of its cell."""
+    """Reader of a number of a whole run, by seed, whatever the budgets of its cell."""
     return lambda results, cell: Sample(series(results, cell.run))
 
 
 def of_trace(name: str) -> Callable[..., Sample]:
-    """Return how a column of the trace is read: its mean over rounds."""
+    """Reader of a column of the trace: its mean over rounds."""
     return of_run(partial(fact, name=name))
 
 
@@ -181,7 +181,7 @@ def epsilon_text(found: Sample) -> str:
 
 
 def at_end(name: str, label: str, show: Callable[[Sample], str], unit: str = "") -> Metric:
-    """Return what else is measured where a model is evaluated."""
+    """Metric that is measured where a model is evaluated."""
     axis = label[0].upper() + label[1:]
     return Metric(name, "Last round", label, show, partial(measured, name=name), unit, axis)
 

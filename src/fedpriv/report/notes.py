@@ -19,6 +19,7 @@ from fedpriv.report.numbers import METHOD, interval, several
 from fedpriv.report.reading import last_reading
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, flattened, rows_of
+from fedpriv.trace import SAMPLED
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
 SIZE = (
@@ -63,12 +64,6 @@ ACCOUNTINGS = {
 # Words of a ledger, as prose has them.
 LEVELS = {"client": "client-level", "instance": "example-level"}
 RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_out": "zero-out"}
-LAWS = {
-    "poisson": "Poisson sampling",
-    "fixed": "sampling without replacement",
-    "full": "full participation",
-    "spaced": "clients in turn",
-}
 
 
 def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -77,19 +72,19 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 
 def stand_ins(runs: pd.DataFrame) -> str:
-    """Return what a title must add where substitute data were used."""
+    """Words that a title adds where substitute data were used."""
     found = replaced(runs)
     return f" [{', '.join(found)}]" if found else ""
 
 
 def replaced(runs: pd.DataFrame) -> list[str]:
-    """Return which data were used instead of the paper's."""
+    """Return the data that were used instead of the paper's."""
     told = unique(runs, ("data", "stand_in_for"))
     return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
 
 def footnotes(results: Results, missing: Iterable[str] = ()) -> list[str]:
-    """Return what the runs in `results` rest on, a sentence each; `missing` are runs that were not run."""
+    """Return the notes on what the runs in `results` rest on, a sentence each; `missing` were not run."""
     runs = results.runs
     found = [note for part in (data, cut, models, seeds, ended, evaluations) for note in part(runs)]
     found += [*copies(results), *unbounded(results.rounds)]
@@ -200,7 +195,7 @@ def accounting(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     unmet = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
     examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
     law, guarantees, private = unmet["sampling_law"], unmet["kind"] == "guarantee", unmet["clip_private"] == 1
-    in_turn = law == "spaced"
+    in_turn = ~law.isin(SAMPLED)
     poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
     reasons = {
         PRIVATE_BOUND: private,
@@ -237,7 +232,7 @@ class Runs(NamedTuple):
 
 
 def runs(results: Results, declared: Sequence[str]) -> Runs:
-    """Return what there is to say of the runs in `results`; a run that is only `declared` was not run."""
+    """Facts of the runs in `results`; a run that is only `declared` was not run."""
     machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
     settings = {run: flattened(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
     shared = common(list(settings.values()))

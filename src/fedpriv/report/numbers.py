@@ -100,7 +100,7 @@ def epsilon_text(found: Interval, status: str) -> str:
 
 
 def size(values: Iterable[float]) -> str:
-    """Return what is as large as an ε and is none, such as a bound below it: see `size_text`."""
+    """Text of a number as large as an ε, such as a bound below it: see `size_text`."""
     return size_text(interval(values))
 
 
@@ -177,7 +177,7 @@ STEEP = 0.1  # to the next evaluated round
 
 
 def unstable(results: Results, run: str, read: pd.DataFrame) -> str:
-    """Return why the reading `read` of `run` says nothing of it, or the empty string.
+    """Reason why the reading `read` of `run` says nothing of it; empty: there is none.
 
     A reading oscillates where accuracies of more than half of the seeds go up and down by more than 3 points
     at the round read, or where that round lies between two at which all seeds predict one class. It rises
@@ -201,7 +201,7 @@ def unstable(results: Results, run: str, read: pd.DataFrame) -> str:
 
 
 def is_unstable(status: object) -> bool:
-    """Return whether the status of a number says that it is unstable."""
+    """Return True for the status of an unstable number."""
     return str(status).startswith(UNSTABLE)
 
 
@@ -240,14 +240,14 @@ ROUNDING = 1e-12  # of float arithmetic
 
 
 def decided(found: Interval, threshold: float = 0.0) -> str:
-    """Return which side of the threshold an interval is on: above it holds, below it fails."""
+    """Side of the threshold on which an interval is: above it holds, below it fails."""
     if found.low > threshold + ROUNDING:
         return HOLDS
     return FAILS if found.high < threshold - ROUNDING else UNDECIDED
 
 
 def reached(found: Interval, published: float, numbers: int = 1, std: float = 0.0) -> str:
-    """Return whether a published accuracy is reached, up to its last digit, as a claim would be judged.
+    """Verdict on a published accuracy, up to its last digit, as a claim would be judged.
 
     A difference of two published ones has the last digits of both `numbers`. A published standard deviation
     `std` is that of one run: what it leaves open of the difference is added to our interval.
@@ -260,32 +260,32 @@ def reached(found: Interval, published: float, numbers: int = 1, std: float = 0.
 
 
 def outcome(verdict: str) -> str:
-    """Return what a verdict on a published accuracy comes to, without its reason."""
+    """Verdict on a published accuracy, without its reason."""
     return verdict.partition(":")[0].partition(" (")[0]
 
 
 def counted(verdicts: Iterable[str]) -> str:
-    """Return how many published accuracies are reached, and what the others are."""
+    """Return the counts of the published accuracies that are reached, and of the others by verdict."""
     found = Counter(outcome(one) for one in verdicts)
     order = (*REACHED.values(), UNSTABLE, ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN)
     return ", ".join(f"{found[one]} {one}" for one in order if found[one])
 
 
 def standing(margins: np.ndarray) -> str:
-    """Return what margins [seeds], or [seeds, comparisons] that must all hold, decide."""
+    """Decision of margins [seeds], or [seeds, comparisons] that must all hold."""
     found = {comparison_verdict(column) for column in np.atleast_2d(margins.T)}
     return next(one for one in (FAILS, UNDECIDED, HOLDS) if one in found)
 
 
 def comparison_verdict(margins: np.ndarray) -> str:
-    """Return what the margins of one comparison decide; infinite ones have no interval but may all agree."""
+    """Decision of one comparison's margins; infinite ones have no interval but may all agree."""
     if len(margins) > 1 and np.isinf(margins).any():
         return HOLDS if np.isposinf(margins).all() else FAILS if np.isneginf(margins).all() else UNDECIDED
     return decided(interval(margins))
 
 
 def above(accuracy: Iterable[float], largest: float) -> bool:
-    """Return whether something was learned: an accuracy that is above the share of the largest class.
+    """Return True where something was learned: an accuracy above the share of the largest class.
 
     One seed is believed here, and so is any accuracy where that share is not known (NaN).
     """

@@ -33,7 +33,7 @@ def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
 
 
 def details(tables: Sequence[PrintedTable]) -> str:
-    """Return what to know before believing the tables of a paper; what all of them rest on stands first."""
+    """Text to read before believing the tables of a paper; what all of them rest on stands first."""
     shared = [
         note for note in (tables[0].details if tables else ()) if all(note in one.details for one in tables)
     ]

@@ -52,7 +52,7 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
 
 
 def status_of(results: Results, run: str, spend: SpendLabels) -> str:
-    """Return what the ε of a run are that are counted so; nothing where its ledger has none."""
+    """Status of the ε of a run that are counted so; empty where its ledger has none."""
     return str(meaning(spent(results, run, spend)).get("epsilon_status", ""))
 
 

@@ -115,7 +115,7 @@ def unescape_csv(cell: str) -> str:
 
 
 def computed(text: str) -> bool:
-    """Return whether a cell is a formula, or one in quotes."""
+    """Return True for a cell that is a formula, or one in quotes."""
     try:
         float(text)
     except ValueError:

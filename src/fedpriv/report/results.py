@@ -144,7 +144,7 @@ def accounted(run: RunDir) -> tuple[Trace, pd.DataFrame]:
 
 
 def facts(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the summary in a file says about the run as a whole, by column of `RUNS`."""
+    """Facts of a run as a whole in its summary, by column of `RUNS`."""
     try:
         data, environment = told["data"], told["environment"]
         return {
@@ -188,21 +188,21 @@ class Results:
         return Results(found, rounds, epsilons, self.audited)
 
     def has(self, run: str) -> bool:
-        """Return whether `run` was run."""
+        """Return True where `run` was run."""
         return bool((self.runs["run"] == run).any())
 
     def fact(self, run: str, name: str) -> Any:
-        """Return what the first seed of a run says in a column of its table."""
+        """Value of a column of the runs' table at the first seed of a run."""
         return rows_of(self.runs, run)[name].iloc[0]
 
     @cached_property
     def found(self) -> dict[tuple[str, int], list[Finding]]:
-        """Return what audits found, by run and seed."""
+        """Findings of audits, by run and seed."""
         return findings_in(self.audited)
 
     @cached_property
     def spends(self) -> Mapping[tuple[str, ...], np.ndarray]:
-        """Return where the rows of an ε are, in order of seed and round: by run, and by `SPEND_COLUMNS`."""
+        """Places of the rows of an ε, in order of seed and round: by run, and by `SPEND_COLUMNS`."""
         keys = ["run", *SPEND_COLUMNS]
         order = np.lexsort((self.epsilons["round"], self.epsilons["seed"]))
         groups: Any = self.epsilons[keys].iloc[order].groupby(keys, observed=True, sort=False).indices

@@ -108,7 +108,7 @@ def sample(number: Sample | float) -> Sample:
 
 
 def paired(of: Operation, left: Values, right: Values) -> Values:
-    """Return what is made of two numbers by the seeds of both; one column goes with each of several."""
+    """Combine two numbers by the seeds of both; one column goes with each of several."""
     frames = [one for one in (left, right) if isinstance(one, pd.DataFrame)]
     seeds = reduce(pd.Index.intersection, (frame.index for frame in frames)) if frames else []
     sides = [
@@ -186,7 +186,7 @@ class Compared(NamedTuple):
 
 
 def further(left: Any, right: Any) -> Any:
-    """Return how much larger one number is; what nothing closes is not closed by a missing number either."""
+    """Difference of two numbers; what nothing closes is not closed by a missing number either."""
     return np.where(np.isposinf(right) & np.isnan(left), -np.inf, left - right)  # of two infinite ones NaN
 
 

@@ -4,7 +4,6 @@ from fedpriv.registry import Registry
 from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import NoPrivacy, Scheme
 from fedpriv.schemes.client_dp import ClientDP
-from fedpriv.schemes.dp_ftrl import DpFtrl
 from fedpriv.schemes.dpfl_bnn import DpflBnn
 from fedpriv.schemes.global_dp import GlobalDP
 from fedpriv.schemes.instance import Instance
@@ -19,7 +18,6 @@ SCHEMES: Registry[type[Scheme]] = Registry(
         "none": NoPrivacy,
         "client_dp": ClientDP,
         "adaptive_dp": AdaptiveDP,
-        "dp_ftrl": DpFtrl,
         "global_dp": GlobalDP,
         "instance": Instance,
         "joint": Joint,

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from fedpriv.frozen import Frozen
+from fedpriv.frozen import Part
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.sampling import CohortLaw, Full
-from fedpriv.trace import Facts, Mechanism, Relation, Unit
+from fedpriv.trace import MECHANISMS, Facts, Mechanism, Relation, Unit
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from fedpriv.config.run import Run
     from fedpriv.local.work import LocalWork
     from fedpriv.mechanisms.private_gradient import PrivateGradient
-    from fedpriv.models.base import Model
     from fedpriv.streams import Noise, Streams
 
 
@@ -58,7 +58,7 @@ VERBS = ("gradient", "memory", "bound", "release", "combine", "remember", "broad
 DECLARED = ("mechanism", "plan")
 
 
-class Scheme(Frozen):
+class Scheme(Part):
     """No protection: every verb leaves its argument alone; schemes override the verbs they change.
 
     Rows are updates, or whole weights for a scheme that `sends` these. A scheme declares what it releases
@@ -84,18 +84,30 @@ class Scheme(Frozen):
     sends: ClassVar[Literal["update", "weights"]] = "update"  # what clients upload
     # whose plans certify a budget in place of a noise multiplier, unless the budget says so
     accountant: ClassVar[str] = "pld"
+    usual_law: ClassVar[str] = "poisson"  # by which cohorts come in a dry run, unless it is told another
     draws_again: ClassVar[bool] = False  # whether a round needs noise that an earlier one had
 
-    def fits(self, local: LocalWork, model: Model) -> str:
-        """Return what this scheme needs instead of this local work or model, or the empty string."""
+    def refuses(self, run: Run) -> str:
+        """One line on what this scheme needs instead of what `run` has; empty: nothing."""
+        model = run.model
+        if self.sends == "weights" and run.cohort.law == "poisson":
+            return "cohort.law: found poisson, allowed: fixed, full, for a mean of weights needs their number"
+        if self.sends == "weights" and run.local.one_gradient:
+            return "local: found fedsgd, allowed: fedavg, for weights are sent and not a gradient"
+        if (model.binary or model.normalises) and self.gradient(run.local):
+            return f"model: found {model.name}, allowed: one without batch normalisation or binary weights"
+        if self.draws_again and run.secure_noise:
+            return "secure_noise: found true, allowed: false, for correlated noise is drawn again, unkept"
+        if self.mechanism not in MECHANISMS:  # of a package that does not declare it: nobody could account it
+            return f"scheme.mechanism: found {self.mechanism}, allowed: {', '.join(MECHANISMS)}"
         return ""
 
     def gradient(self, local: LocalWork) -> PrivateGradient | None:
-        """Return how clients randomise their gradients while they train; None: they do not."""
+        """Noise of the gradients that clients compute while they train; None: there is none."""
         return None
 
     def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
-        """Return what the plan of a run is beside noise, rounds and δ; None: nobody can plan it.
+        """Plan of a run beside noise, rounds and δ; None: nobody can plan it.
 
         By the names that the plans of `accountant` have for it: `sampling_rate`, and what else they may be
         told. It is asked before a run, for a budget; what a run has spent stands in its ledger.
@@ -103,11 +115,11 @@ class Scheme(Frozen):
         return None
 
     def horizon(self, cohort: CohortLaw, population: int, rounds: int) -> int:
-        """Return how many of the wanted `rounds` this scheme allows; decided before training."""
+        """Return the number of the wanted `rounds` that this scheme allows; decided before training."""
         return rounds
 
     def memory(self, parameters: int) -> Memory:
-        """Return what is kept before the first round, for rows `[p]` of so many parameters."""
+        """Memory before the first round, for rows `[p]` of so many parameters."""
         return {}
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
@@ -117,7 +129,7 @@ class Scheme(Frozen):
     def release(
         self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext
     ) -> tuple[Bounded, Facts]:
-        """Return what the clients send: client-side randomisation.
+        """Return the uploads of the clients: client-side randomisation.
 
         `uploads` are the rows of `bounded` with the noise of their local work.
         """
@@ -131,14 +143,14 @@ class Scheme(Frozen):
         return bounded.updates.sum(0) / context.expected, {}
 
     def remember(self, bounded: Bounded, context: RoundContext) -> tuple[Memory, Facts]:
-        """Return what is kept for the next round, of what the server has received in this one.
+        """Memory for the next round, of what the server has received in this one.
 
         It is public from then on: what is taken from clients' data gets its noise here.
         """
         return dict(context.memory), {}
 
     def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        """Return what the server keeps and sends of its new weights `[p]`."""
+        """Weights `[p]` that the server keeps and sends, of its new ones."""
         return weights, {}
 
 

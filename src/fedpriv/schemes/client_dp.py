@@ -31,7 +31,7 @@ class RunBudget(Frozen):
     epsilon: Positive
     """At sensitivity C, after the last round, at the run's `account.delta`."""
     accountant: str = ""
-    """That certifies it; empty: pld, and matrix for correlated noise."""
+    """That certifies it; empty: the scheme's own, pld unless it says another."""
 
 
 NUMBER_OR_BUDGET = {"anyOf": [TypeAdapter(Positive).json_schema(), RunBudget.model_json_schema()]}

@@ -25,8 +25,7 @@ from fedpriv.trace import Facts, Mechanism, Unit
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.local.work import LocalWork
-    from fedpriv.models.base import Model
+    from fedpriv.config.run import Run
 
 
 class DpflBnn(Scheme):
@@ -58,9 +57,10 @@ class DpflBnn(Scheme):
             )
         return self
 
-    def fits(self, local: LocalWork, model: Model) -> str:
-        allowed = "bnn, binary_softmax, whose weights are bits"
-        return "" if model.binary else f"model: found {model.name}, allowed: {allowed}"
+    def refuses(self, run: Run) -> str:
+        if not run.model.binary:
+            return f"model: found {run.model.name}, allowed: bnn, binary_softmax, whose weights are bits"
+        return super().refuses(run)
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         """Return the rows, all plus or minus one, with their norm."""
@@ -91,7 +91,7 @@ class DpflBnn(Scheme):
 
 
 def flips(gamma: float, noise: str, shape: tuple[int, ...], context: RoundContext) -> np.ndarray:
-    """Return which bits `[n, p]` are flipped: one coin for each, or one for each client's tensor."""
+    """Mask of the bits `[n, p]` that are flipped: one coin for each, or one for each client's tensor."""
     clients, bits = shape
     coins = clients, bits if noise == "coordinate" else len(context.tensors)
     flipped = context.streams.coins(0.5 - gamma, coins, "flips", context.number)

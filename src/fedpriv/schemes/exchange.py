@@ -52,11 +52,11 @@ class Hooks(Frozen):
     """Of Gaussian noise on every number that the server sends."""
 
     def before_upload(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return what clients would send `[n, p]`, clipped."""
+        """Rows that clients would send `[n, p]`, clipped."""
         return self.clip_upload.apply(rows) if self.clip_upload else rows
 
     def bounded(self, by_scheme: Bounded, noisy: bool) -> tuple[Bounded, Facts]:
-        """Return what the scheme has bounded, with the smaller of both bounds.
+        """Rows that the scheme has bounded, with the smaller of both bounds.
 
         Where gradients are `noisy` it is their clean part that is bounded and measured, and the hook clips
         what is sent, noise and all: that bounds no clean part, and a sum's noise is no longer Gaussian.
@@ -70,7 +70,7 @@ class Hooks(Frozen):
         return by_scheme._replace(l2=l2), {"clip_l2": l2}
 
     def on_upload(self, sent: Bounded, context: RoundContext) -> tuple[Bounded, Facts]:
-        """Return what arrives at the server."""
+        """Return the uploads as they arrive at the server."""
         if not self.upload_noise_std:
             return sent, {}
         noisy = sent.updates + self.upload_noise_std * context.noise("upload_hook").like(sent.updates)
@@ -83,7 +83,7 @@ class Hooks(Frozen):
         return sent._replace(updates=noisy), facts
 
     def before_broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        """Return what the server sends instead of `weights` `[p]`."""
+        """Weights `[p]` that the server sends instead."""
         if not self.broadcast_noise_std:
             return weights, {}
         noisy = weights + self.broadcast_noise_std * context.noise("broadcast_hook").like(weights)

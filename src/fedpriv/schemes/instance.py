@@ -24,8 +24,8 @@ from fedpriv.trace import Facts, Mechanism, Unit
 if TYPE_CHECKING:
     import torch
 
+    from fedpriv.config.run import Run
     from fedpriv.local.work import LocalWork
-    from fedpriv.models.base import Model
 
 
 class Instance(Scheme):
@@ -45,12 +45,12 @@ class Instance(Scheme):
     distances: ThousandsOrZero = 16
     """Leave-one-out distances sampled from every batch."""
 
-    def fits(self, local: LocalWork, model: Model) -> str:
-        if local.batch_size is None:
+    def refuses(self, run: Run) -> str:
+        if run.local.batch_size is None:
             return "local.batch_size: found null, allowed: a number of examples"
-        if local.noisy_steps is None:
+        if run.local.noisy_steps is None:
             return "local.steps: found null, allowed: a number of steps, for batches are drawn anew in each"
-        return ""
+        return super().refuses(run)
 
     def gradient(self, local: LocalWork) -> PrivateGradient | None:
         assert local.batch_size is not None

@@ -23,8 +23,7 @@ from fedpriv.trace import Facts, Mechanism, Unit
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.local.work import LocalWork
-    from fedpriv.models.base import Model
+    from fedpriv.config.run import Run
 
 
 class Joint(Instance):
@@ -47,10 +46,11 @@ class Joint(Instance):
     top_up: Below1 | None = unless(None)
     """Chance that a round has more than K shares; null: no noise is added."""
 
-    def fits(self, local: LocalWork, model: Model) -> str:
-        if not local.one_gradient:
-            return f"local: found {local.name}, allowed: fedsgd, for noisy steps would move the next gradient"
-        return super().fits(local, model)
+    def refuses(self, run: Run) -> str:
+        if not run.local.one_gradient:
+            why = "for noisy steps would move the next gradient"
+            return f"local: found {run.local.name}, allowed: fedsgd, {why}"
+        return super().refuses(run)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         step, facts = super().combine(bounded, context)

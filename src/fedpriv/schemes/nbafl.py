@@ -78,7 +78,7 @@ class NbAFL(Scheme):
         return weights, {"broadcast_noise_std": std}
 
     def least(self, l2: float, context: RoundContext) -> Facts:
-        """Return what is known of the upload with the least noise there can be: of who has most examples."""
+        """Facts of the upload with the least noise there can be: of who has most examples."""
         if context.most is None:
             return {}
         largest = context._replace(examples=np.array([context.most]))

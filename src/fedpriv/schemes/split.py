@@ -19,8 +19,7 @@ from fedpriv.trace import Facts, Mechanism, Unit
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.local.work import LocalWork
-    from fedpriv.models.base import Model
+    from fedpriv.config.run import Run
 
 
 class Split(Instance):
@@ -39,10 +38,10 @@ class Split(Instance):
     clip_uploads: bool = True
     """The server clips what arrives, noise and all, to clip_l2."""
 
-    def fits(self, local: LocalWork, model: Model) -> str:
-        if not local.one_gradient:
-            return f"local: found {local.name}, allowed: fedsgd, whose uploads are bounded by clip_l2"
-        return super().fits(local, model)
+    def refuses(self, run: Run) -> str:
+        if not run.local.one_gradient:
+            return f"local: found {run.local.name}, allowed: fedsgd, whose uploads are bounded by clip_l2"
+        return super().refuses(run)
 
     def release(
         self, bounded: Bounded, uploads: torch.Tensor, context: RoundContext

@@ -72,7 +72,7 @@ def kernels() -> Any:
 
 
 def folder() -> Path:
-    """Return where this user's processes claim devices on this machine."""
+    """Folder in which this user's processes claim devices on this machine."""
     return Path(tempfile.gettempdir()) / f"fedpriv-devices-{os.getuid()}"
 
 

@@ -36,7 +36,7 @@ def peak_mib(device: torch.device) -> float:
 
 
 def environment(device: torch.device, engine: str, threads: int) -> dict[str, Any]:
-    """Return what the numbers were computed with."""
+    """Processor and libraries that the numbers were computed with."""
     import torch
 
     if device.type == "cuda":
@@ -66,7 +66,7 @@ def processor() -> str:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

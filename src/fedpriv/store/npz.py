@@ -85,7 +85,7 @@ def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
 
 
 def kind_of(head: bytes) -> str:
-    """Return what a file is that begins so."""
+    """Kind of a file that begins so."""
     known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
     return next(known, "text" if head.isascii() else "another kind of file")
 

@@ -69,12 +69,12 @@ def column(path: Path, name: str, allowed: str = "a finished run", remedy: str =
 
 
 def length(path: Path) -> int:
-    """Return how many rows a file has that was found whole."""
+    """Return the number of rows of a file that was found whole."""
     return int(parquet.read_metadata(path).num_rows)
 
 
 def said(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
-    """Return what a file says under a key of its metadata; one that is not whole is BadInput naming it."""
+    """Text under a key of a file's metadata; a file that is not whole is BadInput naming it."""
     with whole(path, allowed, remedy):
         told = parquet.read_metadata(path).metadata or {}
     if key.encode() not in told:
@@ -97,7 +97,7 @@ def whole(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
 
 
 def stale(path: Path) -> str:
-    """Return which file a file was made from that is another now, or nothing."""
+    """Source of a file that has changed since it was made; empty where none has."""
     kept = parquet.read_metadata(path).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
     return next(
@@ -106,7 +106,7 @@ def stale(path: Path) -> str:
 
 
 def made_with(path: Path) -> str:
-    """Return what a file says that it was made with; nothing where it says nothing, or cannot be read."""
+    """Mark of what a file was made with; empty where it says nothing, or cannot be read."""
     with suppress(OSError, ValueError, pa.ArrowException):
         return (parquet.read_metadata(path).metadata or {}).get(MAKER.encode(), b"").decode()
     return ""

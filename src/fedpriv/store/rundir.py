@@ -83,7 +83,7 @@ def write_stored(path: Path, one: Stored) -> Path:
 
 
 def constant(column: pd.Series) -> Any:
-    """Return what a column of a trace says in every round, or None: most say the same in all."""
+    """Value of a column of a trace that is the same in every round, as most are; else None."""
     values = column.tolist()
     return values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
 
@@ -101,12 +101,12 @@ def read_stored(path: Path) -> Stored:
 
 
 def remedy_of(path: Path) -> str:
-    """Return what to do about a stored run that is not as it was stored: it comes with the code."""
+    """Remedy for a stored run that is not as it was stored: it comes with the code."""
     return f"`git checkout -- {path}` brings it back"
 
 
 def told(path: Path, key: str) -> dict[str, Any]:
-    """Return what a stored run says under a key of its metadata; no mapping is BadInput naming it."""
+    """Return the mapping under a key of a stored run's metadata; anything else is BadInput naming it."""
     text = parquet.said(path, key, ALLOWED_STORED, remedy_of(path))
     try:
         if isinstance(found := json.loads(text), dict):
@@ -166,7 +166,7 @@ def stored_distances(path: Path) -> dict[str, np.ndarray]:
 
 
 def same(one: Stored, other: Stored) -> bool:
-    """Return whether two runs are the same to the last bit, but for what was measured and where."""
+    """Return True for two runs that are the same to the last bit, but for what was measured and where."""
     left, right = (run.trace.drop(columns=list(MEASURED), errors="ignore") for run in (one, other))
     arrays = [
         {name: (array.dtype, array.shape, array.tobytes()) for name, array in run.distances.items()}
@@ -244,7 +244,7 @@ class RunDir:
         return frame
 
     def holds(self, identity: str) -> bool:
-        """Return whether the finished run of that identity is here, whole; otherwise it may be written here.
+        """Return True if the finished run of that identity is here, whole; else it may be written here.
 
         BadInput where a run of another config is, be it whole or not, or a file that no training wrote, or
         that is not what it wrote: nobody knows whose it is, and nothing is written over it.

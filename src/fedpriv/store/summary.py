@@ -18,7 +18,7 @@ STORED = re.compile(r"seed([0-9]+)-([0-9a-f]{16})\.parquet")
 
 
 def stored_path(reference: Path, paper: str, run: str, seed: int | str, identity: str) -> Path:
-    """Return where a run is stored: a file of that name holds it and nothing else, whoever asked for it."""
+    """Path of a stored run: a file of that name holds it and nothing else, whoever asked for it."""
     return reference / RUNS / paper / run / f"seed{seed}-{identity}.parquet"
 
 
@@ -57,7 +57,7 @@ def glanced(directory: Path) -> tuple[str, bool]:
 
 
 def load_summary(path: Path) -> dict[str, Any]:
-    """Return what was written; a missing, damaged or foreign file is BadInput naming it."""
+    """Summary that was written; a missing, damaged or foreign file is BadInput naming it."""
     try:
         check_seal(path)
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -23,18 +23,11 @@ NOTHING: dict[str, Any] = {"zero_division": 0}  # the score of a class that nobo
 Pair = tuple[np.ndarray, np.ndarray]  # of one class or label: which examples have it, what says so
 
 
-def measured(
-    names: tuple[str, ...], loss: Loss, outputs: torch.Tensor, labels: torch.Tensor
-) -> dict[str, float]:
-    """Return metrics by the name of their column of the trace."""
-    return {f"test_{name}": METRICS[name](loss, outputs, labels) for name in names}
-
-
 def perplexity(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
     """Return exp of the mean cross-entropy over all labels that count."""
     if not loss.has_classes(outputs, labels):
         return math.nan
-    counts = counted(labels).flatten()
+    counts = label_mask(labels).flatten()
     return math.exp(float(F.cross_entropy(outputs.flatten(0, -2)[counts], labels.flatten()[counts])))
 
 
@@ -61,13 +54,12 @@ def f1(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
     said = loss.said(outputs, labels)
     if said is None:
         return math.nan
-    counts = counted(labels)
+    counts = label_mask(labels)
     if loss.has_classes(outputs, labels):
-        true, found = labels[counts].cpu().numpy(), said[counts].cpu().numpy()
-        return float(f1_score(true, found, average="macro", **NOTHING))
-    says = said.view(outputs.shape).float()
-    every = pairs(loss, says, outputs, labels)
-    return float(np.mean([f1_score(truth, one > 0, **NOTHING) for truth, one in every]))
+        true, predicted = labels[counts].cpu().numpy(), said[counts].cpu().numpy()
+        return float(f1_score(true, predicted, average="macro", **NOTHING))
+    every = pairs(loss, said.view(outputs.shape).float(), outputs, labels)
+    return float(np.mean([f1_score(truth, score > 0, **NOTHING) for truth, score in every]))
 
 
 def error(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
@@ -80,10 +72,9 @@ def error(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
 def pairs(loss: Loss, scores: torch.Tensor, outputs: torch.Tensor, labels: torch.Tensor) -> Iterator[Pair]:
     """Yield, of every class or else of every label, which examples have it and the scores that say so."""
     if loss.has_classes(outputs, labels):
-        counts = counted(labels)
-        there, columns = labels[counts], scores[counts]
-        for one, column in enumerate(columns.unbind(1)):
-            yield (there == one).cpu().numpy(), column.cpu().numpy()
+        counts = label_mask(labels)
+        for label, column in enumerate(scores[counts].unbind(1)):
+            yield (labels[counts] == label).cpu().numpy(), column.cpu().numpy()
     elif loss.said(outputs, labels) is not None:
         for truth, column in zip(
             labels.view(outputs.shape).flatten(1).unbind(1), scores.flatten(1).unbind(1), strict=True
@@ -92,8 +83,8 @@ def pairs(loss: Loss, scores: torch.Tensor, outputs: torch.Tensor, labels: torch
             yield (truth[counts] == 1).cpu().numpy(), column[counts].cpu().numpy()
 
 
-def counted(labels: torch.Tensor) -> torch.Tensor:
-    """Return which labels count: of examples that have one, all."""
+def label_mask(labels: torch.Tensor) -> torch.Tensor:
+    """Mask of the labels that count: of examples that have one, all."""
     return labels != IGNORED if labels.dim() > 1 else torch.ones_like(labels, dtype=torch.bool)
 
 
@@ -108,8 +99,8 @@ METRICS: dict[str, Callable[[Loss, torch.Tensor, torch.Tensor], float]] = {
 Split = tuple[torch.Tensor, torch.Tensor]  # inputs and labels
 
 
-def looked_at(how: Evaluation, device: torch.device, inputs: np.ndarray, labels: np.ndarray) -> Split:
-    """Return what is looked at of a split, the same in every round: every `stride`-th example."""
+def test_split(how: Evaluation, device: torch.device, inputs: np.ndarray, labels: np.ndarray) -> Split:
+    """Every `stride`-th example of a split, the same ones in every round, on the device."""
     x, y = (torch.from_numpy(part[:: how.stride]).contiguous().to(device) for part in (inputs, labels))
     return x, y
 
@@ -128,26 +119,26 @@ def evaluate(
     """
     inputs, labels = split
     if how.models == "server":
-        return one(engine, how, state.model, inputs, labels)
+        return evaluate_weights(engine, how, state.model, inputs, labels)
     assert state.clients
-    every = [one(engine, how, weights, inputs, labels) for weights in state.clients.weights]
-    found = np.array([[*of_one.values()] for of_one in every])
-    drawn = found[rng.integers(0, len(found), how.drawn), 0].mean()
-    return dict(zip(every[0], found.mean(0), strict=True)) | {"test_accuracy_drawn": drawn}
+    of_clients = [evaluate_weights(engine, how, weights, inputs, labels) for weights in state.clients.weights]
+    values = np.array([[*metrics.values()] for metrics in of_clients])
+    drawn = values[rng.integers(0, len(values), how.drawn), 0].mean()
+    return dict(zip(of_clients[0], values.mean(0), strict=True)) | {"test_accuracy_drawn": drawn}
 
 
-def one(
+def evaluate_weights(
     engine: LocalEngine, how: Evaluation, flat: torch.Tensor, inputs: torch.Tensor, labels: torch.Tensor
 ) -> dict[str, float]:
     """Return accuracy, first, mean loss and other metrics of one vector of weights."""
     outputs, loss = engine.logits(flat, inputs), engine.task.loss
-    found = {
+    values = {
         "test_accuracy": accuracy(loss, outputs, labels),
         "test_loss": float(loss.of(outputs, labels, "mean")),
     }
     if how.metrics and bool(outputs.isfinite().all()):  # of a network that diverges nothing is measured
-        found |= measured(how.metrics, loss, outputs, labels)
-    return found
+        values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in how.metrics}
+    return values
 
 
 def accuracy(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:

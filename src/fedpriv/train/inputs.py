@@ -14,8 +14,8 @@ from fedpriv.config.run import Run
 from fedpriv.data import arrays
 from fedpriv.data.own import Npz
 from fedpriv.errors import BadInput
-from fedpriv.local.statistics import normalise
 from fedpriv.local.work import Speed
+from fedpriv.models.base import Features
 from fedpriv.streams import Streams
 
 
@@ -35,26 +35,16 @@ def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> 
 
 def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
     """Write the features of the run's data, images in the file `listed` or photographs in it, to `out`."""
-    model = run.model
-    if model.reads == "images" and model.seen_in:
-        from fedpriv.data.features import public as projected
-        from fedpriv.data.features.basis import BASES
-
-        basis, count = model.seen_in
-        public = run.dataset.public() if isinstance(run.dataset, Npz) and basis == "own" else BASES[basis]()
-        how = model.transform_name, public, count
-        return projected.extract_projected(
-            listed, run.data, *how, out, speed.threads, run.learn_from == "public"
-        )
-    if model.reads == "images":
-        from fedpriv.data.features import public as whole
-
-        return whole.extract_whole(listed, run.data, model.path_groups, out, speed.threads)
-    from fedpriv.data.features.extract import extract
-
-    how = out, speed.device, speed.threads
-    alone = run.learn_from == "public"
-    return extract(listed, run.photos, model.network, *how, seen_in=model.seen_in, alone=alone)
+    source = Features(
+        listed,
+        dataset=run.data,
+        photos=run.photos,
+        public=run.dataset.public if isinstance(run.dataset, Npz) else None,
+        alone=run.learn_from == "public",
+        device=speed.device,
+        threads=speed.threads,
+    )
+    return run.model.write_features(source, out)
 
 
 def arrays_for(run: Run, path: Path) -> arrays.Arrays:
@@ -68,18 +58,17 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
     return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
 
 
-def normalised(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
+def normalise_features(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
     """Return the arrays with features as the model reads them: by private statistics, if it asks for any.
 
     They are those of the training split, and what they cost stands in the trace. Features change in place.
     """
-    if statistics := run.model.statistics:
-        normalise(statistics, found.x_train, found.x_test, streams.noise("statistics"))
+    run.model.normalise(found.x_train, found.x_test, streams)
     return found
 
 
 def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
-    """Return who holds what; runs that share dataset, validation split, law and seed share it.
+    """Partition of the training examples; runs that share dataset, validation split, law and seed share it.
 
     Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
     The law's numbers of examples count copies; a remainder that is less than an image is left out. With
@@ -111,12 +100,12 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
 
 
 def shared_law(run: Run) -> str:
-    """Return what says which examples go to whom, the same for runs that share a partition."""
+    """Name of the law by which examples go to clients, the same for runs that share a partition."""
     return json.dumps([run.data, run.validation, run.partition.model_dump(mode="json")])
 
 
 def dealt_by(run: Run, found: arrays.Arrays, seed: int) -> str:
-    """Return what makes a file the run's partition at that seed: its law, and how much there was to deal."""
+    """Mark of the file of a run's partition at a seed: its law, and how much there was to deal."""
     return f"{shared_law(run)} of {len(found.y_train)} examples, seed {seed}"
 
 

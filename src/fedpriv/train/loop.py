@@ -31,8 +31,8 @@ from fedpriv.store.machine import cores, environment, keep_buffers, peak_mib
 from fedpriv.store.rundir import RESUME, RunDir, keep_outputs, restore_outputs
 from fedpriv.streams import Streams
 from fedpriv.train import checkpoint, probes, record
-from fedpriv.train.evaluate import evaluate, looked_at
-from fedpriv.train.inputs import arrays_for, load_partition, normalised
+from fedpriv.train.evaluate import evaluate, test_split
+from fedpriv.train.inputs import arrays_for, load_partition, normalise_features
 from fedpriv.train.record import initial_state
 from fedpriv.train.round import run_round
 
@@ -42,7 +42,7 @@ ONE = 1.0  # seconds in which several signals are one warning, that came in more
 
 
 @contextmanager
-def warned() -> Generator[Callable[[], int]]:
+def catch_warnings() -> Generator[Callable[[], int]]:
     """Catch warnings in the block; yield what says which signal was the first, 0 as long as there was none.
 
     Another signal, a second after the first or later, ends the process at once, as all of them do before
@@ -70,7 +70,7 @@ def warned() -> Generator[Callable[[], int]]:
 
 
 def task_for(run: Run, data: Arrays, device: torch.device) -> Task:
-    """Return what is learned, with the training data on `device`.
+    """Build the task that a run learns, with the training data on `device`.
 
     BadInput says what model or loss cannot read, of the test split too, and which layer is in the way of a
     scheme that needs the gradient of every example.
@@ -114,7 +114,7 @@ def train(
     Guarantees: on a CPU the model and the trace, but for its measured columns, are bit-identical whatever
     the number of threads and however often the run was killed and resumed by the same engine.
 
-    A signal that warns of the end (`warned`) ends it after the round that it is in, which is saved: Stopped.
+    A signal that warns of the end (`catch_warnings`) ends it after its round, which is saved: Stopped.
 
     A run has diverged when its weights are no longer finite or nobody in a cohort has a finite loss: it ends
     there, and its summary says so.
@@ -122,26 +122,30 @@ def train(
     Raises BadInput when `out` holds a run of another config, a file that training did not write, or the state
     of another config or engine, and when another process trains in it.
     """
+    # 1. A run that is finished, here or below the resume folder, is not trained again.
     identity = run.identity(name, seed)
     resume = resume or out / RESUME
     saved, kept = resume / "state.safetensors", resume / identity
     if RunDir(out).holds(identity) or restore_outputs(out, kept, identity):
         checkpoint.remove(saved, identity)  # left by a process that was killed when it had finished
         return out
-    keep_buffers()  # before the first tensor
+
+    # 2. What it trains on. Buffers are kept before the first tensor is made.
+    keep_buffers()
     streams = Streams(seed, name, run.secure_noise)
-    data = normalised(run, arrays_for(run, arrays_path), streams)
+    data = normalise_features(run, arrays_for(run, arrays_path), streams)
     clients = load_partition(run, data, seed, partition_path)
     holders = clients.holders(data.content)
     device = select_device(speed.device)
     rounds = run.scheme.horizon(run.cohort, clients.clients, run.rounds)
     task = task_for(run, data, device)
 
+    # 3. Round after round, from the state before the first or the one that a killed run has saved.
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
-        test = looked_at(run.evaluation, device, data.x_test, data.y_test)
+        test = test_split(run.evaluation, device, data.x_test, data.y_test)
         first = initial_state(run, task, streams, clients.clients)
         state = checkpoint.load(saved, identity, engine.name, device, first) or first
-        with progress(f"{name} seed {seed}", state.round, rounds) as report, warned() as warning:
+        with progress(f"{name} seed {seed}", state.round, rounds) as report, catch_warnings() as warning:
             while state.round < rounds and not state.diverged:
                 started = time.perf_counter()
                 row = run_round(run, clients, engine, streams, state, rounds)
@@ -161,12 +165,14 @@ def train(
                 report(row)
                 if signal:
                     raise Stopped(signal, f"{name} seed {seed}: {state.round} of {rounds} rounds are saved")
-        probes.record_end(run, state, task, streams)
+
+        # 4. The four files, and a copy of them where a workflow may remove these.
+        probes.record_canaries_of_the_model(run, state, task, streams)
         summary = record.summarise(run, name, seed, state, data, clients, labels) | {
             "identity": identity,
             "environment": environment(device, engine.name, speed.threads or cores()),
         }
-        record.write(out, state, run.probe, summary)
+        record.write_run(out, state, run.probe, summary)
         checkpoint.remove(saved, identity)
         keep_outputs(out, kept)
     return out

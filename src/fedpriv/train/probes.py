@@ -57,19 +57,14 @@ def record_client_distances(
     if len(outsiders):
         everyone = torch.cat([everyone, clip(outsiders, bounded.l2)[0].updates])
     drawn = sample_positions(size, run.probe.clients, rng)
-    followed = np.array([np.flatnonzero(members == one)[0] for one in panel], dtype=np.int64)
+    followed = np.array([np.flatnonzero(members == client)[0] for client in panel], dtype=np.int64)
     for prefix, positions in (("", drawn), ("panel_", followed)):
         for name, values in distances(everyone, size, positions).items():
             if name in run.scheme.measures:
                 state.samples.setdefault(prefix + name, []).append(values)
 
 
-FOLLOWED = 0  # the client
-
-
-def followed(run: Run, cohort: np.ndarray) -> np.ndarray:
-    """Return who is to work once more, with the same coins on neighbouring data: one client, or nobody."""
-    return cohort[cohort == FOLLOWED] if run.probe.neighbours else cohort[:0]
+FOLLOWED = 0  # the client that works again, with the same coins on neighbouring data
 
 
 def neighbour(client: Client, labels: torch.Tensor) -> Client:
@@ -87,10 +82,10 @@ def neighbour(client: Client, labels: torch.Tensor) -> Client:
     return client._replace(rows=torch.cat([found, rows[len(found) :]]).cpu().numpy())
 
 
-def measured(
+def neighbours_distance(
     run: Run, cohort: np.ndarray, rows: torch.Tensor, others: torch.Tensor, context: RoundContext
 ) -> Facts:
-    """Return how far what is sent of neighbouring data, `others` `[0 or 1, p]`, is from the client's row."""
+    """Distance of what is sent of neighbouring data, `others` `[0 or 1, p]`, from the client's row."""
     if not len(others):
         return {}
     own = rows[torch.from_numpy(np.flatnonzero(cohort == FOLLOWED))]
@@ -105,28 +100,30 @@ def directions(streams: Streams, canaries: int, length: int) -> torch.Tensor:
     return rows / rows.norm(dim=1, keepdim=True)
 
 
-def included(run: Run, streams: Streams) -> np.ndarray:
-    """Return which canaries take part, bool `[canaries]`: a coin each."""
+def canaries_in_run(run: Run, streams: Streams) -> np.ndarray:
+    """Canaries that take part, bool `[canaries]`: a coin each."""
     assert run.canaries
     return streams.numpy("canary_coins").random(run.canaries.clients) < run.canaries.included
 
 
-def coming(run: Run, streams: Streams, round: int) -> torch.Tensor:
-    """Return which canaries come in a round: those that take part and are drawn."""
+def canaries_in_round(run: Run, streams: Streams, round: int) -> torch.Tensor:
+    """Numbers of the canaries that come in a round: those that take part and are drawn."""
     assert run.canaries
     drawn = run.cohort.draw(run.canaries.clients, streams.numpy("canary_cohort", round))
-    return torch.from_numpy(drawn[included(run, streams)[drawn]])
+    return torch.from_numpy(drawn[canaries_in_run(run, streams)[drawn]])
 
 
-def joined(run: Run, rows: torch.Tensor, streams: Streams, round: int) -> torch.Tensor:
+def with_canaries(run: Run, rows: torch.Tensor, streams: Streams, round: int) -> torch.Tensor:
     """Return the rows `[n, p]` and below them those of the canaries that come; without canaries the rows."""
     if not run.canaries:
         return rows
-    sent = directions(streams, run.canaries.clients, rows.shape[1])[coming(run, streams, round)]
+    sent = directions(streams, run.canaries.clients, rows.shape[1])[canaries_in_round(run, streams, round)]
     return torch.cat([rows, clip_of(run) * sent.to(rows)])
 
 
-def record(run: Run, state: RoundState, total: torch.Tensor, others: torch.Tensor, streams: Streams) -> None:
+def record_canaries(
+    run: Run, state: RoundState, total: torch.Tensor, others: torch.Tensor, streams: Streams
+) -> None:
     """Append what a round's noisy sum `total` `[p]` shows of every canary, and who takes part.
 
     In units of the bound, to an attacker who knows what everybody else sent: the rows `others` `[n, p]` of
@@ -137,14 +134,14 @@ def record(run: Run, state: RoundState, total: torch.Tensor, others: torch.Tenso
     if not run.canaries:
         return
     of_all = directions(streams, run.canaries.clients, len(total)).to(total)
-    came = coming(run, streams, state.round + 1)
+    came = canaries_in_round(run, streams, state.round + 1)
     seen = of_all @ ((total - others.sum(0)) / clip_of(run) - of_all[came].sum(0))
     seen[came] += of_all[came].square().sum(1)  # each is no other of itself
     state.samples.setdefault("canary_seen", []).append(seen.bfloat16().float().cpu().numpy())
-    state.samples.setdefault("canary_included", []).append(included(run, streams).astype(np.float32))
+    state.samples.setdefault("canary_included", []).append(canaries_in_run(run, streams).astype(np.float32))
 
 
-def record_end(run: Run, state: RoundState, task: Task, streams: Streams) -> None:
+def record_canaries_of_the_model(run: Run, state: RoundState, task: Task, streams: Streams) -> None:
     """Append what the model alone shows when all is over: every canary's cosine with its whole change."""
     if not run.canaries:
         return

@@ -77,11 +77,12 @@ def summarise(
     clients: partition.Partition,
     labels: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return what a finished run says about itself as a whole.
+    """Summary of a finished run.
 
     One that diverged has no accuracy, and neither has one that predicts numbers.
     """
     accuracy = state.rows[-1]["test_accuracy"]
+    counted = data.counted  # labels of the test split; none of numbers to predict
     return labels | {
         "run": name,
         "seed": seed,
@@ -101,20 +102,14 @@ def summarise(
             "repetition": len(clients.indices) / len(data.y_train),
             "note": data.note,
         }
-        | majority(data),
+        | ({"majority": float(np.bincount(counted).max() / len(counted))} if len(counted) else {}),
         "evaluated_on": "validation" if run.validation else "test",
         "seconds": sum(row["seconds"] for row in state.rows),
         "peak_mib": max(row["peak_mib"] for row in state.rows),
     }
 
 
-def majority(data: Arrays) -> dict[str, float]:
-    """Return the share of the largest class of the test split; of numbers to predict there is none."""
-    counted = data.counted
-    return {"majority": float(np.bincount(counted).max() / len(counted))} if len(counted) else {}
-
-
-def trace(state: RoundState) -> pd.DataFrame:
+def trace_of(state: RoundState) -> pd.DataFrame:
     """Return the trace with exactly the columns and dtypes that `columns_of` has for such a run.
 
     Rounds of a state that older code saved lack the columns that came later.
@@ -125,11 +120,11 @@ def trace(state: RoundState) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=pd.Index(types)).astype(types)
 
 
-def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> None:
+def write_run(out: Path, state: RoundState, probe: Probe, summarised: dict[str, Any]) -> None:
     """Write the four files of a run directory, each atomically; the summary last: it marks completion."""
     for name in FILES:
         remove_torn(out / name)
-    parquet.save(trace(state), out / TRACE)
+    parquet.save(trace_of(state), out / TRACE)
     arrays = {}
     for name, rows in state.samples.items():
         if name.startswith(("instance_", "canary_")):
@@ -142,4 +137,4 @@ def write(out: Path, state: RoundState, probe: Probe, told: dict[str, Any]) -> N
         save_file({"flat": state.model.cpu()}, path, metadata={"seal": OPEN})
         seal(path)
     seals = {name: seal_of(out / name) for name in (TRACE, DISTANCES, WEIGHTS)}
-    summary.save_summary(out / SUMMARY, told | {"seals": seals})
+    summary.save_summary(out / SUMMARY, summarised | {"seals": seals})

@@ -11,7 +11,6 @@ import torch
 from fedpriv import partition
 from fedpriv.config.run import Run, Server
 from fedpriv.local.client import Client, ClientState, LocalEngine, OptimizerState
-from fedpriv.local.statistics import facts as statistics_facts
 from fedpriv.mechanisms.gaussian import sample_positions
 from fedpriv.models.flat import Layout
 from fedpriv.schemes.base import RoundContext
@@ -19,39 +18,11 @@ from fedpriv.schemes.exchange import exchange
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS
 from fedpriv.train import probes
-from fedpriv.train.probes import record_client_distances, record_instance_distances
 from fedpriv.train.record import RoundState
 
 
-def round_clients(
-    run: Run,
-    clients: partition.Partition,
-    members: np.ndarray,
-    size: int,
-    streams: Streams,
-    state: RoundState,
-    noisy: bool,
-) -> list[Client]:
-    """Return the members of a round, each with its own streams and with what it has kept.
-
-    Those after the first `size` were not drawn: they work on copies. Where gradients are `noisy`, each has a
-    stream of noise.
-    """
-    round = state.round + 1
-    return [
-        Client(
-            clients.client(one),
-            streams.numpy("batches", round, int(one)),
-            streams.noise("instance", round, int(one)) if noisy else None,
-            streams.numpy("signs", round, int(one)) if run.model.stochastic else None,
-            client_state(state.clients, int(one), copied=place >= size) if state.clients else None,
-        )
-        for place, one in enumerate(members)
-    ]
-
-
 def client_state(everyone: ClientState, client: int, copied: bool) -> ClientState:
-    """Return what one client has kept, as views of what everyone has, or copied."""
+    """State of one client, as views of what everyone has, or copied."""
     weights, *memory = (
         part[client].clone() if copied else part[client]
         for part in (everyone.weights, *vars(everyone.memory).values())
@@ -91,7 +62,7 @@ def average(server: Server, state: RoundState) -> torch.Tensor | None:
 
 
 def move(server: Server, state: RoundState, step: torch.Tensor) -> torch.Tensor:
-    """Return the move `[p]` that the optimiser makes of a round's step, before the rate; it remembers it.
+    """Return the move `[p]` that the optimiser makes of a step, before the rate; its moments are kept.
 
     Adam is FedAdam (Reddi et al. 2021, Adaptive Federated Optimization, Algorithm 2): without correction of
     the bias, and with second moments that start at τ².
@@ -99,10 +70,10 @@ def move(server: Server, state: RoundState, step: torch.Tensor) -> torch.Tensor:
     if server.optimizer == "sgd":
         state.velocity = server.momentum * state.velocity + step
         return state.velocity
-    (one, two), tau = BETAS, TAU
+    (first, second_beta), tau = BETAS, TAU
     second = torch.full_like(step, tau**2) if state.second is None else state.second
-    state.velocity = one * state.velocity + (1 - one) * step
-    state.second = two * second + (1 - two) * step.square()
+    state.velocity = first * state.velocity + (1 - first) * step
+    state.second = second_beta * second + (1 - second_beta) * step.square()
     return state.velocity / (state.second.sqrt() + tau)
 
 
@@ -114,19 +85,27 @@ def run_round(
     state: RoundState,
     rounds: int,
 ) -> dict[str, Any]:
-    """Advance `state` by one round in place and return its row of the trace."""
+    """One round: draw, train, bound, release, combine, move. `state` advances in place; its trace row.
+
+    Every random draw is of a stream that is named by the round, so a resumed run draws the same. Nothing here
+    computes an ε: the row says what was released, `fedpriv.account` what that costs.
+    """
     population, round = clients.clients, state.round + 1
     expected, layout = run.cohort.expected(population), engine.task.layout
     examples, protected = np.diff(clients.offsets), layout.protected
 
-    # Who takes part. The panel is followed whether drawn or not; who was not drawn is only measured.
+    # 1. The cohort. A panel of clients is followed for the Bayesian estimate, whether drawn or not: those who
+    # were not drawn train on copies of what they keep, and are only measured. So is a client that works a
+    # second time, with the same coins on neighbouring data.
     cohort = run.cohort.members(population, streams, round)
+    size = len(cohort)
     panel = sample_positions(
         population, run.probe.panel if run.scheme.measures else 0, streams.numpy("panel")
     )
     members = np.concatenate([cohort, np.setdiff1d(panel, cohort)])
-    size = len(cohort)
-    again = probes.followed(run, cohort)
+    again = cohort[cohort == probes.FOLLOWED] if run.probe.neighbours else cohort[:0]
+
+    # 2. What is public about the round, for the verbs of the scheme and the hooks.
     private_gradient = run.scheme.gradient(run.local)
     context = RoundContext(
         number=round,
@@ -144,46 +123,72 @@ def run_round(
         members=cohort,
     )
 
-    # Local work → bound → client-side release → aggregate with a public denominator → server noise.
-    steps = run.local.noisy_steps or 0
-    of_gradients = private_gradient.facts(steps, examples) if private_gradient else {}
-    if statistics := run.model.statistics:
-        of_gradients |= statistics_facts(statistics, round)
-    noisy = private_gradient is not None
-    working = round_clients(run, clients, np.concatenate([members, again]), size, streams, state, noisy)
-    others = [probes.neighbour(one, engine.task.labels) for one in working[len(members) :]]
+    # 3. Local work. Each client has streams of its own, and what it has kept, as views unless it is copied.
+    working = [
+        Client(
+            clients.client(one),
+            streams.numpy("batches", round, int(one)),
+            streams.noise("instance", round, int(one)) if private_gradient else None,
+            streams.numpy("signs", round, int(one)) if run.model.stochastic else None,
+            client_state(state.clients, int(one), copied=place >= size) if state.clients else None,
+        )
+        for place, one in enumerate(np.concatenate([members, again]))
+    ]
+    neighbours = [probes.neighbour(one, engine.task.labels) for one in working[len(members) :]]
     results = engine.train_clients(
         run.local.at(round),
         state.flat,
-        [*working[: len(members)], *others],
+        [*working[: len(members)], *neighbours],
         private_gradient,
         send_weights=run.scheme.sends == "weights",
     )
     uploads = run.hooks.before_upload(results.updates[:, :protected])
-    rows = results.clean[:, :protected] if private_gradient else uploads
-    sent = [probes.joined(run, some[:size], streams, round) for some in (rows, uploads)]
-    mean, bounded, state.memory, exchanged = exchange(run.scheme, run.hooks, sent[0], sent[1], context, noisy)
+    rows = results.clean[:, :protected] if private_gradient else uploads  # what is bounded, without noise
+
+    # 4. Bound, client-side release, mean over a public denominator, server noise. Canaries send, too.
+    mean, bounded, state.memory, exchanged = exchange(
+        run.scheme,
+        run.hooks,
+        probes.with_canaries(run, rows[:size], streams, round),
+        probes.with_canaries(run, uploads[:size], streams, round),
+        context,
+        noisy=private_gradient is not None,
+    )
     bounded = bounded._replace(updates=bounded.updates[:size])
-    probes.record(run, state, mean * expected, bounded.updates, streams)
-    facts = of_gradients | probes.measured(run, cohort, rows[:size], rows[len(members) :], context)
+
+    # 5. What is measured: distances for the Bayesian accountant, neighbouring data, canaries.
+    probes.record_canaries(run, state, mean * expected, bounded.updates, streams)
+    facts = probes.neighbours_distance(run, cohort, rows[:size], rows[len(members) :], context)
     if run.scheme.measures:
         rng = streams.numpy("probe", round)
-        record_client_distances(run, state, bounded, rows[size : len(members)], members, panel, rng)
+        outsiders = rows[size : len(members)]
+        probes.record_client_distances(run, state, bounded, outsiders, members, panel, rng)
     if private_gradient:
-        facts |= record_instance_distances(state, private_gradient, results, size, steps)
+        steps = run.local.noisy_steps or 0
+        facts |= private_gradient.facts(steps, examples)
+        facts |= probes.record_instance_distances(state, private_gradient, results, size, steps)
+    facts |= run.model.facts(round)
 
+    # 6. The server moves and sends. What no scheme protects is the cohort's mean, or stays with its client.
     rate = learning_rate(run.server, round, rounds)
     old = state.flat[:protected]
     step = mean - old if run.scheme.sends == "weights" else mean
-    new, told = run.scheme.broadcast(old + rate * move(run.server, state, step), context)
+    new, broadcast = run.scheme.broadcast(old + rate * move(run.server, state, step), context)
     new, noised = run.hooks.before_broadcast(new, context)
-    state.flat = torch.cat([new, unprotected(run, state.flat, results.updates[:size], layout)])
+    clear = slice(protected, protected + layout.clear)
+    rest = state.flat[protected:].clone()
+    if size and layout.clear:
+        clear_mean = results.updates[:size, clear].mean(0)
+        rest[: layout.clear] = clear_mean if run.scheme.sends == "weights" else state.flat[clear] + clear_mean
+    state.flat = torch.cat([new, rest])
     state.round, state.average = round, average(run.server, state)
     receive_broadcast(run, state, layout)
+
+    # 7. The row of the trace.
     norms = rows[:size].norm(dim=1).double().cpu().numpy()
     losses = results.losses[:size][results.losses[:size].isfinite()]
-    facts |= exchanged | told | noised
-    facts = {name: one.item() if isinstance(one, torch.Tensor) else one for name, one in facts.items()}
+    facts |= exchanged | broadcast | noised
+    facts = {name: fact.item() if isinstance(fact, torch.Tensor) else fact for name, fact in facts.items()}
     return {
         "round": round,
         "scheme": run.scheme.name,
@@ -209,13 +214,3 @@ def run_round(
         "clear_values": layout.clear,
         "upload_bytes": facts.get("upload_bytes", 4.0 * protected) + 4.0 * layout.clear,
     }
-
-
-def unprotected(run: Run, flat: torch.Tensor, updates: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """Return the server's numbers that no scheme protects: means over the cohort, and what clients keep."""
-    start, end = layout.protected, layout.protected + layout.clear
-    rest = flat[start:].clone()
-    if len(updates) and layout.clear:
-        mean = updates[:, start:end].mean(0)
-        rest[: layout.clear] = mean if run.scheme.sends == "weights" else flat[start:end] + mean
-    return rest

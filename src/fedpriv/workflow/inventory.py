@@ -13,7 +13,7 @@ from fedpriv.account.spend import Spend
 from fedpriv.config.plan import RunKey, laid, load_preset, origins, said_at
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput, unknown
-from fedpriv.paper.paper import Paper, load_paper, merge, papers_in
+from fedpriv.paper.paper import Paper, homes, load_paper, merge
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import titled
 from fedpriv.report import claims as compare
@@ -279,7 +279,7 @@ def inventory(configs: Path, reference: Path, resources: Path) -> dict[str, Line
 
     Stored are runs and rendered tables below `reference`, and raw data below `resources`.
     """
-    papers = {name: load_paper(name, configs / "papers") for name in papers_in(configs / "papers")}
+    papers = {name: load_paper(name, home) for name, home in homes(configs / "papers").items()}
     kept = {name: seeds(reference, name) for name in papers}
     return {
         "papers": [paper_counts(paper, kept[name]) for name, paper in papers.items()],

@@ -11,7 +11,7 @@ from fedpriv.data import arrays
 from fedpriv.data.features import backbone, extract
 from fedpriv.data.photographs import Photos
 from fedpriv.data.source import SourceError
-from fedpriv.models.heads import WIDTHS
+from fedpriv.models.nets import WIDTHS
 
 # What the network of the package efficientnet-lite-pytorch 0.1.0 makes of two photographs.
 PLACES = [64, 164, 255, 475, 852, 1227]

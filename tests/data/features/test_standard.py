@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedpriv.data.features.basis import standardised
+from fedpriv.data.features.extract import standardised
 
 RAW = (np.random.default_rng(0).normal(5, 3, (3000, 40)) * np.logspace(-1, 1, 40)).astype(np.float16)
 

@@ -20,7 +20,7 @@ from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
 from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, nothing
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
-from fedpriv.trace import Facts
+from fedpriv.trace import SAMPLED, Facts
 
 if TYPE_CHECKING:
     import torch
@@ -54,18 +54,18 @@ class Statement(NamedTuple):
 
     @property
     def attack(self) -> str:
-        """Return who sees what: the sum, single uploads, single bits.
+        """Name of the attack: on the sum, on single uploads, on single bits.
 
         `turns` is whoever sees the sum where clients come in turn, or where noise is not independent.
         """
         if self.unit == ONE_BIT:
             return "bit"
-        sampled = self.mechanism == "gaussian" and self.sampling_law != "spaced"
+        sampled = self.mechanism == "gaussian" and self.sampling_law in SAMPLED
         return SEEN[self.accounting] if sampled or SEEN[self.accounting] != "sum" else "turns"
 
     @property
     def always(self) -> bool:
-        """Return whether it is of a client who comes in every round."""
+        """True for the ε of a client who comes in every round."""
         return self.accounting == "upload"
 
     @property
@@ -75,7 +75,7 @@ class Statement(NamedTuple):
 
     @property
     def about(self) -> str:
-        """Return whose ε it is."""
+        """Owner of the ε."""
         return {"instance": "an example", ONE_BIT: "one bit of a client"}.get(self.unit, "a client")
 
 
@@ -143,7 +143,7 @@ class Design(NamedTuple):
     directions: torch.Tensor  # orthonormal rows `[d, d]`; of bits plus and minus one `[population, d]`
 
     def rows(self, ids: np.ndarray, bound: float) -> torch.Tensor:
-        """Return what these canaries send `[n, d]`."""
+        """Rows of these canaries `[n, d]`."""
         import torch
 
         return self.directions.index_select(0, torch.from_numpy(ids)).mul_(bound)
@@ -164,7 +164,7 @@ Sides = tuple[np.ndarray, np.ndarray]
 
 
 def see_sum(site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Return what whoever sees the noisy sum sees: the sum `[d]`.
+    """Sight of the noisy sum `[d]`.
 
     Of noise that uploads bring along, one half of the numbers is looked at in the sum, the other in uploads:
     whatever is drawn, a sum of many is near a normal.
@@ -204,7 +204,7 @@ def along(design: Design, seen: np.ndarray) -> Sides:
 def see_uploads(
     site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator
 ) -> Sight:
-    """Return what whoever receives single uploads sees of each client, along its direction and nobody's.
+    """Sight of single uploads: of each client, along its direction and nobody's.
 
     What is looked at for faults is the noise of their sum, and its law in a few of them.
     """
@@ -220,7 +220,7 @@ def see_uploads(
 
 
 def see_bits(site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Return which answers are as they were sent, of half of the bits, and flipped, of the others.
+    """Sight of answers: as they were sent, of half of the bits, and flipped, of the others.
 
     What is looked at for faults is how many answers of each bit are right.
     """
@@ -260,7 +260,7 @@ def upload_score(
 
 
 def bit_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Return how many answers say so."""
+    """Return the number of answers that say so."""
     return seen.sum(axis=0)
 
 
@@ -285,14 +285,14 @@ def independent(noise: np.ndarray, known: np.ndarray | None) -> np.ndarray:
 
 
 def turn_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
-    """Return how the score is distributed of a client that is as far from nothing as ε is stated for."""
+    """Distribution of the score of a client that is as far from nothing as ε is stated for."""
     mu = bounds.refuted_up_to(lambda mu: rdp.gaussian_epsilon(mu, delta) <= said.epsilon)
     values = np.linspace(-10.0, mu + 10, CELLS)
     return Scores(values, ndtr(-values), ndtr(mu - values))
 
 
 def upload_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
-    """Return how the score of a client is distributed that is seen to come: each time it is Gaussian."""
+    """Distribution of the score of a client that is seen to come: each time it is Gaussian."""
     come = np.arange(plan.rounds + 1)
     chance = (come == plan.rounds) * 1.0 if said.always else binom.pmf(come, plan.rounds, plan.sampling_rate)
     told = come / plan.noise_multiplier**2
@@ -304,7 +304,7 @@ def upload_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
 
 
 def bit_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
-    """Return how many of the answers are right by chance, and of the bit that was sent."""
+    """Distribution of right answers, by chance and of the bit that was sent."""
     counts, gamma = np.arange(plan.rounds + 1), plan.noise_multiplier
     outside, inside = (binom.sf(counts - 1, plan.rounds, 0.5 + side * gamma) for side in (-1, 1))
     return Scores(counts.astype(np.float64), outside, inside)

@@ -21,9 +21,9 @@ from fedpriv.audit.dry.attacks import (
 from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked, coincidences, histogram, kept, probed
 from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, nothing
 from fedpriv.audit.finding import Finding
-from fedpriv.mechanisms.correlated import told
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
+from fedpriv.trace import MECHANISMS
 
 EMPTY = 100  # directions that nobody has
 ANSWERING, BITS = 40, 100  # clients that send bits, and how many each
@@ -67,7 +67,7 @@ class Heard(NamedTuple):
 def audited(
     mechanism: AttackedMechanism, delta: float, wanted: int, confidence: float = 0.95, seed: int = 0
 ) -> Finding:
-    """Return what dry runs say of the tightest guarantee that the mechanism's facts state."""
+    """Return the finding of dry runs about the tightest guarantee that the mechanism's facts state."""
     said = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
     ran = transcripts(mechanism, said, wanted, seed)
     of_memory = {"kept": kept(ran.seen.site, said, EACH)} if said.attack in ("sum", "turns") else {}
@@ -130,12 +130,12 @@ def decoded(said: Statement, one: Heard, rounds: int) -> np.ndarray | None:
     """Return the matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say."""
     if said.mechanism == "gaussian" or said.attack != "turns":
         return np.eye(rounds)
-    matrix = told(one.facts)
-    return matrix.decoder(rounds) if matrix else None
+    decoder = MECHANISMS[said.mechanism].decoder
+    return decoder(one.facts, rounds) if decoder else None
 
 
 def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> Heard:
-    """Return what is seen in one dry run, and with `probing` what the probes of its rounds have found."""
+    """Sights of one dry run, and with `probing` the results of probes in its rounds."""
     attack, plan = ATTACKS[said.attack], site.mechanism.plan
     population, rounds = site.population, range(1, plan.rounds + 1)
     directions = design(said.attack, population, site.dimension, streams.numpy("directions"), turned)
@@ -161,7 +161,7 @@ def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: 
 
 
 def each_round(one: Heard, name: str) -> np.ndarray:
-    """Return what was seen under a name, of each round."""
+    """One field of the sights, of each round."""
     return np.array([getattr(sight, name) for sight in one.sights])
 
 
@@ -175,7 +175,7 @@ def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -
     seen, noise, multipliers = (each_round(one, name) for name in ("seen", "noise", "multiplier"))
     came, drawn = one.came, np.concatenate([sight.drawn.ravel() for sight in one.sights])
     if whiten is not None:
-        sampled = said.sampling_law not in ("spaced", "full") and said.accountant != "matrix"
+        sampled = said.sampling_law in ("poisson", "fixed") and not MECHANISMS[said.mechanism].decoder
         pattern = np.full_like(came, plan.sampling_rate) if sampled else came
         seen, noise, came = whiten @ seen, whiten @ noise, whiten @ pattern
         drawn = noise
@@ -190,7 +190,7 @@ def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -
 
 
 def out_of_turn(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:
-    """Return whether a client comes more often than is written down `[T, population]`, or sooner again."""
+    """Faults: a client comes more often than is written down `[T, population]`, or sooner again."""
     if not facts:
         return {}
     often, apart = int(came.sum(axis=0).max()), facts["rounds_apart"]
@@ -204,7 +204,7 @@ def out_of_turn(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:
 
 
 def loud(site: Site, said: Statement, directions: Design, ids: np.ndarray, facts: dict[str, float]):
-    """Return what canaries send: bits, or far more than the bound of the round before."""
+    """Rows of canaries: bits, or far more than the bound of the round before."""
     if said.attack == "bit":
         return directions.rows(ids, 1.0)
     bound = declared_bound(facts, said.attack, site.of_examples)

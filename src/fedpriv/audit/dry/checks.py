@@ -15,6 +15,7 @@ from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, 
 from fedpriv.mechanisms.clipping import norms_of
 from fedpriv.schemes.base import Memory
 from fedpriv.streams import Streams
+from fedpriv.trace import SAMPLED
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +46,7 @@ class ProbedRound(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """Return what float32 may move a sum by."""
+        """Move of a sum that float32 may cause."""
         return ROUNDED**2 * (
             self.bound + float(self.played.clean.double().norm()) + float(self.played.total.norm())
         )
@@ -90,20 +91,20 @@ def hostile(bound: float, dimension: int, rng: np.random.Generator) -> torch.Ten
 
 
 def repeatable(probe: ProbedRound) -> str:
-    """Return whether the same round is the same again; without that no run could be resumed, or probed."""
+    """Fault: a round played again is another, so that no run could be resumed, or probed."""
     if probe.round > 1 or np.array_equal(probe.again(probe.rows).total, probe.played.total, equal_nan=True):
         return ""
     return "the same round played again is another: some of its randomness is not from the run's streams"
 
 
 def numbers_alone(probe: ProbedRound) -> str:
-    """Return whether what is no number reaches the sum."""
+    """Fault: an upload that is no number reaches the sum."""
     finite = bool(probe.played.clean.isfinite().all())
     return "" if finite else "an upload that is no number reaches the sum"
 
 
 def within_bound(probe: ProbedRound) -> str:
-    """Return which part of a sum is longer than is declared."""
+    """Fault: a part of a sum is longer than is declared."""
     if probe.site.of_examples:  # of which the sum alone is seen
         return ""
     norms = norms_of(probe.played.clean.nan_to_num(0.0, 0.0, 0.0)).numpy()
@@ -115,7 +116,7 @@ def within_bound(probe: ProbedRound) -> str:
 
 
 def moves_by_the_bound(probe: ProbedRound) -> str:
-    """Return how far one upload moves the noisy sum, if that is farther than is declared."""
+    """Fault: one upload moves the noisy sum farther than is declared."""
     moved = max(float((probe.played.total - probe.without(one).total).norm()) for one in probe.which())
     if moved <= probe.said.reach * probe.bound + probe.rounding:
         return ""
@@ -123,7 +124,7 @@ def moves_by_the_bound(probe: ProbedRound) -> str:
 
 
 def noise_is_its_own(probe: ProbedRound) -> str:
-    """Return whether the noise is the same whatever is sent."""
+    """Fault: the noise depends on the updates."""
     quiet = probe.again(nothing(*probe.rows.shape))
     noise, other = (one.total - one.clean.double().sum(0) for one in (probe.played, quiet))
     moved = float((noise - other).norm())
@@ -131,7 +132,7 @@ def noise_is_its_own(probe: ProbedRound) -> str:
 
 
 def nothing_beside(probe: ProbedRound) -> str:
-    """Return whether the server receives more of an upload than its noisy numbers."""
+    """Fault: the server receives more of an upload than its noisy numbers."""
     inside = probe.played.received.inside
     if probe.said.attack != "upload" or inside is None:
         return ""
@@ -162,14 +163,14 @@ def probe_of(site: Site, said: Statement, round: int, memory: Memory, streams: S
 
 
 def probed(site: Site, said: Statement, round: int, memory: Memory, streams: Streams) -> dict[str, str]:
-    """Return what probes have found in a round, by their names."""
+    """Faults of a round, by the names of probes."""
     probe = probe_of(site, said, round, memory, streams)
     found = {name: look(probe) for name, look in PROBES.items()}
     return {name: text for name, text in found.items() if text}
 
 
 def kept(site: Site, said: Statement, alpha: float) -> str:
-    """Return what the scheme keeps from round to round that tells more of a client than is accounted.
+    """Fault: what the scheme keeps from round to round tells more of a client than is accounted.
 
     It is looked at after the first round and the last.
     """
@@ -184,7 +185,7 @@ def kept(site: Site, said: Statement, alpha: float) -> str:
 
 
 def leaks(probe: ProbedRound, alpha: float) -> bool:
-    """Return whether a number is kept that moves by more of its noise than the account has left for it.
+    """Return True where a number is kept that moves by more of its noise than the account has left for it.
 
     What does not depend on the noisy sum has what the sum leaves of 1/z², else all of it.
     """
@@ -206,7 +207,7 @@ def leaks(probe: ProbedRound, alpha: float) -> bool:
 def drawn(
     probe: ProbedRound, play: Callable[[ProbedRound, Any], Round], what: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is kept `[draws, numbers]` and the noisy sums `[draws, d]` of a round with other noise."""
+    """Numbers kept `[draws, numbers]` and noisy sums `[draws, d]` of a round with other noise."""
     found = [play(probe._replace(streams=Streams(draw, "what is kept")), what) for draw in range(DRAWS)]
     numbers = [
         np.concatenate([part.double().numpy().ravel() for part in one.memory.values()]) for one in found
@@ -215,7 +216,7 @@ def drawn(
 
 
 def follows(number: np.ndarray, sums: np.ndarray) -> bool:
-    """Return whether a number depends on noisy sums, of which it may be made."""
+    """Return True where a number depends on noisy sums, of which it may be made."""
     centred, sums = number - number.mean(), sums - sums.mean(axis=0)
     fitted = sums @ np.linalg.lstsq(sums, centred, rcond=None)[0]
     degrees = sums.shape[1], len(number) - sums.shape[1] - 1
@@ -254,12 +255,12 @@ class Seen(NamedTuple):
 
 
 def histogram(noise: np.ndarray) -> np.ndarray:
-    """Return how many numbers fall into each cell; those beyond, and what is no number, into the last."""
+    """Return the counts of the numbers in each cell; those beyond, and what is no number, are in the last."""
     return np.histogram(np.nan_to_num(noise, nan=np.inf).clip(EDGES[0], EDGES[-1]), EDGES)[0]
 
 
 def coincidences(noise: np.ndarray, grain: float) -> tuple[float, float]:
-    """Return how many pairs of the noise of a round are the same but for their sign, and how many should be.
+    """Count of pairs of a round's noise that are the same but for their sign, and the expected count.
 
     Of independent normals two fall into the same cell of width w σ with probability w/√π.
     """
@@ -280,19 +281,19 @@ def variance(seen: Seen, alpha: float) -> str:
 
 
 def centre(seen: Seen, alpha: float) -> str:
-    """Return whether the noise is not around zero: of bits, whether another share of them is flipped."""
+    """Fault: the noise is not around zero; of bits, another share of them is flipped."""
     numbers = max(1.0, float(seen.cells.sum()))
     mean = float(seen.cells @ (EDGES[1:] + EDGES[:-1])) / 2 / numbers
     return f"the mean of the noise is {mean:.4g} σ" if 2 * ndtr(-abs(mean) * numbers**0.5) < alpha else ""
 
 
 def spread(squares: float | np.ndarray, numbers: int) -> np.ndarray:
-    """Return how rare a sum of so many squares of standard normals is, in either direction."""
+    """P-value of a sum of so many squares of standard normals, in either direction."""
     return 2 * np.minimum(chi2.sf(squares, numbers), chi2.cdf(squares, numbers))
 
 
 def law(seen: Seen, alpha: float) -> str:
-    """Return where numbers of the noise fall more or less often than normals: by Pearson, and by the ends."""
+    """Fault: numbers of the noise are not normal, by Pearson's test, or by the ends."""
     total = int(seen.cells.sum())
     expected = total * np.diff(ndtr(EDGES))
     inner = np.flatnonzero(expected >= FEWEST)
@@ -315,7 +316,7 @@ def law(seen: Seen, alpha: float) -> str:
 
 
 def ties(seen: Seen, alpha: float) -> str:
-    """Return whether numbers of the noise of a round are the same but for their sign."""
+    """Fault: numbers of the noise of a round are the same but for their sign."""
     found, expected = seen.ties
     if poisson.sf(found - 1, TOLERATED * expected) >= alpha:
         return ""
@@ -323,7 +324,7 @@ def ties(seen: Seen, alpha: float) -> str:
 
 
 def level(seen: Seen, alpha: float) -> str:
-    """Return whether noise is more in some rounds than in others, or the same in all of them."""
+    """Fault: noise is more in some rounds than in others, or the same in all of them."""
     levels = norm.ppf(chi2.cdf(seen.powers, len(seen.gram)))
     if unlike_normals(levels) >= alpha:
         return ""
@@ -331,7 +332,7 @@ def level(seen: Seen, alpha: float) -> str:
 
 
 def unlike_normals(scores: np.ndarray) -> float:
-    """Return how rare scores are as standard normals: by spread, by Kolmogorov and Smirnov, by their ends."""
+    """P-value of scores as standard normals: by spread, by Kolmogorov and Smirnov, by their ends."""
     rare = (
         float(spread((scores**2).sum(), scores.size)),
         kstest(scores.ravel(), "norm").pvalue,
@@ -341,12 +342,12 @@ def unlike_normals(scores: np.ndarray) -> float:
 
 
 def near_ends(least: float, most: float, numbers: int) -> float:
-    """Return how rare it is that so many standard normals lie all between such ends."""
+    """Probability that so many standard normals lie all between such ends."""
     return float(beta.sf(ndtr(least) + ndtr(-most), 2, numbers - 1)) if numbers > 1 else 1.0
 
 
 def far(scores: np.ndarray) -> float:
-    """Return how far scores are from zero: 1 of standard normals."""
+    """Root mean square of scores: 1 of standard normals."""
     return float((scores.clip(-40, 40) ** 2).mean()) ** 0.5
 
 
@@ -368,7 +369,7 @@ def directions(seen: Seen, alpha: float) -> str:
 
 
 def any_direction(seen: Seen, alpha: float) -> str:
-    """Return whether there is any direction along which the noise has another variance.
+    """Fault: along some direction the noise has another variance.
 
     Of n rounds of d independent standard normals no singular value is farther than √d + √(2 ln(2/α)) from
     √n: Davidson and Szarek 2001, "Local operator theory, random matrices and Banach spaces", theorem II.13.
@@ -384,19 +385,19 @@ def any_direction(seen: Seen, alpha: float) -> str:
 
 
 def numbers(seen: Seen, alpha: float) -> str:
-    """Return which two numbers of the noise are not independent."""
+    """Fault: two numbers of the noise are not independent."""
     first, second, rare = dependent(seen.gram, seen.rounds)
     return f"the noise of numbers {first} and {second} is not independent" if rare < alpha else ""
 
 
 def rounds(seen: Seen, alpha: float) -> str:
-    """Return which two rounds have noise that is not independent."""
+    """Fault: two rounds have noise that is not independent."""
     first, second, rare = dependent(seen.together, len(seen.powers) * len(seen.gram))
     return f"the noise of round {first} comes again in round {second}" if rare < alpha else ""
 
 
 def runs(seen: Seen, alpha: float) -> str:
-    """Return whether the noise of a round is that of another run."""
+    """Fault: the noise of a round is that of another run."""
     before, after = seen.powers[:-1].sum(axis=0), seen.powers[1:].sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         rare = chance(seen.apart / np.sqrt(before * after), (len(seen.powers) - 1) * len(seen.gram))
@@ -405,7 +406,7 @@ def runs(seen: Seen, alpha: float) -> str:
 
 
 def dependent(products: np.ndarray, samples: int) -> tuple[int, int, float]:
-    """Return which two are the least independent, counted from 1, and how rare that is among all pairs."""
+    """Places, counted from 1, of the least independent pair, and its p-value among all pairs."""
     size = np.sqrt(np.diag(products))
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = np.nan_to_num(np.triu(products / np.outer(size, size), 1))
@@ -415,7 +416,7 @@ def dependent(products: np.ndarray, samples: int) -> tuple[int, int, float]:
 
 
 def chance(correlation: np.ndarray, samples: int) -> np.ndarray:
-    """Return how rare a correlation is of so many pairs of independent normals of mean 0; 1 of nothing."""
+    """P-value of a correlation of so many pairs of independent normals of mean 0; 1 of nothing."""
     if samples < 2:
         return np.ones_like(correlation)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -424,7 +425,7 @@ def chance(correlation: np.ndarray, samples: int) -> np.ndarray:
 
 
 def sizes(seen: Seen, alpha: float) -> str:
-    """Return whether a client does not come as the law says: by cohorts, by rounds, by clients."""
+    """Fault: clients do not come as the law says: by cohorts, by rounds, by clients."""
     law, population = seen.site.mechanism.law, seen.site.population
     expected, rng = law.expected(population), np.random.default_rng(0)
     if law.law != "poisson":
@@ -449,17 +450,17 @@ def sizes(seen: Seen, alpha: float) -> str:
 
 
 def cohorts(seen: Seen, alpha: float) -> str:
-    """Return which two rounds have too many clients in common, or too few."""
+    """Fault: two rounds have too many clients in common, or too few."""
     population = seen.site.population
     chance = (seen.site.mechanism.law.expected(population) / population) ** 2
-    if chance == 1 or seen.site.mechanism.law.law == "spaced":
+    if chance == 1 or seen.site.mechanism.law.law not in SAMPLED:
         return ""  # of those who come in turn every run is looked at by itself
     first, second, rare = common(seen.shared, len(seen.powers) * population, chance)
     return f"the cohort of round {second} depends on that of round {first}" if rare < alpha else ""
 
 
 def company(seen: Seen, alpha: float) -> str:
-    """Return which two clients come together too often, or too seldom."""
+    """Fault: two clients come together too often, or too seldom."""
     law, population = seen.site.mechanism.law, seen.site.population
     if law.law != "poisson":
         return ""
@@ -468,7 +469,7 @@ def company(seen: Seen, alpha: float) -> str:
 
 
 def common(counts: np.ndarray, trials: int, chance: float) -> tuple[int, int, float]:
-    """Return which two have the rarest count, counted from 1, and how rare that is among all pairs."""
+    """Places, counted from 1, of the pair with the rarest count, and its p-value among all pairs."""
     first, second = np.triu_indices(len(counts), 1)
     if not len(first):
         return 1, 1, 1.0
@@ -500,5 +501,5 @@ EACH = ALPHA / (len(NOISE) + len(COHORTS) + 1)  # of one check; that of what is 
 
 
 def checked(seen: Seen) -> dict[str, str]:
-    """Return what each check has found: empty where nothing."""
+    """Text of each check: empty where it found nothing."""
     return {name: look(seen, EACH) for name, look in (NOISE | COHORTS).items()}

@@ -15,7 +15,7 @@ from fedpriv.frozen import parse
 from fedpriv.local.work import FedSGD
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise
-from fedpriv.mechanisms.sampling import COHORTS, CohortLaw, Fixed, Full, Poisson, Spaced
+from fedpriv.mechanisms.sampling import COHORTS, CohortLaw, Full
 from fedpriv.schemes import SCHEMES
 from fedpriv.schemes.base import Memory, RoundContext, Scheme
 from fedpriv.schemes.exchange import Hooks, exchange
@@ -59,7 +59,7 @@ def global_dp(plan: AlikeRounds, delta: float) -> Settings:
 
 
 def released(plan: AlikeRounds, delta: float) -> Settings:
-    """Return what the released code does: its clipping bounds nothing."""
+    """Return the settings of the released code, whose clipping bounds nothing."""
     return {**global_dp(plan, delta), "clipping": "released"}
 
 
@@ -95,7 +95,6 @@ def dpfl_bnn(plan: AlikeRounds, delta: float) -> Settings:
 PLANNED: dict[str, Callable[[AlikeRounds, float], Settings]] = {
     "client_dp": usual,
     "adaptive_dp": usual,
-    "dp_ftrl": usual,
     "global_dp": global_dp,
     RELEASED: released,
     "instance": instance,
@@ -120,8 +119,7 @@ def named(
     check(delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
     kind = SCHEMES["global_dp" if mechanism == RELEASED else mechanism]
-    in_turn = kind.mechanism == "correlated_gaussian" and plan.sampling_rate < 1
-    law = cohort(plan, given.pop("cohort", {}), "spaced" if in_turn else "poisson")
+    law = cohort(plan, given.pop("cohort", {}), kind.usual_law)
     set_by_plan = PLANNED.get(mechanism, usual)(plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
@@ -133,18 +131,13 @@ def named(
 
 def cohort(plan: AlikeRounds, settings: Any, usual: str) -> CohortLaw:
     """Return the law by which clients come at the plan's rate: the usual, unless settings say otherwise."""
-    laws: dict[str, CohortLaw] = {
-        "poisson": Full() if plan.sampling_rate == 1 else Poisson(rate=plan.sampling_rate),
-        "fixed": Fixed(size=max(1, round(plan.sampling_rate * CLIENTS))),
-        "full": Full(),
-        "spaced": Spaced(size=max(1, round(plan.sampling_rate * CLIENTS))),
-    }
     require_known("--set cohort", settings if isinstance(settings, dict) else [settings], ["law"])
     law = settings.get("law", usual)
     require_known("--set cohort.law", [law], COHORTS)
     if law == "full" and plan.sampling_rate < 1:
         raise BadInput(f"--sample-rate: found {plan.sampling_rate:g}, allowed: 1 with cohort.law=full")
-    return laws[law]
+    everybody = plan.sampling_rate == 1 and law in ("poisson", usual)
+    return COHORTS["full" if everybody else law].of_share(plan.sampling_rate, CLIENTS)
 
 
 class Overheard:
@@ -158,7 +151,7 @@ class Overheard:
         return getattr(self.scheme, name)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        """Return what the scheme combines of what it has received."""
+        """Combine as the scheme does, and keep what it has received."""
         self.received.append(bounded)
         return self.scheme.combine(bounded, context)
 
@@ -183,29 +176,29 @@ class Site(NamedTuple):
 
     @property
     def of_examples(self) -> bool:
-        """Return whether rows are those of the examples of one client, which a batch samples."""
+        """True where rows are those of the examples of one client, which a batch samples."""
         return self.mechanism.believed.unit == "instance"
 
     @property
     def expected(self) -> float:
-        """Return how many of the population are expected in a round."""
+        """Expected number in a round."""
         return self.mechanism.law.expected(self.population)
 
     def gradient(self, scheme: Scheme) -> PrivateGradient | None:
-        """Return how clients randomise what they send; nothing is sampled of it."""
+        """Noise of local gradients, of which nothing is sampled."""
         batch = max(1, round(self.expected)) if self.of_examples else 1
         # Checked again, it would take a tenth of a round.
         found = scheme.gradient(FedSGD.model_construct(batch_size=batch))
         return found._replace(samples=0) if found else None
 
     def draw(self, round: int, streams: Streams) -> np.ndarray:
-        """Return who takes part: ids of clients, or of the examples of a batch."""
+        """Ids of those who take part: of clients, or of the examples of a batch."""
         return self.mechanism.law.members(self.population, streams, round)
 
     def play(
         self, rows: torch.Tensor, ids: np.ndarray, round: int, memory: Memory, streams: Streams
     ) -> Round:
-        """Return what comes of a round in which `rows` `[n, d]` are sent by those with these ids.
+        """Outcome of a round in which `rows` `[n, d]` are sent by those with these ids.
 
         The facts are those of what is believed.
         """
@@ -220,7 +213,7 @@ class Site(NamedTuple):
         return Round(rows, clean, received, total, kept, facts)
 
     def context(self, size: int, round: int, memory: Memory, streams: Streams) -> RoundContext:
-        """Return what the verbs may know of a round of so many rows; examples are those of one client."""
+        """Context of a round of so many rows; examples are those of one client."""
         one, population = self.of_examples, self.population
         return RoundContext(
             number=round,
@@ -277,7 +270,7 @@ class Site(NamedTuple):
 def worked(
     gradient: PrivateGradient | None, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what clients of these ids send without noise of their own, and with it.
+    """Rows that clients of these ids send, without noise of their own and with it.
 
     Rows are a gradient of each, or of one client those of the examples of its batch.
     """
@@ -296,7 +289,7 @@ def worked(
 
 
 def nothing(size: int, dimension: int) -> torch.Tensor:
-    """Return what `size` clients send that have nothing to send."""
+    """Zeros, for `size` clients."""
     import torch
 
     return torch.zeros(size, dimension)

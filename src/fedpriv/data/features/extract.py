@@ -27,7 +27,6 @@ from torchvision.transforms.v2 import functional as F
 
 from fedpriv.data import arrays, photograph_datasets, photographs
 from fedpriv.data.features import FEATURES_VERSION, backbone
-from fedpriv.data.features.basis import BASES, Public, inside, known_labels, noted, seen_from, standardised
 from fedpriv.data.photographs import Manifest, Photograph, Photos, decoded, fingerprint
 from fedpriv.errors import BadInput
 from fedpriv.progress import aside, progress
@@ -157,6 +156,61 @@ BATCH = 16  # copies in one forward pass; measured: larger ones are no faster on
 CALIBRATION, TOGETHER = 512, 32  # plain training images that give a random backbone its statistics
 
 
+# Of the median spread, or of the largest where most features never vary: what hardly varies is not blown up.
+LEAST_SPREAD = 1e-3
+
+
+def standardised(
+    features: np.ndarray, plain: np.ndarray, length: float = 1.0, reach: float = np.inf
+) -> np.ndarray:
+    """Return `features` `[n, f]` with the mean and spread of `plain` `[m, f]` taken out, float16.
+
+    Afterwards the root mean square of the norms of the rows of `plain` is `length`, a power of two, or less
+    where values are cut: none is more than `reach` spreads from its mean. The statistics are those of
+    training images and are used without noise, as those of a calibrated backbone are: no ε pays for them.
+    """
+    known = plain.astype(np.float32)
+    mean, spread = known.mean(axis=0), known.std(axis=0)
+    least = LEAST_SPREAD * (np.median(spread) or spread.max() or 1.0)
+    scale = 1 / (np.maximum(spread, least) * np.sqrt(known.shape[1]))
+    most = reach / known.shape[1] ** 0.5
+    found = np.empty(features.shape, np.float16)
+    for start in range(0, len(features), 1024):  # so that float32 copies stay small
+        moved = (features[start : start + 1024].astype(np.float32) - mean) * scale
+        found[start : start + 1024] = moved.clip(-most, most)
+    found *= np.float16(length)  # nothing is rounded again
+    return found
+
+
+class Pooled(NamedTuple):
+    """The features of all images of a manifest as a backbone has them, and what they are of."""
+
+    x: np.ndarray  # [n, f], float16: all copies of the training images, then the test images
+    y: np.ndarray  # of the training copies
+    wanted: np.ndarray  # labels of the test images
+    group: np.ndarray  # which training image each copy is of
+    known: np.ndarray  # [m, f], of the public photographs that were asked for, too
+    dataset: str
+    classes: int
+    note: Callable[[str], str]  # what every result on these features carries, by how they are scaled
+
+    def saved(self, out: Path, x: np.ndarray, y: np.ndarray, group: np.ndarray, how: str) -> Path:
+        """Write arrays of features `x`, those of the test images last, to `out`."""
+        classes, note = self.classes, self.note(how)
+        made = arrays.Arrays(
+            x[: len(y)], y, x[len(y) :], self.wanted, classes=classes, group=group, note=note
+        )
+        aside(f"{out}: {note}")
+        arrays.save(out, made)
+        shutil.rmtree(parts(out), ignore_errors=True)  # another process that makes the same may have done so
+        return out
+
+
+def parts(out: Path) -> Path:
+    """Folder of the batches that are finished, beside the features that they become."""
+    return out.with_suffix(".parts")
+
+
 def extract(
     listed: Path,
     photos: Photos,
@@ -165,14 +219,32 @@ def extract(
     device: str = "cpu",
     threads: int = 0,
     size: int = BATCH,
-    seen_in: tuple[str, int] | None = None,
-    alone: bool = False,
 ) -> Path:
-    """Write the features of the images in manifest `listed` by backbone `name` to `out`.
+    """Write the features of the images in manifest `listed` by backbone `name` to `out`: see `pooled`.
 
-    They are standardised by those of the plain training images, or `seen_in` so many directions of a public
-    basis: then nothing of one image depends on another, and norms are bounded. With `alone` the public images
-    are the training split, and no private one is read but those of the test split.
+    They are standardised by those of the plain training images.
+    """
+    found, kind = pooled(listed, photos, name, out, device, threads, size), backbone.BACKBONES[name]
+    x = standardised(found.x, found.x[: len(found.y) : photos.copies], kind.length, kind.reach)
+    cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
+    return found.saved(out, x, found.y, found.group, f", standardised{cut}")
+
+
+def pooled(
+    listed: Path,
+    photos: Photos,
+    name: str,
+    out: Path,
+    device: str = "cpu",
+    threads: int = 0,
+    size: int = BATCH,
+    public: np.ndarray | None = None,
+    alone: bool = False,
+) -> Pooled:
+    """Compute the features of the images in manifest `listed` by a backbone; `saved` writes them to `out`.
+
+    Those of `public` photographs, levels 0..255 `[m, h, w, 3]`, are computed as well; with `alone` no private
+    one is read but those of the test split. Nothing of one image depends on another.
 
     Images keep their order, and the copies of one stand side by side; test images are never augmented.
     Finished batches are kept beside `out`, in `.parts`: a kill loses one batch a worker. On a CPU the result
@@ -192,7 +264,7 @@ def extract(
     # Made at once: what is kept of each batch by itself would leave the freed activations in pieces.
     x = np.empty((len(copies) + len(test), kind.width), dtype=np.float16)
 
-    folder = out.with_suffix(".parts")
+    folder = parts(out)
     how = [photos.model_dump(), name, side, str(where), str(dtype), size]
     open_folder(folder, identity([*train, *test], how))
     load = partial(pixels, Path(seen.folder), side, Streams(photos.seed, seen.dataset))
@@ -210,8 +282,8 @@ def extract(
                 x[first:last] = rows
                 return last
 
-            public = BASES[seen_in[0]]() if seen_in else None
-            known = None if public is None else np.concatenate(list(pool.map(run, plain(public, side, size))))
+            shown = [] if public is None else plain(public, side, size)
+            known = np.concatenate([np.empty((0, kind.width), np.float16), *pool.map(run, shown)])
 
             with progress(f"{seen.dataset}: features", 0, len(x), unit="image") as report:
                 for done in pool.map(one, range(len(work))):
@@ -224,35 +296,13 @@ def extract(
     x[later] = x[alike[later]]
     labels, wanted = (np.array([image.label for image in images]) for images in (train, test))
     y, group = (np.repeat(part, photos.copies) for part in (labels, np.arange(len(train))))
-    if seen_in and public is not None and known is not None:
-        directions = seen_from(known, seen_in[1])
-        x = inside(directions, x)
-        how_seen = noted(public, directions, known, seen.dataset, x[len(copies) :], wanted)
-        if alone:
-            x, y = np.concatenate([inside(directions, known), x]), known_labels(public, seen.dataset)
-            group = np.arange(len(y))
-    else:
-        x = standardised(x, x[: len(copies) : photos.copies], kind.length, kind.reach)
-        cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
-        how_seen = f", standardised{cut}"
-    made = arrays.Arrays(
-        x[: len(y)],
-        y,
-        x[len(y) :],
-        wanted,
-        classes=seen.classes,
-        group=group,
-        note=note(seen, len(train), len(train) + len(test), photos, name, dtype, how_seen),
-    )
-    aside(f"{out}: {made.note}")
-    arrays.save(out, made)
-    shutil.rmtree(folder, ignore_errors=True)  # another process that makes the same may have done so
-    return out
+    said = partial(note, seen, len(train), len(train) + len(test), photos, name, dtype)
+    return Pooled(x, y, wanted, group, known, seen.dataset, seen.classes, said)
 
 
-def plain(public: Public, side: int, size: int) -> list[torch.Tensor]:
+def plain(public: np.ndarray, side: int, size: int) -> list[torch.Tensor]:
     """Return the pixels of public photographs, in batches of `size`."""
-    images = torch.from_numpy(public.images).permute(0, 3, 1, 2)
+    images = torch.from_numpy(public).permute(0, 3, 1, 2)
     return [squared(batch, side) for batch in images.split(size)]
 
 

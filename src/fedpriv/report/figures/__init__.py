@@ -127,7 +127,7 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
 
 
 def labelled(row: Iterable[Axes]) -> dict[str, Any]:
-    """Return what panels have in their legends, each label once."""
+    """Return the handles of the legends of panels, each label once."""
     return {
         label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }

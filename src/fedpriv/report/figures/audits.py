@@ -112,7 +112,7 @@ def lines_of(results: Results, curve: DrawnRun) -> list[BoundLine]:
 
 
 def readable(about: str) -> str:
-    """Return whose ε it is and how it is counted, as readers say it."""
+    """Owner of an ε and the way of counting, as readers say it."""
     unit, _, counted = about.removesuffix(")").partition(" (")
     told = " ".join(WORDS.get(word, word) for word in counted.split())
     return f"{WORDS.get(unit, unit)}, {told}" if told else WORDS.get(unit, unit)

@@ -120,7 +120,7 @@ def apart(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top: fl
 
 
 def points(axes: Axes) -> list[Bbox]:
-    """Return where the points are that stand by themselves: published, read off, measured."""
+    """Boxes of the points that stand by themselves: published, read off, measured."""
     found = []
     for line in axes.get_lines():
         if line.get_linestyle() == "None":
@@ -131,7 +131,7 @@ def points(axes: Axes) -> list[Bbox]:
 
 
 def overlaps(figure: Figure) -> list[str]:
-    """Return which words of a figure stand on each other or on a point."""
+    """Words of a figure that stand on each other or on a point."""
     figure.draw_without_rendering()
     boxes = [(text.get_text(), text.get_window_extent().padded(-1)) for text in shown(figure)]
     on_each_other = (f"{one} / {two}" for (one, a), (two, b) in combinations(boxes, 2) if a.overlaps(b))

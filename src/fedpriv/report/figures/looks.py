@@ -39,14 +39,14 @@ def color_of(label: str) -> str:
 
 
 def meaning(label: str, accountant: str = "") -> str:
-    """Return what a curve is: the longest name that its label begins with, else its accountant or label."""
+    """Meaning of a curve: the longest name that its label begins with, else its accountant or label."""
     words = label.split(", ")
     begins = (", ".join(words[:count]) for count in range(len(words), 0, -1))
     return next((name for name in begins if name in LOOKS), accountant or label)
 
 
 def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
-    """Return how the curves of a panel are drawn."""
+    """Return the looks of the curves of a panel."""
     one = len(declared.lines) == 1
     return looks(
         meaning(label, read["spend"].accountant if one and "spend" in read else "")
@@ -56,7 +56,7 @@ def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
 
 
 def looks(meanings: Iterable[str]) -> list[dict[str, Any]]:
-    """Return how curves of these meanings are drawn; the second of one is dashed, and its markers are hollow.
+    """Return the looks of curves of these meanings; the second of one is dashed, and its markers are hollow.
 
     What has no look of its own takes those that are left, in its order.
     """

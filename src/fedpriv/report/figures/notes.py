@@ -21,7 +21,7 @@ INTERVAL = compile(f"; {escape(numbers.METHOD)}(; one seed has no interval)?")
 
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
-    """Return what stands beside the picture, as the page reads it: texts, and the notes a sentence each."""
+    """Texts beside the picture, as the page reads them, and the notes, a sentence each."""
     told = [note if "±" in caption else INTERVAL.sub("", note) for note in notes(results, declared)]
     told = {"title": titled(declared), "place": declared.place, "caption": caption, "notes": told}
     return told | {"alt": described(declared)}
@@ -37,7 +37,7 @@ def markdown(content: Mapping[str, Any], name: str) -> str:
 
 
 def described(declared: FigureSpec) -> str:
-    """Return what is drawn: panels and their lines."""
+    """Return the description of a figure: its panels and their lines."""
     panels = [
         ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
         for part in declared.parts()
@@ -46,7 +46,7 @@ def described(declared: FigureSpec) -> str:
 
 
 def notes(results: Results, declared: FigureSpec) -> list[str]:
-    """Return what every ε is, what the runs rest on, and what could not be drawn, a sentence each."""
+    """Return the notes: the status of every ε, what the runs rest on, what could not be drawn."""
     parts = declared.parts()
     curves = [curve for part in parts for curve in part.read]
     drawn = pd.concat([spent_by(results, curve) for curve in curves])

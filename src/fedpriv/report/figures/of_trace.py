@@ -76,14 +76,14 @@ def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeRelease
 
 
 def named(one: pd.Series[Any]) -> str:
-    """Return what a line is: its accountant, who sees what, and that it is no guarantee where it is none."""
+    """Label of a line: its accountant, who sees what, and that it is no guarantee where it is none."""
     words = [one["accountant"], one["accounting"], one["distance"]]
     status = one["kind"] if one["kind"] != GUARANTEE else "no guarantee" if one["unmet"] else ""
     return " ".join(filter(None, words)) + (f" ({status})" if status else "")
 
 
 def look(line: pd.DataFrame) -> dict[str, Any]:
-    """Return how a line is drawn: a guarantee is solid, and what is none dashed."""
+    """Look of a line: a guarantee is solid, and what is none dashed."""
     one = line.iloc[-1]
     solid = one["kind"] == GUARANTEE and not one["unmet"]
     style = {"linestyle": "-" if solid else "--", "markevery": max(1, len(line) // 6)}

@@ -76,5 +76,5 @@ def draw_table(axes: Any, cells: list[dict[Any, Any]], title: str) -> None:
 
 
 def short(column: str) -> str:
-    """Return what a column is called below a mark."""
+    """Short name of a column, below a mark."""
     return SHORT.get(column, column.rpartition("= ")[2])

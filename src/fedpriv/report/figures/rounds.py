@@ -175,7 +175,7 @@ def logarithmic(axes: Axes) -> None:
 
 
 def legend(declared: RoundsFigure) -> str:
-    """Return what the lines, bands and marks mean."""
+    """Meanings of the lines, bands and marks."""
     said = [
         "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "
         "the least to the greatest."

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy, legend, status
+from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, EpsilonBudget, Row, titled
 from fedpriv.report import numbers
 from fedpriv.report.long import STATISTIC, Number, over_seeds, spend_words, tidy
-from fedpriv.report.notes import LAWS, LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
     CUT,
@@ -49,12 +50,12 @@ def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
 
 
 def words(budget: EpsilonBudget) -> Number:
-    """Return which ε a budget means, by column."""
+    """Way of counting a budget's ε, by column."""
     return spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {})
 
 
 def shared(found: Sequence[Number]) -> Number:
-    """Return what an accuracy is read within, where that is one ε; several have lines of their own."""
+    """Budget that an accuracy is read within, where that is one ε; several have lines of their own."""
     return found[0] if len(found) == 1 else {}
 
 
@@ -156,7 +157,7 @@ def judged(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]
 def verdict(
     ours: Number, published: float, baseline: tuple[Number, float] | None = None, std: float = 0.0
 ) -> str:
-    """Return whether a published accuracy is reached, or why that is not said.
+    """Verdict on a published accuracy: whether it is reached, or why that is not said.
 
     With a `baseline`, ours and the published one, it is reached where ours is no further below its baseline.
     `std` is how much the paper's runs differ, 0 where that is not printed.
@@ -198,7 +199,7 @@ def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
 
 
 def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return what the paper prints with ours beside it, and the columns that only we have, if both are there.
+    """Columns that the paper prints with ours beside them, and those that only we have, if both are there.
 
     A row is its accuracies, what each cost, and the round where the paper says one. A row of which
     nothing was run is left out, unless there is no other.
@@ -262,7 +263,7 @@ def deltas(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, list[float
 def cell(
     declared: AccuracyTable, row: Row, found: Placed, quantity: str, column: str, level: str = ""
 ) -> str:
-    """Return what was measured, and in brackets what is published; empty where there can be neither."""
+    """Text of a cell: measured, and in brackets published; empty where there can be neither."""
     ours, theirs = (
         found.get((row.key, source, quantity, column, level)) for source in ("reproduced", "published")
     )
@@ -277,7 +278,7 @@ def cell(
 
 
 def place(number: Number) -> tuple[str, ...]:
-    """Return what tells a number from the others of its line."""
+    """Key of a number in its line."""
     return number["quantity"], number["column"], number.get("level", "")
 
 
@@ -299,14 +300,14 @@ def text(declared: AccuracyTable, number: Number) -> str:
 
 
 def digits(declared: AccuracyTable) -> int:
-    """Return how many digits the paper prints after the point of a percentage."""
+    """Return the number of digits that the paper prints after the point of a percentage."""
     cells = (declared.cell(row, name).published for row in declared.rows for name in declared.labels)
     printed = (f"{100 * value:.6g}" for value in cells if value is not None)
     return max((len(text.partition(".")[2]) for text in printed), default=0)
 
 
 def row_heading(row: Row, clients: int) -> str:
-    """Return what a row is called; of so many `clients`, if they are not those declared."""
+    """Label of a row; of so many `clients`, if they are not those declared."""
     if not row.label:
         return f"{clients:,}"
     return row.label if clients == row.clients else f"{row.label} (here N = {clients:,})"
@@ -340,13 +341,14 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
 
 
 def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
-    """Return how an ε is counted, with what the ledgers of a column's runs say it means."""
+    """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
     there = [line for line in lines if place(line) == ("epsilon", column, level) and "relation" in line]
     meant = ""
     if there:
+        laws = {name: law.words for name, law in COHORTS.items()}
         unit, relation, law = (
             ", ".join(sorted({words[line[name]] for line in there}))
-            for name, words in zip(MEANING, (LEVELS, RELATIONS, LAWS), strict=False)
+            for name, words in zip(MEANING, (LEVELS, RELATIONS, laws), strict=False)
         )
         meant = f"; {unit}, {relation} neighbours, {law}"
     are = " or ".join(sorted({line["epsilon_status"] for line in there})) or spend.kind

@@ -91,14 +91,14 @@ def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
 
 
 def readable(stated: str) -> str:
-    """Return what a finding says of an ε as readers call it."""
+    """Words of a finding about an ε as readers call it."""
     for ours, theirs in WORDS.items():
         stated = stated.replace(ours, theirs)
     return stated
 
 
 def verdict(seeds: Seeds) -> str:
-    """Return whether the stated ε is refuted, and in how many seeds where they do not agree."""
+    """Verdict on the stated ε, and in how many seeds where they do not agree."""
     refuted = sum(one.refuted for one in seeds)
     several = f" ({refuted} of {len(seeds)} seeds)" if 0 < refuted < len(seeds) else ""
     return ("refuted" if refuted else "not refuted") + several
@@ -167,7 +167,7 @@ def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list
 
 
 def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
-    """Return what is said of an ε before its numbers; at both levels, whose ε it is at which δ as well."""
+    """Headings before the numbers of an ε; at both levels, whose ε it is at which δ as well."""
     found = {
         name: sorted({line[name] for line in lines if line["unit"] != "none"})
         for name in ("relation", "unit", "delta")
@@ -182,7 +182,7 @@ def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dic
 
 
 def group(results: Results, place: Number) -> str:
-    """Return what stands above the columns of a row: its label, or the clients and the δ of its one run."""
+    """Heading above the columns of a row: its label, or the clients and the δ of its one run."""
     if isinstance(place["row"], str):
         return place["row"]
     rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))

@@ -172,7 +172,7 @@ def how_counted(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iter
 
 
 def meant_by(line: Number) -> str:
-    """Return whose ε a number is, against which neighbours, at which δ, and what it is."""
+    """Meaning of an ε: whose it is, against which neighbours, at which δ, and its status."""
     level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
     whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
     return f"{whose}; {line['epsilon_status']}"
