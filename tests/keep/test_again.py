@@ -59,7 +59,7 @@ def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untraine
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
     taken = RunDir(Path("out")).trace().drop(columns=["seconds", "peak_mib"])
-    code, (said, _), _ = fedpriv(*RUN, "--again")
+    code, (said, *_), _ = fedpriv(*RUN, "--again")
     assert code == 0 and said.startswith("out: trained")
     assert Path("out/model.safetensors").exists() and "stored" not in summary.load_summary(
         Path("out/summary.json")
