@@ -183,17 +183,19 @@ def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def keep(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The results of a preset.")],
+    dirty: Annotated[bool, typer.Option("--dirty", help="Also runs of an uncommitted tree.")] = False,
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
     """Store finished runs in the reference.
 
-    Neither weights nor data are stored. Exit code 2 if a run was refused.
+    Neither weights nor data are stored. A run of an uncommitted tree is refused, as nobody has its code. Exit
+    code 2 if a run was refused.
     """
     from fedpriv.workflow.archive import add
 
-    found = add(results, configs / f"{results.resolve().name}.yaml", reference)
+    found = add(results, configs / f"{results.resolve().name}.yaml", reference, dirty)
     refused = f", {len(found.refused)} refused" if found.refused else ""
     text = f"{results}: {len(found.added)} runs added, {len(found.there)} stored before{refused}"
     print_result(found._asdict(), [text], as_json)
