@@ -35,7 +35,7 @@ def untrained(monkeypatch):
 
 
 def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept, untrained):
-    code, (said, spent), err = fedpriv(*RUN)
+    code, (said, spent, _), err = fedpriv(*RUN)
     assert (code, err) == (0, []) and said.startswith(
         "out: is stored in results/reference/runs/tiny/dp/seed0-"
     )
@@ -48,7 +48,7 @@ def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept,
 def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untrained):
     other = Path("config/other.yaml")
     other.write_text(Path("config/tiny.yaml").read_text().replace("preset: tiny", "preset: other"))
-    code, (said, _), err = fedpriv(RUN[0], other, *RUN[2:])
+    code, (said, *_), err = fedpriv(RUN[0], other, *RUN[2:])
     assert (code, err) == (0, []) and said.startswith("out: is stored in ")
     assert summary.load_summary(Path("out/summary.json"))["preset"] == "other"
     assert fedpriv(RUN[0], other, *RUN[2:-1], "results/other/tiny/runs/dp/seed0")[0] == 0

@@ -17,7 +17,6 @@ and no comment.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -32,16 +31,7 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
 from fedpriv.report import claims
 from fedpriv.report.long import printed
-from fedpriv.report.numbers import (
-    ANOTHER_NETWORK,
-    CUT,
-    NOT_RUN,
-    REACHED,
-    SUBSTITUTE,
-    UNSTABLE,
-    outcome,
-    percent,
-)
+from fedpriv.report.numbers import counted, percent
 from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.
@@ -54,9 +44,6 @@ QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
 QUANTITIES = {"epsilon": "epsilon", "status": "epsilon", "round": "round"}  # by the word that asks for one
 WORDS = ("published", "mean", "seeds", *QUANTITIES)  # what a quote may say beside its cell
-UNLIKE = "not comparable (substitute data)"
-BASELINES = "baselines of another network"
-ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, CUT, NOT_RUN)
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -203,22 +190,9 @@ class PaperCounts(Asked):
     def lines(self, reference: Path) -> Iterator[str]:
         yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
         for paper in self.papers:
-            yield line([paper.name, paper.here, counted(reference / paper.of), paper.says])
-
-
-def counted(results: Path) -> str:
-    """Return how many of the paper's cells are reached, and what the others are."""
-    cells = claims.papers_cells(results)
-    if cells.empty:
-        return "none in a table"
-    found = Counter(cells["verdict"].map(plain))
-    several = ", ".join(f"{found[one]} {one}" for one in ORDER if found[one])
-    return f"{sum(found.values())}: {several}"
-
-
-def plain(verdict: str) -> str:
-    """Return a verdict without its reason."""
-    return {SUBSTITUTE: UNLIKE, CUT: CUT, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)
+            cells = claims.papers_cells(reference / paper.of)
+            count = "none in a table" if cells.empty else f"{len(cells)}: {counted(cells['verdict'])}"
+            yield line([paper.name, paper.here, count, paper.says])
 
 
 # What a comment begins with: what it asks for.

@@ -266,8 +266,13 @@ def outcome(verdict: str) -> str:
 
 def counted(verdicts: Iterable[str]) -> str:
     """Return how many published accuracies are reached, and what the others are."""
-    found = Counter(outcome(one) for one in verdicts)
-    order = (*REACHED.values(), UNSTABLE, ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN)
+    spoken = {
+        ANOTHER_NETWORK: "baselines of another network",
+        SUBSTITUTE: "not judged (substitute data)",
+        CUT: "not judged (cut by the preset)",
+    }
+    found = Counter(spoken.get(one) or outcome(one) for one in verdicts)
+    order = (*REACHED.values(), UNSTABLE, *spoken.values(), NOT_RUN)
     return ", ".join(f"{found[one]} {one}" for one in order if found[one])
 
 

@@ -24,7 +24,7 @@ from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain, published
 from fedpriv.report.notes import data, replaced, runs
-from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, counted
+from fedpriv.report.numbers import NOT_RUN, STANDING, counted
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load
 from fedpriv.store.files import writing
@@ -42,7 +42,6 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
     cells = compared_cells(plan.papers, out.parent)
-    instead = Counter(line[-1] for paper in papers.values() for line in paper["accuracies"])
     full = stored_results(plan.papers, stored) if stored and plan.preset.stand_ins else {}
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
     machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
@@ -58,9 +57,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         declared=plan.preset,
         docs=DOCS,
         papers=papers,
-        verdicts=verdicts(cells),
-        unlike=instead[SUBSTITUTE],
-        cut=instead[CUT],
+        summary=summary(papers, out.parent),
         picture=picture(cells),
         full=full,
         patches={
@@ -127,13 +124,18 @@ def stored_results(papers: Mapping[str, Paper], stored: Path) -> dict[str, Any]:
     """Return the picture and the counts of the stored results of these papers; nothing without any."""
     cells = compared_cells(papers, stored)
     return (
-        {"picture": picture(cells), "verdicts": verdicts(cells), "folder": stored.as_posix()} if cells else {}
+        {"picture": picture(cells), "summary": summary(papers, stored), "folder": stored.as_posix()}
+        if cells
+        else {}
     )
 
 
-def verdicts(panels: Mapping[str, pd.DataFrame]) -> str:
-    """Return in words how the published accuracies came out."""
-    return counted(verdict for cells in panels.values() for verdict in cells["verdict"])
+def summary(papers: Iterable[str], folder: Path) -> str:
+    """Return in a sentence how the published accuracies of papers came out, of which something was run."""
+    finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
+    verdicts = [one for path in finished for one in compare.papers_cells(path).get("verdict", ())]
+    run = [one for one in verdicts if one != NOT_RUN]
+    return f"{len(run)} published accuracies: {counted(run)}." if run else ""
 
 
 def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
