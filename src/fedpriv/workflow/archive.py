@@ -34,8 +34,8 @@ def add(results: Path, config: Path, reference: Path, dirty: bool = False) -> Ad
     """Store every finished run of a preset's results below `reference`.
 
     A run that is damaged or foreign, or another result than the one stored under its identity, is refused,
-    and so is a new one of an uncommitted tree, unless `dirty` ones are allowed; the others are stored. What is
-    stored already, by whichever preset, changes no byte.
+    and so is a new one of an uncommitted tree, unless `dirty` ones are allowed; the others are stored. What
+    is stored already, by whichever preset, changes no byte.
     """
     plan = load_preset(config)
     if not results.is_dir():
