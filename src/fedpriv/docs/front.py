@@ -29,6 +29,9 @@ import yaml
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
+from fedpriv.paper.claims import OURS
+from fedpriv.paper.paper import load_paper
+from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
 from fedpriv.report.long import printed
 from fedpriv.report.numbers import counted, percent
@@ -39,6 +42,7 @@ SOURCES = {
     "README.md": "README.md",
     "docs/findings.md": "findings.md",
     "docs/guarantees.md": "guarantees.md",
+    "docs/artifact.md": "artifact.md",
 }
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
@@ -195,10 +199,32 @@ class PaperCounts(Asked):
             yield line([paper.name, paper.here, count, paper.says])
 
 
+class Claims(Asked):
+    """A line a claim of a paper: its verdict, a measured cell, and one of its runs with its minutes."""
+
+    of: str  # preset/paper
+
+    def lines(self, reference: Path) -> Iterator[str]:
+        results = reference / self.of
+        paper = load_paper(results.name, reference.parents[1] / "config/papers")
+        declared = {claim.id: claim for claim in paper.claims}
+        index = read(reference / "runs/index.csv")
+        took = pd.to_numeric(index["core_seconds"]).groupby([index["paper"], index["run"]]).median() / 60
+        yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
+        for claim in claims.claims(results).to_dict("records"):
+            if claim["id"].startswith(OURS):
+                continue
+            case = next(declared[claim["id"]].judged(accuracy_tables(paper.tables)))
+            run = next(cell.run for cell in (*case.left.values(), *case.right.values()))
+            said = claim["claim"], claim["place"], claim["verdict"], claim["measured"].partition("; ")[0]
+            yield line([*map(escape_markdown, said), f"`{run}`", f"{took[paper.paper, run]:.1f}"])
+
+
 # What a comment begins with: what it asks for.
 TABLES: dict[str, type[Asked]] = {
     "table": Tables,
     "grid": Grid,
     "counts": PaperCounts,
+    "claims": Claims,
 }
 BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")
