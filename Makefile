@@ -40,7 +40,7 @@ guarantees_search: ## the search behind it, on Fashion-MNIST: a quarter of an ho
 handcrafted: ## DP-SGD on scattering features, the example as unit, as published: half an hour on two cores
 demo laptop binary paper search readings guarantees guarantees_search handcrafted: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
-	@echo "$(if $(ONLY),Built: results/$@/$(firstword $(subst /, ,$(ONLY))),The report: results/$@/report.html)"
+	@$(BIN)/fedpriv step outcome config/$@.yaml $(if $(ONLY),--set 'show=["$(ONLY)"]')
 
 report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make report PRESET=laptop
 	@$(FOLLOW) logs/$(PRESET)/snakemake.log \

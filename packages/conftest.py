@@ -1,3 +1,3 @@
 """Tests of the packages share what those of the suite do."""
 
-from support.fixtures import files, no_hurry, no_terminal, tiny  # noqa: F401
+from support.fixtures import committed, files, no_hurry, no_terminal, tiny  # noqa: F401

@@ -1,5 +1,7 @@
-"""Pages made while the site is built (`mkdocs.yml`): every key of the YAML files, every column of a trace."""
+"""Pages made while the site is built (`mkdocs.yml`): the README, every key of YAML, a trace."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
@@ -8,7 +10,14 @@ from fedpriv.docs import columns, reference
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add config.md and trace.md to what is built."""
-    for name, text in {"config.md": reference.page(), "trace.md": columns.columns_page()}.items():
+    """Add index.md, config.md and trace.md to what is built."""
+    readme = (Path(config.config_file_path).parent / "README.md").read_text(encoding="utf-8")
+    made = {"index.md": home(readme), "config.md": reference.page(), "trace.md": columns.columns_page()}
+    for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def home(readme: str) -> str:
+    """Return the README as a page of docs/: its links begin there."""
+    return re.sub(r"\]\((?!https?:|#)(docs/)?", lambda link: "](" if link[1] else "](../", readme)

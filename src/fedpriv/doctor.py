@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from fedpriv.config.jobs import INDEX, Sizes, read
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.data.source import CREDENTIALS, mirrors
-from fedpriv.errors import BadInput
+from fedpriv.errors import no_such
 from fedpriv.models import native
 from fedpriv.paper.paper import read_yaml
 from fedpriv.progress import counted, duration
@@ -61,6 +61,7 @@ def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _
     `timed` is a preset, or a folder of presets: how long each trains is said, with and without the runs that
     `kept` names.
     """
+    files = presets(timed) if timed else []  # first: what is not there is said at once
     found = [
         Check("python", "ok", f"{platform.python_version()}, {cores()} cores"),
         torch(),
@@ -68,7 +69,7 @@ def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _
         disk(resources, Path("results")),
         kaggle(resources),
     ]
-    return found + (times(presets(timed), kept) if timed else [])
+    return found + (times(files, kept) if files else [])
 
 
 def torch() -> Check:
@@ -153,7 +154,7 @@ def presets(path: Path) -> list[Path]:
         return [path]
     found = [file for file in sorted(path.glob("*.yaml")) if "preset" in read_yaml(file)]
     if not found:
-        raise BadInput(f"{path}: found no preset, allowed: one, or a folder with some, as fedpriv's config")
+        raise no_such("preset", str(path), sorted(map(str, path.parent.glob("*.yaml"))))
     return found
 
 

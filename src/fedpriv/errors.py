@@ -88,13 +88,37 @@ def unknown(where: str, found: object, allowed: Iterable[object], listing: str =
     A long list is left to the command that prints it, where there is one: `listing`.
     """
     names = [str(one) for one in dict.fromkeys(allowed)]
-    alike = {name.casefold(): name for name in names}
-    near = [alike[name] for name in get_close_matches(str(found).casefold()[:100], alike, 3, 0.75)]
-    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    meant = f"; did you mean {near}?" if (near := nearest(found, names)) else ""
     many = ", ".join(names) or "none is there"
     if listing and len(names) > FEW:
         many = f"{len(names)}, listed by: {listing}"
     return BadInput(f"{where}: found {plain(found)}, allowed: {many}{meant}")
+
+
+def nearest(found: object, names: Iterable[str]) -> str:
+    """Return the names that are nearly that word, joined by `or`."""
+    alike = {name.casefold(): name for name in names}
+    near = get_close_matches(str(found).casefold()[:100], alike, 3, 0.75)
+    return " or ".join(alike[name] for name in near)
+
+
+def named(what: str, word: str, there: Iterable[object], listing: str = "") -> str:
+    """Return the name `there` that a word of the command line means, in whatever case, or raise `no_such`."""
+    names = [str(one) for one in there]
+    for name in names:
+        if name.casefold() == word.casefold():
+            return name
+    raise no_such(what, word, names, listing)
+
+
+def no_such(what: str, word: str, there: Iterable[object], listing: str = "") -> BadInput:
+    """Return the sentence about a word that names nothing: the nearest names, or all, or what lists all."""
+    names = [str(one) for one in dict.fromkeys(there)]
+    no = f"No {what} '{plain(word)}'." if word else f"Which {what}?"
+    if near := nearest(word, names):
+        return BadInput(f"{no} Did you mean {near}?")
+    many = ", ".join(names) or "none" if len(names) <= FEW or not listing else f"{len(names)}: {listing}"
+    return BadInput(f"{no} There {'are' if len(names) > 1 else 'is'} {many}.")
 
 
 class Short(Repr):

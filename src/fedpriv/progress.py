@@ -94,6 +94,16 @@ def announce(text: str) -> None:
         put(visible(f"{MARK} {text}"), sys.stdout)
 
 
+def announced(title: str, items: Collection[T], unit: str, name: Callable[[T], str]) -> Iterator[T]:
+    """Yield the items, and announce each: its name, which of how many, and how long the rest may take."""
+    started = time.monotonic()
+    for done, item in enumerate(items):
+        left = remaining(time.monotonic() - started, done, len(items) - done)
+        parts = f"{unit} {done + 1} of {len(items)}", name(item), left and f"about {left}"
+        announce(f"{title}: {', '.join(filter(None, parts))}" if len(items) > 1 else f"{title} {name(item)}")
+        yield item
+
+
 def duration(seconds: float) -> str:
     """Return a time in two digits and the largest unit of which there are two or more."""
     unit, size = next((pair for pair in reversed(UNITS) if seconds >= 2 * pair[1]), UNITS[0])

@@ -47,8 +47,8 @@ def test_a_key_that_a_terminal_would_obey_is_seen_in_the_one_line_about_it(key, 
 
 
 def test_a_word_of_the_command_line_is_seen_too(refused):
-    assert "found \\x1b[2J\\x07" in refused("fetch", "\x1b[2J\x07")
-    assert "found half \\udcff" in refused("fetch", "half \udcff")  # a byte that was no UTF-8
+    assert "'\\x1b[2J\\x07'" in refused("fetch", "\x1b[2J\x07")
+    assert "half \\udcff" in refused("fetch", "half \udcff")  # a byte that was no UTF-8
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_stored_run_is_attacked_at_the_delta_that_its_paper_counts_at(capsys):
     assert {one["delta"] for one in told(capsys)["findings"]} == {1e-3}
     assert main([*asked, "--configs", "nowhere"]) == 2
     error = capsys.readouterr().err
-    assert "allowed: --delta, or the run's preset in nowhere" in error and error.count("\n") == 1
+    assert "a preset in nowhere says it: --delta." in error and error.count("\n") == 1
 
 
 def test_after_fewer_rounds_less_has_leaked(run, capsys):
@@ -80,23 +80,26 @@ def test_after_fewer_rounds_less_has_leaked(run, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "allowed: one of them"),
-        (["{run}", "--mechanism", "client_dp"], "allowed: one of them"),
-        (["{run}", "--q", ".3"], "found --sample-rate"),
+        ([], "What is attacked?"),
+        (["{run}", "--mechanism", "client_dp"], "What is attacked?"),
+        (["{run}", "--q", ".3"], "audit RUN does not take --sample-rate"),
         (["{run}", "--round", "99"], "--round: found 99, allowed: 1 to 6"),
-        (["--mechanism", "client_dp", "--q", ".3"], "--noise-multiplier: found nothing"),
+        (["--mechanism", "client_dp", "--q", ".3"], "--noise-multiplier is missing"),
         (["--mechanism", "nobody", *PLAN], "--mechanism: found nobody, allowed: client_dp"),
         (["--mechanism", "client_dp", *PLAN, "--q", "2"], "--sample-rate: found 2"),
         (["--mechanism", "none", *PLAN], "--mechanism: found none with these settings, whose facts state no"),
-        (["--mechanism", "client_dp", *PLAN, "--set", "x"], "--set: found x, allowed: KEY=VALUE"),
+        (["--mechanism", "client_dp", *PLAN, "--set", "x"], "--set x is not KEY=VALUE"),
         (["--mechanism", "client_dp", *PLAN, "--set", "x=1"], "--mechanism client_dp --set: x"),
         (["--mechanism", "client_dp", *PLAN, "--set", "clip_l2=[1"], "--set: clip_l2: found [1"),
         (["--mechanism", "client_dp", *PLAN, "--set", "hooks.x=1"], "--set hooks: x"),
         (["--mechanism", "client_dp", *PLAN, "--set", "hooks=1"], "--set hooks"),
         (["--mechanism", "client_dp", *PLAN, "--set", "cohort=1"], "--set cohort"),
         (["--mechanism", "client_dp", *PLAN, "--set", "cohort.law=x"], "--set cohort.law: found x"),
-        (["--mechanism", "client_dp", *PLAN, "--set", "a=1", "--set", "a.b=2"], "found a.b below a value"),
-        (["{run}", "--set", "clip_l2=1"], "found --set"),
+        (
+            ["--mechanism", "client_dp", *PLAN, "--set", "a=1", "--set", "a.b=2"],
+            "the key above it is a value already",
+        ),
+        (["{run}", "--set", "clip_l2=1"], "audit RUN does not take --set"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, said, run, capsys):

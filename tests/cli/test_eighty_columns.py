@@ -1,5 +1,7 @@
 """At 80 columns: what every command prints, and that no number, name or path is ever broken."""
 
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ SAID = {
 EXAMPLES = {
     name: (verb.epilog or "").splitlines()[-1].strip() for name, verb in get_command(app.app).commands.items()
 }
+HEAVY = {"torch", "pandas", "matplotlib", "pyarrow", "scipy"}
 OF_REFERENCE = [
     "list",
     "list runs --paper bdp2019",
@@ -74,4 +77,45 @@ def test_the_help_has_every_verb_in_a_group_and_on_one_line(said):
     shown = said("--help", 80)
     assert [line for line in shown if line in ("Reproduce:", "Account:", "Maintain:")]
     assert all(sum(line.startswith(f"  {verb} ") for line in shown) == 1 for verb in EXAMPLES)
-    assert all(not line.startswith("      ") for line in shown[shown.index("Reproduce:") :])
+    verbs = shown[shown.index("Reproduce:") : shown.index("  Examples:")]
+    assert all(not line.startswith("      ") for line in verbs)
+
+
+def test_without_a_word_and_as_a_verb_help_is_help(said, fedpriv):
+    assert said("help", 80) == [line.rstrip() for line in fedpriv()[1]] == said("--help", 80)
+    assert said("help show", 80) == said("show --help", 80)
+
+
+@pytest.mark.parametrize("verb", EXAMPLES)
+def test_no_help_shows_a_type_of_python(verb, said):
+    assert not re.search(
+        r"<(int|float|str|list|path|dir|file|text)\b|\[\[", " ".join(said(f"help {verb}", 80))
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("show bdp", "bdp2019"),
+        ("show bdp2019 tab", "table2"),
+        ("show bdp2019 table2 100 ", "tight"),
+        ("show laptop/nb", "laptop/nbafl"),
+        ("show config/laptop.yaml bdp2019 iid_n100_t", "iid_n100_tight"),
+        ("compare bdp2019 laptop/n", "laptop/nbafl"),
+        ("run config/lap", "config/laptop.yaml"),
+        ("run config/laptop.yaml --paper bdp2019 --run iid_n100_d", "iid_n100_dp"),
+        ("fetch fem", "femnist"),
+        ("epsilon --accountant p", "pld"),
+    ],
+)
+def test_a_shell_completes_names_without_anything_heavy(typed, offered, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    words = f"fedpriv {typed}"
+    for name, value in {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("_FEDPRIV_COMPLETE", "complete_bash")
+    heavy = HEAVY - set(sys.modules)
+    with pytest.raises(SystemExit):
+        app.app(prog_name="fedpriv")
+    assert offered in capsys.readouterr().out.splitlines()
+    assert not heavy & set(sys.modules)

@@ -1,6 +1,7 @@
 """Following a workflow: short on the screen, whole in the file, honest in its end."""
 
 import os
+import pty
 import resource
 import signal
 import subprocess
@@ -8,6 +9,8 @@ import sys
 from functools import partial
 
 import pytest
+
+from fedpriv.cli.follow import OVER
 
 SAID = """
 Job stats:
@@ -30,7 +33,7 @@ def follow(folder, code, **options):
         "-c",
         code,
     ]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, **options)
+    return subprocess.Popen(command, **{"stdout": subprocess.PIPE, "text": True, "cwd": folder} | options)
 
 
 def test_a_line_says_what_begins_and_how_much_is_done(tmp_path):
@@ -43,6 +46,23 @@ def test_a_line_says_what_begins_and_how_much_is_done(tmp_path):
     ]
     assert [line[:5] for line in lines[:2]] == ["[0/3 ", "[1/3 "]
     assert lines[2:] == [f"All that Snakemake said: {tmp_path / 'kept/said.log'}"]
+
+
+STEPS = "".join(f"» accounting tiny: run {run} of 3, about {3 - run} s left\n" for run in (1, 2, 3))
+
+
+def test_a_step_of_many_runs_is_a_line_now_and_then(tmp_path):
+    process = follow(tmp_path, f"print('total 1'); print({STEPS!r} + '» figures')")
+    lines = process.communicate()[0].splitlines()[:-1]
+    assert [line.partition("] ")[2] for line in lines] == [STEPS.splitlines()[0][2:], "figures"]
+
+
+def test_at_a_terminal_a_step_of_many_runs_has_one_line_that_changes(tmp_path):
+    terminal, end = pty.openpty()
+    follow(tmp_path, f"print('total 1'); print({STEPS!r} + '» figures')", stdout=end).wait()
+    lines = os.read(terminal, 10_000).decode().splitlines()
+    assert [line.startswith(OVER) for line in lines] == [False, True, True, False, False]
+    assert "run 3 of 3, about 0 s left" in lines[2] and lines[3].endswith("] figures")
 
 
 def test_all_that_was_said_is_kept(tmp_path):

@@ -44,7 +44,7 @@ def test_everything_is_listed_with_what_is_stored(fedpriv, here, accounted):
 
 
 def test_a_paper_that_is_not_there_is_answered_with_those_that_are(refused):
-    assert refused("list", "--paper", "small") == "fedpriv: --paper: found small, allowed: tiny"
+    assert refused("list", "--paper", "small") == "fedpriv: No paper 'small'. There is tiny."
 
 
 def test_a_run_of_a_preset_is_shown_with_who_says_each_key_and_where_its_trace_is(fedpriv, here, accounted):
@@ -70,8 +70,8 @@ def test_a_run_of_a_preset_is_shown_with_who_says_each_key_and_where_its_trace_i
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ((), "paper: found nothing, allowed: tiny"),
-        (("tiny", "pd"), "run: found pd, allowed: dp"),
+        ((), "Which paper? There is tiny."),
+        (("tiny", "pd"), "No run 'pd'. There is dp."),
     ],
 )
 def test_a_run_that_is_not_there_is_answered_with_those_that_are(words, line, refused):
@@ -81,9 +81,9 @@ def test_a_run_that_is_not_there_is_answered_with_those_that_are(words, line, re
 @pytest.mark.parametrize("typed", TYPED)
 def test_what_the_readme_tells_to_type_can_be_typed(typed, fedpriv, monkeypatch):
     _, verb, *words = shlex.split(typed, comments=True)
+    monkeypatch.chdir(ROOT)
     get_command(app.app).commands[verb].make_context(verb, list(words))
     if f"{verb} {' '.join(words)}".startswith(CHEAP):
-        monkeypatch.chdir(ROOT)
         code, out, err = fedpriv(verb, *words)
         assert (code, err) == (0, []) and out
 
@@ -114,11 +114,11 @@ def test_a_cell_has_each_seed_at_the_round_that_the_table_reads_off(words, fedpr
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("bdp2091",), "; did you mean bdp2019?"),
-        (("bdp2019", "tabel2"), "did you mean table2?"),
-        (("bdp2019", "table2", "100", "dpp"), "did you mean dp"),
-        (("audits",), "allowed: fedpriv show "),
-        (("config/laptop.yaml", "bdp2019", "iid_n100_dq"), "listed by: fedpriv list runs --paper bdp2019"),
+        (("bdp2091",), "Did you mean bdp2019?"),
+        (("bdp2019", "tabel2"), "Did you mean table2"),
+        (("bdp2019", "table2", "100", "dpp"), "Did you mean dp"),
+        (("audits",), " papers: fedpriv show "),
+        (("config/laptop.yaml", "bdp2019", "iid_n100_dq"), "No run 'iid_n100_dq'. Did you mean iid_n100_"),
     ],
     ids=str,
 )

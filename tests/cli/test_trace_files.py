@@ -93,18 +93,21 @@ def test_of_phases_the_accountants_are_shown_side_by_side(fedpriv):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["account", "trace.csv"], "trace.csv: found nobody who says at which δ it is counted"),
+        (["account", "trace.csv"], "trace.csv: at which δ?"),
         (["account", "trace.csv", "--delta", "2"], "trace.csv: delta: found 2"),
         (["account", "none.csv", "--delta", "1e-5"], "none.csv: found no such file"),
-        (["account", "out", "--ignore", "lr"], "account RUN: found --ignore"),
-        (["audit", "trace.csv", "--delta", "1e-5", "--round", "1"], "audit TRACE.csv: found --round"),
-        (["audit", "trace.csv", "--delta", "1e-5", "--q", ".1"], "audit TRACE.csv: found --sample-rate"),
+        (["account", "out", "--ignore", "lr"], "account RUN does not take --ignore"),
+        (["audit", "trace.csv", "--delta", "1e-5", "--round", "1"], "audit TRACE.csv does not take --round"),
+        (
+            ["audit", "trace.csv", "--delta", "1e-5", "--q", ".1"],
+            "audit TRACE.csv does not take --sample-rate",
+        ),
         (["plot", "trace.csv", "--delta", "1e-5", "--out", "eps.gif"], "--out: found .gif, allowed: .pdf"),
-        (["plot", "out", "--delta", "1e-5", "--out", "eps.pdf"], "plot: found out, allowed: a CSV file"),
+        (["plot", "out", "--delta", "1e-5", "--out", "eps.pdf"], "and out is none"),
         (["plot", "bare.csv", "--delta", "1e-5", "--out", "eps.pdf"], "bare.csv: trace: found no finite ε"),
         (["epsilon", "--phase", "q=.1,z=1", "--delta", "1e-5"], "--phase: found q=.1,z=1, allowed: q=RATE"),
         (["epsilon", "--phase", "q=.1,z=1,rounds=1.5", "--delta", "1e-5"], "N a whole one"),
-        (["epsilon", *PHASES, "--q", ".1", "--delta", "1e-5"], "epsilon --phase: found --sample-rate"),
+        (["epsilon", *PHASES, "--q", ".1", "--delta", "1e-5"], "epsilon --phase does not take --sample-rate"),
         (
             ["epsilon", "--phase", "q=.1,z=0,rounds=1", "--delta", "1e-5"],
             "phase 1: noise_multiplier: found 0",

@@ -13,7 +13,8 @@ from fedpriv.cli import app
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
     code, out, _ = fedpriv(*RUN)
-    assert (code, len(out)) == (0, 2) and out[1].startswith("ε = ")
+    assert (code, len(out)) == (0, 3) and out[1].startswith("ε = ")
+    assert out[2] == "Every accountant: fedpriv account out"
     trained = contents(here / "out")
     assert {path.name for path in trained} == {
         "trace.parquet",
@@ -58,6 +59,7 @@ def test_a_run_is_trained_once_and_then_found(fedpriv, here):
 def test_a_run_ends_with_what_the_ledger_of_its_trace_says(changes, words, fedpriv, here):
     patch(here, **changes)
     code, (_, *stated), _ = fedpriv(*RUN)
+    stated = [line for line in stated if not line.startswith("Every accountant: ")]
     assert code == 0 and len(stated) == len(words)
     assert all(word in line for word, line in zip(words, stated, strict=True))
     counted = json.loads("\n".join(fedpriv("account", "out", "--json")[1]))["spends"]
@@ -204,4 +206,4 @@ def test_two_tables_are_compared_cell_by_cell_and_what_is_no_result_is_refused(f
     code, out, _ = fedpriv("compare", "results/tiny/tiny", "results/tiny/tiny", "--json")
     cells = json.loads("".join(out))["cells"]
     assert code == 0 and cells and all(one["difference"]["mean"] == 0 and one["paired"] for one in cells)
-    assert "nowhere: found no result" in refused("compare", "results/tiny/tiny", "nowhere")
+    assert "No result 'nowhere'." in refused("compare", "results/tiny/tiny", "nowhere")

@@ -36,6 +36,6 @@ def test_what_is_not_there_cannot_be_shown():
     config = read_yaml(CONFIG / "laptop.yaml") | {"show": ["bdp2019/table9"]}
     with pytest.raises(
         BadInput,
-        match=r"show: found bdp2019/table9, allowed: bdp2019/table1, .*; did you mean bdp2019/table",
+        match=r"No table or figure 'bdp2019/table9'. Did you mean bdp2019/table",
     ):
         make_plan(config, CONFIG / "papers")

@@ -29,7 +29,9 @@ def commands(page):
     return [re.split(r" {2,}#", line)[0] for line in lines if not line.startswith("#")]
 
 
-PASTED = list(dict.fromkeys([*commands(RECIPES), *commands(README[README.index("## Recipes") :])]))
+ARTIFACT = (ROOT / "docs/artifact.md").read_text(encoding="utf-8")
+OF_README = commands(README[README.index("## Recipes") :])
+PASTED = list(dict.fromkeys([*commands(RECIPES), *OF_README, *commands(ARTIFACT)]))
 
 
 def split(command):
@@ -155,6 +157,8 @@ def test_the_time_of_every_stored_seed_is_told(capsys, monkeypatch):
     assert all(int(line.split()[-1]) > 0 for line in lines)
 
 
-@pytest.mark.parametrize("page", ["recipes", "glossary", "guarantees", "stored-runs", "cluster", "findings"])
+@pytest.mark.parametrize(
+    "page", ["recipes", "artifact", "glossary", "guarantees", "stored-runs", "cluster", "findings"]
+)
 def test_what_answers_a_first_question_is_one_hop_from_the_readme(page):
     assert f"](docs/{page}.md)" in README

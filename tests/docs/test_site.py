@@ -37,6 +37,20 @@ def test_a_link_that_leaves_the_pages_keeps_its_words_and_pictures_alone(
     assert within(f"See {link}.", page) == f"See {becomes}."
 
 
+def test_the_home_of_the_site_is_the_readme_whose_links_begin_in_docs() -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    home = runpy.run_path(str(DOCS / "site/keys.py"))["home"]
+    assert home("[a](docs/b.md#c) ![d](docs/e.png) [f](results/g) [h](https://i.j) [k](#l)") == (
+        "[a](b.md#c) ![d](e.png) [f](../results/g) [h](https://i.j) [k](#l)"
+    )
+
+
+def test_no_two_titles_of_the_navigation_are_alike() -> None:
+    nav = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    titles = re.findall(r"^ +- ([^:]+):", nav, re.MULTILINE)
+    assert len(titles) > 20 and len(set(titles)) == len(titles)
+
+
 def test_the_reference_has_every_public_name_of_accounting() -> None:
     page = (DOCS / "api.md").read_text(encoding="utf-8")
     told = {

@@ -55,4 +55,4 @@ def test_the_doctor_says_it_when_asked(here, capsys):
 @pytest.mark.parametrize("place", ["nowhere", "config/papers"])
 def test_a_place_without_presets_is_refused_in_one_line(place, here, capsys):
     assert app.main(["doctor", "--time", place]) == 2
-    assert f"{place}: found no preset, allowed: one, or a folder" in capsys.readouterr().err
+    assert f"No preset '{place}'." in capsys.readouterr().err

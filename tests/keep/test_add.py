@@ -12,7 +12,8 @@ from fedpriv.config.jobs import COLUMNS
 from fedpriv.store import npz, parquet, rundir, summary
 from fedpriv.store.rundir import take
 from fedpriv.store.summary import everywhere, stored_path
-from fedpriv.workflow.archive import add_one, finished_run
+from fedpriv.workflow import archive
+from fedpriv.workflow.archive import add_one, finished_run, uncommitted
 
 RUNS = "results/tiny/tiny/runs/dp"
 REFERENCE = "results/reference"
@@ -121,6 +122,18 @@ def test_another_result_under_a_stored_identity_is_refused(fedpriv, here):
     assert (code, len(err)) == (2, 1)
     assert "seed1: found another result than the one stored" in err[0] and "the same bits" in err[0]
     assert files(here) == before
+
+
+def test_a_run_of_an_uncommitted_tree_is_refused_unless_told(fedpriv, here, monkeypatch):
+    monkeypatch.setattr(archive, "uncommitted", uncommitted)
+    for seed, code in enumerate(("0.1.0+066d778bc986", "0.1.0+066d778bc986-dirty")):
+        path = here / RUNS / f"seed{seed}/summary.json"
+        environment = summary.load_summary(path)["environment"]
+        told(path, environment=environment | {"code": code})
+    code, _, err = fedpriv(*KEEP)
+    assert (code, len(err), seeds(here)) == (2, 1, [0])
+    assert "seed1 is of an uncommitted tree (0.1.0+066d778bc986-dirty). Commit" in err[0]
+    assert fedpriv(*KEEP, "--dirty")[0] == 0 and seeds(here) == [0, 1]
 
 
 def test_the_same_result_measured_elsewhere_is_the_one_that_is_stored(fedpriv, here):

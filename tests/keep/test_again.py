@@ -35,7 +35,7 @@ def untrained(monkeypatch):
 
 
 def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept, untrained):
-    code, (said, spent), err = fedpriv(*RUN)
+    code, (said, spent, _), err = fedpriv(*RUN)
     assert (code, err) == (0, []) and said.startswith(
         "out: is stored in results/reference/runs/tiny/dp/seed0-"
     )
@@ -48,7 +48,7 @@ def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept,
 def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untrained):
     other = Path("config/other.yaml")
     other.write_text(Path("config/tiny.yaml").read_text().replace("preset: tiny", "preset: other"))
-    code, (said, _), err = fedpriv(RUN[0], other, *RUN[2:])
+    code, (said, *_), err = fedpriv(RUN[0], other, *RUN[2:])
     assert (code, err) == (0, []) and said.startswith("out: is stored in ")
     assert summary.load_summary(Path("out/summary.json"))["preset"] == "other"
     assert fedpriv(RUN[0], other, *RUN[2:-1], "results/other/tiny/runs/dp/seed0")[0] == 0
@@ -59,7 +59,7 @@ def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untraine
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
     taken = RunDir(Path("out")).trace().drop(columns=["seconds", "peak_mib"])
-    code, (said, _), _ = fedpriv(*RUN, "--again")
+    code, (said, *_), _ = fedpriv(*RUN, "--again")
     assert code == 0 and said.startswith("out: trained")
     assert Path("out/model.safetensors").exists() and "stored" not in summary.load_summary(
         Path("out/summary.json")

@@ -75,7 +75,7 @@ def test_everything_is_rendered_from_what_is_stored_and_what_differs_is_named(ke
         ("results/other", "in results"),
         ("config/../results/reference/new", "in results/reference"),
         ("link/new", "in results"),
-        (".", "a folder that holds something"),
+        (".", "a folder that is not empty"),
         ("file", "a file"),
     ],
 )
@@ -145,9 +145,9 @@ def test_a_cell_is_shown_with_all_that_is_behind_it(where, kept, fedpriv):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("table9",), f"{REFERENCE}: table: found table9, allowed: table1, epsilons; did you mean table1?"),
-        (("table1", "5"), "row: found 5, allowed: 4"),
-        (("table1", "4", "bdp"), "column: found bdp, allowed: baseline, dp; did you mean dp?"),
+        (("table9",), "No table or figure 'table9'. Did you mean table1?"),
+        (("table1", "5"), "No row '5'. There is 4."),
+        (("table1", "4", "bdp"), "No column 'bdp'. Did you mean dp?"),
     ],
 )
 def test_a_cell_that_is_not_there_is_answered_with_those_that_are(words, line, kept, fedpriv):

@@ -36,6 +36,14 @@ def files(tmp_path):
     return write_noise(tmp_path / "noise.npz")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def committed():
+    """Take every run for one of a commit: whoever works on a test has changed files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fedpriv.workflow.archive.uncommitted", lambda summary: False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget how wide the terminal is that the tests were started in: pytest-xdist tells its workers."""

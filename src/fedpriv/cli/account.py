@@ -32,7 +32,7 @@ def account_run(
     for a run directory that is missing or corrupt.
     """
     if not directory.is_dir():
-        raise BadInput(f"{directory}: found no such folder, allowed: a run directory")
+        raise BadInput(f"There is no run in '{directory}'.")
     there = directory / "ledger.parquet"
     stated = ledger_deltas(there)
     given = {"delta": delta, "instance_delta": instance_delta}
@@ -61,8 +61,8 @@ def account_run(
 def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:
     """Return the error that asks for a δ."""
     return BadInput(
-        f"{directory}: found nobody who says at which δ {UNITS[name]} are counted, allowed: "
-        f"--{name.replace('_', '-')}, or the run's preset in {configs}"
+        f"{directory}: at which δ are {UNITS[name]} counted? Neither the run nor a preset in {configs} "
+        f"says it: --{name.replace('_', '-')}."
     )
 
 

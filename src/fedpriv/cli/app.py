@@ -6,6 +6,7 @@ the calculators start without torch.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -13,9 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from fedpriv.cli import audit, calculators, compare, look, traces
+from fedpriv.cli import audit, calculators, compare, complete, look, traces
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
@@ -25,11 +26,13 @@ from fedpriv.cli.options import (
     Reference,
     Resources,
     nested,
+    preset_file,
     print_result,
     spend_as_dict,
+    take_only,
 )
 from fedpriv.cli.table import NOTHING, Table, spend_table
-from fedpriv.errors import BadInput, Stopped, require_known, short_repr
+from fedpriv.errors import BadInput, Stopped, short_repr
 from fedpriv.progress import aside
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
@@ -48,14 +51,36 @@ class Grouped(TyperGroup):
                 formatter.write_dl(lines)
 
 
+class Verb(TyperCommand):
+    """A verb whose help names a value by what it is, not by its type in Python."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params: Any = super().get_params(ctx)
+        for param in params:
+            kind = param.type_descriptor
+            if param.param_type_name == "argument":
+                param.display_type = lambda ctx: ""
+            elif not (param.metavar or kind.is_choice or getattr(param, "is_flag", False)):
+                place = "FOLDER" if kind.is_path and kind.path_type == "dir" else "FILE" * kind.is_path
+                number = "NUMBER" * (kind.annotation in (int, float))
+                param.metavar = place or number or param.name.upper()
+        return params
+
+
 def placed(app: typer.Typer, groups: Mapping[str, Verbs]) -> None:
     """Add the verbs to a program, in order; the help of each ends in its example."""
     for group, verbs in groups.items():
         for name, (verb, example) in verbs.items():
-            app.command(name, rich_help_panel=group, epilog=f"\b\nExample:\n    {example}")(verb)
+            app.command(name, cls=Verb, rich_help_panel=group, epilog=f"\b\nExample:\n    {example}")(verb)
 
 
-app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=None)
+EXAMPLES = """\b
+Examples:
+    fedpriv show bdp2019 table2       # a table, published beside reproduced
+    fedpriv compare bdp2019           # which published numbers and claims hold
+    fedpriv help epsilon              # what a verb takes, with an example
+"""
+app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EXAMPLES)
 
 
 def version(asked: bool) -> None:
@@ -73,11 +98,14 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=version, help="Show the version and exit.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+    ] = False,
 ) -> None:
     """Experiments on private federated learning.
 
     Snakemake builds whole papers; this program serves single steps. Exit codes: 0 done, 1 failed, 2 bad
-    input, 128 + n stopped by signal n. With --debug an error shows its traceback.
+    input, 128 + n stopped by signal n.
     """
 
 
@@ -89,7 +117,9 @@ AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; each thing that goes wrong is one line on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in given if word != "--debug"]
+    words = [word for word in given if word != "--debug"] or ["--help"]
+    if words[0] == "help":
+        words = [*words[1:2], "--help"]
     try:
         check_words(words)
         code = app(words, prog_name="fedpriv", standalone_mode=False)
@@ -97,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = stopped.code
         aside(f"fedpriv: {stopped}")
     except Exception as error:
-        if given != words:
+        if "--debug" in given:
             raise
         messages, code = explain(error, words[0] if words else "")
         aside(*(f"fedpriv: {message}" for message in messages))
@@ -111,7 +141,7 @@ def check_words(words: Sequence[str]) -> None:
     for before, word in pairwise(("the command line", *words)):
         if not word.strip() or (word.startswith("--") and word.endswith("=")):
             name = word.rstrip("=") if word.strip() else before
-            raise BadInput(f"{name}: found an empty word, allowed: a value")
+            raise BadInput(f"{name} is followed by nothing. Give it a value.")
 
 
 def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
@@ -120,9 +150,10 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
         return [str(one) for one in error.each], 2
     if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
         extra = "train" if verb in ("fetch", "run") else "report"
-        return [f"{verb}: found no package {error.name}, allowed: pip install 'fedpriv[{extra}]'"], 1
+        return [f"{verb} needs the package {error.name}: pip install 'fedpriv[{extra}]'"], 1
     if isinstance(error, typer.TyperException):
-        return [error.format_message() + found(error)], error.exit_code
+        see = "fedpriv help" + f" {verb}" * any(verb in group for group in VERBS.values())
+        return [f"{error.format_message().rstrip('.')}{found(error)}. See: {see}"], error.exit_code
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
 
 
@@ -134,8 +165,21 @@ def found(error: typer.TyperException) -> str:
     return f"; found {short_repr(cause.errors()[0]['input'])}" if isinstance(cause, ValidationError) else ""
 
 
+Preset = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PRESET",
+        help="A preset, for example config/laptop.yaml.",
+        callback=preset_file,
+        autocompletion=complete.presets,
+    ),
+]
+
+
 def fetch(
-    datasets: Annotated[list[str], typer.Argument(metavar="DATASET...")],
+    datasets: Annotated[
+        list[str], typer.Argument(metavar="DATASET", help="As listed.", autocompletion=complete.datasets)
+    ],
     mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
@@ -155,9 +199,9 @@ def fetch(
 
 
 def run(
-    config: Annotated[Path, typer.Argument(help="A preset, for example config/laptop.yaml.")],
-    paper: Annotated[str, typer.Option(help="A paper of the preset.")],
-    run: Annotated[str, typer.Option(help="A run of the paper.")],
+    config: Preset,
+    paper: Annotated[str, typer.Option(help="A paper of the preset.", autocompletion=complete.papers)],
+    run: Annotated[str, typer.Option(help="A run of the paper.", autocompletion=complete.runs)],
     out: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="The run directory; by default results/runs/PAPER/RUN/seedN."),
@@ -168,9 +212,10 @@ def run(
             "--set", metavar="KEY=VALUE", help="A key of the run, as `fedpriv show` has it; repeatable."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is random in it.")] = 0,
     papers: Annotated[
-        list[Path] | None, typer.Option(help="A folder of papers, beside the preset's own; repeatable.")
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="With papers, beside the preset's own; repeatable."),
     ] = None,
     resources: Resources = RESOURCES,
     device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
@@ -203,8 +248,9 @@ def run(
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
     spends = None if as_json else spends_of(out, summary)
-    stated = [NOTHING] if spends == [] else map(str, statements(spends or []))
-    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated], as_json)
+    stated = [NOTHING] if spends == [] else [*map(str, statements(spends or []))]
+    more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if spends and stated else []
+    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated, *more], as_json)
     if end == "diverged":
         aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 
@@ -238,7 +284,7 @@ def account(
         from fedpriv.cli.account import account_run, used_by
         from fedpriv.store.rundir import run_directory
 
-        require_known("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
+        take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
             spends = account_run(there, delta, instance_delta, configs)
             used = used_by(there, spends, configs)
@@ -251,7 +297,9 @@ def doctor(
     time: Annotated[
         Path | None,
         typer.Option(
-            metavar="CONFIG", help="A preset, or a folder of them: how long it trains, by stored runs."
+            metavar="CONFIG",
+            help="A preset, or a folder of them: how long it trains, by stored runs.",
+            autocompletion=complete.presets,
         ),
     ] = None,
     reference: Reference = REFERENCE,
@@ -278,11 +326,9 @@ def doctor(
 
 
 def step(
-    step: str,
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A preset.")],
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD]...", help="What is to be made.")
-    ] = None,
+    step: Annotated[str, typer.Argument(metavar="STEP")],
+    config: Preset,
+    words: Annotated[list[str] | None, typer.Argument(metavar="WORD", help="What is to be made.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the preset; repeatable.")
     ] = None,
@@ -299,45 +345,42 @@ def step(
     steps.do(step, config, words or (), nested(settings or []), root)
 
 
-placed(
-    app,
-    {
-        "Reproduce": {
-            "list": (look.listed, "fedpriv list runs --paper bdp2019"),
-            "fetch": (fetch, "fedpriv fetch mnist"),
-            "run": (
-                run,
-                "fedpriv run config/laptop.yaml --paper bdp2019 --run iid_n100_dp "
-                "--set server.learning_rate=0.2",
-            ),
-            "show": (look.show, "fedpriv show bdp2019 table2 100 dp"),
-            "compare": (compare.compare, "fedpriv compare bdp2019"),
-        },
-        "Account": {
-            "epsilon": (
-                calculators.epsilon,
-                "fedpriv epsilon -q .3 --sigma 3 --rounds 300 --delta 1e-3 --accountant all",
-            ),
-            "calibrate": (
-                calculators.calibrate,
-                "fedpriv calibrate --epsilon 8 --delta 1e-3 -q .3 --rounds 300",
-            ),
-            "account": (account, "fedpriv account results/laptop/bdp2019/runs/iid_n100_dp/seed0"),
-            "audit": (
-                audit.audit,
-                "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
-            ),
-            "plot": (traces.plot, "fedpriv plot trace.csv --delta 1e-5 --out eps.pdf"),
-            "rr-epsilon": (
-                calculators.rr_epsilon,
-                "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",
-            ),
-        },
-        "Maintain": {
-            "doctor": (doctor, "fedpriv doctor --time config/laptop.yaml"),
-            "keep": (look.keep, "fedpriv keep results/laptop"),
-            "rerender": (look.rerender, "fedpriv rerender laptop/bdp2019"),
-            "step": (step, "fedpriv step tables config/demo.yaml bdp2019"),
-        },
+VERBS = {
+    "Reproduce": {
+        "list": (look.listed, "fedpriv list runs --paper bdp2019"),
+        "fetch": (fetch, "fedpriv fetch mnist"),
+        "run": (
+            run,
+            "fedpriv run config/laptop.yaml --paper bdp2019 --run iid_n100_dp --set server.learning_rate=0.2",
+        ),
+        "show": (look.show, "fedpriv show bdp2019 table2 100 dp"),
+        "compare": (compare.compare, "fedpriv compare bdp2019"),
     },
-)
+    "Account": {
+        "epsilon": (
+            calculators.epsilon,
+            "fedpriv epsilon -q .3 --sigma 3 --rounds 300 --delta 1e-3 --accountant all",
+        ),
+        "calibrate": (
+            calculators.calibrate,
+            "fedpriv calibrate --epsilon 8 --delta 1e-3 -q .3 --rounds 300",
+        ),
+        "account": (account, "fedpriv account results/laptop/bdp2019/runs/iid_n100_dp/seed0"),
+        "audit": (
+            audit.audit,
+            "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
+        ),
+        "plot": (traces.plot, "fedpriv plot trace.csv --delta 1e-5 --out eps.pdf"),
+        "rr-epsilon": (
+            calculators.rr_epsilon,
+            "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",
+        ),
+    },
+    "Maintain": {
+        "doctor": (doctor, "fedpriv doctor --time config/laptop.yaml"),
+        "keep": (look.keep, "fedpriv keep results/laptop"),
+        "rerender": (look.rerender, "fedpriv rerender laptop/bdp2019"),
+        "step": (step, "fedpriv step tables config/demo.yaml bdp2019"),
+    },
+}
+placed(app, VERBS)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate
+from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate, take_only
 from fedpriv.cli.table import Page, Table
 from fedpriv.cli.traces import Ignored, attacked, deltas, is_trace
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput
 from fedpriv.progress import aside
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def audit(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help="A run directory, a stored run, or TRACE.csv, a plain trace."),
+        typer.Argument(metavar="RUN", help="A run directory, a stored run, or TRACE.csv, a plain trace."),
     ] = None,
     until: Annotated[
         int | None,
@@ -59,25 +59,23 @@ def audit(
     Of a trace the worst client is attacked that it allows for. Exit code 1 if one is refuted.
     """
     if bool(mechanism) == bool(directory):
-        raise BadInput(
-            "audit: found " + ("RUN and --mechanism" if mechanism else "nothing") + ", allowed: one of them"
-        )
+        raise BadInput("What is attacked? Either RUN or --mechanism.")
     plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     if directory:
         given = [name for name, value in plan.items() if value is not None]
         given += ["--set"] * bool(settings)
         if is_trace(directory):
             given += ["--round"] * (until is not None)
-            require_known("audit TRACE.csv", given, ["--delta", "--ignore"])
+            take_only("audit TRACE.csv", given, ["--delta", "--ignore"])
             started = time.perf_counter()  # by what the trace says, and by nothing else
             findings = attacked(directory, deltas(directory, delta, None), ignore or ())
             show(directory, findings, time.perf_counter() - started, as_json)
             return
-        require_known("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
+        take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
         finished(directory, until, delta, configs, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
-        raise BadInput(f"{missing[0]}: found nothing, allowed: a number, of --mechanism {mechanism}")
+        raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {mechanism}.")
     from fedpriv.audit import dry
     from fedpriv.audit.clients import AlikeRounds
 
@@ -133,7 +131,7 @@ def show(path: Path, findings: Sequence[Finding], took: float, as_json: bool) ->
         for one in findings
     ]
     threats = dict.fromkeys(f"{one.audit.replace('_', ' ')}: {one.threat}" for one in findings)
-    shown = Page(Table("", lines), *threats) if findings else [f"{path}: found nothing to attack"]
+    shown = Page(Table("", lines), *threats) if findings else [f"{path}: nothing of it can be attacked"]
     facts = {"findings": [one.as_dict() for one in findings], "seconds": took}
     print_result(facts, shown, as_json)
     if refuted := broken_guarantees(findings):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedpriv.cli import complete
 from fedpriv.cli.options import (
     NOISE,
     RATE,
@@ -19,9 +20,10 @@ from fedpriv.cli.options import (
     print_result,
     rate,
     spend_as_dict,
+    take_only,
 )
 from fedpriv.cli.table import spend_table
-from fedpriv.errors import BadInput, plain, require_known
+from fedpriv.errors import BadInput, named, plain
 
 if TYPE_CHECKING:
     from fedpriv.account.plans import Phase
@@ -36,10 +38,8 @@ def known(accountant: str) -> str:
 
     plans = (*planners(), ALL)
     if accountant in ACCOUNTANTS and accountant not in plans:
-        said = f"{', '.join(plans)}; {accountant} needs a run: fedpriv account RUN"
-        raise BadInput(f"--accountant: found {accountant}, allowed: {said}")
-    require_known("--accountant", [accountant], plans)
-    return accountant
+        raise BadInput(f"The accountant {accountant} needs a run: fedpriv account RUN.")
+    return named("accountant", accountant, plans)
 
 
 Accountant = Annotated[
@@ -48,6 +48,7 @@ Accountant = Annotated[
         metavar="moments|rdp|pld|all|...",
         help="How ε is counted; all shows the first three, others are of packages.",
         callback=known,
+        autocompletion=complete.accountants,
     ),
 ]
 Settings = Annotated[
@@ -94,13 +95,13 @@ def epsilon(
     told = nested(settings or [])
     if phases:
         given = [name for name, value in plan.items() if value is not None] + [*told]
-        require_known("epsilon --phase", given, ["--delta", "--accountant"])
+        take_only("epsilon --phase", given, ["--delta", "--accountant"])
         parts = [phase(text) for text in phases]
         spends = {name: plans.composed(parts, delta, name) for name in planners(accountant)}
     else:
         for name, value in plan.items():
             if value is None:
-                raise BadInput(f"{name}: found nothing, allowed: a number, or --phase in place of the plan")
+                raise BadInput(f"{name} is missing: a number, or --phase in place of the plan.")
         assert q is not None and noise_multiplier is not None and rounds is not None
         told = {"noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta} | told
         spends = {

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedpriv.cli import complete
 from fedpriv.cli.options import REFERENCE, AsJson, Reference, print_result
 from fedpriv.cli.table import Page, Table
 
@@ -22,11 +23,20 @@ COLOURS = {
 def compare(
     first: Annotated[
         str,
-        typer.Argument(metavar="A", help="A paper, RESULTS[/PAPER], a run's folder or file, *_seeds.csv."),
+        typer.Argument(
+            metavar="A",
+            help="A paper, PRESET/PAPER, a folder of results, a run's folder or file, *_seeds.csv.",
+            autocompletion=complete.results,
+        ),
     ],
     second: Annotated[
-        Path | None, typer.Argument(metavar="[B]", help="Another; without it A is compared with its paper.")
-    ] = None,
+        str,
+        typer.Argument(
+            metavar="B",
+            help="Another; without it A is compared with its paper.",
+            autocompletion=complete.results,
+        ),
+    ] = "",
     reference: Reference = REFERENCE,
     as_json: AsJson = False,
 ) -> None:
@@ -35,7 +45,7 @@ def compare(
     Of one: its accuracies beside the published ones, and the verdicts on the paper's claims. Of two: the
     accuracies of each and their difference with a 95 % interval, paired by seed where they share seeds.
     """
-    if second is None:
+    if not second:
         from fedpriv.report import claims as compare
         from fedpriv.workflow.inventory import results_of
 
@@ -45,14 +55,17 @@ def compare(
         return
     from fedpriv.workflow import inventory
 
-    one, other = inventory.result(Path(first)), inventory.result(second)
+    one, other = (
+        inventory.result(Path(word) if Path(word).exists() else inventory.results_of(word, reference))
+        for word in (first, second)
+    )
     found = inventory.pairs(one, other)
     changed = [
         {"key": key, "A": one.settings.get(key, ""), "B": other.settings.get(key, "")}
         for key in dict.fromkeys((*one.settings, *other.settings))
         if one.settings.get(key) != other.settings.get(key)
     ]
-    facts = {"A": first, "B": str(second), "cells": [fact(pair) for pair in found], "settings": changed}
+    facts = {"A": first, "B": second, "cells": [fact(pair) for pair in found], "settings": changed}
     parts: list[Table | str] = [f"A: {first}", f"B: {second}", Table("accuracy (%)", list(map(line, found)))]
     if one.settings and other.settings:
         both = one.accuracies.merge(other.accuracies, on="seed", suffixes=("_A", "_B"))

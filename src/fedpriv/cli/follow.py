@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,12 +21,14 @@ from pathlib import Path
 import psutil
 
 from fedpriv.errors import BadInput
-from fedpriv.progress import MARK, say
+from fedpriv.progress import MARK, put, say, visible
 
 STEPS = re.compile(r"^(\d+) of (\d+) steps")  # done, after every step
 TOTAL = re.compile(r"^total +(\d+)$")  # in the table of jobs, before the first
 FAILED = re.compile(r"^Error in rule (\w+)")
 LOG = re.compile(r"^    log: (.+?)(?: \(check log file|$)")
+PAUSE = 15  # seconds between two lines of a step where there is no terminal
+OVER = "\x1b[A\x1b[2K"  # a terminal then writes over its last line
 LAST = 20  # lines of what failed
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last where the terminal goes away
 IDLE = 10  # seconds after which a workflow that was told to end, and of which nothing runs, is killed
@@ -74,6 +77,7 @@ def follow(command: Sequence[str], kept: Path) -> int:
     """
     started, done, total, failed = time.monotonic(), "0", "?", False
     signals: list[int] = []
+    screen = Screen()
     log = opened(kept, command)
     # The command and its jobs would die of it, and leave a lock: they end when this process tells them.
     hushed = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -90,7 +94,7 @@ def follow(command: Sequence[str], kept: Path) -> int:
             elif found := STEPS.match(line):
                 done, total = found.groups()
             elif found := FAILED.match(line):
-                failed = True
+                failed, screen.last = True, ""
                 tell(f"failed: {found[1]}")
             elif failed and (found := LOG.match(line)):
                 failed = False
@@ -98,7 +102,9 @@ def follow(command: Sequence[str], kept: Path) -> int:
             elif MARK in line:
                 minutes, seconds = divmod(int(time.monotonic() - started), 60)
                 what = line.partition(MARK)[2].strip()
-                tell(f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}")
+                screen.show(
+                    f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}", what.partition(":")[0]
+                )
     if process.returncode == -signal.SIGKILL and signals:  # its lock is left behind
         subprocess.run([*command, "--unlock"], capture_output=True)
     if process.returncode and total == "?":  # before the first job
@@ -108,6 +114,24 @@ def follow(command: Sequence[str], kept: Path) -> int:
         tell(f"interrupted after {done} of {total} steps; the same command goes on from there")
         return 128 + signals[0]
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+class Screen:
+    """What is shown of a step: one line that changes at a terminal, elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        self.last, self.shown = "", dict[str, float]()  # the step of the last line; when each had its last
+
+    def show(self, line: str, step: str) -> None:
+        """Show how far a step is; what is not shown is in the log."""
+        now, tty = time.monotonic(), sys.stdout.isatty()
+        again = tty and step == self.last
+        if not again and now < self.shown.get(step, -PAUSE) + PAUSE:
+            return
+        self.last, self.shown[step] = step, now
+        width = shutil.get_terminal_size().columns - 1 if tty else None
+        with contextlib.suppress(OSError):
+            put(OVER * again + visible(line)[:width], sys.stdout)
 
 
 def tell(*lines: str) -> None:

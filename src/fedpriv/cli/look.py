@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from fedpriv.cli import complete
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
@@ -17,10 +18,11 @@ from fedpriv.cli.options import (
     Configs,
     Reference,
     Resources,
+    preset_file,
     print_result,
 )
 from fedpriv.cli.table import Page, Table
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, named
 from fedpriv.progress import aside
 
 LONG = ("runs", "tables")
@@ -28,19 +30,25 @@ Kind = Literal["papers", "runs", "tables", "datasets", "schemes"]
 
 
 def listed(
-    kind: Annotated[Kind | None, typer.Argument(help="One kind; by default what is short.")] = None,
-    paper: Annotated[str, typer.Option(help="Only what is of this paper.")] = "",
+    kind: Annotated[
+        Kind | None,
+        typer.Argument(metavar="|".join(get_args(Kind)), help="One kind; by default what is short."),
+    ] = None,
+    paper: Annotated[
+        str, typer.Option(help="Only what is of this paper.", autocompletion=complete.papers)
+    ] = "",
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
 ) -> None:
     """List papers, runs, tables, datasets and schemes, and what is stored."""
-    from fedpriv.workflow.inventory import inventory
+    from fedpriv.workflow.inventory import inventory, results_of
 
     found = inventory(configs, reference, resources)
     if paper:
-        require_known("--paper", [paper], [one["paper"] for one in found["papers"]])
+        paper = results_of(paper, reference).name if "/" in paper else paper
+        paper = named("paper", paper, [one["paper"] for one in found["papers"]])
         found = {
             name: [one for one in lines if one["paper"] == paper]
             for name, lines in found.items()
@@ -58,6 +66,7 @@ def show(
         list[str] | None,
         typer.Argument(
             metavar="WORD",
+            autocompletion=complete.shown,
             help="PAPER or RESULTS/PAPER, then TABLE, ROW and COLUMN; or PRESET.yaml PAPER RUN.",
         ),
     ] = None,
@@ -73,21 +82,20 @@ def show(
     """
     words = words or []
     if len(words) > 4:
-        raise BadInput(f"show: found {len(words)} words, allowed: at most 4")
-    from fedpriv.workflow import inventory as place
+        raise BadInput("show takes at most four words: PAPER TABLE ROW COLUMN.")
     from fedpriv.workflow import inventory as results
 
     if words and words[0].endswith(".yaml"):
         config, paper, run = [*words, "", ""][:3]
-        found = results.resolved(Path(config), paper, run, reference)
+        found = results.resolved(preset_file(Path(config)), paper, run, reference)
         print_result(found, run_page(found, config), as_json)
         return
     if not words:
-        there = {name: [str(one) for one in folders] for name, folders in place.rendered(reference).items()}
+        there = {name: [str(one) for one in folders] for name, folders in results.rendered(reference).items()}
         lines = [{"paper": name, "results": folders} for name, folders in there.items()]
         print_result({"papers": there}, Page(Table("", lines), "", "    fedpriv show PAPER"), as_json)
         return
-    folder, others = place.located(words, reference)
+    folder, others = results.located(words, reference)
     table, row, column = [*others, "", "", ""][:3]
     folder = folder.resolve()
     if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
@@ -175,17 +183,19 @@ def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def keep(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The results of a preset.")],
+    dirty: Annotated[bool, typer.Option("--dirty", help="Also runs of an uncommitted tree.")] = False,
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
     """Store finished runs in the reference.
 
-    Neither weights nor data are stored. Exit code 2 if a run was refused.
+    Neither weights nor data are stored. A run of an uncommitted tree is refused, as nobody has its code. Exit
+    code 2 if a run was refused.
     """
     from fedpriv.workflow.archive import add
 
-    found = add(results, configs / f"{results.resolve().name}.yaml", reference)
+    found = add(results, configs / f"{results.resolve().name}.yaml", reference, dirty)
     refused = f", {len(found.refused)} refused" if found.refused else ""
     text = f"{results}: {len(found.added)} runs added, {len(found.there)} stored before{refused}"
     print_result(found._asdict(), [text], as_json)
@@ -196,7 +206,10 @@ def keep(
 
 def rerender(
     papers: Annotated[
-        list[str] | None, typer.Argument(metavar="[PRESET/PAPER]...", help="Only these; by default all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="PRESET/PAPER", help="Only these; by default all.", autocompletion=complete.results
+        ),
     ] = None,
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
@@ -212,9 +225,16 @@ def rerender(
     Exit code 1 if any differ.
     """
     from fedpriv.workflow import rerender
+    from fedpriv.workflow.inventory import results_of
 
+    names = [
+        word
+        if (configs / f"{Path(word).parent}.yaml").is_file()
+        else "/".join(results_of(word, reference).parts[-2:])
+        for word in papers or ()
+    ]
     with TemporaryDirectory() as folder:
-        found = rerender.rerender(reference, configs, out or Path(folder), papers or ())
+        found = rerender.rerender(reference, configs, out or Path(folder), names)
         if write:
             rerender.write(reference, out or Path(folder), found)
     text: list[str] = []

@@ -6,14 +6,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedpriv.errors import BadInput, plain
+from fedpriv.errors import BadInput, no_such, plain
 from fedpriv.progress import put, say
 
 if TYPE_CHECKING:
@@ -37,6 +37,20 @@ Rounds = Annotated[int, typer.Option(help="Rounds of training.")]
 Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
 
 
+def preset_file(path: Path) -> Path:
+    """Return the path of a preset; one that is not there is BadInput with those beside it."""
+    if not path.is_file():
+        raise no_such("preset", str(path), sorted(map(str, path.parent.glob("*.yaml"))))
+    return path
+
+
+def take_only(command: str, given: Sequence[str], options: Sequence[str]) -> None:
+    """Raise BadInput for the first given option that the command does not take in this form."""
+    for option in given:
+        if option not in options:
+            raise BadInput(f"{command} does not take {option}, only {' and '.join(options)}.")
+
+
 def nested(settings: list[str]) -> dict[str, Any]:
     """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
     found: dict[str, Any] = {}
@@ -51,9 +65,9 @@ def nested(settings: list[str]) -> dict[str, Any]:
         for key in above:
             place = place.setdefault(key, {})
             if not isinstance(place, dict):
-                raise BadInput(f"--set: found {path} below a value, allowed: one of both")
+                raise BadInput(f"--set {plain(one)}: the key above it is a value already.")
         if not given or not all((*above, last)):
-            raise BadInput(f"--set: found {plain(one)}, allowed: KEY=VALUE")
+            raise BadInput(f"--set {plain(one)} is not KEY=VALUE.")
         place[last] = read_value(text, f"--set: {path}")
     return found
 

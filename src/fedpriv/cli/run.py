@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedpriv.config.plan import Plan, RunKey, arrays_id, load_preset, partition_id
 from fedpriv.config.run import Run
-from fedpriv.errors import require_known
+from fedpriv.errors import no_such
 from fedpriv.progress import progress
 
 if TYPE_CHECKING:
@@ -21,8 +21,10 @@ LONGEST = 200  # letters of the name of a folder
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
     """Return the run `name` of `paper`, or BadInput with the names there are."""
-    require_known("--paper", [paper], plan.runs)
-    require_known("--run", [name], plan.runs[paper], f"fedpriv list runs --paper {paper}")
+    if paper not in plan.runs:
+        raise no_such("paper", paper, plan.runs)
+    if name not in plan.runs[paper]:
+        raise no_such("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     return plan.runs[paper][name]
 
 

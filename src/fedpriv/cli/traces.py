@@ -39,7 +39,7 @@ def deltas(path: Path, delta: float | None, instance_delta: float | None) -> Del
 
     either = delta if delta is not None else instance_delta
     if either is None:
-        raise BadInput(f"{path}: found nobody who says at which δ it is counted, allowed: --delta")
+        raise BadInput(f"{path}: at which δ? A plain trace does not say it: --delta.")
     # Unchecked: the ledger says which of them is wrong.
     return Deltas.model_construct(
         delta=either, instance_delta=either if instance_delta is None else instance_delta
@@ -86,7 +86,7 @@ def plot(
     Where the sampling rate or the noise changes, a dashed line says from which round on.
     """
     if not is_trace(trace):
-        raise BadInput(f"plot: found {trace}, allowed: a CSV file with a plain trace")
+        raise BadInput(f"plot draws a plain trace, a CSV file, and {trace} is none.")
     require_known("--out", [out.suffix.lower()], SUFFIXES)
     with rows_of(trace) as rows:
         from fedpriv.report.figures import of_trace  # takes longest to import

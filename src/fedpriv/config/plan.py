@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz, Torchvision
-from fedpriv.errors import BadInput, Gathered, plain, require_known, together
+from fedpriv.errors import BadInput, Gathered, named, plain, together
 from fedpriv.frozen import DISCRIMINATORS, Frozen, Mistake, Name, Thousands, mistakes
 from fedpriv.local.work import Speed
 from fedpriv.models import MODELS
@@ -404,12 +404,23 @@ def also(runs: Sequence[str]) -> str:
     return f" (and {len(runs)} more runs, {runs[-1]} the last)" if runs else ""
 
 
-def shown(papers: Mapping[str, Paper], asked: Sequence[str], where: str) -> dict[str, Paper]:
+def shown(papers: Mapping[str, Paper], asked: Sequence[str]) -> dict[str, Paper]:
     """Return the papers of which tables or figures are `asked` for, with nothing else."""
-    there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
-    require_known(f"{where}: show", asked, there)
+    asked = elements(papers, asked)
     names = {name: [one.partition("/")[2] for one in asked if one.startswith(f"{name}/")] for name in papers}
     return {name: papers[name].showing(some) for name, some in names.items() if some}
+
+
+def elements(papers: Mapping[str, Paper], asked: Iterable[str]) -> list[str]:
+    """Return tables and figures as PAPER/NAME; a NAME alone is that of the one paper which has it."""
+    there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
+    found = []
+    for word in asked:
+        having = [one for one in there if word in (one, one.partition("/")[2])]
+        if len(having) > 1:
+            raise BadInput(f"'{word}' is in {len(having)} papers: {' or '.join(having)}.")
+        found += having or [named("table or figure", word, there, "fedpriv list tables")]
+    return found
 
 
 def make_plan(
@@ -458,7 +469,7 @@ def make_plan(
             with wrong.aside():
                 check_globs(read, globs, f"{where}: {key}")
     if preset.show and not wrong.found:
-        read = shown(read, preset.show, where)
+        read = shown(read, preset.show)
     planned = {}
     for name, paper in read.items():
         if any(matches(glob, name, one) for glob in preset.only for one in paper.runs) or not wrong.found:

@@ -13,7 +13,7 @@ from fedpriv.data.characters import DIGITS, FASHION_MNIST, FEMNIST, MNIST
 from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
 from fedpriv.data.photographs import APTOS, Photographs
 from fedpriv.data.shakespeare import SHAKESPEARE
-from fedpriv.errors import BadInput
+from fedpriv.errors import no_such
 from fedpriv.registry import Registry
 from fedpriv.store.files import writing
 
@@ -36,7 +36,7 @@ def photograph_datasets() -> dict[str, Photographs]:
 def named(name: str) -> Dataset | Photographs:
     """Return the dataset of that name, or BadInput with the names there are."""
     if name not in DATASETS:
-        raise BadInput(f"dataset: found {name}, allowed: {', '.join(sorted(DATASETS))}")
+        raise no_such("dataset", name, sorted(DATASETS))
     return DATASETS[name]
 
 

@@ -19,6 +19,7 @@ from fedpriv.report.results import RUNS
 from fedpriv.store import rundir
 from fedpriv.store.summary import everywhere
 from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION, TraceColumn
+from fedpriv.workflow.archive import uncommitted
 
 
 def head(names: Iterable[str], right: Iterable[str] = ()) -> str:
@@ -163,7 +164,7 @@ def deviation_line(path: Path, root: Path, said: str) -> str:
 
 
 OPENING, CLOSING = "<!-- hours: written by `make docs` -->\n", "<!-- end of hours -->\n"
-NUMBERS = ("runs", "in all", "median of a run", "examples a second")
+NUMBERS = ("runs", "uncommitted", "in all", "median of a run", "examples a second")
 
 
 def hours_page(root: Path) -> str:
@@ -185,9 +186,10 @@ def lines(root: Path) -> Iterator[str]:
         if run and told["identity"] == run.identity(told["run"], told["seed"]):
             facts = {"paper": told["paper"], "hardware": told["environment"]["hardware"]}
             seconds = float(sum(rundir.stored_trace(path)["seconds"]))
-            spent.append(facts | {"seconds": seconds, "examples": work(run).trained})
+            facts |= {"seconds": seconds, "examples": work(run).trained, "uncommitted": uncommitted(told)}
+            spent.append(facts)
     for (paper, hardware), some in pd.DataFrame(spent).groupby(["paper", "hardware"]):
         seconds = some["seconds"].to_numpy()
         rate = f"{some['examples'].sum() / seconds.sum():,.0f}"
         took = duration(seconds.sum()), duration(float(np.median(seconds)))
-        yield line([paper, len(some), *took, rate, hardware])
+        yield line([paper, len(some), some["uncommitted"].sum(), *took, rate, hardware])

@@ -17,7 +17,6 @@ and no comment.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -30,18 +29,12 @@ import yaml
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
+from fedpriv.paper.claims import OURS
+from fedpriv.paper.paper import load_paper
+from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
 from fedpriv.report.long import printed
-from fedpriv.report.numbers import (
-    ANOTHER_NETWORK,
-    CUT,
-    NOT_RUN,
-    REACHED,
-    SUBSTITUTE,
-    UNSTABLE,
-    outcome,
-    percent,
-)
+from fedpriv.report.numbers import counted, percent
 from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.
@@ -49,14 +42,12 @@ SOURCES = {
     "README.md": "README.md",
     "docs/findings.md": "findings.md",
     "docs/guarantees.md": "guarantees.md",
+    "docs/artifact.md": "artifact.md",
 }
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
 QUANTITIES = {"epsilon": "epsilon", "status": "epsilon", "round": "round"}  # by the word that asks for one
 WORDS = ("published", "mean", "seeds", *QUANTITIES)  # what a quote may say beside its cell
-UNLIKE = "not comparable (substitute data)"
-BASELINES = "baselines of another network"
-ORDER = (*REACHED.values(), UNSTABLE, BASELINES, UNLIKE, CUT, NOT_RUN)
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -203,22 +194,30 @@ class PaperCounts(Asked):
     def lines(self, reference: Path) -> Iterator[str]:
         yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
         for paper in self.papers:
-            yield line([paper.name, paper.here, counted(reference / paper.of), paper.says])
+            cells = claims.papers_cells(reference / paper.of)
+            count = "none in a table" if cells.empty else f"{len(cells)}: {counted(cells['verdict'])}"
+            yield line([paper.name, paper.here, count, paper.says])
 
 
-def counted(results: Path) -> str:
-    """Return how many of the paper's cells are reached, and what the others are."""
-    cells = claims.papers_cells(results)
-    if cells.empty:
-        return "none in a table"
-    found = Counter(cells["verdict"].map(plain))
-    several = ", ".join(f"{found[one]} {one}" for one in ORDER if found[one])
-    return f"{sum(found.values())}: {several}"
+class Claims(Asked):
+    """A line a claim of a paper: its verdict, a measured cell, and one of its runs with its minutes."""
 
+    of: str  # preset/paper
 
-def plain(verdict: str) -> str:
-    """Return a verdict without its reason."""
-    return {SUBSTITUTE: UNLIKE, CUT: CUT, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)
+    def lines(self, reference: Path) -> Iterator[str]:
+        results = reference / self.of
+        paper = load_paper(results.name, reference.parents[1] / "config/papers")
+        declared = {claim.id: claim for claim in paper.claims}
+        index = read(reference / "runs/index.csv")
+        took = pd.to_numeric(index["core_seconds"]).groupby([index["paper"], index["run"]]).median() / 60
+        yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
+        for claim in claims.claims(results).to_dict("records"):
+            if claim["id"].startswith(OURS):
+                continue
+            case = next(declared[claim["id"]].judged(accuracy_tables(paper.tables)))
+            run = next(cell.run for cell in (*case.left.values(), *case.right.values()))
+            said = claim["claim"], claim["place"], claim["verdict"], claim["measured"].partition("; ")[0]
+            yield line([*map(escape_markdown, said), f"`{run}`", f"{took[paper.paper, run]:.1f}"])
 
 
 # What a comment begins with: what it asks for.
@@ -226,5 +225,6 @@ TABLES: dict[str, type[Asked]] = {
     "table": Tables,
     "grid": Grid,
     "counts": PaperCounts,
+    "claims": Claims,
 }
 BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")

@@ -265,9 +265,14 @@ def outcome(verdict: str) -> str:
 
 
 def counted(verdicts: Iterable[str]) -> str:
-    """Return the counts of the published accuracies that are reached, and of the others by verdict."""
-    found = Counter(outcome(one) for one in verdicts)
-    order = (*REACHED.values(), UNSTABLE, ANOTHER_NETWORK, NOT_JUDGED, NOT_RUN)
+    """Return how many published accuracies are reached, and what the others are."""
+    spoken = {
+        ANOTHER_NETWORK: "baselines of another network",
+        SUBSTITUTE: "not judged (substitute data)",
+        CUT: "not judged (cut by the preset)",
+    }
+    found = Counter(spoken.get(one) or outcome(one) for one in verdicts)
+    order = (*REACHED.values(), UNSTABLE, *spoken.values(), NOT_RUN)
     return ", ".join(f"{found[one]} {one}" for one in order if found[one])
 
 

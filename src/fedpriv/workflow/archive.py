@@ -30,20 +30,21 @@ class Added(NamedTuple):
     refused: list[str]  # a line each
 
 
-def add(results: Path, config: Path, reference: Path) -> Added:
+def add(results: Path, config: Path, reference: Path, dirty: bool = False) -> Added:
     """Store every finished run of a preset's results below `reference`.
 
-    A run that is damaged or foreign, or another result than the one stored under its identity, is refused;
-    the others are stored. What is stored already, by whichever preset, changes no byte.
+    A run that is damaged or foreign, or another result than the one stored under its identity, is refused,
+    and so is a new one of an uncommitted tree, unless `dirty` ones are allowed; the others are stored. What
+    is stored already, by whichever preset, changes no byte.
     """
     plan = load_preset(config)
     if not results.is_dir():
-        raise BadInput(f"{results}: found no such folder, allowed: the results of a preset")
+        raise BadInput(f"There are no results in '{results}'.")
     outcome = Added([], [], [])
     for told in counted("storing runs", sorted(results.glob("*/runs/*/seed*/summary.json")), "run"):
         directory = told.parent
         try:
-            is_new = add_one(directory, planned(plan, directory, config), reference)
+            is_new = add_one(directory, planned(plan, directory, config), reference, dirty)
         except BadInput as error:
             outcome.refused.append(str(error))
         else:
@@ -52,10 +53,15 @@ def add(results: Path, config: Path, reference: Path) -> Added:
     return outcome
 
 
-def add_one(directory: Path, one: Stored, reference: Path) -> bool:
-    """Store a run unless it is; return whether it was not. Another one of that identity is BadInput."""
+def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) -> bool:
+    """Store a run unless it is; return whether it was not. BadInput is one that `add` refuses."""
     path = stored_path(reference, *(one.summary[key] for key in ("paper", "run", "seed", "identity")))
     if not path.exists():
+        if uncommitted(one.summary) and not dirty:
+            code = one.summary["environment"]["code"]
+            raise BadInput(
+                f"{directory} is of an uncommitted tree ({code}). Commit and train again, or --dirty."
+            )
         remove_torn(path)
         rundir.write_stored(path, one)
         return True
@@ -65,6 +71,11 @@ def add_one(directory: Path, one: Stored, reference: Path) -> bool:
             "allowed: the same bits, but for what was measured"
         )
     return False
+
+
+def uncommitted(summary: Mapping[str, Any]) -> bool:
+    """Return whether a run's code was changed since the commit that it names."""
+    return summary["environment"].get("code", "").endswith("-dirty")
 
 
 def planned(plan: Plan, directory: Path, config: Path) -> Stored:

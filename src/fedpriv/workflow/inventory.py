@@ -1,7 +1,7 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import pandas as pd
 from fedpriv.account.spend import Spend
 from fedpriv.config.plan import RunKey, laid, load_preset, origins, said_at
 from fedpriv.data import DATASETS
-from fedpriv.errors import BadInput, unknown
+from fedpriv.errors import BadInput, named
 from fedpriv.paper.paper import Paper, homes, load_paper, merge
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import titled
@@ -55,17 +55,18 @@ def ranked(folder: Path) -> tuple[int, str, str]:
 
 
 def results_of(word: str, reference: Path) -> Path:
-    """Return RESULTS/PAPER that a word means, a folder or the name of a paper, or BadInput."""
-    if elements(Path(word)) or (Path(word) / "claims.csv").exists():
-        return Path(word)
-    there = rendered(reference)
-    if word in there:
-        return there[word][0]
-    if Path(word).is_dir():
-        raise unknown(
-            word, "no results of a paper", [f"{path.parent}" for path in Path(word).glob("*/tables")]
-        )
-    raise unknown("results", word, there)
+    """Return the results that a word means: RESULTS/PAPER, PRESET/PAPER of the reference, or a paper."""
+    places = (Path(word), reference / word) if word else ()
+    for folder in places:
+        if elements(folder) or (folder / "claims.csv").exists():
+            return folder
+    inside = [f"{word.rstrip('/')}/{path.parent.name}" for place in places for path in place.glob("*/tables")]
+    if inside:
+        return Path(named("result of one paper", word, inside))
+    by_paper = rendered(reference)
+    by_name = {"/".join(one.parts[-2:]): one for folders in by_paper.values() for one in folders}
+    there = {paper: folders[0] for paper, folders in by_paper.items()} | by_name
+    return there[named("result", word, there, "fedpriv show")]
 
 
 def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
@@ -82,7 +83,7 @@ def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
     best = [folder for folder in having if ranked(folder)[0] == first_of_all]
     if len(best) > 1:
         said = " or ".join(f"fedpriv show {folder.name} {first}" for folder in best)
-        raise BadInput(f"{first}: found in {len(best)} papers, allowed: {said}")
+        raise BadInput(f"'{first}' is in {len(best)} papers: {said}")
     return best[0], [*words]
 
 
@@ -117,7 +118,7 @@ def element(folder: Path, name: str) -> dict[str, Any]:
 
     A name that is not there is BadInput with those that are.
     """
-    name = named(f"{folder}: table", name, rendered_names(folder), f"fedpriv show {folder}")
+    name = named("table or figure", name, rendered_names(folder), f"fedpriv show {folder}")
     path = next(path for path in elements(folder) if path.stem == name)
     files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
     return read_texts(path) | {"files": files}
@@ -162,15 +163,6 @@ def seed_lines(table: Path) -> list[dict[Hashable, Any]]:
     """Return the lines of the seeds of a table of accuracies; of any other there are none."""
     path = table.with_name(f"{table.stem}_seeds.csv")
     return compare.read(path, ["row", "column"], SEEDS).to_dict("records") if path.exists() else []
-
-
-def named(what: str, found: str, allowed: Iterable[str], listing: str = "") -> str:
-    """Return the one of `allowed` that is meant, in whatever case; BadInput says which there are."""
-    names = list(dict.fromkeys(allowed))
-    meant = [name for name in names if name.casefold() == found.casefold()]
-    if not meant:
-        raise unknown(what, found or "nothing", names, listing)
-    return meant[0]
 
 
 def summaries(folder: Path, configs: Path) -> Iterator[tuple[dict[str, Any], Path]]:
@@ -387,13 +379,11 @@ def result(path: Path) -> Result:
         return Result(pd.concat([read(table, [*CELL, *numbers], numbers) for table in tables]), {})
     told = [*paired_summaries(path)]
     if not told:
-        raise BadInput(f"{path}: found no result, allowed: {KINDS}")
+        raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
     lines = [(one["run"], "", "", one["seed"], one["test_accuracy"]) for one in told]
     found = pd.DataFrame(lines, columns=[*CELL, "seed", "accuracy"]).astype({"accuracy": "float64"})
     if found["seed"].duplicated().any():
-        raise BadInput(
-            f"{path}: found two results of a seed, allowed: one; name a file instead of the folder"
-        )
+        raise BadInput(f"'{path}' holds two results of a seed. Name a file instead of the folder.")
     return Result(found, {key: str(value) for key, value in flattened(told[0]["config"]).items()})
 
 
@@ -419,7 +409,7 @@ def pairs(one: Result, other: Result) -> list[Pair]:
         return [pair(("",), *first.values(), *second.values())]
     if not (cells := [cell for cell in first if cell in second]):
         raise BadInput(
-            "compare: found no cell that both results have, allowed: two of the same tables, or runs"
+            "These two results have no cell in common. Compare two of the same table, or two runs."
         )
     return [pair(cell, first[cell], second[cell]) for cell in cells]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from fedpriv.account.runs import account
 from fedpriv.config.jobs import figures, stored, tables
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, named
 from fedpriv.frozen import Deltas
 from fedpriv.progress import counted, progress
 from fedpriv.store.files import writing
@@ -61,14 +61,15 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
     check_place(out, reference)
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
     if not presets:
-        raise BadInput(f"{reference}: found no presets, allowed: a folder of reference results")
+        raise BadInput(f"'{reference}' holds no reference results.")
     asked = {name.partition("/")[0] for name in only} or presets
-    require_known("PRESET/PAPER", asked, presets)
+    for name in asked:
+        named("preset", name, presets)
     plans = [
         load_preset(configs / f"{preset}.yaml") for preset in counted("reading", sorted(asked), "preset")
     ]
     wanted = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
-    require_known("PRESET/PAPER", only, wanted)
+    only = [named("result", name, wanted) for name in only]
     wanted = [one for name, one in wanted.items() if not only or name in only]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     os.environ.update(ARITHMETIC)
@@ -105,10 +106,10 @@ def check_place(out: Path, reference: Path) -> None:
     place = out.resolve()
     for there in (reference, Path("results")):
         if place.is_relative_to(there.resolve()):
-            raise BadInput(f"--out: found {out}, in {there}, allowed: a folder outside of it")
+            raise BadInput(f"--out {out} is in {there}. Take a folder outside of it.")
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        what = "a folder that holds something" if out.is_dir() else "a file"
-        raise BadInput(f"--out: found {out}, {what}, allowed: a new folder, or an empty one")
+        what = "a folder that is not empty" if out.is_dir() else "a file"
+        raise BadInput(f"--out {out} is {what}. Take a new folder, or an empty one.")
 
 
 def taken(plan: Plan, paper: str, reference: Path, out: Path) -> PresetPaper:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.jobs import attacked, cuts, dealt, drawn, inputs, stale
+from fedpriv.config.jobs import attacked, cuts, dealt, drawn, inputs, rendered, stale
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known, together
 from fedpriv.paper.paper import merge, read_yaml
-from fedpriv.progress import announce, counted
+from fedpriv.progress import announced, counted, say
 
 PAPERS = Path("config/papers")
 HERE = Path()
@@ -156,8 +156,23 @@ def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REF
     page.write(plan, results / plan.preset.preset / "report.html", comparison)
 
 
+def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
+    """Say what came out of a preset, and where: the files of what alone is shown, else the report."""
+    if plan.preset.show:
+        say("Built:", *(f"    {file}" for file in rendered(plan) if not file.endswith((".parquet", ".json"))))
+        return
+    from fedpriv.report import page
+
+    report = results / plan.preset.preset / "report.html"
+    say(
+        page.summary(plan.papers, report.parent),
+        f"The report: {report}",
+        f"Open it: {report.resolve().as_uri()}",
+    )
+
+
 OF_PAPER = {step.__name__: step for step in (audit, collect, tables, figures)}
-OTHERS = (fetch, find, look, prepare, partition, train, account, take, report)
+OTHERS = (fetch, find, look, prepare, partition, train, account, take, report, outcome)
 STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
 
 
@@ -206,9 +221,9 @@ def each_run(
     """Do the job of every run, told which and in which directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
     wrong: list[BadInput] = []
-    for key in counted(f"{paper}: {doing}", keys(plan, paper, runs), "run"):
+    wanted = keys(plan, paper, runs)
+    for key in announced(f"{doing} {paper}", wanted, "run", lambda key: f"{key.run} seed {key.seed}"):
         what = f"{paper} {key.run} seed {key.seed}"
-        announce(f"{doing} {what}")
         try:
             job(key, root / key.directory(plan.preset.preset))
         except Exception as error:

@@ -3,7 +3,7 @@
 import base64
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 import yaml
+from PIL import Image
 
 from fedpriv.config.jobs import drawn, forms
 from fedpriv.config.plan import Plan
@@ -24,14 +25,15 @@ from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain, published
 from fedpriv.report.notes import data, replaced, runs
-from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, counted
+from fedpriv.report.numbers import NOT_RUN, STANDING, counted
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load
 from fedpriv.store.files import writing
+from fedpriv.store.summary import glanced
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
-DOCS = "../../docs"  # from results/<preset>
+COLOURS = 48  # of an image on the page, which is then a quarter of its file
 
 
 def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
@@ -42,7 +44,6 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
     cells = compared_cells(plan.papers, out.parent)
-    instead = Counter(line[-1] for paper in papers.values() for line in paper["accuracies"])
     full = stored_results(plan.papers, stored) if stored and plan.preset.stand_ins else {}
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
     machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
@@ -56,11 +57,9 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     ).get_template("page.html.j2")
     text = page.render(
         declared=plan.preset,
-        docs=DOCS,
         papers=papers,
-        verdicts=verdicts(cells),
-        unlike=instead[SUBSTITUTE],
-        cut=instead[CUT],
+        summary=summary(papers, out.parent),
+        trained=trained(papers, out.parent),
         picture=picture(cells),
         full=full,
         patches={
@@ -70,7 +69,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
         minutes=f"{sum(paper['ran'].seconds for paper in papers.values()) / 60:,.0f}",
         machines=distinct(f"{one['hardware']}, {one['engine']}" for one in machines),
-        code=distinct(one["code"] for one in machines),
+        code=code([one for paper in papers.values() for one in paper["code"]]),
         data=distinct(note for paper in papers.values() for note in paper["data"]),
         outcomes=OUTCOMES,
         soundness=SOUNDNESS,
@@ -97,6 +96,7 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "figures": opened(drawn(plan, name), lambda name, spec: figure(name, spec, folder)),
         "ran": runs(results, list(paper.runs)),
         "data": data(results.runs),
+        "code": list(results.runs["code"]),
         "replaced": replaced(results.runs),
     }
 
@@ -127,13 +127,38 @@ def stored_results(papers: Mapping[str, Paper], stored: Path) -> dict[str, Any]:
     """Return the picture and the counts of the stored results of these papers; nothing without any."""
     cells = compared_cells(papers, stored)
     return (
-        {"picture": picture(cells), "verdicts": verdicts(cells), "folder": stored.as_posix()} if cells else {}
+        {"picture": picture(cells), "summary": summary(papers, stored), "folder": stored.as_posix()}
+        if cells
+        else {}
     )
 
 
-def verdicts(panels: Mapping[str, pd.DataFrame]) -> str:
-    """Return in words how the published accuracies came out."""
-    return counted(verdict for cells in panels.values() for verdict in cells["verdict"])
+def summary(papers: Iterable[str], folder: Path) -> str:
+    """Return in a sentence how the published accuracies of papers came out, of which something was run."""
+    finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
+    verdicts = [one for path in finished for one in compare.papers_cells(path).get("verdict", ())]
+    run = [one for one in verdicts if one != NOT_RUN]
+    return f"{len(run)} published accuracies: {counted(run)}." if run else ""
+
+
+def trained(papers: Iterable[str], folder: Path) -> str:
+    """Return how many runs were trained here, and how many were stored before."""
+    runs = [glanced(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
+    stored, here = (sum(one == wanted for _, one in runs) for wanted in (True, False))
+    if not runs:
+        return ""
+    if not here:
+        return f"Nothing was trained here: all {stored} runs are stored ones, which come with the code."
+    return (
+        f"Of {len(runs)} runs {here} were trained here; {stored} are stored ones, which come with the code."
+    )
+
+
+def code(versions: Sequence[str]) -> str:
+    """Return of how many commits the code of runs is, and how many of them no commit has."""
+    dirty = sum(one.endswith("-dirty") for one in versions)
+    commits = {one.removesuffix("-dirty") for one in versions}
+    return f"{len(commits)} versions; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
 
 
 def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
@@ -165,14 +190,18 @@ def picture(panels: Mapping[str, pd.DataFrame]) -> str:
 
 
 def data_url(image: bytes) -> str:
-    """Return a PNG as a URL that holds it."""
-    return f"data:image/png;base64,{base64.b64encode(image).decode()}"
+    """Return a PNG as a URL that holds it, in few colours."""
+    small = io.BytesIO()
+    with Image.open(io.BytesIO(image)) as whole:
+        whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}"
 
 
 def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
     html = fragment(read_table(folder / f"tables/{name}.json"))
-    return {"name": name, "title": titled(declared), "html": html, "forms": forms(declared)}
+    html = html.replace('<th scope="col"></th>', "<td></td>")  # above the rows' names there is nothing to say
+    return {"name": name, "place": place(declared), "html": html, "forms": forms(declared)}
 
 
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
@@ -181,7 +210,13 @@ def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     said = read_texts(folder / f"figures/{name}.json")
     # The header of a PNG says its width in bytes 16 to 20.
     width = round(PIXEL * int.from_bytes(image[16:20]))
-    return said | {"name": name, "url": data_url(image), "width": width, "forms": ["pdf", "png", "md"]}
+    found = {"name": name, "place": place(declared), "url": data_url(image), "width": width}
+    return said | found | {"forms": ["pdf", "png", "md"]}
+
+
+def place(declared: TableSpec | FigureSpec) -> str:
+    """Return what a table or figure is called in the contents: its place in the paper, or its title."""
+    return declared.theirs.partition(",")[0] or titled(declared)
 
 
 def content(path: Path) -> bytes:
