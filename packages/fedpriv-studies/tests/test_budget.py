@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from fedpriv_studies import GUARANTEES
 from fedpriv_studies.basis import LARGEST
 
 from fedpriv.account.randomized_response import epsilons
@@ -30,9 +31,7 @@ def test_every_gamma_leaves_a_client_an_epsilon_of_eight(row):
 
 def test_the_example_level_of_table_4_is_of_runs_in_which_an_example_is_at_one_client_once():
     plan = load_preset(ROOT / "config/guarantees.yaml")
-    sigmas = runpy.run_path(
-        str(ROOT / "packages/fedpriv-studies/src/fedpriv_studies/papers/guarantees/tables.py")
-    )["SIGMAS"]
+    sigmas = runpy.run_path(str(GUARANTEES / "tables.py"))["SIGMAS"]
     for run, label, copies in (
         ("aptos_both", "APTOS", 11),
         ("iid_both", "i.i.d.", 1),
