@@ -26,9 +26,8 @@ PAPERS = {
     paper: {key: one.value for key, one in read_files(home / paper).items()}
     for paper, home in homes(CONFIG / "papers").items()
 }
-FILES = sorted(
-    path for paper, home in homes(CONFIG / "papers").items() for path in (home / paper).glob("*.yaml")
-)
+FOLDERS = [home / paper for paper, home in homes(CONFIG / "papers").items()]
+FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.yaml"))
 
 
 def said_by(path):

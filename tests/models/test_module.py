@@ -184,15 +184,14 @@ def test_a_network_beside_the_config_is_found_and_its_state_is_not_gone_on_with_
 
 
 def test_the_example_is_trained_on_its_own_data_with_every_example_clipped(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
-    from bring_your_own.draw_shapes import drawn
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "examples/own")])
+    from draw_shapes import drawn
 
     (x_train, y_train), (x_test, y_test) = (drawn(n, np.random.default_rng(n)) for n in (80, 20))
-    (tmp_path / "bring_your_own").mkdir()
     found = {"x_train": x_train, "y_train": y_train, "x_test": x_test, "y_test": y_test}
-    np.savez(tmp_path / "bring_your_own/shapes.npz", **found)
+    np.savez(tmp_path / "shapes.npz", **found)
     monkeypatch.chdir(tmp_path)
-    run = load_preset(ROOT / "bring_your_own/own.yaml").runs["own"]["fixed"].model_dump(mode="json")
+    run = load_preset(ROOT / "examples/own/own.yaml").runs["own"]["fixed"].model_dump(mode="json")
     private = {"name": "instance", "clip_l2": 1.0, "noise_multiplier": 1.0, "per_example_clip": True}
     less = {"partition": {"law": "iid", "clients": 4}, "rounds": 2, "scheme": private, "local": BATCH}
     prepared = inputs.prepare(Run.model_validate(run), tmp_path, (), Speed(device="cpu"))

@@ -159,15 +159,14 @@ def test_models_of_the_suite_refuse_tokens_and_laws_of_classes_refuse_labels_by_
 
 @pytest.mark.parametrize("name", ["lstm_dp", "transformer_dp"])
 def test_the_example_guesses_the_next_character_with_privacy_of_clients(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
-    from bring_your_own.draw_text import drawn
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "examples/own")])
+    from draw_text import drawn
 
     some = {topic: text[:2500] for topic, text in sorted(topics.items())[:21]}
-    (tmp_path / "bring_your_own").mkdir()
-    np.savez(tmp_path / "bring_your_own/text.npz", **drawn(some))
+    np.savez(tmp_path / "text.npz", **drawn(some))
     monkeypatch.chdir(tmp_path)
-    run = load_preset(ROOT / "bring_your_own/text.yaml").runs["text"][name].model_dump(mode="json")
-    with np.load("bring_your_own/text.npz") as file:
+    run = load_preset(ROOT / "examples/own/text.yaml").runs["text"][name].model_dump(mode="json")
+    with np.load("text.npz") as file:
         assert run["partition"]["clients"] == len(set(file["owner"])) > 20
         following = file["y_train"][:, :-1] == file["x_train"][:, 1:]
         assert following[file["y_train"][:, :-1] != -1].all()

@@ -112,7 +112,7 @@ def test_hooks_see_what_the_scheme_remembers_and_clip_below_its_bound(files, tmp
 
 
 def test_the_example_of_table_1_has_a_fixed_bound_and_one_that_follows_at_the_same_noise():
-    preset = Path(__file__).parents[2] / "bring_your_own/clipping.yaml"
+    preset = Path(__file__).parents[2] / "examples/own/clipping.yaml"
     runs = load_preset(preset).runs["clipping"]
     fixed, adaptive = runs["fixed"], runs["adaptive"]
     assert fixed.model_copy(update={"scheme": adaptive.scheme}) == adaptive

@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from fedpriv_studies import GUARANTEES
 from fedpriv_studies.basis import LARGEST
 
 from fedpriv.account.randomized_response import epsilons
@@ -30,8 +31,7 @@ def test_every_gamma_leaves_a_client_an_epsilon_of_eight(row):
 
 def test_the_example_level_of_table_4_is_of_runs_in_which_an_example_is_at_one_client_once():
     plan = load_preset(ROOT / "config/guarantees.yaml")
-    tables = ROOT / "packages/fedpriv-studies/src/fedpriv_studies/papers/guarantees/tables.py"
-    noise = runpy.run_path(str(tables))["NOISE"]
+    noise = runpy.run_path(str(GUARANTEES / "tables.py"))["NOISE"]
     for run, label in (("aptos_both", "APTOS"), ("iid_both", "i.i.d."), ("noniid_both", "non-i.i.d.")):
         run = plan.runs["guarantees"][run]
         assert not run.partition.repeat and run.photos.copies == 1 and run.cohort.law == "full"

@@ -15,7 +15,7 @@ from fedpriv.errors import BadInput
 from fedpriv.local.work import Speed
 from fedpriv.train import inputs
 
-PRESET = ROOT / "bring_your_own/budget.yaml"
+PRESET = ROOT / "examples/own/budget.yaml"
 OWNERS = 30
 
 

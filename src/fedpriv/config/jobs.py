@@ -47,7 +47,6 @@ SIZES = {
     "femnist": Size(77_483, 198),
     "fundus_synthetic": Size(100, 4),
     "mnist": Size(10_000, 600),
-    "shakespeare": Size(334_000, 3_370),  # of the 4,226,158 examples that LEAF counts
 }
 OTHERS = SIZES["mnist"]  # what data of one's own are taken for: nobody has looked at them
 

@@ -12,12 +12,11 @@ from fedpriv.data.arrays import Dataset
 from fedpriv.data.characters import DIGITS, FASHION_MNIST, FEMNIST, MNIST
 from fedpriv.data.fundus_synthetic import FUNDUS_SYNTHETIC
 from fedpriv.data.photographs import APTOS, Photographs
-from fedpriv.data.shakespeare import SHAKESPEARE
 from fedpriv.errors import no_such
 from fedpriv.registry import Registry
 from fedpriv.store.files import writing
 
-OWN = (MNIST, FASHION_MNIST, FEMNIST, SHAKESPEARE, DIGITS, APTOS, FUNDUS_SYNTHETIC)
+OWN = (MNIST, FASHION_MNIST, FEMNIST, DIGITS, APTOS, FUNDUS_SYNTHETIC)
 DATASETS: Registry[Dataset | Photographs] = Registry(
     "datasets", (Dataset, Photographs), {dataset.name: dataset for dataset in OWN}
 )

@@ -105,9 +105,9 @@ paper leaves open, and how it is set here, stands at the end of its page: [2019]
 networks](papers/dpfl_bnn2023.md), [NbAFL](papers/nbafl.md), [Global DP](papers/global_dp.md),
 [scattering features](papers/handcrafted2021.md).
 """
-# Element -> the rooms whose code decides it.
+# Element -> the rooms, or packages, whose code decides it.
 ELEMENTS = {
-    "Data and clients": ("data", "partition"),
+    "Data and clients": ("../../packages/fedpriv-studies/src", "data", "partition"),
     "Models and local training": ("models", "local", "train"),
     "Sampling, clipping and noise": ("schemes", "mechanisms"),
     "Accounting": ("account", "audit"),
@@ -160,7 +160,7 @@ def deviations_page(root: Path) -> str:
 
 def deviation_line(path: Path, root: Path, said: str) -> str:
     """Return a deviation with the file that has it."""
-    return f"- [`{path.stem}`](../{path.relative_to(root)}): {said[0].upper()}{said[1:]}"
+    return f"- [`{path.stem}`](../{path.resolve().relative_to(root.resolve())}): {said[0].upper()}{said[1:]}"
 
 
 OPENING, CLOSING = "<!-- hours: written by `make docs` -->\n", "<!-- end of hours -->\n"

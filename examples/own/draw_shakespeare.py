@@ -1,4 +1,6 @@
-"""Shakespeare: the next character of what a role says, after the 80 before it, by role, as LEAF makes it.
+"""Cut Shakespeare's plays into the next character of what a role says, after the 80 before it, as LEAF does.
+
+    python draw_shakespeare.py 1994-01-100.zip
 
 LEAF (Caldas et al., 2018) takes the Complete Works as Project Gutenberg had them in January 1994, number
 100. A role of a play that speaks in three lines or more is a writer; its lines, in their order, are one text,
@@ -11,6 +13,7 @@ one, the end of a line, which is in no example.
 """
 
 import re
+import sys
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,10 +22,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 
 import numpy as np
 
-from fedpriv.data.arrays import Arrays, Dataset, RawFile
-from fedpriv.errors import BadInput
-
-FILE, MEMBER = "1994-01-100.zip", "100.txt"
+MEMBER = "100.txt"  # of 1994-01-100.zip
 LARGEST = 2**24  # bytes of the text; the works have 5.6 million
 ALPHABET = "\n !\"&'(),-." + digits + ":;>?" + ascii_uppercase + "[]" + ascii_lowercase + "}"
 LENGTH = 80  # characters that the next one is guessed from
@@ -36,29 +36,14 @@ SPEAKS, GOES_ON = re.compile(r"  ([a-zA-Z][a-zA-Z ]*)\. (.*)"), re.compile(r"   
 ERRORS = "THE COMEDY OF ERRORS"
 SPEAKS_THERE, GOES_ON_THERE = re.compile(r"([a-zA-Z][a-zA-Z ]*)\. (.*)"), re.compile(r"([^<].*|)$")
 ALLOWED = f"a zip file with {MEMBER}, the Complete Works of 1994 (Project Gutenberg, number 100)"
-WAY_OUT = "delete it and its .sha256 and fetch again"
 
 
 def text_in(path: Path) -> str:
-    """Return the text in the zip file; anything else is a ValueError."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(MEMBER).file_size > LARGEST:
-                raise ValueError(f"more than {LARGEST:,} bytes in {MEMBER}")
-            return archive.read(MEMBER).decode("latin-1")
-    except KeyError:
-        raise ValueError(f"no {MEMBER}") from None
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise ValueError(f"no whole zip file ({error})") from None
-
-
-def problem(path: Path) -> str:
-    """Return what a glance shows to be wrong: no zip of the works, or one in which no two plays begin."""
-    try:
-        plays = text_in(path).count(AUTHOR) - 1
-    except ValueError as error:
-        return f"found {error}, allowed: {ALLOWED}"
-    return "" if plays > 0 else f"found no play in {MEMBER}, allowed: {ALLOWED}"
+    """Return the text in the zip file."""
+    with zipfile.ZipFile(path) as archive:
+        if archive.getinfo(MEMBER).file_size > LARGEST:
+            raise ValueError(f"more than {LARGEST:,} bytes in {MEMBER}")
+        return archive.read(MEMBER).decode("latin-1")
 
 
 def spoken(text: str) -> dict[tuple[str, str], list[str]]:
@@ -112,37 +97,28 @@ def examples(lines: dict[tuple[str, str], list[str]]) -> Iterator[tuple[np.ndarr
             yield windows, trained
 
 
-def decode(raw: Path) -> Arrays:
-    """Read the file in folder `raw`; one that is damaged or has no play is BadInput naming it."""
-    path = raw / FILE
-    try:
-        roles = list(examples(spoken(text_in(path))))
-    except ValueError as error:
-        raise BadInput(f"{path}: found {error}, allowed: {ALLOWED}; {WAY_OUT}") from error
+def drawn(text: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a dataset of one's own, of the text of the works; an owner is a role."""
+    roles = list(examples(spoken(text)))
     if not roles:
-        raise BadInput(f"{path}: found no role that says enough, allowed: {ALLOWED}; {WAY_OUT}")
+        raise ValueError("no role that says enough")
     train = [windows[:trained] for windows, trained in roles]
     test = [windows[trained + LENGTH - 1 :] for windows, trained in roles]
     whole, tested = np.concatenate(train), np.concatenate(test)
-    sizes = [len(part) for part in train]
-    return Arrays(
-        np.ascontiguousarray(whole[:, :LENGTH]),
-        whole[:, LENGTH].astype(np.int64),
-        np.ascontiguousarray(tested[:, :LENGTH]),
-        tested[:, LENGTH].astype(np.int64),
-        len(ALPHABET),
-        note=f"{len(sizes):,} roles; the file's hash could not be compared with a published one",
-        owner=np.repeat(np.arange(len(sizes)), sizes),
-    )
+    return {
+        "x_train": np.ascontiguousarray(whole[:, :LENGTH]),
+        "y_train": whole[:, LENGTH].astype(np.int64),
+        "x_test": np.ascontiguousarray(tested[:, :LENGTH]),
+        "y_test": tested[:, LENGTH].astype(np.int64),
+        "classes": np.array(len(ALPHABET)),
+        "owner": np.repeat(np.arange(len(train)), [len(part) for part in train]),
+    }
 
 
-SHAKESPEARE = Dataset(
-    name="shakespeare",
-    files=(RawFile(FILE, None, problem, LARGEST),),  # nobody publishes its hash
-    public=("https://www.gutenberg.org/files/100/old/",),
-    decode=decode,
-    licence="World Library, 1990-1993: copies for personal, not for commercial use",
-    citation="Caldas et al.: LEAF: A benchmark for federated settings, 2018 (arXiv:1812.01097)",
-    contents="text",
-    writers=1129,  # as LEAF counts them
-)
+if __name__ == "__main__":
+    path, out = Path(sys.argv[1]), Path("shakespeare.npz")
+    try:
+        arrays = drawn(text_in(path))
+    except (ValueError, KeyError, zipfile.BadZipFile, OSError) as error:
+        sys.exit(f"{path}: found {error}, allowed: {ALLOWED}")
+    np.savez(out, **arrays)

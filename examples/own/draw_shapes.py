@@ -32,5 +32,5 @@ if __name__ == "__main__":
     rng = np.random.default_rng(0)
     x_train, y_train = drawn(4_000, rng)
     x_test, y_test = drawn(1_000, rng)
-    out = sys.argv[1] if len(sys.argv) > 1 else "bring_your_own/shapes.npz"
+    out = sys.argv[1] if len(sys.argv) > 1 else "shapes.npz"
     np.savez(out, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)

@@ -45,5 +45,5 @@ def drawn(texts: dict[str, str]) -> dict[str, np.ndarray]:
 
 
 if __name__ == "__main__":
-    out = sys.argv[1] if len(sys.argv) > 1 else "bring_your_own/text.npz"
+    out = sys.argv[1] if len(sys.argv) > 1 else "text.npz"
     np.savez(out, **drawn(topics))
