@@ -120,18 +120,6 @@ def test_an_account_for_people_says_that_an_estimate_is_no_guarantee(fedpriv, tr
     assert "docs/accounting.md" in out[-1]
 
 
-def test_an_account_marks_the_epsilon_that_a_column_of_the_paper_uses(fedpriv, trained):
-    _, out, _ = fedpriv("account", "out", "--json")
-    used = [spend for spend in json.loads("\n".join(out))["spends"] if spend["used_by"]]
-    assert [(spend["accountant"], spend["sensitivity"]) for spend in used] == [("moments", "C")]
-    assert used[0]["used_by"] == ["table1 DP"]
-    _, out, _ = fedpriv("account", "out")
-    (line,) = (line for line in out if "table1 DP" in line)
-    assert " moments " in line
-    _, out, _ = fedpriv("account", "out", "--configs", "nowhere", "--json")
-    assert not any(spend["used_by"] for spend in json.loads("\n".join(out))["spends"])
-
-
 def test_an_account_keeps_the_delta_of_the_ledger_that_is_there(fedpriv, refused, trained):
     assert fedpriv("account", "out", "--delta", "1e-6")[0] == 0
     assert "allowed: 1e-06" in refused("account", "out", "--delta", "1e-3")

@@ -11,6 +11,7 @@ from fedpriv.cli import complete
 from fedpriv.cli.options import REFERENCE, AsJson, Reference, print_result
 from fedpriv.cli.table import Page, Table
 
+CELL = ("row", "column", "published", "reproduced", "verdict")
 COLOURS = {
     "reproduced": "green",
     "reached": "green",
@@ -81,28 +82,19 @@ def published(paper: Path) -> list[Table | str]:
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
-    every, main = compare.published_accuracies(paper), compare.papers_cells(paper)
-    for name in dict.fromkeys(one[0] for one in every):
-        ours = "" if name in set(main["table"]) else " (ours: not counted)"
-        lines = [
-            {"row": row, "column": column, "published": theirs, "reproduced": found, "verdict": verdict}
-            for table, row, column, theirs, found, verdict in every
-            if table == name
-        ]
-        title = read_table(paper / f"tables/{name}.json").title
-        parts += [Table(f"{name}{ours}: {title}", lines, COLOURS, once=False), ""]
+    every, main = compare.published_accuracies(paper), list[str]()
+    for name in dict.fromkeys(line[0] for line in every):
+        lines = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
+        table = read_table(paper / f"tables/{name}.json")
+        main += [line["verdict"] for line in lines] * table.main
+        ours = "" if table.main else " (ours: not counted)"
+        parts += [Table(f"{name}{ours}: {table.title}", lines, COLOURS, once=False), ""]
     if every:
-        parts += [f"{len(main)} published accuracies (%): {counted(main['verdict'])}.", ""]
-    verdicts = [
-        {
-            "claim": claim["claim"],
-            "place": claim["place"],
-            "decided": f"{claim['decided']} of {claim['cells']}",
-            "verdict": claim["verdict"],
-        }
-        for claim in compare.claims(paper).to_dict("records")
-    ]
-    return [*parts, Table(f"{paper.name}: claims", verdicts, COLOURS, once=False)]
+        parts += [f"{len(main)} published accuracies (%): {counted(main)}.", ""]
+    claims = compare.claims(paper)
+    verdicts = claims.assign(decided=[f"{one.decided} of {one.cells}" for one in claims.itertuples()])
+    lines = verdicts[["claim", "place", "decided", "verdict"]].to_dict("records")
+    return [*parts, Table(f"{paper.name}: claims", lines, COLOURS, once=False)]
 
 
 def line(pair: Any) -> dict[str, Any]:
