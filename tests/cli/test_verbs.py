@@ -186,12 +186,12 @@ def test_a_key_that_is_set_makes_a_result_of_its_own_that_is_compared_by_seed(fe
     found = json.loads("".join(out))
     assert found["settings"] == [{"key": "server.learning_rate", "A": "1.0", "B": "0.2"}]
     (cell,) = found["cells"]
-    assert cell["paired"] and cell["difference"]["n"] == 1
+    assert cell["difference"]["n"] == 1
     assert cell["difference"]["mean"] == pytest.approx(cell["second"]["mean"] - cell["first"]["mean"])
 
 
 def test_two_tables_are_compared_cell_by_cell_and_what_is_no_result_is_refused(fedpriv, refused, results):
     code, out, _ = fedpriv("compare", "results/tiny/tiny", "results/tiny/tiny", "--json")
     cells = json.loads("".join(out))["cells"]
-    assert code == 0 and cells and all(one["difference"]["mean"] == 0 and one["paired"] for one in cells)
+    assert code == 0 and cells and all(one["difference"]["mean"] == 0 for one in cells)
     assert "No result 'nowhere'." in refused("compare", "results/tiny/tiny", "nowhere")

@@ -44,7 +44,7 @@ def compare(
     """Compare a result with what is published, or two results.
 
     Of one: its accuracies beside the published ones, and the verdicts on the paper's claims. Of two: the
-    accuracies of each and their difference with a 95 % interval, paired by seed where they share seeds.
+    accuracies of each and their difference with a 95 % interval, over the seeds that both have.
     """
     if not second:
         from fedpriv.report import claims as compare
@@ -84,7 +84,7 @@ def published(paper: Path) -> list[Table | str]:
     parts: list[Table | str] = []
     every, main = compare.published_accuracies(paper), list[str]()
     for name in dict.fromkeys(line[0] for line in every):
-        lines = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
+        lines: list[Any] = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
         table = read_table(paper / f"tables/{name}.json")
         main += [line["verdict"] for line in lines] * table.main
         ours = "" if table.main else " (ours: not counted)"
@@ -93,7 +93,7 @@ def published(paper: Path) -> list[Table | str]:
         parts += [f"{len(main)} published accuracies (%): {counted(main)}.", ""]
     claims = compare.claims(paper)
     verdicts = claims.assign(decided=[f"{one.decided} of {one.cells}" for one in claims.itertuples()])
-    lines = verdicts[["claim", "place", "decided", "verdict"]].to_dict("records")
+    lines = list[Any](verdicts[["claim", "place", "decided", "verdict"]].to_dict("records"))
     return [*parts, Table(f"{paper.name}: claims", lines, COLOURS, once=False)]
 
 
@@ -106,14 +106,15 @@ def line(pair: Any) -> dict[str, Any]:
         "A": fraction_text(pair.first),
         "B": fraction_text(pair.second),
         "B - A": fraction_text(pair.difference),
-        "seeds": f"{pair.difference.n} paired" if pair.paired else f"{pair.first.n} and {pair.second.n}",
+        "seeds": f"{pair.difference.n} paired",
     }
 
 
 def fact(pair: Any) -> dict[str, Any]:
     """Return one cell of two results as plain data."""
-    intervals = {name: getattr(pair, name)._asdict() for name in ("first", "second", "difference")}
-    return {"cell": pair.cell, **intervals, "paired": pair.paired}
+    return {"cell": pair.cell} | {
+        name: one._asdict() for name, one in zip(pair._fields[1:], pair[1:], strict=True)
+    }
 
 
 def seed(said: dict[Any, Any]) -> dict[str, str]:

@@ -29,7 +29,7 @@ from fedpriv.report.numbers import NOT_RUN, STANDING, counted
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load
 from fedpriv.store.files import writing
-from fedpriv.store.summary import glanced
+from fedpriv.store.summary import glanced, uncommitted
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
@@ -156,7 +156,7 @@ def trained(papers: Iterable[str], folder: Path) -> str:
 
 def code(versions: Sequence[str]) -> str:
     """Return of how many commits the code of runs is, and how many of them no commit has."""
-    dirty = sum(one.endswith("-dirty") for one in versions)
+    dirty = sum(map(uncommitted, versions))
     commits = {one.removesuffix("-dirty") for one in versions}
     return f"{len(commits)} versions; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
 
