@@ -112,9 +112,7 @@ def line(pair: Any) -> dict[str, Any]:
 
 def fact(pair: Any) -> dict[str, Any]:
     """Return one cell of two results as plain data."""
-    return {"cell": pair.cell} | {
-        name: one._asdict() for name, one in zip(pair._fields[1:], pair[1:], strict=True)
-    }
+    return {"cell": pair.cell} | {name: getattr(pair, name)._asdict() for name in pair._fields[1:]}
 
 
 def seed(said: dict[Any, Any]) -> dict[str, str]:

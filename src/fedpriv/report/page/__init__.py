@@ -142,16 +142,10 @@ def summary(papers: Iterable[str], folder: Path) -> str:
 
 
 def trained(papers: Iterable[str], folder: Path) -> str:
-    """Return how many runs were trained here, and how many were stored before."""
+    """Return how many runs were trained here, and how many were stored before; nothing without any."""
     runs = [glanced(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
-    stored, here = (sum(one == wanted for _, one in runs) for wanted in (True, False))
-    if not runs:
-        return ""
-    if not here:
-        return f"Nothing was trained here: all {stored} runs are stored ones, which come with the code."
-    return (
-        f"Of {len(runs)} runs {here} were trained here; {stored} are stored ones, which come with the code."
-    )
+    here = f"Trained here: {sum(not stored for _, stored in runs)} of {len(runs)} runs"
+    return f"{here}; the others are stored runs, which come with the code." if runs else ""
 
 
 def code(versions: Sequence[str]) -> str:
