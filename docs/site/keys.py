@@ -1,4 +1,4 @@
-"""Pages made while the site is built (`mkdocs.yml`): the README, every key of YAML, a trace."""
+"""Pages made while the site is built (`mkdocs.yml`): the README, and every column of a trace."""
 
 import re
 from pathlib import Path
@@ -6,14 +6,13 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from fedpriv.docs import columns, reference
+from fedpriv.docs import columns
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add index.md, config.md and trace.md to what is built."""
+    """Add index.md and trace.md to what is built."""
     readme = (Path(config.config_file_path).parent / "README.md").read_text(encoding="utf-8")
-    made = {"index.md": home(readme), "config.md": reference.page(), "trace.md": columns.columns_page()}
-    for name, text in made.items():
+    for name, text in {"index.md": home(readme), "trace.md": columns.columns_page()}.items():
         files.append(File.generated(config, name, content=text))
     return files
 

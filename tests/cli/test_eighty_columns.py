@@ -98,7 +98,6 @@ def test_no_help_shows_a_type_of_python(verb, said):
     [
         ("show bdp", "bdp2019"),
         ("show bdp2019 tab", "table2"),
-        ("show bdp2019 table2 100 ", "tight"),
         ("show laptop/nb", "laptop/nbafl"),
         ("show config/laptop.yaml bdp2019 iid_n100_t", "iid_n100_tight"),
         ("compare bdp2019 laptop/n", "laptop/nbafl"),

@@ -120,18 +120,6 @@ def test_an_account_for_people_says_that_an_estimate_is_no_guarantee(fedpriv, tr
     assert "docs/accounting.md" in out[-1]
 
 
-def test_an_account_marks_the_epsilon_that_a_column_of_the_paper_uses(fedpriv, trained):
-    _, out, _ = fedpriv("account", "out", "--json")
-    used = [spend for spend in json.loads("\n".join(out))["spends"] if spend["used_by"]]
-    assert [(spend["accountant"], spend["sensitivity"]) for spend in used] == [("moments", "C")]
-    assert used[0]["used_by"] == ["table1 DP"]
-    _, out, _ = fedpriv("account", "out")
-    (line,) = (line for line in out if "table1 DP" in line)
-    assert " moments " in line
-    _, out, _ = fedpriv("account", "out", "--configs", "nowhere", "--json")
-    assert not any(spend["used_by"] for spend in json.loads("\n".join(out))["spends"])
-
-
 def test_an_account_keeps_the_delta_of_the_ledger_that_is_there(fedpriv, refused, trained):
     assert fedpriv("account", "out", "--delta", "1e-6")[0] == 0
     assert "allowed: 1e-06" in refused("account", "out", "--delta", "1e-3")
@@ -198,12 +186,12 @@ def test_a_key_that_is_set_makes_a_result_of_its_own_that_is_compared_by_seed(fe
     found = json.loads("".join(out))
     assert found["settings"] == [{"key": "server.learning_rate", "A": "1.0", "B": "0.2"}]
     (cell,) = found["cells"]
-    assert cell["paired"] and cell["difference"]["n"] == 1
+    assert cell["difference"]["n"] == 1
     assert cell["difference"]["mean"] == pytest.approx(cell["second"]["mean"] - cell["first"]["mean"])
 
 
 def test_two_tables_are_compared_cell_by_cell_and_what_is_no_result_is_refused(fedpriv, refused, results):
     code, out, _ = fedpriv("compare", "results/tiny/tiny", "results/tiny/tiny", "--json")
     cells = json.loads("".join(out))["cells"]
-    assert code == 0 and cells and all(one["difference"]["mean"] == 0 and one["paired"] for one in cells)
+    assert code == 0 and cells and all(one["difference"]["mean"] == 0 for one in cells)
     assert "No result 'nowhere'." in refused("compare", "results/tiny/tiny", "nowhere")

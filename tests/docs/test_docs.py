@@ -21,7 +21,7 @@ from fedpriv.account.views import ADD_OR_REMOVE, View, distinct, planned
 from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.data.own import Npz
-from fedpriv.docs import columns, front, papers, pictures, reference
+from fedpriv.docs import columns, front, papers, pictures
 from fedpriv.errors import BadInput
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report.results import SCHEMAS
@@ -111,14 +111,6 @@ def test_the_citation_has_the_version_of_the_project_and_every_paper_that_others
     found = [load_paper(*one) for one in homes(ROOT / "config/papers").items()]
     theirs = {(paper.title, paper.year, paper.url) for paper in found if paper.by != ours}
     assert {(one["title"], one["year"], one["url"]) for one in cited["references"]} >= theirs
-
-
-def test_the_config_page_says_what_a_key_means_unless_its_name_does():
-    rows = re.findall(r"^## (.+)$|^\| `(\w+)` \|.*\|(.*)\|$", reference.page(), re.MULTILINE)
-    assert len(rows) > 300
-    # Of a few the name says it all.
-    plain = [key for _, key, remark in rows if key and not remark.strip()]
-    assert {"year", "label", "learning_rate"} <= set(plain) and len(plain) < 25
 
 
 def test_the_page_on_traces_explains_every_column_and_ends_no_cell_with_nothing():

@@ -98,7 +98,7 @@ def test_what_is_copied_or_looked_at_is_in_git(command):
 @pytest.mark.parametrize("command", of("make"))
 def test_what_is_made_is_a_target_and_the_table_or_figure_asked_for_is_there(command, tmp_path):
     _, target, *rest = split(command)
-    for asked in re.findall(r"show=(\[.*?\])", done("make", "--dry-run", target, *rest, "INSTALLED=")):
+    for asked in set(re.findall(r"show=(\[.*?\])", done("make", "--dry-run", target, *rest, "INSTALLED="))):
         preset = yaml.safe_load((ROOT / f"config/{target}.yaml").read_text(encoding="utf-8"))
         (tmp_path / f"{target}.yaml").write_text(yaml.safe_dump({**preset, "show": yaml.safe_load(asked)}))
         (tmp_path / "papers").symlink_to(ROOT / "config/papers")

@@ -62,6 +62,15 @@ def test_a_schema_is_one(name):
     Draft202012Validator.check_schema(SCHEMAS[name])
 
 
+def test_a_schema_says_what_a_key_means_unless_its_name_does():
+    keys = {"described": set(), "plain": set()}
+    for schema in SCHEMAS.values():
+        for one in (schema, *schema["$defs"].values()):
+            for key, spec in one.get("properties", {}).items():
+                keys["described" if "description" in spec or "$ref" in spec else "plain"].add(key)
+    assert len(keys["described"]) > 150 and len(keys["plain"] - keys["described"]) < 25
+
+
 @pytest.mark.parametrize(("name", "content"), SHIPPED)
 def test_every_shipped_file_is_valid(name, content):
     assert [error.message for error in VALIDATORS[name].iter_errors(content)] == []

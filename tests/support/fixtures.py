@@ -40,7 +40,7 @@ def files(tmp_path):
 def committed():
     """Take every run for one of a commit: whoever works on a test has changed files."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedpriv.workflow.archive.uncommitted", lambda summary: False)
+        patch.setattr("fedpriv.workflow.archive.uncommitted", lambda code: False)
         yield
 
 

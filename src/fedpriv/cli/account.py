@@ -1,6 +1,6 @@
 """What a finished run has spent: its last round, by every accountant."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,6 @@ from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas, parse
-from fedpriv.paper.paper import folder_of, load_paper
-from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.paper.tables import accuracy_tables
 from fedpriv.progress import progress
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
@@ -64,35 +61,6 @@ def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:
         f"{directory}: at which δ are {UNITS[name]} counted? Neither the run nor a preset in {configs} "
         f"says it: --{name.replace('_', '-')}."
     )
-
-
-def used_by(directory: Path, spends: Sequence[Spend], configs: Path) -> list[list[str]]:
-    """Return, of every spend, the columns of the paper's tables whose accuracy is read within it.
-
-    There are none where the paper is not declared in `configs`.
-    """
-    told = RunDir(directory).summary
-    with suppress(BadInput):
-        of = str(told["paper"])
-        paper = load_paper(of, folder_of(of, [configs / "papers"]))
-        cells = [
-            (f"{name} {label}", budget)
-            for name, table in accuracy_tables(paper.tables).items()
-            for row in table.rows
-            for column, label in table.labels.items()
-            if (cell := table.cell(row, column)).run == told["run"]
-            for budget in cell.within
-        ]
-        return [
-            [
-                cited
-                for cited, budget in cells
-                if budget.unit in ("", spend.unit)
-                and budget.spend.key == tuple(getattr(spend, name) for name in SPEND_COLUMNS)
-            ]
-            for spend in spends
-        ]
-    return [[] for _ in spends]
 
 
 def counted_at(directory: Path, configs: Path) -> dict[str, Any]:

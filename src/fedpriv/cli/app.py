@@ -274,22 +274,19 @@ def account(
     """Count the ε of a finished run or a trace, by every accountant.
 
     The ledger of a run directory is written. Its preset says at which δ, or its summary; what neither says
-    has to be given. What a column of the run's paper uses is marked, where the paper is declared.
+    has to be given.
     """
     if traces.is_trace(directory):
         at = traces.deltas(directory, delta, instance_delta)
         spends = traces.counted(directory, at, ignore or ())
-        used: list[list[str]] = [[] for _ in spends]
     else:
-        from fedpriv.cli.account import account_run, used_by
+        from fedpriv.cli.account import account_run
         from fedpriv.store.rundir import run_directory
 
         take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
             spends = account_run(there, delta, instance_delta, configs)
-            used = used_by(there, spends, configs)
-    facts = [spend_as_dict(spend) | {"used_by": one} for spend, one in zip(spends, used, strict=True)]
-    print_result({"spends": facts}, spend_table(spends, marks=list(map(", ".join, used))), as_json)
+    print_result({"spends": list(map(spend_as_dict, spends))}, spend_table(spends), as_json)
 
 
 def doctor(

@@ -192,9 +192,8 @@ def rr_epsilon(
 
     spends = epsilons(gamma, rounds, delta, dimension, clients)
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    readings = {"reading": [READINGS[name] for name in spends]}
-    marks = ["DPFL-BNN" if name == PRINTED else "" for name in spends]
-    print_result(facts, spend_table(list(spends.values()), readings, marks), as_json)
+    readings = [READINGS[name] + " (DPFL-BNN)" * (name == PRINTED) for name in spends]
+    print_result(facts, spend_table(list(spends.values()), {"reading": readings}), as_json)
 
 
 def planners(accountant: str) -> Sequence[str]:

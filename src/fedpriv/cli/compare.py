@@ -11,6 +11,7 @@ from fedpriv.cli import complete
 from fedpriv.cli.options import REFERENCE, AsJson, Reference, print_result
 from fedpriv.cli.table import Page, Table
 
+CELL = ("row", "column", "published", "reproduced", "verdict")
 COLOURS = {
     "reproduced": "green",
     "reached": "green",
@@ -43,7 +44,7 @@ def compare(
     """Compare a result with what is published, or two results.
 
     Of one: its accuracies beside the published ones, and the verdicts on the paper's claims. Of two: the
-    accuracies of each and their difference with a 95 % interval, paired by seed where they share seeds.
+    accuracies of each and their difference with a 95 % interval, over the seeds that both have.
     """
     if not second:
         from fedpriv.report import claims as compare
@@ -81,28 +82,19 @@ def published(paper: Path) -> list[Table | str]:
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
-    every, main = compare.published_accuracies(paper), compare.papers_cells(paper)
-    for name in dict.fromkeys(one[0] for one in every):
-        ours = "" if name in set(main["table"]) else " (ours: not counted)"
-        lines = [
-            {"row": row, "column": column, "published": theirs, "reproduced": found, "verdict": verdict}
-            for table, row, column, theirs, found, verdict in every
-            if table == name
-        ]
-        title = read_table(paper / f"tables/{name}.json").title
-        parts += [Table(f"{name}{ours}: {title}", lines, COLOURS, once=False), ""]
+    every, main = compare.published_accuracies(paper), list[str]()
+    for name in dict.fromkeys(line[0] for line in every):
+        lines: list[Any] = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
+        table = read_table(paper / f"tables/{name}.json")
+        main += [line["verdict"] for line in lines] * table.main
+        ours = "" if table.main else " (ours: not counted)"
+        parts += [Table(f"{name}{ours}: {table.title}", lines, COLOURS, once=False), ""]
     if every:
-        parts += [f"{len(main)} published accuracies (%): {counted(main['verdict'])}.", ""]
-    verdicts = [
-        {
-            "claim": claim["claim"],
-            "place": claim["place"],
-            "decided": f"{claim['decided']} of {claim['cells']}",
-            "verdict": claim["verdict"],
-        }
-        for claim in compare.claims(paper).to_dict("records")
-    ]
-    return [*parts, Table(f"{paper.name}: claims", verdicts, COLOURS, once=False)]
+        parts += [f"{len(main)} published accuracies (%): {counted(main)}.", ""]
+    claims = compare.claims(paper)
+    verdicts = claims.assign(decided=[f"{one.decided} of {one.cells}" for one in claims.itertuples()])
+    lines = list[Any](verdicts[["claim", "place", "decided", "verdict"]].to_dict("records"))
+    return [*parts, Table(f"{paper.name}: claims", lines, COLOURS, once=False)]
 
 
 def line(pair: Any) -> dict[str, Any]:
@@ -114,14 +106,13 @@ def line(pair: Any) -> dict[str, Any]:
         "A": fraction_text(pair.first),
         "B": fraction_text(pair.second),
         "B - A": fraction_text(pair.difference),
-        "seeds": f"{pair.difference.n} paired" if pair.paired else f"{pair.first.n} and {pair.second.n}",
+        "seeds": f"{pair.difference.n} paired",
     }
 
 
 def fact(pair: Any) -> dict[str, Any]:
     """Return one cell of two results as plain data."""
-    intervals = {name: getattr(pair, name)._asdict() for name in ("first", "second", "difference")}
-    return {"cell": pair.cell, **intervals, "paired": pair.paired}
+    return {"cell": pair.cell} | {name: getattr(pair, name)._asdict() for name in pair._fields[1:]}
 
 
 def seed(said: dict[Any, Any]) -> dict[str, str]:

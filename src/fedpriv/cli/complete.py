@@ -5,7 +5,7 @@ Each function is told the words before, and what has been typed of the next one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import typer
 
@@ -46,39 +46,15 @@ def results(incomplete: str) -> list[str]:
 
 
 def shown(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return what `show` takes next: a result, then a table or figure, a row and a column of it."""
+    """Return what `show` takes next: a result or a preset, then a table or figure, or a paper and a run."""
     words = list(ctx.params.get("words") or [])
     if not words:
         return results(incomplete) + presets(incomplete) * bool(incomplete)
     if words[0].endswith(".yaml"):
-        if len(words) == 1:
-            return papers(incomplete)
-        ctx.params["paper"] = words[1]
-        return runs(ctx, incomplete) if len(words) == 2 else []
-    return beginning(incomplete, parts(words))
-
-
-def parts(words: list[str]) -> Iterator[str]:
-    """Yield the tables and figures of a result, or the rows of a table, or the columns of a row."""
-    name, *places = words
-    folders = [
-        REFERENCE / name,
-        *sorted(REFERENCE.glob(f"*/{name}"), key=lambda path: "paper" not in path.parts),
-    ]
-    folder = next((path for path in folders if (path / "tables").is_dir()), None)
-    if not folder:
-        return
-    if not places:
-        yield from sorted(path.stem for path in folder.glob("[tf]*/*.json"))
-        return
-    import csv
-
-    with (folder / f"tables/{places[0]}.csv").open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            if len(places) == 1:
-                yield line["row"]
-            elif line["row"] == places[1]:
-                yield line["column"]
+        ctx.params["paper"] = words[-1]
+        return papers(incomplete) if len(words) == 1 else runs(ctx, incomplete)
+    folders = [REFERENCE / words[0], *REFERENCE.glob(f"*/{words[0]}")]
+    return beginning(incomplete, sorted({one.stem for path in folders for one in path.glob("[tf]*/*.json")}))
 
 
 def datasets(incomplete: str) -> list[str]:

@@ -227,12 +227,7 @@ def rerender(
     from fedpriv.workflow import rerender
     from fedpriv.workflow.inventory import results_of
 
-    names = [
-        word
-        if (configs / f"{Path(word).parent}.yaml").is_file()
-        else "/".join(results_of(word, reference).parts[-2:])
-        for word in papers or ()
-    ]
+    names = ["/".join(results_of(word, reference).parts[-2:]) for word in papers or ()]
     with TemporaryDirectory() as folder:
         found = rerender.rerender(reference, configs, out or Path(folder), names)
         if write:

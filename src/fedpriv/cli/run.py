@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,6 @@ from fedpriv.progress import progress
 
 if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
-
-LONGEST = 200  # letters of the name of a folder
 
 
 def select_run(plan: Plan, paper: str, name: str) -> Run:
@@ -31,8 +28,6 @@ def select_run(plan: Plan, paper: str, name: str) -> Run:
 def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
     name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
-    if len(name) > LONGEST:  # what no file system takes
-        name = f"{name[:LONGEST]}-{sha256(name.encode()).hexdigest()[:16]}"
     return Path("results/runs", paper, name, f"seed{seed}")
 
 

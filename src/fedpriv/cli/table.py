@@ -149,12 +149,11 @@ class Page:
 def spend_table(
     spends: Sequence[Spend],
     columns: Mapping[str, Sequence[str]] | None = None,
-    marks: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> Page:
     """Return a line for every spend; together with what is said above it, a line says the whole spend.
 
-    `columns` stand before ε, `marks` say of a line that it is the one that a paper uses, `notes` stand below.
+    `columns` stand before ε, `notes` below.
     """
     if not spends:
         return Page(NOTHING)
@@ -165,7 +164,6 @@ def spend_table(
         {name: texts[number] for name, texts in (columns or {}).items()}
         | {"ε": one.shown, "δ": f"{one.delta:g}"}
         | one.words
-        | ({"used by": marks[number]} if any(marks) else {})
         for number, one in enumerate(spends)
     ]
     return Page(Table("", lines), *below)

@@ -17,9 +17,8 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.progress import duration
 from fedpriv.report.results import RUNS
 from fedpriv.store import rundir
-from fedpriv.store.summary import everywhere
+from fedpriv.store.summary import everywhere, uncommitted
 from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION, TraceColumn
-from fedpriv.workflow.archive import uncommitted
 
 
 def head(names: Iterable[str], right: Iterable[str] = ()) -> str:
@@ -186,7 +185,11 @@ def lines(root: Path) -> Iterator[str]:
         if run and told["identity"] == run.identity(told["run"], told["seed"]):
             facts = {"paper": told["paper"], "hardware": told["environment"]["hardware"]}
             seconds = float(sum(rundir.stored_trace(path)["seconds"]))
-            facts |= {"seconds": seconds, "examples": work(run).trained, "uncommitted": uncommitted(told)}
+            facts |= {
+                "seconds": seconds,
+                "examples": work(run).trained,
+                "uncommitted": uncommitted(told["environment"]["code"]),
+            }
             spent.append(facts)
     for (paper, hardware), some in pd.DataFrame(spent).groupby(["paper", "hardware"]):
         seconds = some["seconds"].to_numpy()

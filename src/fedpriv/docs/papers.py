@@ -109,7 +109,7 @@ def told(plan: Plan, paper: Paper, results: Path) -> str:
     )
     said = [
         f"[config/{preset.preset}.yaml]({UP}/config/{preset.preset}.yaml): {len(planned)} of the paper's "
-        f"{len(paper.runs)} runs{seeds(results)}."
+        f"{len(paper.runs)} runs."
     ]
     if instead:
         said.append(f"Substitute data: {', '.join(instead)}.")
@@ -117,17 +117,6 @@ def told(plan: Plan, paper: Paper, results: Path) -> str:
         counts = claims.claims(results)["verdict"].value_counts()
         said.append(f"Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}.")
     return " ".join(said)
-
-
-def seeds(results: Path) -> str:
-    """Return how many seeds the numbers of the stored tables rest on."""
-    tables = (claims.read(file, [], {"seeds": "float64"}) for file in (results / "tables").glob("*.csv"))
-    # A table of arithmetic alone has no seeds.
-    counts = {int(count) for table in tables if "seeds" in table for count in table["seeds"] if count > 0}
-    if not counts:
-        return ""
-    many = f"{max(counts)} seed{'s' if max(counts) > 1 else ''}"
-    return f", {many} each" if len(counts) == 1 else f", {min(counts)} to {many} each"
 
 
 def table_blocks(root: Path, path: Path) -> Iterator[str]:

@@ -1,80 +1,27 @@
-"""Every key of the YAML files, read off the schema and the docstrings below its keys; schemas for editors.
+"""JSON schemas of the YAML files for editors: every key, what it may be, and the docstring below it.
 
 `python -m fedpriv.docs.reference` writes the schemas to config/schema; the Makefile does so after every
 installation.
 """
 
 import ast
-import functools
 import inspect
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic.json_schema import GenerateJsonSchema
 
 from fedpriv.config.plan import Preset
 from fedpriv.config.run import Run
-from fedpriv.docs.columns import head, line
 from fedpriv.frozen import Frozen
-from fedpriv.local.work import LOCAL_WORK
-from fedpriv.mechanisms.sampling import COHORTS
-from fedpriv.models import MODELS
-from fedpriv.paper.figures import FIGURES
 from fedpriv.paper.paper import DeclaredRun, Paper, Part
 from fedpriv.paper.tables import TABLES
-from fedpriv.partition import PARTITIONS
-from fedpriv.schemes import SCHEMES
 from fedpriv.store.files import writing
-
-# Key -> the kinds it is chosen from, and the key below it that chooses.
-CHOICES: dict[str, tuple[Mapping[str, Any], str]] = {
-    "partition": (PARTITIONS, "law"),
-    "model": (MODELS, "name"),
-    "scheme": (SCHEMES, "name"),
-    "cohort": (COHORTS, "law"),
-    "local": (LOCAL_WORK, "name"),
-    "tables": (TABLES, "kind"),
-    "figures": (FIGURES, "kind"),
-}
-BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-
-HEAD = """\
-# Every key of the YAML files
-
-This page is generated from the schema by `make docs`; do not edit it.
-
-A preset (`config/<preset>.yaml`) says what is built and how large; a paper (`config/papers/<paper>/*.yaml`)
-says what was published. An unknown key is an error that names it. Where a kind is chosen by name, the name
-alone means that kind with its defaults. A spend may be written in words, as `bayesian product remove_mean`.
-"""
-
-
-def allowed(values: dict[str, Any]) -> str:
-    """Return the values a JSON schema allows, in words."""
-    if "$ref" in values:
-        name = values["$ref"].rsplit("/", 1)[-1]
-        return f"[{name}](#{name.lower()})"
-    if "const" in values or "enum" in values:
-        return ", ".join(
-            f"`{value}`" if value else "empty" for value in values.get("enum", [values.get("const")])
-        )
-    if "anyOf" in values:
-        return " or ".join(allowed(one) for one in values["anyOf"])
-    kind = values.get("type", "anything")
-    if kind == "array":
-        return f"list of {allowed(values.get('items', {}))}"
-    if kind == "object":
-        inner = next(iter(values.get("patternProperties", {}).values()), values.get("additionalProperties"))
-        return f"map to {allowed(inner)}" if isinstance(inner, dict) else "map"
-    limits = [f"{sign} {values[bound]:g}" for bound, sign in BOUNDS.items() if bound in values]
-    pattern = f" like `{values['pattern']}`" if "pattern" in values else ""
-    return f"{kind}{pattern} {' and '.join(limits)}".strip()
 
 
 def remarks(cls: type[Frozen]) -> dict[str, str]:
@@ -100,88 +47,6 @@ def said(source: str) -> dict[str, str]:
             case _:
                 pass
     return found
-
-
-def summary(cls: type[Frozen]) -> str:
-    """Return the first paragraph of the class's own docstring."""
-    own = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    return " ".join(own.split("\n\n")[0].split())
-
-
-@functools.cache
-def schema(cls: type[Frozen]) -> dict[str, Any]:
-    """Return the JSON schema of `cls`."""
-    return cls.model_json_schema()
-
-
-def choices(cls: type[Frozen], key: str) -> tuple[Mapping[str, Any], str]:
-    """Return the kinds that `key` of `cls` is chosen from and the key that chooses; no kinds if plain."""
-    refers = "$ref" in str(schema(cls)["properties"][key])
-    return CHOICES[key] if refers and key in CHOICES else ({}, "")
-
-
-def keys(cls: type[Frozen], skip: str = "") -> str:
-    """Return the table of the keys of `cls`, but for the one that chose it."""
-    remark = remarks(cls)
-    rows = []
-    for key, spec in schema(cls).get("properties", {}).items():
-        if key == skip:
-            continue
-        kinds, _ = choices(cls, key)
-        if kinds:
-            named = ", ".join(f"[`{name}`](#{key}-{name})" for name in kinds)
-            values = f"map to {named}" if spec.get("type") == "object" else named
-        else:
-            values = allowed(spec)
-        default = "required" if key in schema(cls).get("required", ()) else f"`{default_of(cls, key)}`"
-        rows.append(line([f"`{key}`", values, default, remark.get(key, "")]))
-    return (head(["key", "allowed", "default", ""]) + "".join(rows)).strip() if rows else "No keys."
-
-
-def default_of(cls: type[Frozen], key: str) -> str:
-    """Return a default as YAML would say it, on one line."""
-    value = cls.model_fields[key].get_default(call_default_factory=True)
-    if isinstance(value, Frozen):
-        value = value.model_dump(mode="json", exclude_defaults=True)
-    if isinstance(value, tuple):
-        value = list(value)
-    return yaml.safe_dump(value, default_flow_style=True, allow_unicode=True).removesuffix("...\n").strip()
-
-
-def nested(cls: type[Frozen]) -> Iterator[type[Frozen]]:
-    """Yield the config classes that the keys of `cls` refer to by annotation."""
-    for key, field in cls.model_fields.items():
-        if not choices(cls, key)[0]:
-            yield from parts(field.annotation)
-
-
-def parts(annotation: Any) -> Iterator[type[Frozen]]:
-    """Yield the config classes inside a type annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, Frozen):
-        yield annotation
-    for inner in getattr(annotation, "__args__", ()):
-        yield from parts(inner)
-
-
-def sections(cls: type[Frozen], seen: set[type[Frozen]], title: str, skip: str = "") -> Iterator[str]:
-    """Yield the section of `cls` and, after it, those of everything it is the first to mention."""
-    seen.add(cls)
-    yield "\n\n".join(part for part in (f"## {title}", summary(cls), keys(cls, skip)) if part) + "\n"
-    for key in cls.model_fields:
-        kinds, by = choices(cls, key)
-        for name, kind in kinds.items():
-            if kind not in seen:
-                yield from sections(kind, seen, f"{key}: {name}", by)
-    for inner in nested(cls):
-        if inner not in seen:
-            yield from sections(inner, seen, inner.__name__)
-
-
-def page() -> str:
-    """Return docs/config.md."""
-    seen: set[type[Frozen]] = set()
-    pages = [part for cls in (Preset, Paper, DeclaredRun, Run) for part in sections(cls, seen, cls.__name__)]
-    return "\n".join([HEAD, *pages])
 
 
 Schema = dict[str, Any]

@@ -47,6 +47,11 @@ def identity(told: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def uncommitted(code: str) -> bool:
+    """Return whether the code of a run was changed since the commit that it names."""
+    return code.endswith("-dirty")
+
+
 def glanced(directory: Path) -> tuple[str, bool]:
     """Return the identity that a run directory says, unchecked, and whether the run is stored elsewhere."""
     with suppress(OSError, ValueError, AttributeError):

@@ -17,7 +17,7 @@ from fedpriv.progress import counted
 from fedpriv.store import rundir
 from fedpriv.store.files import remove_torn, writing
 from fedpriv.store.rundir import RunDir, Stored, same
-from fedpriv.store.summary import RUNS, everywhere, stored_path
+from fedpriv.store.summary import RUNS, everywhere, stored_path, uncommitted
 
 OF_FILES = ("seal", "seals", "stored")  # keys of a summary
 
@@ -57,8 +57,8 @@ def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) 
     """Store a run unless it is; return whether it was not. BadInput is one that `add` refuses."""
     path = stored_path(reference, *(one.summary[key] for key in ("paper", "run", "seed", "identity")))
     if not path.exists():
-        if uncommitted(one.summary) and not dirty:
-            code = one.summary["environment"]["code"]
+        code = one.summary["environment"].get("code", "")
+        if uncommitted(code) and not dirty:
             raise BadInput(
                 f"{directory} is of an uncommitted tree ({code}). Commit and train again, or --dirty."
             )
@@ -71,11 +71,6 @@ def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) 
             "allowed: the same bits, but for what was measured"
         )
     return False
-
-
-def uncommitted(summary: Mapping[str, Any]) -> bool:
-    """Return whether a run's code was changed since the commit that it names."""
-    return summary["environment"].get("code", "").endswith("-dirty")
 
 
 def planned(plan: Plan, directory: Path, config: Path) -> Stored:

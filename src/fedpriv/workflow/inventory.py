@@ -6,7 +6,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from fedpriv.account.spend import Spend
@@ -20,7 +19,7 @@ from fedpriv.report import claims as compare
 from fedpriv.report.claims import read
 from fedpriv.report.long import STATISTIC, printed
 from fedpriv.report.notes import common
-from fedpriv.report.numbers import LEVEL, Interval, interval, outcome
+from fedpriv.report.numbers import Interval, interval, outcome
 from fedpriv.report.render import read_texts
 from fedpriv.report.results import flattened
 from fedpriv.schemes import SCHEMES
@@ -359,13 +358,12 @@ class Result(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """One cell of two results: the mean of each, and how much higher the second is."""
+    """One cell of two results over the seeds of both: the mean of each, and how much higher the second is."""
 
     cell: tuple[str, ...]
     first: Interval
     second: Interval
-    difference: Interval  # over the seeds that both have; of none, between the means (Welch)
-    paired: bool
+    difference: Interval
 
 
 def result(path: Path) -> Result:
@@ -415,18 +413,8 @@ def pairs(one: Result, other: Result) -> list[Pair]:
 
 
 def pair(cell: tuple[Any, ...], first: pd.Series, second: pd.Series) -> Pair:
-    """Return one cell of two results."""
+    """Return one cell of two results over the seeds that both have; BadInput if there are none."""
     both = first.index.intersection(second.index)
-    difference = interval(second[both] - first[both]) if len(both) else apart(first, second)
-    return Pair(cell, interval(first), interval(second), difference, bool(len(both)))
-
-
-def apart(first: pd.Series, second: pd.Series) -> Interval:
-    """Return the difference of the means of two samples with Welch's interval."""
-    from scipy.stats import ttest_ind
-
-    mean, n = float(second.mean() - first.mean()), min(len(first), len(second))
-    if n == 1:
-        return Interval(mean, np.nan, np.nan, 1)
-    found = ttest_ind(second, first, equal_var=False).confidence_interval(LEVEL)
-    return Interval(mean, float(found.low), float(found.high), n)
+    if both.empty:
+        raise BadInput("These two results have no seed in common. Train the same seeds of both.")
+    return Pair(cell, interval(first[both]), interval(second[both]), interval(second[both] - first[both]))

@@ -29,7 +29,7 @@ from fedpriv.report.numbers import NOT_RUN, STANDING, counted
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load
 from fedpriv.store.files import writing
-from fedpriv.store.summary import glanced
+from fedpriv.store.summary import glanced, uncommitted
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
@@ -142,21 +142,15 @@ def summary(papers: Iterable[str], folder: Path) -> str:
 
 
 def trained(papers: Iterable[str], folder: Path) -> str:
-    """Return how many runs were trained here, and how many were stored before."""
+    """Return how many runs were trained here, and how many were stored before; nothing without any."""
     runs = [glanced(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
-    stored, here = (sum(one == wanted for _, one in runs) for wanted in (True, False))
-    if not runs:
-        return ""
-    if not here:
-        return f"Nothing was trained here: all {stored} runs are stored ones, which come with the code."
-    return (
-        f"Of {len(runs)} runs {here} were trained here; {stored} are stored ones, which come with the code."
-    )
+    here = f"Trained here: {sum(not stored for _, stored in runs)} of {len(runs)} runs"
+    return f"{here}; the others are stored runs, which come with the code." if runs else ""
 
 
 def code(versions: Sequence[str]) -> str:
     """Return of how many commits the code of runs is, and how many of them no commit has."""
-    dirty = sum(one.endswith("-dirty") for one in versions)
+    dirty = sum(map(uncommitted, versions))
     commits = {one.removesuffix("-dirty") for one in versions}
     return f"{len(commits)} versions; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
 
