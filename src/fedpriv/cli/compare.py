@@ -41,7 +41,7 @@ def compare(
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
         shown = [part for paper in compare.papers(folder) for part in published(paper)]
-        print_result(compare.facts(folder), Page(*shown), as_json)
+        print_result(compare.compared_facts(folder), Page(*shown), as_json)
         return
     from fedpriv.workflow import inventory
 
@@ -64,7 +64,7 @@ def compare(
 def published(paper: Path) -> list[Table | str]:
     """Return a block for every table of accuracies, how the paper's cells came out, and the verdicts."""
     from fedpriv.report import claims as compare
-    from fedpriv.report.numbers import counted
+    from fedpriv.report.numbers import verdict_counts
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
@@ -79,7 +79,7 @@ def published(paper: Path) -> list[Table | str]:
         title = read_table(paper / f"tables/{name}.json").title
         parts += [Table(f"{name}{ours}: {title}", lines, COLOURS, once=False), ""]
     if every:
-        parts += [f"{len(main)} published accuracies (%): {counted(main['verdict'])}.", ""]
+        parts += [f"{len(main)} published accuracies (%): {verdict_counts(main['verdict'])}.", ""]
     verdicts = [
         {
             "claim": claim["claim"],

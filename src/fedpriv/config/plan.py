@@ -36,7 +36,7 @@ from fedpriv.paper.paper import (
     runs_of,
 )
 from fedpriv.paper.tables import accuracy_tables
-from fedpriv.store.summary import TRACE, glanced, stored_path
+from fedpriv.store.summary import TRACE, glance_at, stored_path
 
 
 def arrays_id(run: Run) -> str:
@@ -117,11 +117,11 @@ class Layers(NamedTuple):
     patches: Mapping[str, Mapping[str, Any]]
 
 
-def marked(fragment: Any, by: str) -> Any:
+def mark_layers(fragment: Any, by: str) -> Any:
     """Return a fragment of a run with every value marked; what says how it is laid stays as it is."""
     if not isinstance(fragment, Mapping):
         return Said(fragment, by)
-    return {key: value if key in OWN else marked(value, by) for key, value in fragment.items()}
+    return {key: value if key in OWN else mark_layers(value, by) for key, value in fragment.items()}
 
 
 def origins(
@@ -136,21 +136,24 @@ def origins(
     def each(key: str) -> dict[str, Any]:
         found = files.get(key)
         return (
-            {name: marked(one, f"{folder / found.file}: {key}.{name}") for name, one in found.value.items()}
+            {
+                name: mark_layers(one, f"{folder / found.file}: {key}.{name}")
+                for name, one in found.value.items()
+            }
             if found
             else {}
         )
 
     defaults = files.get("defaults")
     return Layers(
-        marked(defaults.value, f"{folder / defaults.file}: defaults") if defaults else {},
+        mark_layers(defaults.value, f"{folder / defaults.file}: defaults") if defaults else {},
         runs_of({"parts": each("parts"), "runs": each("runs")}, str(folder), only),
         {name: Said(instead, f"{where}: stand_ins") for name, instead in stand_ins.items()},
-        {glob: marked(patch, f"{where}: patches.{glob}") for glob, patch in patches.items()},
+        {glob: mark_layers(patch, f"{where}: patches.{glob}") for glob, patch in patches.items()},
     )
 
 
-def said_at(tree: Any, path: Iterable[object]) -> str:
+def layer_of(tree: Any, path: Iterable[object]) -> str:
     """Layer that says the key at `path`, or the value that it is in; the empty string if none does.
 
     A kind that is named alone, as in `scheme: none`, says its name and no other key.
@@ -204,7 +207,7 @@ class RunKey:
     def trained(self, preset: str, root: Path = Path()) -> bool:
         """Return True where a preset has it trained, by what its summary says, unchecked and fast."""
         directory = root / self.directory(preset)
-        return (directory / TRACE).exists() and glanced(directory) == (self.identity, False)
+        return (directory / TRACE).exists() and glance_at(directory) == (self.identity, False)
 
 
 @dataclass(frozen=True)
@@ -314,7 +317,7 @@ def matches(glob: str, paper: str, run: str) -> bool:
     return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
 
 
-def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
+def lay(layers: Layers, paper: str, name: str) -> dict[str, Any]:
     """Config of a run with everything laid over everything, marked as the layers are."""
     said = merge(layers.defaults, layers.runs[name])
     if "dataset" in said:
@@ -336,7 +339,7 @@ def sizes(run: Run) -> dict[str, float]:
     }
 
 
-def cut(whole: Run, run: Run) -> str:
+def cut_words(whole: Run, run: Run) -> str:
     """Words on what a run has less of than the `whole` run that its paper declares; else empty."""
     less = [(name, one, sizes(run)[name]) for name, one in sizes(whole).items() if sizes(run)[name] < one]
     return ", ".join(
@@ -365,18 +368,18 @@ def plan_runs(
     for name, own in runs.items():
         if not any(matches(glob, paper, name) for glob in preset.only):
             continue
-        found = checked(laid(layers, paper, name))
+        found = check_run(lay(layers, paper, name))
         if isinstance(found, Run):
             wanted = own.get("dataset", defaults.get("dataset"))
-            whole = checked(laid(layers._replace(patches={}), paper, name)) if preset.patches else found
+            whole = check_run(lay(layers._replace(patches={}), paper, name)) if preset.patches else found
             planned[name] = Planned(
                 found,
                 wanted if isinstance(wanted, str) and wanted != found.dataset else None,
-                cut(whole, found) if isinstance(whole, Run) else "",
+                cut_words(whole, found) if isinstance(whole, Run) else "",
             )
             continue
         for one in found:
-            said = said_at(laid(by(), paper, name), one.path)
+            said = layer_of(lay(by(), paper, name), one.path)
             wrong.setdefault((said, one.text), []).append(name)
     if wrong:
         raise together(
@@ -389,7 +392,7 @@ def plan_runs(
     return planned
 
 
-def checked(told: Mapping[str, Any]) -> Run | list[Mistake]:
+def check_run(told: Mapping[str, Any]) -> Run | list[Mistake]:
     """Return the run that is told, or all that is wrong with it."""
     try:
         run = Run.model_validate(told)
@@ -404,7 +407,7 @@ def also(runs: Sequence[str]) -> str:
     return f" (and {len(runs)} more runs, {runs[-1]} the last)" if runs else ""
 
 
-def shown(papers: Mapping[str, Paper], asked: Sequence[str], where: str) -> dict[str, Paper]:
+def select_shown(papers: Mapping[str, Paper], asked: Sequence[str], where: str) -> dict[str, Paper]:
     """Return the papers of which tables or figures are `asked` for, with nothing else."""
     there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
     require_known(f"{where}: show", asked, there)
@@ -458,7 +461,7 @@ def make_plan(
             with wrong.aside():
                 check_globs(read, globs, f"{where}: {key}")
     if preset.show and not wrong.found:
-        read = shown(read, preset.show, where)
+        read = select_shown(read, preset.show, where)
     planned = {}
     for name, paper in read.items():
         if any(matches(glob, name, one) for glob in preset.only for one in paper.runs) or not wrong.found:

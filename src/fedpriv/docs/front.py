@@ -31,7 +31,7 @@ from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.frozen import Frozen
 from fedpriv.report import claims
-from fedpriv.report.long import printed
+from fedpriv.report.long import printed_number
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
     CUT,
@@ -39,8 +39,8 @@ from fedpriv.report.numbers import (
     REACHED,
     SUBSTITUTE,
     UNSTABLE,
-    outcome,
     percent,
+    verdict_alone,
 )
 from fedpriv.report.render import escape_markdown, grids, read_table
 
@@ -112,7 +112,7 @@ def quoted(path: Path, asked: list[str]) -> str:
         return f"**{word}**{colon}{reason}"
     if "seeds" in words:
         return f"{float(str(cell['seeds'])):g}"
-    return printed(cell, alone="mean" in words)
+    return printed_number(cell, alone="mean" in words)
 
 
 def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
@@ -129,7 +129,7 @@ def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
 @cache
 def read(path: Path) -> pd.DataFrame:
     """Return a reference table, all of it text."""
-    return claims.read(path, [], {})
+    return claims.read_csv(path, [], {})
 
 
 class Asked(Frozen):
@@ -155,7 +155,7 @@ class Tables(Asked):
 def number(one: dict[Hashable, Any]) -> str:
     """Return an accuracy in percent, or why there is none, or an ε; what is published as it is printed."""
     status = one.get("status", "ok")  # there is no such column where every number is
-    return printed(one) if status in ("ok", "") else str(status)
+    return printed_number(one) if status in ("ok", "") else str(status)
 
 
 class Grid(Asked):
@@ -218,7 +218,7 @@ def counted(results: Path) -> str:
 
 def plain(verdict: str) -> str:
     """Return a verdict without its reason."""
-    return {SUBSTITUTE: UNLIKE, CUT: CUT, ANOTHER_NETWORK: BASELINES}.get(verdict) or outcome(verdict)
+    return {SUBSTITUTE: UNLIKE, CUT: CUT, ANOTHER_NETWORK: BASELINES}.get(verdict) or verdict_alone(verdict)
 
 
 # What a comment begins with: what it asks for.

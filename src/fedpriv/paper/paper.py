@@ -21,7 +21,7 @@ from fedpriv.frozen import DECIMAL, DISCRIMINATORS, Count, Frozen, Name, chosen_
 from fedpriv.paper.arithmetic import pieces, runs_in
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
-from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, self_contained
+from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, resolve_tables
 from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
@@ -192,10 +192,10 @@ def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str,
     looked at, where anything can. All that is wrong is told together.
     """
     if only and isinstance(declared := content.get("runs"), Mapping):
-        some = {name: one for name, one in declared.items() if makes(str(name), only)}
+        some = {name: one for name, one in declared.items() if family_makes(str(name), only)}
         content = {**content, "runs": some or declared}
     declared = parse(DeclaredRuns.model_validate, content, where)
-    parts = laid_parts(declared.parts, where)
+    parts = lay_parts(declared.parts, where)
     made: dict[str, str] = {}
     runs: dict[str, dict[str, Any]] = {}
     wrong = Gathered()
@@ -208,14 +208,14 @@ def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str,
                     raise BadInput(f"{where}: runs: {found}, allowed: every run once")
                 made[name] = template
                 with family.aside():
-                    runs[name] = laid(one, uses, parts, f"{where}: runs.{name}")
+                    runs[name] = lay_over_parts(one, uses, parts, f"{where}: runs.{name}")
         wrong.found += family.found[:1]  # what is wrong with one member is often wrong with all
     if only not in runs:
         wrong.told()
     return runs
 
 
-def makes(template: str, name: str) -> bool:
+def family_makes(template: str, name: str) -> bool:
     """Return True where a family may make the run of that name; a run that is none makes itself."""
     texts = map(re.escape, PLACEHOLDER.split(template)[::2])
     return re.fullmatch("[a-z0-9_]+".join(texts), name) is not None
@@ -228,18 +228,18 @@ def choices(template: str, one: DeclaredRun, where: str) -> Iterator[tuple[str, 
         require_known(f"{where}: {text}", PLACEHOLDER.findall(text), one.over or ["a key of over"])
     for words in product(*one.over.values()):
         chosen = dict(zip(one.over, words, strict=True))
-        name, *uses = (filled(text, chosen) for text in (template, *one.uses))
+        name, *uses = (fill_placeholders(text, chosen) for text in (template, *one.uses))
         yield name, uses
 
 
-def filled(text: str, chosen: Mapping[str, str]) -> str:
+def fill_placeholders(text: str, chosen: Mapping[str, str]) -> str:
     """Return `text` with every placeholder replaced by its word."""
     for placeholder, word in chosen.items():
         text = text.replace(f"{{{placeholder}}}", word)
     return text
 
 
-def laid_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any]]:
+def lay_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any]]:
     """Return every part laid over those that it uses; parts that use each other in a circle are BadInput."""
     for name, part in parts.items():
         require_known(f"{where}: parts.{name}.uses", part.uses, parts)
@@ -250,11 +250,11 @@ def laid_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any
         raise BadInput(f"{where}: parts: found {circle}, allowed: parts that do not use themselves") from None
     whole: dict[str, dict[str, Any]] = {}
     for name in order:
-        whole[name] = laid(parts[name], parts[name].uses, whole, f"{where}: parts.{name}")
+        whole[name] = lay_over_parts(parts[name], parts[name].uses, whole, f"{where}: parts.{name}")
     return whole
 
 
-def laid(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
+def lay_over_parts(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Config of `one`, laid over the parts it uses; parts that contradict each other are BadInput."""
     uses = list(dict.fromkeys(uses))
     require_known(f"{where}.uses", uses, parts)
@@ -311,7 +311,7 @@ class Paper(Frozen):
     @field_validator("tables", mode="before")
     @classmethod
     def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
-        return self_contained(tables, info.data.get("table_defaults", {}))
+        return resolve_tables(tables, info.data.get("table_defaults", {}))
 
     @property
     def by(self) -> str:

@@ -17,7 +17,7 @@ from fedpriv.report.numbers import (
     fraction_text,
     interval,
     is_unstable,
-    whole,
+    whole_number,
     without_interval,
 )
 from fedpriv.report.reading import SpendLabels
@@ -33,11 +33,13 @@ def spend_words(spend: SpendLabels) -> Number:
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
     """Return the lines of a table for machines: a mean with its interval for every sample."""
-    found = pd.DataFrame([{"table": table, **line, **over_seeds(line)} for line in lines], columns=columns)
+    found = pd.DataFrame(
+        [{"table": table, **line, **seed_statistic(line)} for line in lines], columns=columns
+    )
     return found.astype({"seeds": "Int64"}) if "seeds" in found else found
 
 
-def over_seeds(line: Number) -> Number:
+def seed_statistic(line: Number) -> Number:
     """Return the mean of a line's sample with its interval; where a seed has diverged there is no number.
 
     One that is unstable has a mean and no interval.
@@ -59,7 +61,7 @@ def statistic(line: Mapping[Any, Any]) -> Interval:
     return Interval(mean, low, high, 1 if np.isnan(seeds) else int(seeds))
 
 
-def printed(line: Mapping[Any, Any], alone: bool = False) -> str:
+def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     """Return the number of a line that is read again, as tables print it; `alone` without its interval.
 
     What is published stands as it is printed, an accuracy in percent. Without a number it is empty.
@@ -77,7 +79,7 @@ def printed(line: Mapping[Any, Any], alone: bool = False) -> str:
         return fraction_text(found)
     if quantity == "epsilon":
         return epsilon_text(found, str(line.get("epsilon_status") or line["kind"]))
-    return whole([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
+    return whole_number([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
 
 
 def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import NUMBER, Positive
 from fedpriv.mechanisms.clipping import Bounded
-from fedpriv.mechanisms.gaussian import apart
+from fedpriv.mechanisms.gaussian import upload_distance
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Mechanism, Unit
 
@@ -81,7 +81,7 @@ class DpflBnn(Scheme):
             "noisy_bits": rows.shape[1],
             "share_flipped": float(flipped.mean()) if flipped.size else 0.0,
             "upload_bytes": float(sent.shape[1]),
-            "uploads_apart": apart(rows),
+            "uploads_apart": upload_distance(rows),
         }
         return Bounded(received, bounded.l2), facts
 

@@ -40,7 +40,7 @@ KINDS = {
 }
 
 
-def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
+def save_npz(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
     """Write `arrays` to `path` atomically, sealed, and return it; equal arrays give equal bytes."""
     write = np.savez_compressed if compressed else np.savez
     with writing(path) as partial:
@@ -52,7 +52,7 @@ def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False)
     return path
 
 
-def load(
+def load_npz(
     path: Path, keys: tuple[str, ...], defaults: Mapping[str, np.ndarray] = MappingProxyType({})
 ) -> list[np.ndarray]:
     """Return the arrays named `keys`, of which those with a default may be missing.
@@ -60,7 +60,7 @@ def load(
     A missing, corrupt or foreign file is BadInput naming it.
     """
     allowed = f"an npz file with exactly {', '.join(keys)}"
-    found = everything(path, allowed)
+    found = load_all(path, allowed)
     arrays = {**defaults, **found}
     if set(arrays) != set(keys):
         raise BadInput(
@@ -90,7 +90,7 @@ def kind_of(head: bytes) -> str:
     return next(known, "text" if head.isascii() else "another kind of file")
 
 
-def everything(
+def load_all(
     path: Path, allowed: str, ours: bool = True, only: Collection[str] = ()
 ) -> dict[str, np.ndarray]:
     """Return all arrays of a file, by name; a missing or corrupt one is BadInput naming it.

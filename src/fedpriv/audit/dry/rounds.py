@@ -47,66 +47,66 @@ class AttackedMechanism(NamedTuple):
         return self.stated or self.scheme
 
 
-def usual(plan: AlikeRounds, delta: float) -> Settings:
+def usual_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return a bound of 1 and the plan's noise, under the names that most schemes have for them."""
     return {"clip_l2": 1.0, "noise_multiplier": plan.noise_multiplier}
 
 
-def global_dp(plan: AlikeRounds, delta: float) -> Settings:
+def global_dp_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return the same with a budget, which has no say here."""
     budget = {"epsilon": 1.0, "delta": delta}
     return {"clip": 1.0, "noise_multiplier": plan.noise_multiplier, "budget": budget}
 
 
-def released(plan: AlikeRounds, delta: float) -> Settings:
+def released_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return the settings of the released code, whose clipping bounds nothing."""
-    return {**global_dp(plan, delta), "clipping": "released"}
+    return {**global_dp_settings(plan, delta), "clipping": "released"}
 
 
-def instance(plan: AlikeRounds, delta: float) -> Settings:
+def instance_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return DP-SGD: every example is clipped."""
-    return {**usual(plan, delta), "per_example_clip": True, "distances": 0}
+    return {**usual_settings(plan, delta), "per_example_clip": True, "distances": 0}
 
 
-def joint(plan: AlikeRounds, delta: float) -> Settings:
+def joint_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return everybody's shares of noise, which together are the plan's."""
     share = plan.noise_multiplier / math.sqrt(CLIENTS)
     return {"clip_l2": 1.0, "noise_multiplier": share, "top_up": 0.0, "distances": 0}
 
 
-def split(plan: AlikeRounds, delta: float) -> Settings:
+def split_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return next to no noise of clients, which the server clips, and the plan's noise of the server."""
     noise = {"noise_multiplier": 1e-3, "server_noise_multiplier": plan.noise_multiplier}
     return {"clip_l2": 1.0, "distances": 0, **noise}
 
 
-def nbafl(plan: AlikeRounds, delta: float) -> Settings:
+def nbafl_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return the label ε at which an upload has the plan's noise."""
     label = 2 * plan.rounds * plan.sampling_rate / plan.noise_multiplier
     return {"epsilon": label, "constant": 1.0, "weight_clip": 1.0, "scaling": "paper", "clip": "norm"}
 
 
-def dpfl_bnn(plan: AlikeRounds, delta: float) -> Settings:
+def dpfl_bnn_settings(plan: AlikeRounds, delta: float) -> Settings:
     """Return the γ at which an answer, divided by 2γ, has the plan's noise over what a bit moves it by."""
     return {"gamma": 0.5 / math.sqrt(1 + 4 * plan.noise_multiplier**2)}
 
 
 # What a plan sets of a scheme; of any other its bound and its noise multiplier, where it has such keys.
 PLANNED: dict[str, Callable[[AlikeRounds, float], Settings]] = {
-    "client_dp": usual,
-    "adaptive_dp": usual,
-    "dp_ftrl": usual,
-    "global_dp": global_dp,
-    RELEASED: released,
-    "instance": instance,
-    "joint": joint,
-    "split": split,
-    "nbafl": nbafl,
-    "dpfl_bnn": dpfl_bnn,
+    "client_dp": usual_settings,
+    "adaptive_dp": usual_settings,
+    "dp_ftrl": usual_settings,
+    "global_dp": global_dp_settings,
+    RELEASED: released_settings,
+    "instance": instance_settings,
+    "joint": joint_settings,
+    "split": split_settings,
+    "nbafl": nbafl_settings,
+    "dpfl_bnn": dpfl_bnn_settings,
 }
 
 
-def named(
+def mechanism_by_name(
     mechanism: str, plan: AlikeRounds, delta: float, settings: Settings | None = None
 ) -> AttackedMechanism:
     """Return a mechanism by the name of its scheme.
@@ -122,7 +122,7 @@ def named(
     kind = SCHEMES["global_dp" if mechanism == RELEASED else mechanism]
     in_turn = kind.mechanism == "correlated_gaussian" and plan.sampling_rate < 1
     law = cohort(plan, given.pop("cohort", {}), "spaced" if in_turn else "poisson")
-    set_by_plan = PLANNED.get(mechanism, usual)(plan, delta)
+    set_by_plan = PLANNED.get(mechanism, usual_settings)(plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
     bounded = {"clipping": "bounded"} if mechanism == RELEASED else {}
@@ -240,7 +240,7 @@ class Site(NamedTuple):
     ) -> tuple[torch.Tensor, Bounded, Bounded, Memory, Facts]:
         """Return the mean, the bounded rows, what the server received, what the scheme keeps, the facts."""
         gradient, hooks, heard = self.gradient(scheme), self.mechanism.hooks, Overheard(scheme)
-        clean, noisy = worked(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
+        clean, noisy = local_work(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
         uploads = hooks.before_upload(noisy)
         of_gradients: Facts = {}
         if gradient:
@@ -274,7 +274,7 @@ class Site(NamedTuple):
         }
 
 
-def worked(
+def local_work(
     gradient: PrivateGradient | None, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows that clients of these ids send, without noise of their own and with it.
@@ -295,7 +295,7 @@ def worked(
     return torch.stack([one.clean for one in found]), torch.stack([one.noisy for one in found])
 
 
-def nothing(size: int, dimension: int) -> torch.Tensor:
+def zero_rows(size: int, dimension: int) -> torch.Tensor:
     """Zeros, for `size` clients."""
     import torch
 

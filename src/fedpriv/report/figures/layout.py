@@ -30,7 +30,7 @@ class Label(NamedTuple):
     color: str
 
 
-def place(axes: Axes, labels: Iterable[Label]) -> None:
+def place_labels(axes: Axes, labels: Iterable[Label]) -> None:
     """Write labels into axes that are laid out, one after the other, each where it hides least."""
     lines = [line for line in axes.get_lines() if line.get_linestyle() != "None"]
     curves = [line.get_transform().transform_path(line.get_path()) for line in lines]
@@ -82,7 +82,7 @@ def wrap(titles: Mapping[Axes, Text]) -> float:
     return lacking
 
 
-def at_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
+def label_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
     """Write at the right of the axes what each curve is, with its dash and marker, for `spread` to move."""
     style = {"loc": "center left", "borderaxespad": 0.2, "borderpad": 0.1, "labelcolor": "linecolor"}
     labels = {}
@@ -96,17 +96,17 @@ def at_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
     return labels
 
 
-def spread(axes: Axes, labels: Mapping[Line2D, Legend]) -> float:
+def spread_labels(axes: Axes, labels: Mapping[Line2D, Legend]) -> float:
     """Put labels to the ends of their curves, without overlap; return how many pixels are lacking."""
     ends = [axes.transData.transform(line.get_path().vertices)[-1, 1] - axes.bbox.y0 for line in labels]
     sizes = [label.get_window_extent().height for label in labels.values()]
-    middles = apart(np.nan_to_num(ends), sizes, axes.bbox.height)  # a run may have ended in no number
+    middles = separate(np.nan_to_num(ends), sizes, axes.bbox.height)  # a run may have ended in no number
     for label, middle in zip(labels.values(), middles, strict=True):
         label.set_bbox_to_anchor((1, middle / axes.bbox.height), axes.transAxes)
     return max(0.0, sum(sizes) - axes.bbox.height)
 
 
-def apart(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top: float) -> np.ndarray:
+def separate(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top: float) -> np.ndarray:
     """Return the middles of labels that do not overlap, between 0 and `top`, in the order given."""
     moved, order = np.array(middles, dtype=float), np.argsort(middles, kind="stable")
     floor, ceiling = 0.0, top

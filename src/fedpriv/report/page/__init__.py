@@ -12,21 +12,21 @@ import jinja2
 import pandas as pd
 import yaml
 
-from fedpriv.config.jobs import drawn, forms
+from fedpriv.config.jobs import figure_names, forms
 from fedpriv.config.plan import Plan
 from fedpriv.errors import BadInput
 from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
-from fedpriv.paper.tables import TableSpec, accuracy_tables, main_of_places, titled
+from fedpriv.paper.tables import TableSpec, accuracy_tables, full_title, main_of_places
 from fedpriv.progress import visible
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
-from fedpriv.report.figures import plain, published
-from fedpriv.report.notes import data, replaced, runs
-from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, counted
+from fedpriv.report.figures import plain_style, published
+from fedpriv.report.notes import data_note, runs, substitutes
+from fedpriv.report.numbers import CUT, STANDING, SUBSTITUTE, verdict_counts
 from fedpriv.report.render import fragment, read_table, read_texts
-from fedpriv.report.results import load
+from fedpriv.report.results import load_results
 from fedpriv.store.files import writing
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
@@ -84,7 +84,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     """Return what the page says of one paper."""
-    results, paper = load(folder), plan.papers[name]
+    results, paper = load_results(folder), plan.papers[name]
     claims = compare.claims(folder).to_dict("records")
     return {
         "declared": paper,
@@ -94,10 +94,10 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.published_accuracies(folder),
         "tables": opened(paper.tables, lambda name, spec: table(name, spec, folder)),
-        "figures": opened(drawn(plan, name), lambda name, spec: figure(name, spec, folder)),
+        "figures": opened(figure_names(plan, name), lambda name, spec: figure(name, spec, folder)),
         "ran": runs(results, list(paper.runs)),
-        "data": data(results.runs),
-        "replaced": replaced(results.runs),
+        "data": data_note(results.runs),
+        "replaced": substitutes(results.runs),
     }
 
 
@@ -133,7 +133,7 @@ def stored_results(papers: Mapping[str, Paper], stored: Path) -> dict[str, Any]:
 
 def verdicts(panels: Mapping[str, pd.DataFrame]) -> str:
     """Return in words how the published accuracies came out."""
-    return counted(verdict for cells in panels.values() for verdict in cells["verdict"])
+    return verdict_counts(verdict for cells in panels.values() for verdict in cells["verdict"])
 
 
 def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
@@ -159,8 +159,8 @@ def picture(panels: Mapping[str, pd.DataFrame]) -> str:
     if not panels:
         return ""
     written = io.BytesIO()
-    with plain():
-        published.draw(panels).savefig(written, dpi=160, metadata={"Software": None})
+    with plain_style():
+        published.draw_published(panels).savefig(written, dpi=160, metadata={"Software": None})
     return data_url(written.getvalue())
 
 
@@ -172,7 +172,7 @@ def data_url(image: bytes) -> str:
 def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
     html = fragment(read_table(folder / f"tables/{name}.json"))
-    return {"name": name, "title": titled(declared), "html": html, "forms": forms(declared)}
+    return {"name": name, "title": full_title(declared), "html": html, "forms": forms(declared)}
 
 
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
