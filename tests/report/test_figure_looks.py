@@ -15,13 +15,14 @@ from matplotlib import rcParams
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from support.figure_words import drawn_words, overlaps
 
 from fedpriv.audit.finding import Finding
 from fedpriv.paper.figures import AuditsFigure, LinesFigure
 from fedpriv.paper.paper import load_paper, papers_in
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.figures import draw_figure, house_style
-from fedpriv.report.figures.layout import Label, overlaps, place_labels, separate, shown
+from fedpriv.report.figures.layout import Label, place_labels, separate
 from fedpriv.report.figures.looks import LOOKS, meaning, of_curves
 from fedpriv.report.results import SCHEMAS, to_categories
 
@@ -77,7 +78,7 @@ def test_in_no_figure_of_a_paper_do_words_hide_words_or_points_and_all_can_be_re
         figure = draw_figure(made(results, declared, crc32(name.encode())), declared)
         assert overlaps(figure) == []
     assert all(axes.has_data() for axes in figure.axes)
-    assert {text.get_color() for text in shown(figure) if contrast(text.get_color()) < 4.5} == set()
+    assert {text.get_color() for text in drawn_words(figure) if contrast(text.get_color()) < 4.5} == set()
 
 
 def contrast(color):

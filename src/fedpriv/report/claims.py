@@ -3,7 +3,7 @@
 import ast
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
 from fedpriv.paper.claims import Case, Claim
 from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
-from fedpriv.paper.tables import AccuracyTable, Cell, Rendered, TableSpec, accuracy_tables
+from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
 from fedpriv.report.long import STATISTIC, printed_number
 from fedpriv.report.metrics import METRICS
@@ -122,19 +122,13 @@ class Outcome(NamedTuple):
     seeds: pd.DataFrame | None = None
 
 
-def outcomes(results: Results, claim: Claim, tables: Mapping[str, AccuracyTable]) -> Iterator[Outcome]:
-    """Yield one outcome a case.
+def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
+    """Outcome of one case of a claim.
 
     Not run is one that lacks a run, or the ε of a run, that it reads; not judged one of accuracies on data
     that stand in for the paper's, and what a paper claims of a run that the preset has cut. Where nothing was
     learned, or an accuracy within a budget is unstable, a comparison of accuracies is undecided.
     """
-    for case in claim.judged(tables):
-        yield outcome(results, claim, case)
-
-
-def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
-    """Outcome of one case."""
     left, at_least, right = claim.comparison
     sides = [
         [(call, cells[name]) for call in parts(tree) if isinstance(call, Call) for name in call.of(*READ)]
@@ -273,7 +267,7 @@ def claims_table(
 ) -> render.PrintedTable:
     """Return a line a claim; the notes say what a verdict means."""
     rows = accuracy_tables(tables)
-    cases = [(claim, [*outcomes(results, claim, rows)]) for claim in claims]
+    cases = [(claim, [outcome(results, claim, case) for case in claim.judged(rows)]) for claim in claims]
     lines = [judge(claim, found) for claim, found in cases]
     seeds = [
         one.seeds.assign(id=claim.id, case=one.cell)

@@ -100,11 +100,6 @@ def last_value(results: Results, cell: Cell, name: str) -> Sample:
     return Sample(found.where(~found.index.isin(reading.divergence_rounds(results, cell.run).index)))
 
 
-def round_read(results: Results, cell: Cell) -> Sample:
-    """Return the round at which the accuracy of a cell is read."""
-    return Sample(reading.reading(results, cell)["round"])
-
-
 def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
     read = reading.accuracies(results, cell.run)
@@ -131,11 +126,6 @@ def ledger_reader(values: Callable[[Results, str, SpendSelector], pd.Series]) ->
         return Sample(found, meaning=meaning(results, cell, spend))
 
     return read
-
-
-def epsilon_spent(results: Results, cell: Cell) -> Sample:
-    """Return the ε of a column, which is read within one, at the last round."""
-    return METRICS[EPSILON].sample(results, cell, cell.within[0].spend)
 
 
 def growth(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
@@ -170,11 +160,6 @@ def decimals(values: Iterable[float], digits: int) -> str:
     return numbers.short_interval(numbers.interval(values), digits)
 
 
-def times(values: Iterable[float]) -> str:
-    """Return a ratio over seeds."""
-    return f"{decimals(values, 1)}×"
-
-
 def epsilon_text(found: Sample) -> str:
     """Return an ε with the mark of its status."""
     return numbers.epsilon_of_seeds(found, found.meaning.get("epsilon_status", ""))
@@ -203,10 +188,22 @@ EVERY = (
     end_metric("auroc", "AUROC (%)", numbers.percent, PERCENT),
     end_metric("f1", "F1 (%)", numbers.percent, PERCENT),
     end_metric("error", "mean absolute error", partial(decimals, digits=3)),
-    Metric("round", "Read at round", "", numbers.round_range, round_read),
+    Metric(
+        "round",
+        "Read at round",
+        "",
+        numbers.round_range,
+        lambda results, cell: Sample(reading.reading(results, cell)["round"]),
+    ),
     Metric("rounds", "First round", "", numbers.round_range, first_round),
     Metric("epsilon", "ε", "", epsilon_text, ledger_reader(reading.epsilon_at), axis="{unit} ε"),
-    Metric("spent", "ε", "", epsilon_text, epsilon_spent),
+    Metric(  # of a column that is read within an ε
+        "spent",
+        "ε",
+        "",
+        epsilon_text,
+        lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].spend),
+    ),
     Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), ledger_reader(reading.delta)),
     Metric("growth", "Growth of ε", "", numbers.size, growth, axis="{unit} εₜ − ε₁"),
     Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
@@ -218,7 +215,14 @@ EVERY = (
     upload_metric(
         "float32_bytes", "bytes in float32", numbers.whole_number, run_reader(reading.float32_bytes)
     ),
-    upload_metric("times_smaller", "smaller than float32", times, run_reader(reading.times_smaller)),
+    upload_metric(
+        "times_smaller",
+        "smaller than float32",
+        lambda ratios: f"{decimals(ratios, 1)}×",
+        run_reader(
+            lambda results, run: reading.float32_bytes(results, run) / fact(results, run, "upload_bytes")
+        ),
+    ),
     Metric("upload_noise_std", STD, "upload", numbers.three_digits, run_reader(reading.least_noise)),
     Metric(
         "broadcast_noise_std", STD, "broadcast", numbers.three_digits, trace_reader("broadcast_noise_std")

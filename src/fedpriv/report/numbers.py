@@ -205,11 +205,6 @@ def is_unstable(status: object) -> bool:
     return str(status).startswith(UNSTABLE)
 
 
-def without_interval(mean: float) -> str:
-    """Return an unstable accuracy, a fraction, in percent."""
-    return f"{UNSTABLE} ({100 * mean:.1f})"
-
-
 def neighbouring_accuracies(evaluated: pd.Series, at: float) -> np.ndarray:
     """Return the accuracies at the round `at` and at those evaluated before and after it; at an end the next.
 
@@ -273,15 +268,15 @@ def verdict_counts(verdicts: Iterable[str]) -> str:
 
 def decision_of_margins(margins: np.ndarray) -> str:
     """Decision of margins [seeds], or [seeds, comparisons] that must all hold."""
-    found = {comparison_verdict(column) for column in np.atleast_2d(margins.T)}
+    found = set()
+    for column in np.atleast_2d(margins.T):
+        if len(column) > 1 and np.isinf(column).any():  # they have no interval, but may all agree
+            found.add(
+                HOLDS if np.isposinf(column).all() else FAILS if np.isneginf(column).all() else UNDECIDED
+            )
+        else:
+            found.add(decision(interval(column)))
     return next(one for one in (FAILS, UNDECIDED, HOLDS) if one in found)
-
-
-def comparison_verdict(margins: np.ndarray) -> str:
-    """Decision of one comparison's margins; infinite ones have no interval but may all agree."""
-    if len(margins) > 1 and np.isinf(margins).any():
-        return HOLDS if np.isposinf(margins).all() else FAILS if np.isneginf(margins).all() else UNDECIDED
-    return decision(interval(margins))
 
 
 def beats_majority(accuracy: Iterable[float], largest: float) -> bool:

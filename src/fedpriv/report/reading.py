@@ -185,11 +185,6 @@ def float32_bytes(results: Results, run: str) -> pd.Series:
     return WIDTH * numbers_sent(results, run)
 
 
-def times_smaller(results: Results, run: str) -> pd.Series:
-    """Return by seed how many times smaller an upload is than that."""
-    return float32_bytes(results, run) / fact(results, run, "upload_bytes")
-
-
 def least_noise(results: Results, run: str) -> pd.Series:
     """Return by seed the least std of the noise on an upload, the mean over rounds that had any."""
     trace = rows_of(results.rounds, run)

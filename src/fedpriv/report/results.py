@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER
 from fedpriv.account.runs import run_trace
 from fedpriv.audit.finding import Finding
@@ -111,7 +110,15 @@ def collect(
         run = RunDir(directory)
         told = summary_facts(directory / "summary.json", run.summary)
         of_run = {name: told[name] for name in OF_RUN}
-        trace, ledger = run_tables(run)
+        trace, ledger = run_trace(run), run.ledger(LEDGER)
+        if missing := [name for name in TRACE if name not in trace]:
+            raise BadInput(
+                f"{directory}: found no column {missing[0]}, allowed: the columns that a run writes"
+            )
+        if len(stray := np.setdiff1d(ledger["round"], trace["round"])):
+            raise BadInput(
+                f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
+            )
         # Before anything else was sent, every upload was of numbers of four bytes.
         unsaid, sent = np.isnan(trace["upload_bytes"]), WIDTH * told["parameters"]
         trace = trace.assign(upload_bytes=np.where(unsaid, sent, trace["upload_bytes"]), **of_run)
@@ -129,18 +136,6 @@ def collect(
     for name, schema in SCHEMAS.items():
         parquet.save_frame(found[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
     return folder
-
-
-def run_tables(run: RunDir) -> tuple[Trace, pd.DataFrame]:
-    """Return the trace and the ledger of one run; a ledger of another trace is BadInput."""
-    trace, ledger = run_trace(run), run.ledger(LEDGER)
-    if missing := [name for name in TRACE if name not in trace]:
-        raise BadInput(f"{run.path}: found no column {missing[0]}, allowed: the columns that a run writes")
-    if len(stray := np.setdiff1d(ledger["round"], trace["round"])):
-        raise BadInput(
-            f"{run.path}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
-        )
-    return trace, ledger
 
 
 def summary_facts(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Numbers by seed: arithmetic pairs them by seed, and a comparison gives its margins.
 
     >>> dp, bdp = Sample(pd.Series([0.86, 0.87])), Sample(pd.Series([0.90, 0.89]))
-    >>> (bdp - dp).text(numbers.percent)
+    >>> numbers.percent(bdp - dp)
     '3.0 ± 12.7'
     >>> (bdp - dp >= 0.01).margins.round(3)
     array([0.03, 0.01])
@@ -74,10 +74,6 @@ class Sample:
         """The mean over seeds and its 95 % Student-t interval."""
         return numbers.interval(self)
 
-    def text(self, show: Callable[[Iterable[float]], str]) -> str:
-        """Return the numbers as `show` prints them, such as `numbers.percent`."""
-        return show(self)
-
     @property
     def known(self) -> Values:
         """The numbers; where not even one round is affordable, nothing is learned: an accuracy of 0."""
@@ -127,7 +123,7 @@ def combine(of: Operation, left: Sample, right: Sample) -> Sample:
     if of is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
         points = Sample(pair_by_seed(of, left.measured, right.measured))
         whole = f"{100 * points.seeds.iloc[0]:.0f}".replace("-", "−")
-        words = points.text(numbers.percent) if left.kind == ACCURACY else whole
+        words = numbers.percent(points) if left.kind == ACCURACY else whole
         found = Sample(pair_by_seed(of, left.values, right.values), words, GAIN)
     else:
         kept = left if left.words else right

@@ -246,42 +246,22 @@ def both_sides(design: Design, seen: np.ndarray) -> Sides:
     return seen[:, 0], seen[:, 1]
 
 
-def sum_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Return the scores of what was `seen` `[T, n]` of a client that may be in a round."""
-    return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)  # pyright: ignore[reportArgumentType]
-
-
 def upload_score(
     plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray
 ) -> np.ndarray:
-    """Return the same of a client that is seen to be in a round."""
+    """Scores of what was `seen` `[T, n]` of a client that is seen to be in a round."""
     ratio = (seen - 0.5) / multipliers[:, None] ** 2
     return np.where(np.isnan(ratio), 0.0, ratio).sum(axis=0)
 
 
-def bit_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Return the number of answers that say so."""
-    return seen.sum(axis=0)
-
-
 def turn_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Return the same of a client that `came` `[T, n]` in certain rounds, in units of the noise.
+    """Scores of a client that `came` `[T, n]` in certain rounds, in units of the noise.
 
     Noise is independent, and what came is as far from nothing as it is in these units.
     """
     size = np.linalg.norm(came, axis=0)
     found = (came * seen / multipliers[:, None]).sum(axis=0)
     return np.divide(found, size, out=np.zeros_like(found), where=size > 0)
-
-
-def whitening(noise: np.ndarray, known: np.ndarray | None) -> np.ndarray:
-    """Return the matrix `[T, T]` that makes the noise of rounds independent.
-
-    That is the inverse root of its covariance: of the matrix that is `known`, W `[T, m]`, or else of what
-    the noise `[T, d]` of another run shows.
-    """
-    root = known @ known.T if known is not None else noise @ noise.T / noise.shape[1]
-    return np.linalg.inv(np.linalg.cholesky(root))
 
 
 def turn_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
@@ -323,10 +303,17 @@ class Attack(NamedTuple):
 
 
 ATTACKS = {
-    "sum": Attack(see_sum, along_directions, sum_score, lambda said, plan, delta: scores(plan)),
+    "sum": Attack(
+        see_sum,
+        along_directions,
+        lambda plan, seen, multipliers, came: score(
+            plan._replace(noise_multiplier=multipliers[:, None]), seen
+        ).sum(axis=0),
+        lambda said, plan, delta: scores(plan),
+    ),
     "turns": Attack(see_sum, along_directions, turn_score, turn_scores),
     "upload": Attack(see_uploads, both_sides, upload_score, upload_scores),
-    "bit": Attack(see_bits, both_sides, bit_score, bit_scores),
+    "bit": Attack(see_bits, both_sides, lambda plan, seen, *_: seen.sum(axis=0), bit_scores),
 }
 
 

@@ -16,7 +16,6 @@ from fedpriv.audit.dry.attacks import (
     Statement,
     design,
     statement,
-    whitening,
 )
 from fedpriv.audit.dry.checks import (
     ALPHA,
@@ -113,7 +112,11 @@ def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
         first = dry_run(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
         known = noise_matrix(said, first, rounds)
-        whiten = whitening(of_each_round(first, "noise"), known) if said.attack == "turns" else None
+        whiten = None  # `[T, T]`: the inverse root of the noise's covariance makes rounds independent
+        if said.attack == "turns":
+            noise = of_each_round(first, "noise")
+            covariance = noise @ noise.T / noise.shape[1] if known is None else known @ known.T
+            whiten = np.linalg.inv(np.linalg.cholesky(covariance))
         for time in range(times):
             streams = Streams(seed, f"dry run {time}")
             shown = dry_run(site, said, streams, turned=time % 2 == 1, probing=time == 0)

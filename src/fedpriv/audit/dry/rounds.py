@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -47,63 +47,33 @@ class AttackedMechanism(NamedTuple):
         return self.stated or self.scheme
 
 
-def usual_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return a bound of 1 and the plan's noise, under the names that most schemes have for them."""
-    return {"clip_l2": 1.0, "noise_multiplier": plan.noise_multiplier}
-
-
-def global_dp_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the same with a budget, which has no say here."""
-    budget = {"epsilon": 1.0, "delta": delta}
-    return {"clip": 1.0, "noise_multiplier": plan.noise_multiplier, "budget": budget}
-
-
-def released_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the settings of the released code, whose clipping bounds nothing."""
-    return {**global_dp_settings(plan, delta), "clipping": "released"}
-
-
-def instance_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return DP-SGD: every example is clipped."""
-    return {**usual_settings(plan, delta), "per_example_clip": True, "distances": 0}
-
-
-def joint_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return everybody's shares of noise, which together are the plan's."""
-    share = plan.noise_multiplier / math.sqrt(CLIENTS)
-    return {"clip_l2": 1.0, "noise_multiplier": share, "top_up": 0.0, "distances": 0}
-
-
-def split_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return next to no noise of clients, which the server clips, and the plan's noise of the server."""
-    noise = {"noise_multiplier": 1e-3, "server_noise_multiplier": plan.noise_multiplier}
-    return {"clip_l2": 1.0, "distances": 0, **noise}
-
-
-def nbafl_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the label ε at which an upload has the plan's noise."""
-    label = 2 * plan.rounds * plan.sampling_rate / plan.noise_multiplier
-    return {"epsilon": label, "constant": 1.0, "weight_clip": 1.0, "scaling": "paper", "clip": "norm"}
-
-
-def dpfl_bnn_settings(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the γ at which an answer, divided by 2γ, has the plan's noise over what a bit moves it by."""
-    return {"gamma": 0.5 / math.sqrt(1 + 4 * plan.noise_multiplier**2)}
-
-
-# What a plan sets of a scheme; of any other its bound and its noise multiplier, where it has such keys.
-PLANNED: dict[str, Callable[[AlikeRounds, float], Settings]] = {
-    "client_dp": usual_settings,
-    "adaptive_dp": usual_settings,
-    "dp_ftrl": usual_settings,
-    "global_dp": global_dp_settings,
-    RELEASED: released_settings,
-    "instance": instance_settings,
-    "joint": joint_settings,
-    "split": split_settings,
-    "nbafl": nbafl_settings,
-    "dpfl_bnn": dpfl_bnn_settings,
-}
+def planned_settings(mechanism: str, plan: AlikeRounds, delta: float) -> Settings:
+    """Give a mechanism a bound of 1 and the plan's noise."""
+    noise = plan.noise_multiplier
+    match mechanism:
+        case (
+            "global_dp" | "global_dp_released"
+        ):  # the budget has no say here; released, clipping bounds nothing
+            clipping = {"clipping": "released"} if mechanism == RELEASED else {}
+            budget = {"epsilon": 1.0, "delta": delta}
+            return {"clip": 1.0, "noise_multiplier": noise, "budget": budget, **clipping}
+        case "instance":  # DP-SGD: every example is clipped
+            return {"clip_l2": 1.0, "noise_multiplier": noise, "per_example_clip": True, "distances": 0}
+        case "joint":  # everybody's shares of noise are together the plan's
+            share = noise / math.sqrt(CLIENTS)
+            return {"clip_l2": 1.0, "noise_multiplier": share, "top_up": 0.0, "distances": 0}
+        case "split":  # next to no noise of clients, which the server clips, and the plan's of the server
+            multipliers = {"noise_multiplier": 1e-3, "server_noise_multiplier": noise}
+            return {"clip_l2": 1.0, "distances": 0, **multipliers}
+        case "nbafl":  # the label ε at which an upload has the plan's noise
+            label = 2 * plan.rounds * plan.sampling_rate / noise
+            return {"epsilon": label, "constant": 1.0, "weight_clip": 1.0, "scaling": "paper", "clip": "norm"}
+        case (
+            "dpfl_bnn"
+        ):  # the γ at which an answer, over 2γ, has the plan's noise over what a bit moves it by
+            return {"gamma": 0.5 / math.sqrt(1 + 4 * noise**2)}
+        case _:
+            return {"clip_l2": 1.0, "noise_multiplier": noise}
 
 
 def mechanism_by_name(
@@ -115,14 +85,14 @@ def mechanism_by_name(
     of `cohort` below these names. Unknown names or keys, and a plan that cannot be, are BadInput.
     """
     given = dict(settings or {})
-    require_known("--mechanism", [mechanism], [*PLANNED, *SCHEMES])
+    require_known("--mechanism", [mechanism], [*SCHEMES, RELEASED])
     plan.checked()
     check(delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
     kind = SCHEMES["global_dp" if mechanism == RELEASED else mechanism]
     in_turn = kind.mechanism == "correlated_gaussian" and plan.sampling_rate < 1
     law = cohort(plan, given.pop("cohort", {}), "spaced" if in_turn else "poisson")
-    set_by_plan = PLANNED.get(mechanism, usual_settings)(plan, delta)
+    set_by_plan = planned_settings(mechanism, plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
     bounded = {"clipping": "bounded"} if mechanism == RELEASED else {}

@@ -1,6 +1,7 @@
 """Tables of ε: what every accountant counts of runs, and the lower bounds that audits put under it."""
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -74,10 +75,11 @@ def line_numbers(line: LabelledRun, seeds: Seeds) -> Iterator[Number]:
 def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
     """Return the cells of one line."""
     first = seeds[0]
+    whose = reduce(lambda text, words: text.replace(*words), WORDS.items(), first.about)
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
         ("", "Run"): line.label,
-        ("Stated", "whose ε"): about_text(first.about),
+        ("Stated", "whose ε"): whose,
         ("Stated", "kind"): first.kind,
         ("Stated", "ε"): numbers.epsilon_of_seeds([one.epsilon for one in seeds], first.kind),
         ("Stated", "δ"): numbers.delta(first.delta),
@@ -88,13 +90,6 @@ def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
         ("Audit", "verdict"): audit_verdict(seeds),
         ("Audit", "cost"): first.cost,
     }
-
-
-def about_text(stated: str) -> str:
-    """Words of a finding about an ε as readers call it."""
-    for ours, theirs in WORDS.items():
-        stated = stated.replace(ours, theirs)
-    return stated
 
 
 def audit_verdict(seeds: Seeds) -> str:

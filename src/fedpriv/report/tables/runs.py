@@ -105,8 +105,12 @@ def runs_table(
     settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
     texts = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
     display = display_frame(texts or [{("", "Run"): f"not run: {declared.match}"}])
-    measured = {
-        line: [number_of(line, *one) for one in zip(columns, some, strict=True)]
+    measured: dict[LabelledRun, list[Number]] = {
+        line: [
+            {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
+            | {"sample": sample.seeds, **sample.meaning}
+            for column, sample in zip(columns, some, strict=True)
+        ]
         for line, some in found.items()
     }
     lines = [number | settings[line] for line in chosen for number in measured.get(line, [])]
@@ -122,12 +126,6 @@ def runs_table(
     ]
     title = full_title(declared) + stand_ins(used.runs)
     return PrintedTable(name, title, long, display, notes, details=details)
-
-
-def number_of(line: LabelledRun, column: TableColumn, sample: Sample) -> Number:
-    """Return a number of one run; an ε, or what is read within one, with everything that gives it meaning."""
-    key = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
-    return {**key, "sample": sample.seeds, **sample.meaning}
 
 
 def shown_line(
