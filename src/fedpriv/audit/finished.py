@@ -49,13 +49,10 @@ def audit_run(directory: Path, until: int | None = None) -> list[Finding]:
     run = known_run(directory, until)
     found = [one for audit in counted("attacking", AUDITS.values(), "audit") for one in audit(run)]
     scheme = run.scheme.get("name", "")
-    return found if scheme in SCHEMES.own else [of_trace_alone(one, scheme) for one in found]
-
-
-def of_trace_alone(one: Finding, scheme: str) -> Finding:
-    """Return a finding about a scheme that is not ours, which says that arithmetic attacked no code of it."""
-    said = f"{one.cost}; of the trace alone, no code of {scheme or 'its scheme'} was attacked"
-    return one._replace(cost=said) if one.confidence == 1 else one
+    if scheme in SCHEMES.own:
+        return found
+    alone = f"; of the trace alone, no code of {scheme or 'its scheme'} was attacked"
+    return [one._replace(cost=one.cost + alone) if one.confidence == 1 else one for one in found]
 
 
 def audit_runs(directories: Sequence[Path], out: Path) -> Path:

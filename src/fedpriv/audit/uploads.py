@@ -33,7 +33,10 @@ def bits(known: Known) -> Iterator[Finding]:
     if stated is None or not coins_hide(known):
         return
     gamma, rounds = float(known.trace["gamma"][0]), len(known.trace)
-    kept = best_count(rounds, gamma, stated.delta)
+    # Of so many answers alike, that with the largest bound that so many draws are expected to give.
+    counts = np.arange(rounds + 1)
+    right, wrong = binom.sf(counts - 1, rounds, 0.5 + gamma), binom.logsf(counts - 1, rounds, 0.5 - gamma)
+    kept = int(bounds.expected_bound(right, wrong, DRAWS, stated.delta).argmax())
     streams = Streams(0, f"audit {known.identity}")
     answers = np.zeros(DRAWS, dtype=np.int64)
     for round in range(1, rounds + 1):
@@ -81,14 +84,6 @@ def one_bit_label(known: Known) -> Spend | None:
 def coins_hide(known: Known) -> bool:
     """Return True where coins hide anything."""
     return 0 < float(known.trace["gamma"][0]) < 0.5
-
-
-def best_count(rounds: int, gamma: float, delta: float) -> int:
-    """Return the number of answers with the largest bound that so many draws are expected to give."""
-    counts = np.arange(rounds + 1)
-    right = binom.sf(counts - 1, rounds, 0.5 + gamma)
-    wrong = binom.logsf(counts - 1, rounds, 0.5 - gamma)
-    return int(bounds.expected_bound(right, wrong, DRAWS, delta).argmax())
 
 
 ARITHMETIC = "no run, no transcripts"

@@ -93,18 +93,6 @@ def count_owners(dataset: Any, least: Any, validation: Any) -> int:
 DIGITS = 4  # of a multiplier that is found: it is rounded up, so that its ε is still within the budget
 
 
-def noise_budget(told: Any) -> Mapping[str, Any] | None:
-    """Return the budget in what a run says, as it is written; None where the multiplier is a number."""
-    scheme = told.get("scheme") if isinstance(told, Mapping) else None
-    noise = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
-    return noise if isinstance(noise, Mapping) else None
-
-
-def with_multiplier(told: Mapping[str, Any], noise_multiplier: float) -> dict[str, Any]:
-    """Config of a run with a number for its multiplier."""
-    return {**told, "scheme": {**told["scheme"], "noise_multiplier": noise_multiplier}}
-
-
 def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     """Return the least multiplier, to 4 digits, with which all rounds of `run` cost the budget at most.
 
@@ -306,17 +294,22 @@ class Run(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _noise_for_a_budget(cls, told: Any) -> Any:
+    def _noise_for_a_budget(cls, config: Any) -> Any:
         """Put a number in place of a budget for the noise multiplier."""
-        if (budget := noise_budget(told)) is None:
-            return told
-        meant = with_multiplier(told, 1.0)
+        scheme = config.get("scheme") if isinstance(config, Mapping) else None
+        budget = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
+        if not (isinstance(scheme, Mapping) and isinstance(budget, Mapping)):
+            return config
+
+        def with_multiplier(number: float) -> Any:
+            return {**config, "scheme": {**scheme, "noise_multiplier": number}}
+
         try:
-            run = cls.model_validate(meant)
+            run = cls.model_validate(with_multiplier(1.0))
         except ValidationError:
-            return meant  # what else is wrong is said by its own name
+            return with_multiplier(1.0)  # what else is wrong is said by its own name
         try:
-            return with_multiplier(told, multiplier(run, budget))
+            return with_multiplier(multiplier(run, budget))
         except BadInput as error:
             raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 

@@ -31,11 +31,6 @@ class PrivateGradient(NamedTuple):
     samples: int
 
     @property
-    def by_example(self) -> bool:
-        """True where an example's gradient is needed by itself: to be clipped, or to be measured."""
-        return self.example_clip_l2 is not None or self.samples > 0
-
-    @property
     def sensitivity(self) -> float:
         """Sensitivity of the mean to one example.
 

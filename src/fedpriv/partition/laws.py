@@ -105,11 +105,6 @@ class Dirichlet(PartitionLaw):
         return equal_parts(indices, self.clients)
 
 
-def sorted_by_label(indices: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return `indices` by ascending label; within a label they keep their order."""
-    return indices[np.argsort(labels[indices], kind="stable")]
-
-
 class Shards(PartitionLaw):
     """Examples sorted by label, cut into shards, the shards dealt at random (McMahan et al. 2017).
 
@@ -157,7 +152,8 @@ class Shards(PartitionLaw):
         used = n - n % self.shard_examples
 
         def shards() -> np.ndarray:
-            sorted_ = sorted_by_label(shuffle(n, rng)[:used], labels)
+            chosen = shuffle(n, rng)[:used]
+            sorted_ = chosen[np.argsort(labels[chosen], kind="stable")]
             return rng.permutation(sorted_.reshape(-1, self.shard_examples)).ravel()
 
         return equal_parts(passes(shards, self.clients * self.size(n)), self.clients)

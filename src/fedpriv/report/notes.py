@@ -124,15 +124,14 @@ def models_note(runs: pd.DataFrame) -> Iterator[str]:
     names = []
     for described, parameters in found:
         model = json.loads(described)
-        options = [f"{key} {plain_value(value)}" for key, value in model.items() if key != "name"]
+        options = [
+            f"{key} {'-'.join(map(str, value)) if isinstance(value, list) else value}"
+            for key, value in model.items()
+            if key != "name"
+        ]
         names.append(f"{', '.join([model['name'], *options])} ({parameters:,} parameters)")
     if names:
         yield f"Model{'s' * (len(names) > 1)}: {'; '.join(names)}."
-
-
-def plain_value(value: Any) -> str:
-    """Return a config value as a reader would write it: a list with dashes."""
-    return "-".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def seeds_note(runs: pd.DataFrame) -> Iterator[str]:

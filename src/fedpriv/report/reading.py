@@ -75,11 +75,6 @@ def best_drawn(results: Results, run: str) -> pd.DataFrame:
     )
 
 
-def paired_difference(of: pd.Series, over: pd.Series) -> pd.Series:
-    """Return by seed how much larger one reading is than another, of the seeds that both have."""
-    return (of - over).loc[of.index.intersection(over.index)]
-
-
 MEASURES = {"last": last_reading, "best_drawn": best_drawn}
 
 

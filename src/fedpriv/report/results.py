@@ -42,15 +42,6 @@ def flatten(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
     return found
 
 
-def differing_keys(configs: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the keys in which those of the flattened configs differ that have them.
-
-    What a config does not have is said by the name of another model, scheme or work.
-    """
-    keys = dict.fromkeys(key for config in configs for key in config)
-    return [key for key in keys if len({config[key] for config in configs if key in config}) > 1]
-
-
 OF_RUN = {
     "run": TraceColumn("str", "name in its paper"),
     "seed": TraceColumn("int64", "of all that is random in it"),

@@ -153,9 +153,13 @@ class Compared(NamedTuple):
     @property
     def margins(self) -> np.ndarray:
         """By seed, how far the left side is on the claimed side of the right one: [seeds], or [seeds, k]."""
-        found = np.atleast_1d(
-            np.asarray(pair_by_seed(gap_between, self.left.known, self.right.known), dtype=float)
-        )
+
+        def further(left: Any, right: Any) -> Any:
+            # What nothing closes is not closed by a missing number either; of two infinite ones NaN.
+            return np.where(np.isposinf(right) & np.isnan(left), -np.inf, left - right)
+
+        margins = pair_by_seed(further, self.left.known, self.right.known)
+        found = np.atleast_1d(np.asarray(margins, dtype=float))
         found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
         return found if self.at_least else -found
 
@@ -185,11 +189,6 @@ class Compared(NamedTuple):
         return UNITS.get(left.kind if left.kind == right.kind else "", "{}").format(
             against_text(first, second)
         )
-
-
-def gap_between(left: Any, right: Any) -> Any:
-    """Difference of two numbers; what nothing closes is not closed by a missing number either."""
-    return np.where(np.isposinf(right) & np.isnan(left), -np.inf, left - right)  # of two infinite ones NaN
 
 
 def against_text(left: Sample, right: Sample) -> str:

@@ -74,7 +74,8 @@ class DpflBnn(Scheme):
         rows = bounded.updates
         flipped = flips(self.gamma, self.noise, rows.shape, context)
         sent = np.packbits((rows > 0).cpu().numpy() ^ flipped, axis=1)
-        received = torch.from_numpy(unpack(sent, rows.shape[1])).to(rows)
+        bits = np.unpackbits(sent, axis=1, count=rows.shape[1])
+        received = torch.from_numpy(bits.astype(np.float32) * 2 - 1).to(rows)
         facts = {
             "gamma": self.gamma,
             "flips": self.noise,
@@ -96,8 +97,3 @@ def flips(gamma: float, noise: str, shape: tuple[int, ...], context: RoundContex
     coins = clients, bits if noise == "coordinate" else len(context.tensors)
     flipped = context.streams.coins(0.5 - gamma, coins, "flips", context.number)
     return flipped if noise == "coordinate" else np.repeat(flipped, context.tensors, axis=1)
-
-
-def unpack(packed: np.ndarray, bits: int) -> np.ndarray:
-    """Return packed bits, uint8 `[n, ceil(bits / 8)]`, as rows of plus and minus one, float32 `[n, bits]`."""
-    return np.unpackbits(packed, axis=1, count=bits).astype(np.float32) * 2 - 1

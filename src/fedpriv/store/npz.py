@@ -84,12 +84,6 @@ def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
         ) from None
 
 
-def kind_of(head: bytes) -> str:
-    """Kind of a file that begins so."""
-    known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
-    return next(known, "text" if head.isascii() else "another kind of file")
-
-
 def load_all(
     path: Path, allowed: str, ours: bool = True, only: Collection[str] = ()
 ) -> dict[str, np.ndarray]:
@@ -102,7 +96,9 @@ def load_all(
             check_seal(path)
         with path.open("rb") as opened:
             if (head := opened.read(8)) and not head.startswith(b"PK"):
-                raise ValueError(f"{kind_of(head)}, and no archive, as np.savez writes it")
+                known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
+                kind = next(known, "text" if head.isascii() else "another kind of file")
+                raise ValueError(f"{kind}, and no archive, as np.savez writes it")
         with np.load(path) as file:
             return {key: part(file, key) for key in file.files if not only or key in only}
     except FileNotFoundError:

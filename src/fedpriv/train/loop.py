@@ -84,7 +84,8 @@ def task_for(run: Run, data: Arrays, device: torch.device) -> Task:
     )
     task.examine(torch.from_numpy(data.x_test), torch.from_numpy(data.y_test))
     private = run.scheme.gradient(run.local)
-    if private and private.by_example and task.alone:
+    each = private and (private.example_clip_l2 is not None or private.samples > 0)  # clipped, or measured
+    if each and task.alone:
         raise BadInput(
             f"scheme: found {run.scheme.name}, which needs the gradient of every example, with {task.alone}, "
             "allowed: a scheme of clients, as client_dp; or, in place of nn.LSTM, nn.GRU or nn.RNN, a loop "

@@ -111,7 +111,11 @@ def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed
     ran: list[Dry] = []
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
         first = dry_run(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
-        known = noise_matrix(said, first, rounds)
+        # The matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say.
+        known: np.ndarray | None = np.eye(rounds)
+        if said.attack == "turns" and said.mechanism != "gaussian":
+            matrix = told(first.facts)
+            known = matrix.decoder(rounds) if matrix else None
         whiten = None  # `[T, T]`: the inverse root of the noise's covariance makes rounds independent
         if said.attack == "turns":
             noise = of_each_round(first, "noise")
@@ -139,14 +143,6 @@ def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed
     return Transcripts(seen, multipliers, ran[0].found, known is not None)
 
 
-def noise_matrix(said: Statement, one: DryRun, rounds: int) -> np.ndarray | None:
-    """Return the matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say."""
-    if said.mechanism == "gaussian" or said.attack != "turns":
-        return np.eye(rounds)
-    matrix = told(one.facts)
-    return matrix.decoder(rounds) if matrix else None
-
-
 def dry_run(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> DryRun:
     """Sights of one dry run, and with `probing` the results of probes in its rounds."""
     attack, plan = ATTACKS[said.attack], site.mechanism.plan
@@ -162,7 +158,11 @@ def dry_run(site: Site, said: Statement, streams: Streams, turned: bool, probing
         if probing and said.attack != "bit":  # nothing bounds a bit, or needs to
             found = probe_round(site, said, round, memory, streams) | found
         ids = np.arange(population) if said.always else ids
-        played = site.play(canary_rows(site, said, directions, ids, facts), ids, round, memory, streams)
+        norm = 1.0  # of a bit; else far more than the bound of the round before
+        if said.attack != "bit":
+            norm = LOUD * declared_bound(facts, said.attack, site.of_examples)
+            norm *= site.expected if site.of_examples else 1.0
+        played = site.play(directions.rows(ids, norm), ids, round, memory, streams)
         memory, facts = played.memory, played.facts
         sights.append(attack.see(site, directions, ids, played, rng))
     if (came > 1).any():
@@ -214,14 +214,6 @@ def turn_faults(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:
     if min(gaps) < apart:
         found["rounds apart"] = f"a client comes again after {min(gaps)} rounds"
     return found
-
-
-def canary_rows(site: Site, said: Statement, directions: Design, ids: np.ndarray, facts: dict[str, float]):
-    """Rows of canaries: bits, or far more than the bound of the round before."""
-    if said.attack == "bit":
-        return directions.rows(ids, 1.0)
-    bound = declared_bound(facts, said.attack, site.of_examples)
-    return directions.rows(ids, LOUD * bound * (site.expected if site.of_examples else 1.0))
 
 
 def lower_bound(ran: Transcripts, said: Statement, delta: float, confidence: float, wrong: bool) -> float:

@@ -59,7 +59,9 @@ class BoundLine(NamedTuple):
 
 def draw_audits(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -> None:
     """Draw a line for each ε below the name of its run, from the largest lower bound to what is stated."""
-    if not (shown := panel_lines(results, part)[::-1]):
+    found = [(curve, lines_of(results, curve)) for curve in part.curves if results.has(curve.run)]
+    shown = [line for curve, under in found if under for line in (BoundLine(curve.label), *under)][::-1]
+    if not shown:
         return
     stated = [line.found.epsilon for line in shown if line.found]
     most = 10.0 ** ceil(log10(max(MOST, *stated, *(each for line in shown for each in line.tighter))))
@@ -91,12 +93,6 @@ def draw_audits(axes: Axes, results: Results, declared: AuditsFigure, part: Axes
     axes.xaxis.set_major_formatter(number)
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", visible=False)
-
-
-def panel_lines(results: Results, part: AxesPair) -> list[BoundLine]:
-    """Return the lines of a panel, from the top: a run, and every ε of it."""
-    found = [(curve, lines_of(results, curve)) for curve in part.curves if results.has(curve.run)]
-    return [line for curve, under in found if under for line in (BoundLine(curve.label), *under)]
 
 
 def lines_of(results: Results, curve: DrawnRun) -> list[BoundLine]:

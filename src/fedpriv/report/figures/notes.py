@@ -22,9 +22,14 @@ INTERVAL = compile(f"; {escape(numbers.METHOD)}(; one seed has no interval)?")
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
     """Texts beside the picture, as the page reads them, and the notes, a sentence each."""
+    panels = [
+        ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
+        for part in declared.parts()
+    ]
+    alt = f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
     told = [note if "±" in caption else INTERVAL.sub("", note) for note in notes(results, declared)]
-    told = {"title": full_title(declared), "place": declared.place, "caption": caption, "notes": told}
-    return told | {"alt": description(declared)}
+    texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
+    return texts | {"notes": told}
 
 
 def markdown(content: Mapping[str, Any], name: str) -> str:
@@ -34,15 +39,6 @@ def markdown(content: Mapping[str, Any], name: str) -> str:
     title, alt, caption = (escape_markdown(content[key]) for key in ("title", "alt", "caption"))
     blocks = f"# {title}", f"![{alt}]({name}.png)", caption, place, items
     return "\n\n".join(filter(None, blocks)) + "\n"
-
-
-def description(declared: FigureSpec) -> str:
-    """Return the description of a figure: its panels and their lines."""
-    panels = [
-        ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
-        for part in declared.parts()
-    ]
-    return f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
 
 
 def notes(results: Results, declared: FigureSpec) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,8 +59,15 @@ def draw_trace(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeR
         relation = RELATIONS.get(first["relation"], first["relation"])
         axes.set_title(escape_figure(f"{who} {relation}, δ = {in_powers(first['delta'])}"))
         for _, line in rows.groupby(ONE_LINE, sort=False):
-            at = releases[line["round"].to_numpy() - 1]
-            axes.plot(at, line["epsilon"], label=escape_figure(line_label(line.iloc[-1])), **line_look(line))
+            # Its accountant and who sees what; a guarantee is solid, and what is none dashed and said.
+            last, at = line.iloc[-1], releases[line["round"].to_numpy() - 1]
+            guaranteed = last["kind"] == GUARANTEE
+            status = last["kind"] if not guaranteed else "no guarantee" if last["unmet"] else ""
+            label = " ".join(filter(None, [last["accountant"], last["accounting"], last["distance"]]))
+            label += f" ({status})" if status else ""
+            look = LOOKS.get(last["accountant"], LOOKS["published"])
+            look = look | {"linestyle": "--" if status else "-", "markevery": max(1, len(line) // 6)}
+            axes.plot(at, line["epsilon"], label=escape_figure(label), **look)
         axes.set(
             xlabel="Step" if first["unit"] == "instance" else "Round",
             ylabel=f"{UNITS.get(first['unit'], first['unit'])} ε",
@@ -73,21 +79,6 @@ def draw_trace(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeR
     below = add_legend(figure, legend_entries(row)).get_window_extent().height
     figure.set_figheight(HEIGHT + below / figure.dpi)
     return figure
-
-
-def line_label(one: pd.Series[Any]) -> str:
-    """Label of a line: its accountant, who sees what, and that it is no guarantee where it is none."""
-    words = [one["accountant"], one["accounting"], one["distance"]]
-    status = one["kind"] if one["kind"] != GUARANTEE else "no guarantee" if one["unmet"] else ""
-    return " ".join(filter(None, words)) + (f" ({status})" if status else "")
-
-
-def line_look(line: pd.DataFrame) -> dict[str, Any]:
-    """Look of a line: a guarantee is solid, and what is none dashed."""
-    one = line.iloc[-1]
-    solid = one["kind"] == GUARANTEE and not one["unmet"]
-    style = {"linestyle": "-" if solid else "--", "markevery": max(1, len(line) // 6)}
-    return LOOKS.get(one["accountant"], LOOKS["published"]) | style
 
 
 def mark(axes: Axes, parts: Sequence[AlikeReleases]) -> None:

@@ -27,7 +27,7 @@ from fedpriv.report.numbers import (
     reach_verdict,
     verdict_alone,
 )
-from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, paired_difference, reading
+from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, reading
 from fedpriv.report.render import INDENT, PrintedTable
 from fedpriv.report.results import Results, rows_of
 
@@ -172,7 +172,8 @@ def accuracy_verdict(
         return CUT
     if baseline is None:
         return reach_verdict(numbers.interval(ours["sample"]), published, std=std)
-    below = paired_difference(ours["sample"], baseline[0]["sample"])
+    mine, base = ours["sample"], baseline[0]["sample"]
+    below = (mine - base).loc[mine.index.intersection(base.index)]
     return reach_verdict(numbers.interval(below), published - baseline[1], 2, std)
 
 
@@ -230,7 +231,9 @@ def lines_of(declared: AccuracyTable, row: Row, columns: Sequence[str], found: P
     """Yield the lines of a row: the accuracies, and below them every ε and round of which any is known."""
     measured = [one for (key, source, *_), one in found.items() if (key, source) == (row.key, "reproduced")]
     clients = next((one["clients"] for one in measured), row.clients)
-    yield [row_heading(row, clients), *(cell(declared, row, found, "accuracy", name) for name in columns)]
+    heading = row.label or f"{clients:,}"
+    heading += f" (here N = {clients:,})" * bool(row.label and clients != row.clients)
+    yield [heading, *(cell(declared, row, found, "accuracy", name) for name in columns)]
     quantities = [(head, "epsilon", level) for level, head in budget_headings(declared, row).items()]
     if any(one.round for other in declared.rows for one in other.published.values()):
         quantities.append(("round", "round", ""))
@@ -307,13 +310,6 @@ def digits(declared: AccuracyTable) -> int:
     cells = (declared.cell(row, name).published for row in declared.rows for name in declared.labels)
     printed = (f"{100 * value:.6g}" for value in cells if value is not None)
     return max((len(text.partition(".")[2]) for text in printed), default=0)
-
-
-def row_heading(row: Row, clients: int) -> str:
-    """Label of a row; of so many `clients`, if they are not those declared."""
-    if not row.label:
-        return f"{clients:,}"
-    return row.label if clients == row.clients else f"{row.label} (here N = {clients:,})"
 
 
 def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:

@@ -128,7 +128,14 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
     read = [
         f"{of.columns[one['column']].label}, round {numbers.round_range(one['sample'])}" for one in places
     ]
-    named = [(heading_above(results, place), said) for place, said in zip(places, read, strict=True)]
+    named = []
+    for place, said in zip(places, read, strict=True):  # below a row's label, or the N and δ of its one run
+        heading = place["row"]
+        if not isinstance(heading, str):
+            rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
+            clients, delta = rounds["population"].iloc[0], epsilons["delta"].iloc[0]
+            heading = f"N = {clients:,}, δ = {numbers.delta(delta)}"
+        named.append((heading, said))
     # A way of counting that no run here has is no line, unless there is no other.
     spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
     shown = [
@@ -176,14 +183,6 @@ def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dic
         header["Level"] = ", ".join(LEVELS[one] for one in found["unit"])
         header["δ"] = ", ".join(map(numbers.delta, reversed(found["delta"])))
     return {("", name): words or numbers.NONE for name, words in header.items()}
-
-
-def heading_above(results: Results, place: Number) -> str:
-    """Heading above the columns of a row: its label, or the clients and the δ of its one run."""
-    if isinstance(place["row"], str):
-        return place["row"]
-    rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
-    return f"N = {rounds['population'].iloc[0]:,}, δ = {numbers.delta(epsilons['delta'].iloc[0])}"
 
 
 def cell(lines: Sequence[Number]) -> str:

@@ -13,7 +13,7 @@ from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
 from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
-from fedpriv.report.results import Results, config_of, differing_keys, flatten
+from fedpriv.report.results import Results, config_of, flatten
 from fedpriv.report.sample import Sample
 
 LABELS = {"last": "last round", "best_drawn": "best round of sampled clients"}  # of a measure
@@ -101,7 +101,11 @@ def runs_table(
         }
         chosen = sorted(chosen, key=lambda line: firsts.get(line, float("-inf")), reverse=True)
     configs = {line: flatten(config_of(results, line.run)) for line in there}
-    keys = declared.keys or (differing_keys([*configs.values()]) if declared.reference else ())
+    keys = list(declared.keys)
+    if declared.reference and not keys:  # in which those differ that have them
+        every = dict.fromkeys(key for config in configs.values() for key in config)
+        found_in = {key: {one[key] for one in configs.values() if key in one} for key in every}
+        keys = [key for key, values in found_in.items() if len(values) > 1]
     settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
     texts = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
     display = display_frame(texts or [{("", "Run"): f"not run: {declared.match}"}])
@@ -160,20 +164,18 @@ def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> I
     epsilons = [column for column in columns if column.quantity == "epsilon"]
     for column in epsilons:
         there = [line for line in found if line["column"] == column.name]
-        meant = {line["row"]: epsilon_meaning(line) for line in there if line.get("unit", "none") != "none"}
+        meant = {}
+        for line in there:
+            if line.get("unit", "none") != "none":
+                level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
+                whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
+                meant[line["row"]] = f"{whose}; {line['epsilon_status']}"
         for one in dict.fromkeys(meant.values()):
             rows = ", ".join(row for row, other in meant.items() if other == one)
             of = f" of {rows}" * (len(set(meant.values())) > 1)
             said.setdefault(one, []).append(f"{column.label} ({column.spend}){of}")
     yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in said.items())
     yield from accountings(column.spend for column in epsilons if column.spend)
-
-
-def epsilon_meaning(line: Number) -> str:
-    """Meaning of an ε: whose it is, against which neighbours, at which δ, and its status."""
-    level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
-    whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
-    return f"{whose}; {line['epsilon_status']}"
 
 
 def comparison_notes(declared: RunsTable, chosen: Sequence[LabelledRun]) -> Iterator[str]:
