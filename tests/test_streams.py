@@ -59,7 +59,7 @@ def test_a_secure_run_never_comes_again_and_accounts_for_the_same_noise(run, fil
     weights = [(out / "model.safetensors").read_bytes() for out in (seeded, one, other)]
     assert len(set(weights)) == 3
     said = ["noise_multiplier", "noise_std", "gamma", "noisy_bits", "sampling_rate"]
-    traces = [parquet.load(out / "trace.parquet")[said] for out in (seeded, one, other)]
+    traces = [parquet.load_frame(out / "trace.parquet")[said] for out in (seeded, one, other)]
     assert traces[0].equals(traces[1]) and traces[0].equals(traces[2])
 
 

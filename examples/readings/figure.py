@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedpriv.paper.paper import read_yaml
-from fedpriv.report.figures import HEIGHT, PAGE, add_legend, house, labelled
+from fedpriv.report.figures import HEIGHT, PAGE, add_legend, house_style, legend_entries
 
 COLORS = {"C0": "DP", "C1": "BDP"}
 SIDES = {"DP": -0.1, "BDP": 0.1}  # how far those of a σ stand from it
@@ -34,7 +34,7 @@ def drawn(declared: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> Fi
             axes.axhline(100 * declared[name][pair.lower()]["accuracy"], color=color, ls=":", lw=0.6)
         axes.set(title=declared[name]["data"], xlabel="σ", ylabel="Accuracy (%)", ylim=(0, 102))
         axes.label_outer()
-    below = add_legend(figure, labelled(row)).get_window_extent().height
+    below = add_legend(figure, legend_entries(row)).get_window_extent().height
     figure.set_figheight(HEIGHT + below / figure.dpi)
     return figure
 
@@ -60,5 +60,5 @@ if __name__ == "__main__":
     folder = Path(*sys.argv[1:])
     declared = read_yaml(Path(__file__).with_name("settings.yaml"))["tables"]
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in declared}
-    with house():
+    with house_style():
         drawn(declared, tables).savefig(folder / "readings.png")

@@ -34,8 +34,17 @@ from fedpriv.report import numbers, render
 from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
 from fedpriv.report.notes import footnotes
 from fedpriv.report.numbers import interval
-from fedpriv.report.reading import MEANING, accuracies, epsilon_at, fact, last_reading, meaning, spent, within
-from fedpriv.report.results import Results, config_of, flattened, load, rows_of
+from fedpriv.report.reading import (
+    MEANING,
+    accuracies,
+    epsilon_at,
+    fact,
+    last_reading,
+    ledger_rows,
+    meaning,
+    reading_within,
+)
+from fedpriv.report.results import Results, config_of, flatten, load_results, rows_of
 
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 KEY = ["table", "row", "run", "trained", "noise_multiplier", "clip_l2", "column", "quantity"]
@@ -185,8 +194,8 @@ def outcome(
     does; or, where none does, at the last. Without a round within one of the budgets there is no distance.
     """
     spend = one.estimate(estimator)
-    dp = within(results, one.run, (one.moments, declared.dp["epsilon"]))
-    bdp = within(results, one.run, (spend, declared.bdp["epsilon"]))
+    dp = reading_within(results, one.run, (one.moments, declared.dp["epsilon"]))
+    bdp = reading_within(results, one.run, (spend, declared.bdp["epsilon"]))
     epsilon = epsilon_at(results, one.run, spend, compared_at(results, one.run, bdp, wanted[1]))
     x = 100 * (dp["accuracy"] - wanted[0]) / declared.points
     y = 100 * (bdp["accuracy"] - wanted[1]) / declared.points
@@ -214,7 +223,7 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
     nearest = [one for one in order[:1] if distance_of(found[one]) < math.inf]
     settings = {}
     for one in order:
-        config = flattened(config_of(results, one.run))
+        config = flatten(config_of(results, one.run))
         settings[one] = {key: config.get(key, otherwise) for key, otherwise in declared.keys.items()}
     lines = [
         number | settings[one] | ({"status": "nearest"} if one in nearest else {})
@@ -254,7 +263,7 @@ def numbers_of(
         return [key | {"status": one.refused}]
     own = results.of(one.run)
     over_median = one.clip_l2 / fact(own, one.run, "norm_median")
-    found = [number(("", "C / median"), "over_median", over_median, numbers.rounded)]
+    found = [number(("", "C / median"), "over_median", over_median, numbers.three_digits)]
     for estimator, column in BDP.items():
         read = outcome(own, declared, one, wanted, estimator)
         found += outcome_numbers(own, declared, one, read, estimator, column)
@@ -275,7 +284,7 @@ def outcome_numbers(
     for label, (pair, at, counted) in cells.items():
         group = budget(label, pair)
         yield number((group, ACCURACY), "accuracy", at["accuracy"], numbers.percent, label)
-        yield number((group, "round"), "round", at["round"], numbers.rounds, label)
+        yield number((group, "round"), "round", at["round"], numbers.round_range, label)
         yield epsilon(own, one, (group, "ε"), counted, at["round"], label)
     group = budget(column, declared.bdp)
     compared = epsilon(own, one, (group, "ε compared"), spend, column=column)
@@ -299,8 +308,8 @@ def epsilon(
 ) -> Number:
     """Return an ε at the rounds given by seed, or at the last evaluated one, with what gives it meaning."""
     sample = epsilon_at(own, one.run, spend, rounds)
-    meant = meaning(spent(own, one.run, spend), "delta")
-    show = partial(numbers.epsilon, status=str(meant.get("epsilon_status", "")))
+    meant = meaning(ledger_rows(own, one.run, spend), "delta")
+    show = partial(numbers.epsilon_of_seeds, status=str(meant.get("epsilon_status", "")))
     return number(heading, "epsilon", sample, show, column) | spend_words(spend) | meant
 
 
@@ -386,7 +395,7 @@ if __name__ == "__main__":
     folder = Path(*sys.argv[1:]) if sys.argv[1:] else Path("results/readings/bdp2019_readings")
     out = Path("results/readings_study")
     out.mkdir(parents=True, exist_ok=True)
-    results = load(folder)
+    results = load_results(folder)
     for name, declared in declared_in(Path(__file__).with_name("settings.yaml")).items():
         counted = with_recounted(results, folder / "runs", declared.runs(results), declared.multipliers)
-        render.write(readings_table(counted, declared, name), out / name)
+        render.write_table_files(readings_table(counted, declared, name), out / name)

@@ -18,7 +18,7 @@ from fedpriv.account.ledgers import LEDGER, rows
 from fedpriv.account.runs import run_trace
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import View, views
-from fedpriv.report.results import Results, categorical, rows_of
+from fedpriv.report.results import Results, rows_of, to_categories
 from fedpriv.store.machine import cores
 from fedpriv.store.rundir import RunDir
 from fedpriv.workflow.rerender import ARITHMETIC
@@ -50,7 +50,7 @@ def with_recounted(
         found = pool.map(recounted, *zip(*each, strict=True)) if each else ()
     epsilons = pd.concat([results.epsilons.astype({"run": str}), *found])
     tables = {"runs": results.runs, "rounds": results.rounds}
-    return categorical(tables | {"epsilons": epsilons.sort_values("run", kind="stable")}, results.audited)
+    return to_categories(tables | {"epsilons": epsilons.sort_values("run", kind="stable")}, results.audited)
 
 
 def deltas(epsilons: pd.DataFrame) -> dict[int, float]:

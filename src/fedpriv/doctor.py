@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from fedpriv.config.jobs import INDEX, Sizes, read
+from fedpriv.config.jobs import INDEX, Sizes, read_times
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.data.source import CREDENTIALS, mirrors
 from fedpriv.errors import no_such
@@ -160,7 +160,7 @@ def presets(path: Path) -> list[Path]:
 
 def times(paths: Sequence[Path], kept: KeptOf, index: Path = INDEX) -> list[Check]:
     """Return a line for every preset, by the `index` of the stored runs."""
-    took, found = read(index), list[Check]()
+    took, found = read_times(index), list[Check]()
     for path in counted("how long presets train", paths, "preset"):
         plan = load_preset(path)
         found.append(time_of(Sizes(plan, took), kept(plan)))

@@ -1,8 +1,7 @@
 """What ends a program and is no failure of it: wrong input of the user's, or a signal."""
 
 import signal
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from difflib import get_close_matches
 from reprlib import Repr
 
@@ -46,26 +45,6 @@ class Several(BadInput):
     def each(self) -> list[BadInput]:
         """Return the mistakes that it is about."""
         return self.found
-
-
-class Gathered:
-    """Mistakes that wait until the rest has been looked at, too."""
-
-    def __init__(self) -> None:
-        self.found: list[BadInput] = []
-
-    @contextmanager
-    def aside(self) -> Generator[None]:
-        """Put aside what is wrong in the block, and go on after it."""
-        try:
-            yield
-        except BadInput as error:
-            self.found += error.each
-
-    def told(self) -> None:
-        """Raise what was found, if anything was."""
-        if self.found:
-            raise together(self.found)
 
 
 def together(found: Iterable[BadInput]) -> BadInput:

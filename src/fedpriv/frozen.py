@@ -189,7 +189,7 @@ def choice_error(where: str, found: Iterable[object], allowed: str) -> PydanticC
     )
 
 
-def alone(key: str, written: Any) -> BeforeValidator:
+def single_value(key: str, written: Any) -> BeforeValidator:
     """Return the validator that reads what stands alone, without any key, as `{key: VALUE}`.
 
     `written` is the type of both forms, for JSON schemas.
@@ -268,13 +268,13 @@ def mistakes(error: ValidationError, value: Any) -> list[Mistake]:
             message = f"found {short_repr(one['input'])}, allowed: {words} {one.get('ctx', {})[said]:,}"
         elif one["type"] not in ("choice", "unknown_key"):
             message = f"found {short_repr(one['input'])}; {message[0].lower()}{message[1:]}"
-        at = path if one["type"] == "missing" else written(value, path)
+        at = path if one["type"] == "missing" else written_path(value, path)
         found.setdefault(at, Mistake(path, f"{key + ': ' if key else ''}{message}"))
     within = {at[:depth] for at in found for depth in range(len(at))}  # wrong because of what is in them
     return [one for at, one in found.items() if at not in within]
 
 
-def written(value: Any, path: tuple[int | str, ...]) -> tuple[int | str, ...]:
+def written_path(value: Any, path: tuple[int | str, ...]) -> tuple[int | str, ...]:
     """Part of a path that was written; the rest is of pydantic's reading."""
     for depth, key in enumerate(path):
         items: Any = dict(enumerate(value)) if isinstance(value, list | tuple) else value

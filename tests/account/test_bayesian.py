@@ -8,7 +8,7 @@ from scipy.stats import norm, t
 
 from fedpriv.account import bayesian, moments
 from fedpriv.account.bayesian import log_upper_bound, panel_costs, round_costs
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.account.moments import LAMBDAS, best, log_moment
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import server_views
@@ -88,7 +88,7 @@ def test_empty_rounds_cost_what_dp_pays_at_the_largest_possible_distance(
     make_trace, distance: str, largest: float
 ) -> None:
     trace = make_trace(rounds=10, rate=0.1, multiplier=3.0, clip=0.7)
-    curves = bayesian.curves(server_views(checked(trace), constant(10, 5, np.nan))[0], DELTA)
+    curves = bayesian.curves(server_views(checked_trace(trace), constant(10, 5, np.nan))[0], DELTA)
     found = find(curves, distance=distance, composition="product")
     expected, _ = best(10 * log_moment(0.1, 3.0 / largest), 0.99 * DELTA)
     assert found.epsilon[-1] == pytest.approx(float(expected), rel=1e-12)
@@ -180,17 +180,17 @@ def test_with_everybody_at_the_clip_bound_epsilon_is_that_of_moments_and_the_pri
     make_trace, rate: float, multiplier: float, rounds: int, delta: float
 ) -> None:
     trace = make_trace(rounds, rate, multiplier, clip=2.5)
-    certain = moments.curves(server_views(checked(trace), {})[0], delta)[0].epsilon
+    certain = moments.curves(server_views(checked_trace(trace), {})[0], delta)[0].epsilon
     everybody = np.full((rounds, 20), 2.5)
     distances = {"remove_sum": everybody, "panel_remove_sum": everybody}
-    for curve in bayesian.curves(server_views(checked(trace), distances)[0], delta):
+    for curve in bayesian.curves(server_views(checked_trace(trace), distances)[0], delta):
         assert (curve.epsilon >= certain).all()
         np.testing.assert_allclose(curve.epsilon, certain, rtol=0.02)
 
 
 def test_clients_that_move_nothing_leave_the_floor_of_the_orders(make_trace) -> None:
     for curve in bayesian.curves(
-        server_views(checked(make_trace()), constant(30, 10, 0.0, panel=6))[0], DELTA
+        server_views(checked_trace(make_trace()), constant(30, 10, 0.0, panel=6))[0], DELTA
     ):
         np.testing.assert_allclose(curve.epsilon, -np.log(0.99 * DELTA) / 512)
 

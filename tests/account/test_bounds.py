@@ -168,7 +168,7 @@ def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_n
 def test_the_divergence_of_one_release_is_that_of_its_densities(
     added: bool, rate: float, multiplier: float, share: float
 ) -> None:
-    low, high = sorted(-one if added else one for one in pld.reach(rate, multiplier))
+    low, high = sorted(-one if added else one for one in pld.loss_range(rate, multiplier))
     epsilon = low + share * (high - low)
     x = np.linspace(-12 * multiplier - 1, 12 * multiplier + 1, 400_001)
     log_ratio = (
@@ -188,8 +188,8 @@ def test_the_divergence_of_one_release_is_that_of_its_densities(
 def test_the_log_moments_that_bound_tails_are_rounded_up(
     added: bool, rate: float, multiplier: float, cells: int
 ) -> None:
-    low, high = pld.reach(rate, multiplier)
-    release = pld.above(rate, multiplier, (high - low) / cells, added)
+    low, high = pld.loss_range(rate, multiplier)
+    release = pld.loss_from_above(rate, multiplier, (high - low) / cells, added)
     some = release.mass > pld.LEAST_MASS
     for sign, found in zip((-1, 1), release.log_moments, strict=True):
         powers = sign * np.multiply.outer(release.tilts, release.losses[some])
@@ -213,7 +213,7 @@ def test_loss_distributions_certify_a_tiny_delta_and_a_small_epsilon_within_a_hu
     rate: float, multiplier: float, rounds: int, delta: float, known: float
 ) -> None:
     plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "rounds": rounds, "delta": delta}
-    upper, lower = pld.epsilon(**plan), clients.epsilon(rate, np.full(rounds, 1 / multiplier), delta)
+    upper, lower = pld.epsilon(**plan), clients.removal_epsilon(rate, np.full(rounds, 1 / multiplier), delta)
     assert 0.99 * known <= upper <= 1.01 * known
     assert 0.99 * upper <= lower <= upper
 
@@ -224,4 +224,4 @@ def test_no_lower_bound_is_above_the_upper_one_however_small_delta_or_many_the_r
         rate, multiplier = float(10 ** rng.uniform(-4, 0)), float(10 ** rng.uniform(-0.3, 1.5))
         rounds, delta = int(10 ** rng.uniform(0, 5)), float(10 ** rng.uniform(-15, -2))
         plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "rounds": rounds, "delta": delta}
-        assert clients.epsilon(rate, np.full(rounds, 1 / multiplier), delta) <= pld.epsilon(**plan)
+        assert clients.removal_epsilon(rate, np.full(rounds, 1 / multiplier), delta) <= pld.epsilon(**plan)

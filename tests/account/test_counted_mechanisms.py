@@ -14,7 +14,7 @@ from scipy.stats import binom, norm
 from support.library import pld_accountant, rdp_accountant
 
 from fedpriv.account import ACCOUNTANTS, Deltas, bayesian, moments, pld, rdp, spends
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.views import Mechanism as Release
 from fedpriv.account.views import count_released, upload_views, views
@@ -158,7 +158,7 @@ def test_distances_have_the_count_as_a_coordinate(counted):
     # A client's part of the centred count is ±1/2; its noise, of std COUNT/2, is scaled to the sum's.
     part = rng.choice([-0.5, 0.5], (20, 6, 1)) * SUM * BOUND / (COUNT / 2)
     whole = np.concatenate([rows, part], axis=2)
-    trace, found = count_released(checked(counted), {"remove_sum": np.linalg.norm(rows, axis=2)})
+    trace, found = count_released(checked_trace(counted), {"remove_sum": np.linalg.norm(rows, axis=2)})
     np.testing.assert_allclose(found["remove_sum"], np.linalg.norm(whole, axis=2))
     assert (found["remove_sum"] <= trace["clip_l2"][:, None] * (1 + 1e-12)).all()
     np.testing.assert_allclose(trace["clip_l2"] * trace["noise_multiplier"], counted["noise_std"])
@@ -169,7 +169,7 @@ def test_distances_have_the_count_as_a_coordinate(counted):
 
 def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace):
     noisy = {"upload_l2": 0.5, "upload_noise_std": [1.0, 0.0, 1.0], "noise_in_sum": True}
-    view = upload_views(checked(make_trace(rounds=3).assign(**noisy, cohort_size=[4, 0, 4])), {})[0]
+    view = upload_views(checked_trace(make_trace(rounds=3).assign(**noisy, cohort_size=[4, 0, 4])), {})[0]
     assert view.mechanisms[0] == Release("full", 1000, 0, 1.0, 2.0)
     assert view.counts.sum(axis=1).tolist() == [1, 0, 1]
     epsilon = moments.curves(view, DELTA)[0].epsilon
@@ -180,7 +180,7 @@ def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace):
 def test_what_is_sent_in_the_clear_is_hidden_by_no_noise_on_the_rest(make_instances, accountant):
     trace = make_instances(rounds=3, joint=True).assign(clear_values=[0, 568, 0])
     distances = {"remove_sum": np.full((3, 8), 0.1), "instance_remove_sum": np.full((3, 1, 10, 8), 0.01)}
-    for view in views(checked(trace), distances):
+    for view in views(checked_trace(trace), distances):
         for curve in accountant.curves(view, DELTA):
             assert np.isfinite(curve.epsilon).tolist() == [True, False, False]
 

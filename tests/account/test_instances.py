@@ -6,7 +6,7 @@ import pytest
 from support.library import pld_accountant, rdp_accountant
 
 from fedpriv.account import bayesian, moments, pld, rdp
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.account.moments import LAMBDAS, best, log_moment
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import View, views
@@ -18,7 +18,7 @@ DELTA = 1e-5
 def both(trace, distances=None) -> tuple[View, View]:
     """Return the sequential and the parallel view of instances."""
     sequential, parallel = (
-        view for view in views(checked(trace), distances or {}) if view.unit == "instance"
+        view for view in views(checked_trace(trace), distances or {}) if view.unit == "instance"
     )
     return sequential, parallel
 

@@ -32,8 +32,8 @@ def sampled(rounds: int, seed: int = 0) -> dict[str, np.ndarray]:
 def save(directory: Path, trace: pd.DataFrame, distances: dict[str, np.ndarray]) -> Path:
     """Write the two files of a run directory that accounting reads."""
     directory.mkdir(exist_ok=True)
-    parquet.save(trace, directory / "trace.parquet")
-    npz.save(directory / "distances.npz", distances)
+    parquet.save_frame(trace, directory / "trace.parquet")
+    npz.save_npz(directory / "distances.npz", distances)
     return directory
 
 

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from support.library import event, pld_accountant, rdp_accountant
 
 from fedpriv.account import pld, rdp
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import View, server_views
 
@@ -35,7 +35,7 @@ def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_f
 ) -> None:
     trace = make_trace(rounds=6)
     trace.loc[3:, ["noise_multiplier", "noise_std"]] = 1.5
-    view = server_views(checked(trace), {})[0]
+    view = server_views(checked_trace(trace), {})[0]
     curve = find(rdp.curves(view, DELTA), sensitivity)
     for rounds in (1, 3, 4, 6):
         composed = composed_by_the_library(view, rounds, sensitivity, rdp_accountant())
@@ -57,7 +57,7 @@ def test_divergences_of_many_rounds_become_what_the_library_makes_of_each(rates,
 
 
 def test_fixed_cohorts_are_accounted_for_replaced_clients_by_rdp_alone(make_trace) -> None:
-    view = server_views(checked(make_trace(law="fixed", rounds=3)), {})[0]
+    view = server_views(checked_trace(make_trace(law="fixed", rounds=3)), {})[0]
     (curve,) = rdp.curves(view, DELTA)
     assert pld.curves(view, DELTA) == []
     assert (curve.relation, curve.sensitivity, curve.unmet) == ("replace_one", "2C", "")
@@ -66,7 +66,7 @@ def test_fixed_cohorts_are_accounted_for_replaced_clients_by_rdp_alone(make_trac
 @pytest.mark.parametrize("sensitivity", ["C", "2C"])
 def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sensitivity: str) -> None:
     trace = make_trace(rounds=40, rate=0.02, multiplier=2.0)
-    view = server_views(checked(trace), {})[0]
+    view = server_views(checked_trace(trace), {})[0]
     curve = find(pld.curves(view, DELTA), sensitivity)
     for rounds in (1, 10, 25, 40):
         exact = composed_by_the_library(view, rounds, sensitivity, pld_accountant()).get_epsilon(DELTA)
@@ -82,7 +82,7 @@ def test_more_than_eight_mechanisms_have_no_loss_distribution(make_trace, distin
     trace.loc[: distinct - 1, "noise_multiplier"] = np.linspace(5.0, 9.0, distinct)
     trace.loc[distinct:, "noise_multiplier"] = 9.0
     trace["noise_std"] = trace["noise_multiplier"]
-    assert len(pld.curves(server_views(checked(trace), {})[0], DELTA)) == curves
+    assert len(pld.curves(server_views(checked_trace(trace), {})[0], DELTA)) == curves
 
 
 @pytest.mark.parametrize(("multiplier", "curves"), [(0.03, 2), (0.001, 0)])
@@ -90,8 +90,8 @@ def test_an_epsilon_beyond_all_use_has_no_loss_distribution(
     make_trace, multiplier: float, curves: int
 ) -> None:
     trace = make_trace(rounds=3).assign(noise_multiplier=multiplier, noise_std=multiplier)
-    assert len(pld.curves(server_views(checked(trace), {})[0], DELTA)) == curves
-    assert np.isfinite(find(rdp.curves(server_views(checked(trace), {})[0], DELTA), "C").epsilon).all()
+    assert len(pld.curves(server_views(checked_trace(trace), {})[0], DELTA)) == curves
+    assert np.isfinite(find(rdp.curves(server_views(checked_trace(trace), {})[0], DELTA), "C").epsilon).all()
 
 
 def test_where_loss_distributions_certify_nothing_epsilon_is_that_of_rdp() -> None:

@@ -15,8 +15,8 @@ from support.extras import EXTRAS, needed_by
 from support.library import pld_accountant, rdp_accountant
 
 from fedpriv.account import epsilon, ledger, plans, spends
-from fedpriv.account.check import checked
-from fedpriv.account.foreign import AlikeReleases, phases, read, spread
+from fedpriv.account.check import checked_trace
+from fedpriv.account.foreign import AlikeReleases, phases, read_plain_trace, thin_trace
 from fedpriv.errors import BadInput
 
 PLAN = {"sampling_rate": 0.1, "noise_multiplier": 1.5}
@@ -240,7 +240,7 @@ def last(trace: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def test_phases_are_rows_that_are_alike_and_follow_each_other():
-    assert phases(checked(ROWS)) == [
+    assert phases(checked_trace(ROWS)) == [
         AlikeReleases(1, 4, 0.1, 1.5),
         AlikeReleases(5, 11, 0.2, 1.5),
         AlikeReleases(12, 13, 0.1, 2.0),
@@ -249,7 +249,7 @@ def test_phases_are_rows_that_are_alike_and_follow_each_other():
 
 @pytest.mark.parametrize("points", [1, 2, 5, 100])
 def test_a_trace_that_is_laid_out_has_as_many_releases_and_costs_the_same(points):
-    laid = spread(checked(ROWS), points)
+    laid = thin_trace(checked_trace(ROWS), points)
     assert laid["releases"].sum() == ROWS["releases"].sum() and (laid["releases"] >= 1).all()
     assert len(laid) == np.minimum(ROWS["releases"], points).sum()
     assert last(laid) == pytest.approx(last(ROWS), rel=1e-12)
@@ -258,7 +258,7 @@ def test_a_trace_that_is_laid_out_has_as_many_releases_and_costs_the_same(points
 @pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
 def test_phases_of_a_plan_cost_what_a_trace_of_them_does(accountant):
     plan = [plans.Phase(*one) for one in ((0.1, 1.5, 4), (0.2, 1.5, 7), (0.1, 2.0, 2))]
-    spend = plans.composed(plan, 1e-5, accountant)
+    spend = plans.compose_phases(plan, 1e-5, accountant)
     assert spend.epsilon == pytest.approx(last(ROWS)[accountant, "C"], rel=1e-12)
     assert (spend.unit, spend.relation, spend.sampling_law) == ("client", "add_remove", "poisson")
 
@@ -274,12 +274,12 @@ def test_phases_of_a_plan_cost_what_a_trace_of_them_does(accountant):
 )
 def test_what_is_wrong_with_a_plan_is_named(plan, delta, accountant, said):
     with pytest.raises(BadInput, match=said):
-        plans.composed([plans.Phase(*one) for one in plan], delta, accountant)
+        plans.compose_phases([plans.Phase(*one) for one in plan], delta, accountant)
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):
     ROWS.to_csv(tmp_path / "trace.csv", index=False)
-    assert last(read(tmp_path / "trace.csv")) == last(ROWS)
+    assert last(read_plain_trace(tmp_path / "trace.csv")) == last(ROWS)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\xff", b'a,b\n"1,2\n', b"a\n1,2\n3,4,5\n"])
@@ -287,5 +287,5 @@ def test_a_file_that_is_none_is_refused_by_name(content, tmp_path):
     if content is not None:
         (tmp_path / "trace.csv").write_bytes(content)
     with pytest.raises(BadInput, match=r"trace\.csv: found .*, allowed: a CSV file") as refused:
-        read(tmp_path / "trace.csv")
+        read_plain_trace(tmp_path / "trace.csv")
     assert "\n" not in str(refused.value)

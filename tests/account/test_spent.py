@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas
-from fedpriv.account.runs import counted
+from fedpriv.account.runs import count_run
 from fedpriv.cli.account import account_run
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, summary
@@ -15,8 +15,8 @@ from fedpriv.store import npz, parquet, summary
 def finished(make_instances, tmp_path: Path) -> Path:
     """Return a run directory of a joint run, as far as accounting reads it."""
     trace = make_instances(rounds=3, joint=True, per_example=False)
-    parquet.save(trace, tmp_path / "trace.parquet")
-    npz.save(tmp_path / "distances.npz", dict(remove_sum=np.full((3, 8), 0.1)))
+    parquet.save_frame(trace, tmp_path / "trace.parquet")
+    npz.save_npz(tmp_path / "distances.npz", dict(remove_sum=np.full((3, 8), 0.1)))
     told = {"account": {"delta": 1e-3, "instance_delta": 1e-4}}
     summary.save_summary(tmp_path / "summary.json", told)
     return tmp_path
@@ -52,8 +52,8 @@ def test_a_delta_that_nobody_says_is_asked_for_in_one_line_and_never_made_up(
 
 
 def test_a_delta_of_a_unit_that_no_row_is_about_is_not_asked_for(make_trace, tmp_path: Path) -> None:
-    parquet.save(make_trace(rounds=3), tmp_path / "trace.parquet")
-    npz.save(tmp_path / "distances.npz", {})
+    parquet.save_frame(make_trace(rounds=3), tmp_path / "trace.parquet")
+    npz.save_npz(tmp_path / "distances.npz", {})
     assert deltas(tmp_path, delta=1e-3) == {"client": 1e-3}
 
 
@@ -80,11 +80,11 @@ def test_a_ledger_that_counts_at_another_delta_is_left_alone(finished: Path, nam
 def test_an_older_run_does_not_know_who_holds_an_example_that_is_there_twice(
     data, dedup, holds, make_instances, tmp_path
 ) -> None:
-    parquet.save(make_instances(rounds=1, clients=10).assign(holders=1), tmp_path / "trace.parquet")
-    npz.save(tmp_path / "distances.npz", {})
+    parquet.save_frame(make_instances(rounds=1, clients=10).assign(holders=1), tmp_path / "trace.parquet")
+    npz.save_npz(tmp_path / "distances.npz", {})
     config = {"photos": {"dedup": dedup}, "partition": {"repeat": False}}
     summary.save_summary(tmp_path / "summary.json", {"data": data, "config": config})
-    rows = counted(tmp_path, Deltas(delta=1e-5, instance_delta=1e-5)).query("accounting == 'parallel'")
+    rows = count_run(tmp_path, Deltas(delta=1e-5, instance_delta=1e-5)).query("accounting == 'parallel'")
     assert (
         np.isfinite(rows[rows["assumptions_met"] & (rows["kind"] == "guarantee")]["epsilon"].min()) == holds
     )

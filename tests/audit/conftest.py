@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.account import Deltas
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger, spends
 from fedpriv.audit.finding import Known
 
@@ -19,7 +19,7 @@ def make_known():
     """Return a builder of what is known of a run: the columns of its trace that are not those of SERVER."""
 
     def build(rounds=30, distances=None, scheme=None, delta=1e-3, parameters=5000, **columns):
-        trace = checked(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
+        trace = checked_trace(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
         distances = distances or {}
         frame = ledger(trace, Deltas(delta=delta, instance_delta=1e-5), distances)
         return Known(trace, distances, spends(frame), scheme or {}, parameters, "a run")

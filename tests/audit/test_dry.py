@@ -15,17 +15,17 @@ PLAN, DELTA, WANTED = AlikeRounds(0.3, 2.0, 30), 1e-3, 4000
 SHORT = AlikeRounds(0.3, 2.0, 8)
 
 
-SOUND = dry.named("client_dp", PLAN, DELTA)
+SOUND = dry.mechanism_by_name("client_dp", PLAN, DELTA)
 
 
 def test_clipping_that_is_no_clipping_is_found():
-    found = dry.audited(dry.named("global_dp_released", PLAN, DELTA), DELTA, WANTED)
+    found = dry.audit_mechanism(dry.mechanism_by_name("global_dp_released", PLAN, DELTA), DELTA, WANTED)
     assert found.refuted and "in units of the bound" in found.broken and found.lower_bound > found.epsilon
 
 
 @pytest.mark.parametrize("mechanism", ["client_dp", "instance"])
 def test_a_sound_mechanism_is_not_refuted_and_most_of_its_epsilon_is_seen(mechanism):
-    found = dry.audited(dry.named(mechanism, PLAN, DELTA), DELTA, WANTED)
+    found = dry.audit_mechanism(dry.mechanism_by_name(mechanism, PLAN, DELTA), DELTA, WANTED)
     assert not found.refuted and found.epsilon == pytest.approx(pld.epsilon(**PLAN._asdict(), delta=DELTA))
     assert 0.6 * found.epsilon < found.lower_bound <= found.epsilon
 
@@ -46,7 +46,7 @@ SOUND_ONES = [
 
 @pytest.mark.parametrize(("name", "settings"), SOUND_ONES, ids=str)
 def test_no_sound_scheme_is_refuted(name, settings):
-    found = dry.audited(dry.named(name, SHORT, DELTA, settings), DELTA, 800, seed=1)
+    found = dry.audit_mechanism(dry.mechanism_by_name(name, SHORT, DELTA, settings), DELTA, 800, seed=1)
     assert not found.refuted, found.broken
     assert 0 < found.epsilon < np.inf and found.lower_bound <= found.epsilon
 
@@ -56,7 +56,9 @@ def test_every_scheme_of_ours_with_an_epsilon_is_among_them():
 
 
 def test_uploads_of_clients_who_always_come_show_most_of_what_they_are_said_to():
-    found = dry.audited(dry.named("nbafl", AlikeRounds(1.0, 4.0, 10), DELTA), DELTA, WANTED)
+    found = dry.audit_mechanism(
+        dry.mechanism_by_name("nbafl", AlikeRounds(1.0, 4.0, 10), DELTA), DELTA, WANTED
+    )
     assert "in the uploads" in found.about and 0.6 * found.epsilon < found.lower_bound <= found.epsilon
 
 
@@ -80,11 +82,11 @@ class Annealed(Scheme):
 
 def test_a_scheme_of_a_package_is_audited_by_its_name_and_keys(monkeypatch):
     monkeypatch.setitem(SCHEMES, "annealed", Annealed)
-    mechanism = dry.named("annealed", SHORT, DELTA, {"bound_l2": 0.3, "first": 3.0})
-    found = dry.audited(mechanism, DELTA, 2000)
+    mechanism = dry.mechanism_by_name("annealed", SHORT, DELTA, {"bound_l2": 0.3, "first": 3.0})
+    found = dry.audit_mechanism(mechanism, DELTA, 2000)
     assert not found.refuted and 0 < found.lower_bound < found.epsilon
     with pytest.raises(BadInput, match="--mechanism annealed --set: first: is required"):
-        dry.named("annealed", SHORT, DELTA, {"bound_l2": 0.3})
+        dry.mechanism_by_name("annealed", SHORT, DELTA, {"bound_l2": 0.3})
 
 
 def test_the_same_seed_gives_the_same_scores_and_another_seed_other_coins():
@@ -99,7 +101,7 @@ def test_the_same_seed_gives_the_same_scores_and_another_seed_other_coins():
 )
 def test_what_cannot_be_audited_is_bad_input_that_names_it(mechanism, plan, named):
     with pytest.raises(BadInput, match=named):
-        dry.named(mechanism, plan, DELTA)
+        dry.mechanism_by_name(mechanism, plan, DELTA)
 
 
 @pytest.mark.parametrize(
@@ -113,4 +115,4 @@ def test_what_cannot_be_audited_is_bad_input_that_names_it(mechanism, plan, name
 )
 def test_what_states_no_epsilon_cannot_be_held_to_it(name, settings):
     with pytest.raises(BadInput, match="whose facts state no ε"):
-        dry.audited(dry.named(name, SHORT, DELTA, settings), DELTA, 100)
+        dry.audit_mechanism(dry.mechanism_by_name(name, SHORT, DELTA, settings), DELTA, 100)

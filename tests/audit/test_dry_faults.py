@@ -9,7 +9,7 @@ from support import dry_faults as faults
 from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.audit.dry.attacks import statement
-from fedpriv.audit.dry.checks import kept, probed
+from fedpriv.audit.dry.checks import memory_fault, probe_round
 from fedpriv.audit.dry.rounds import CLIENTS, Site
 from fedpriv.mechanisms.sampling import Poisson
 from fedpriv.streams import Streams
@@ -60,47 +60,51 @@ OF |= {faults.Instance: "instance", faults.ClientDP: "client_dp"}
 def planted(fault):
     """Return the mechanism with the fault, of which is stated what the sound one states."""
     if issubclass(fault, Poisson):
-        return dry.named("client_dp", PLAN, DELTA)._replace(law=fault(rate=PLAN.sampling_rate))
-    sound = dry.named(next(name for kind, name in OF.items() if issubclass(fault, kind)), PLAN, DELTA)
+        return dry.mechanism_by_name("client_dp", PLAN, DELTA)._replace(law=fault(rate=PLAN.sampling_rate))
+    sound = dry.mechanism_by_name(
+        next(name for kind, name in OF.items() if issubclass(fault, kind)), PLAN, DELTA
+    )
     return sound._replace(scheme=fault(**sound.scheme.model_dump()))
 
 
 @pytest.mark.parametrize("fault", SAID, ids=lambda one: one.__name__)
 def test_a_dry_run_finds(fault):
-    found = dry.audited(planted(fault), DELTA, 4000 if fault in MANY else WANTED)
+    found = dry.audit_mechanism(planted(fault), DELTA, 4000 if fault in MANY else WANTED)
     assert found.refuted and SAID[fault] in found.broken
 
 
 @pytest.mark.parametrize("fault", [faults.HalfVariance, faults.DrawsTwice])
 def test_where_more_leaks_than_is_stated_the_lower_bound_itself_exceeds_it(fault):
-    found = dry.audited(planted(fault), DELTA, 4000)
+    found = dry.audit_mechanism(planted(fault), DELTA, 4000)
     assert found.lower_bound > found.epsilon
 
 
 def test_a_scheme_is_held_to_its_own_facts_where_nobody_else_states_any():
     scheme = faults.HalfVariance(clip_l2=1.0, noise_multiplier=2.0)
-    mechanism = dry.named("client_dp", PLAN, DELTA)._replace(scheme=scheme, stated=None)
-    found = dry.audited(mechanism, DELTA, WANTED)
+    mechanism = dry.mechanism_by_name("client_dp", PLAN, DELTA)._replace(scheme=scheme, stated=None)
+    found = dry.audit_mechanism(mechanism, DELTA, WANTED)
     assert found.refuted and found.epsilon < math.inf
 
 
 def test_a_count_that_a_client_moves_by_more_than_is_accounted_is_found():
     settings = {"count_share": 0.5, "hooks": {"upload_noise_std": 1e-3}}
-    mechanism = dry.named("adaptive_dp", AlikeRounds(1.0, 2.0, 3), DELTA, settings)
+    mechanism = dry.mechanism_by_name("adaptive_dp", AlikeRounds(1.0, 2.0, 3), DELTA, settings)
     site = Site(mechanism, CLIENTS, CLIENTS + 100)
     said = statement(site, DELTA)
     of_the_sum = np.full(3, 2.0)  # as if a client moved the count by one half, and not by one
-    assert kept(site, said._replace(relation="zero_out", sensitivity="C", multipliers=of_the_sum), 1e-4)
+    assert memory_fault(
+        site, said._replace(relation="zero_out", sensitivity="C", multipliers=of_the_sum), 1e-4
+    )
     honest = (1 / (2 / 0.5**0.5) ** 2 + 4 * 0.5 / 2**2) ** -0.5
-    assert not kept(
+    assert not memory_fault(
         site, said._replace(relation="zero_out", sensitivity="C", multipliers=np.full(3, honest)), 1e-4
     )
 
 
 def test_the_bit_beside_a_noisy_upload_is_no_secret():
     hooks = {"hooks": {"upload_noise_std": 20.0}, "count_share": 0.5}
-    mechanism = dry.named("adaptive_dp", AlikeRounds(1.0, 2.0, 4), DELTA, hooks)
+    mechanism = dry.mechanism_by_name("adaptive_dp", AlikeRounds(1.0, 2.0, 4), DELTA, hooks)
     site = Site(mechanism, CLIENTS, CLIENTS + 100)
     said = statement(site, DELTA)._replace(accounting="upload")
-    found = probed(site, said, 1, mechanism.scheme.memory(site.dimension), Streams(0, "x"))
+    found = probe_round(site, said, 1, mechanism.scheme.memory(site.dimension), Streams(0, "x"))
     assert "without noise" in found["beside"]

@@ -45,7 +45,9 @@ def test_a_client_as_large_as_the_bound_shows_how_tight_a_guarantee_is(make_know
 
 def test_an_estimate_from_small_updates_does_not_hold_for_a_client_with_large_ones(make_known):
     known = make_known(distances=followed(0.2))
-    outlier, everybody = (only(audit(known), "product") for audit in (clients.outlier, clients.followed))
+    outlier, everybody = (
+        only(audit(known), "product") for audit in (clients.outlier, clients.followed_client)
+    )
     assert outlier.kind == "estimate" and outlier.refuted
     assert not everybody.refuted and "0 of 5 clients" in everybody.cost
 
@@ -53,7 +55,7 @@ def test_an_estimate_from_small_updates_does_not_hold_for_a_client_with_large_on
 def test_a_client_that_was_followed_and_cost_more_refutes_an_estimate(make_known):
     distances = followed(0.2)
     distances["panel_remove_sum"][:, 3] = 1.0
-    found = only(clients.followed(make_known(distances=distances)), "product")
+    found = only(clients.followed_client(make_known(distances=distances)), "product")
     assert found.refuted and "1 of 5 clients" in found.cost
 
 
@@ -128,9 +130,9 @@ def test_a_client_that_takes_its_noise_along_breaks_the_account_of_sums(make_kno
 
 
 def test_an_example_that_turns_a_clipped_mean_round_breaks_the_account_of_c(make_known):
-    (found,) = uploads.batches(make_known(**JOINT))
+    (found,) = uploads.batch_examples(make_known(**JOINT))
     assert found.kind.startswith("not a guarantee: ") and found.refuted
-    assert not list(uploads.batches(make_known(**JOINT, per_example_clip=True)))
+    assert not list(uploads.batch_examples(make_known(**JOINT, per_example_clip=True)))
 
 
 def test_only_a_guarantee_that_is_refuted_is_an_error():
@@ -145,4 +147,4 @@ def test_only_a_guarantee_that_is_refuted_is_an_error():
 
 def test_means_over_those_present_have_no_exact_loss_here_and_are_not_attacked(make_known):
     known = make_known(distances=followed(0.2), denominator="present")
-    assert not [*clients.outlier(known), *clients.followed(known), *clients.frequency(known)]
+    assert not [*clients.outlier(known), *clients.followed_client(known), *clients.frequency(known)]

@@ -30,15 +30,15 @@ def known():
 
 
 ESTIMATORS = {
-    "thresholded": lambda inside, outside: bounds.thresholded(inside, outside, 1.0, DELTA),
+    "thresholded": lambda inside, outside: bounds.threshold_bound(inside, outside, 1.0, DELTA),
     "gaussian": lambda inside, outside: bounds.gaussian_reading(inside, outside, 1.0, DELTA),
-    "exact null": lambda inside, outside: bounds.against_null(
+    "exact null": lambda inside, outside: bounds.null_bound(
         int((inside >= 1.0).sum()), len(inside), float(norm.logsf(1.0)), DELTA
     ),
-    "flips": lambda inside, outside: bounds.flipped(
+    "flips": lambda inside, outside: bounds.bit_bound(
         int((inside >= 1.0).sum()), len(inside), rounds=1, kept=1, gamma=0.5 - norm.sf(1.0), delta=DELTA
     ),
-    "one shot, lower end": lambda inside, outside: bounds.one_shot(inside / 100, 10_000, DELTA)[1],
+    "one shot, lower end": lambda inside, outside: bounds.one_shot_epsilon(inside / 100, 10_000, DELTA)[1],
 }
 
 
@@ -71,7 +71,7 @@ def test_the_best_threshold_of_the_exact_scores_reaches_the_epsilon_of_pld(known
 def test_against_an_exact_null_a_known_mechanism_reaches_nearly_all_of_its_epsilon(known):
     inside, _, law = known
     threshold, log_null = law.threshold(len(inside), DELTA)
-    found = bounds.against_null(int((inside >= threshold).sum()), len(inside), log_null, DELTA)
+    found = bounds.null_bound(int((inside >= threshold).sum()), len(inside), log_null, DELTA)
     assert 6.2 <= found <= TRUTH
 
 
@@ -84,8 +84,8 @@ def test_no_estimator_exceeds_the_truth_more_often_than_its_confidence_allows(kn
         some = slice(number * size, (number + 1) * size)
         more = inside[number * 600 : (number + 1) * 600]
         found = {
-            "null": bounds.against_null(int((more >= threshold).sum()), len(more), log_null, DELTA),
-            "rates": bounds.thresholded(inside[some], outside[some], threshold, DELTA),
+            "null": bounds.null_bound(int((more >= threshold).sum()), len(more), log_null, DELTA),
+            "rates": bounds.threshold_bound(inside[some], outside[some], threshold, DELTA),
         }
         for name, value in found.items():
             over[name] += value > TRUTH
@@ -110,16 +110,16 @@ def test_the_epsilon_of_a_gaussian_pair_is_that_of_the_library():
 
 def test_scores_that_are_no_numbers_say_nothing():
     nothing = np.full(100, np.nan)
-    assert bounds.thresholded(nothing, nothing, 0.0, 1e-5) == 0
+    assert bounds.threshold_bound(nothing, nothing, 0.0, 1e-5) == 0
     assert bounds.gaussian_reading(nothing, nothing, 0.0, 1e-5) == 0
     for few in ([], [0.5], [0.1, np.nan]):
-        assert bounds.one_shot(np.array(few), 100, 1e-5) == (0.0, 0.0)
+        assert bounds.one_shot_epsilon(np.array(few), 100, 1e-5) == (0.0, 0.0)
 
 
 def test_an_estimate_of_one_shot_is_near_the_epsilon_of_the_gaussian_that_it_sees():
     mu, dimension = 2.0, 10_000
     cosines = (mu + np.random.default_rng(4).standard_normal(4000)) / math.sqrt(dimension)
-    estimate, low = bounds.one_shot(cosines, dimension, DELTA)
+    estimate, low = bounds.one_shot_epsilon(cosines, dimension, DELTA)
     assert low < rdp.gaussian_epsilon(mu, DELTA) and estimate == pytest.approx(
         rdp.gaussian_epsilon(mu, DELTA), rel=0.05
     )
@@ -131,22 +131,22 @@ def test_an_estimate_of_one_shot_is_near_the_epsilon_of_the_gaussian_that_it_see
 def test_a_client_that_moves_less_costs_less_and_never_more_than_its_rounds_rounded_up():
     rng = np.random.default_rng(0)
     moved = rng.uniform(0.1, 0.4, 60)
-    found = clients.epsilon(0.3, moved, DELTA)
-    assert clients.epsilon(0.3, 0.9 * moved, DELTA) < found
+    found = clients.removal_epsilon(0.3, moved, DELTA)
+    assert clients.removal_epsilon(0.3, 0.9 * moved, DELTA) < found
     # Of the same energy, all rounds alike: near, for the losses of all rounds add up to nearly a Gaussian.
-    alike = clients.epsilon(0.3, np.full(60, np.sqrt((moved**2).mean())), DELTA)
+    alike = clients.removal_epsilon(0.3, np.full(60, np.sqrt((moved**2).mean())), DELTA)
     assert found == pytest.approx(alike, rel=0.1)
 
 
 def test_who_never_moves_anything_costs_nothing_and_without_noise_there_is_no_epsilon():
-    assert clients.epsilon(0.3, np.zeros(5), DELTA) == 0.0
-    assert clients.epsilon(0.3, np.array([0.1, np.inf]), DELTA) == math.inf
+    assert clients.removal_epsilon(0.3, np.zeros(5), DELTA) == 0.0
+    assert clients.removal_epsilon(0.3, np.array([0.1, np.inf]), DELTA) == math.inf
 
 
 def test_losses_that_are_drawn_are_distributed_as_the_exact_ones():
     plan = AlikeRounds(0.3, 2.0, 30)
     law = scores(plan)
-    found = clients.losses(0.3, np.full((30, 4), 0.5), 20_000, np.random.default_rng(1))
+    found = clients.removal_losses(0.3, np.full((30, 4), 0.5), 20_000, np.random.default_rng(1))
     for value in (-1.0, 0.5, 2.0):
         tail = law.inside[np.searchsorted(law.values, value)]
         assert (found >= value).mean() == pytest.approx(tail, abs=5 * (tail / len(found)) ** 0.5)

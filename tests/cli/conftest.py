@@ -9,7 +9,7 @@ from fedpriv.cli.run import train_run
 from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, tables
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 
 
 @pytest.fixture(autouse=True)
@@ -70,8 +70,8 @@ def trained(accounted, here):
 def results(accounted, here):
     """The rendered results of the tiny paper."""
     folder = here / "results/tiny/tiny"
-    runs = load(collect([accounted], folder))
+    runs = load_results(collect([accounted], folder))
     paper = parse(Paper.model_validate, PAPER, "tiny")
-    tables.write(runs, paper.tables["table1"], folder / "tables/table1")
-    claims.write(runs, paper.claims, paper.tables, folder / "claims")
+    tables.write_table(runs, paper.tables["table1"], folder / "tables/table1")
+    claims.write_claims(runs, paper.claims, paper.tables, folder / "claims")
     return folder

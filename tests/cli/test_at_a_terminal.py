@@ -34,10 +34,10 @@ def test_help_is_printed_in_any_encoding():
 @pytest.mark.parametrize(
     ("key", "shown"),
     [
-        ("\x1b[31mseeds", "line 1: found \\x1b, allowed: text"),
+        ("\x1b[31mseeds", "'\\x1b[31mseeds': unknown key"),
         ("a\n\nb", "'a\\n\\nb': unknown key"),
         ("\u202esdees", "'\\u202esdees': unknown key"),
-        ("\x9b", "found \\x9b, allowed: text"),
+        ("\x9b", "'\\x9b': unknown key"),
     ],
     ids=ascii,
 )

@@ -79,7 +79,9 @@ def test_a_picture_is_drawn_and_its_phases_are_said(suffix, fedpriv, trace, here
 @pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
 def test_phases_are_composed(accountant, fedpriv):
     _, out, _ = fedpriv("epsilon", *PHASES, "--delta", "1e-5", "--accountant", accountant, "--json")
-    composed = plans.composed([plans.Phase(0.01, 1.0, 1000), plans.Phase(0.02, 1.5, 500)], 1e-5, accountant)
+    composed = plans.compose_phases(
+        [plans.Phase(0.01, 1.0, 1000), plans.Phase(0.02, 1.5, 500)], 1e-5, accountant
+    )
     assert read(out)["epsilon"] == composed.epsilon
 
 

@@ -13,7 +13,7 @@ import pytest
 from support.tiny_paper import tiny_paper
 
 from fedpriv.config import jobs, plan
-from fedpriv.config.jobs import Sizes, Took, batches
+from fedpriv.config.jobs import Sizes, Took, training_jobs
 from fedpriv.config.plan import arrays_id, partition_id
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
@@ -160,11 +160,11 @@ def planned(monkeypatch, tmp_path):
         for room in (paper, plan):
             monkeypatch.setattr(room, "read_files", lambda folder: copy.copy(files))
         made = plan.make_plan(preset, tmp_path)
-        jobs.rendered(made)
-        [jobs.drawn(made, one) for one in made.papers]
+        jobs.report_files(made)
+        [jobs.figure_names(made, one) for one in made.papers]
         made.datasets(), made.partitions(), made.features()
-        for batch in batches(made, Sizes(made, Took({}, {})))[:2]:
-            jobs.inputs(made, batch), jobs.identified(made, batch), jobs.deltas(made, batch)
+        for batch in training_jobs(made, Sizes(made, Took({}, {})))[:2]:
+            jobs.inputs(made, batch), jobs.identity_marks(made, batch), jobs.delta_marks(made, batch)
 
     return go
 

@@ -4,7 +4,7 @@ import pytest
 
 from fedpriv.account import plans
 from fedpriv.account.plans import epsilon
-from fedpriv.config.run import Run, found_for
+from fedpriv.config.run import Run, least_multiplier
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 
@@ -46,7 +46,7 @@ def test_the_multiplier_does_not_hang_on_where_the_search_for_it_ends(accountant
     just = epsilon(noise_multiplier=2.345, **plan).epsilon
     search = plans.calibrate
     monkeypatch.setattr(plans, "calibrate", lambda **told: search(**told) * (1 + off))
-    found_for.cache_clear()
+    least_multiplier.cache_clear()
     assert planned({"epsilon": just, "accountant": accountant}).scheme.noise_multiplier == 2.345
 
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from support.tiny_paper import tiny_paper
 
-from fedpriv.config.plan import Said, laid, load_preset, origins, said_at
+from fedpriv.config.plan import Said, lay, layer_of, load_preset, origins
 from fedpriv.errors import BadInput
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -55,12 +55,12 @@ def test_every_key_is_said_by_the_layer_that_said_it_last(load, tmp_path):
     load()
     folder, where = tmp_path / "config/papers/tiny", "config/small.yaml"
     layers = origins(folder, PRESET["stand_ins"], PRESET["patches"], where)
-    tree = laid(layers, "tiny", "dp_n2")
+    tree = lay(layers, "tiny", "dp_n2")
     runs = folder / "runs.yaml"
-    assert {path: said_at(tree, path.split(".")) for path in SAID} == {
+    assert {path: layer_of(tree, path.split(".")) for path in SAID} == {
         path: said.format(runs=runs, where=where) for path, said in SAID.items()
     }
-    assert said_at(laid(layers, "tiny", "plain"), ["scheme", "name"]) == f"{runs}: runs.plain"
+    assert layer_of(lay(layers, "tiny", "plain"), ["scheme", "name"]) == f"{runs}: runs.plain"
 
 
 SAID = {
@@ -82,7 +82,7 @@ def test_marked_values_are_laid_as_the_values_themselves():
     for paper, planned in plan.planned.items():
         layers = origins(CONFIG / "papers" / paper, plan.preset.stand_ins, plan.preset.patches, "")
         for name, one in planned.items():
-            assert type(one.run).model_validate(bare(laid(layers, paper, name))) == one.run
+            assert type(one.run).model_validate(bare(lay(layers, paper, name))) == one.run
 
 
 def bare(tree):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedpriv.config import jobs
-from fedpriv.config.jobs import LENGTHS, batches, stacked, work
+from fedpriv.config.jobs import LENGTHS, training_jobs, weights_mb, work
 from fedpriv.config.plan import make_plan
 from fedpriv.config.run import Run
 from fedpriv.paper.paper import merge, read_yaml
@@ -33,7 +33,7 @@ def index(path, *rows):
         lines.writerows(
             usual | {"identity": number, "core_seconds": 10} | row for number, row in enumerate(rows)
         )
-    return jobs.read(path)
+    return jobs.read_times(path)
 
 
 NOTHING = jobs.Took({}, {})
@@ -77,7 +77,7 @@ SPOILT = {
 def test_an_index_that_nobody_can_read_is_named_and_stops_nothing(content, tmp_path, capsys):
     path = tmp_path / "index.csv"
     path.write_text(content, encoding="utf-8", errors="surrogateescape")
-    assert jobs.read(path) == NOTHING == jobs.read(tmp_path / "no.csv")
+    assert jobs.read_times(path) == NOTHING == jobs.read_times(tmp_path / "no.csv")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: found no index of stored runs (")
 
@@ -105,7 +105,7 @@ def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attemp
     size, runs = jobs.Sizes(plan(), NOTHING), plan().runs
     large, small = "inverted_poisson_n10000", "none_n100"
     of = {name: keys(name, paper="global_dp") for name in (large, small)}
-    sent = stacked(runs["global_dp"][large])
+    sent = weights_mb(runs["global_dp"][large])
     assert 1000 < sent == pytest.approx(4e-6 * 507.5 * 531_400, rel=0.01)
     gpu = jobs.CUDA * size.gpu(of[large])
     assert size.mem_mb(of[large]) == pytest.approx(2 * (1000 + 2 * sent) + gpu, abs=1)
@@ -131,12 +131,12 @@ def test_a_gpu_is_asked_for_where_it_pays(model, seconds, pays):
         "scheme": "none",
         "cohort": "full",
     }
-    assert jobs.pays(Run.model_validate(run | {"model": model}), seconds) == pays
+    assert jobs.gpu_pays(Run.model_validate(run | {"model": model}), seconds) == pays
 
 
 def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features():
     asked = plan()
-    size = jobs.Sizes(asked, jobs.read(ROOT / jobs.INDEX))
+    size = jobs.Sizes(asked, jobs.read_times(ROOT / jobs.INDEX))
     wants = {
         asked.runs[paper][name].model.name: size.wants_gpu(paper, name)
         for paper in asked.runs
@@ -151,8 +151,8 @@ def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features()
 
 def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
     asked = plan()
-    size = jobs.Sizes(asked, jobs.read(ROOT / jobs.INDEX))
-    found = batches(asked, size)
+    size = jobs.Sizes(asked, jobs.read_times(ROOT / jobs.INDEX))
+    found = training_jobs(asked, size)
     assert sorted(key.directory("paper") for job in found for key in job.runs) == sorted(
         f"results/paper/{paper}/runs/{run}/seed{seed}"
         for paper in asked.runs
@@ -170,7 +170,7 @@ def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
 
 def test_one_more_seed_makes_more_batches_and_leaves_the_others_as_they_are():
     few, more = (
-        {batch for batch in map(str, batches(one, jobs.Sizes(one, NOTHING)))}
+        {batch for batch in map(str, training_jobs(one, jobs.Sizes(one, NOTHING)))}
         for one in (plan(), plan(seeds=6))
     )
     assert few < more

@@ -7,7 +7,7 @@ from support import tiny
 
 from fedpriv import data
 from fedpriv.cli import app
-from fedpriv.config.jobs import SIZES, attacked, work
+from fedpriv.config.jobs import SIZES, audited_runs, work
 from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
@@ -99,8 +99,10 @@ def test_a_run_is_attacked_where_an_audit_or_a_claim_on_a_lower_bound_reads_what
     (name, paper), *_ = plan.papers.items()
     asked = [one for one in paper.claims if "lower_bound" in one.check]
     wanted = {run for one in asked for run in one.cases.values()}
-    assert {key.run for key in attacked(plan, name, asked)} == wanted < set(paper.runs)
+    assert {key.run for key in audited_runs(plan, name, asked)} == wanted < set(paper.runs)
     audits = [one for one in paper.tables.values() if one.kind == "audits"]
-    assert {key.run for key in attacked(plan, name, audits)} == {run for one in audits for run in one.runs()}
+    assert {key.run for key in audited_runs(plan, name, audits)} == {
+        run for one in audits for run in one.runs()
+    }
     others = [one for one in paper.tables.values() if one.kind != "audits"]
-    assert attacked(plan, name, others) == [] and len(attacked(plan, name)) < len(plan.keys(name))
+    assert audited_runs(plan, name, others) == [] and len(audited_runs(plan, name)) < len(plan.keys(name))

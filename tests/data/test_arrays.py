@@ -67,7 +67,7 @@ def empty(path):
 
 
 def foreign(path):
-    npz.save(path, dict(something=np.zeros(3)))
+    npz.save_npz(path, dict(something=np.zeros(3)))
 
 
 @pytest.mark.parametrize("damage", [cut, empty, foreign, lambda path: path.unlink()])

@@ -17,7 +17,7 @@ from dp_accounting import get_epsilon_gaussian
 
 from fedpriv import docs
 from fedpriv.account import ACCOUNTANTS, rdp
-from fedpriv.account.views import ADD_OR_REMOVE, View, distinct, planned
+from fedpriv.account.views import ADD_OR_REMOVE, View, distinct_mechanisms, planned_mechanism
 from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.data.own import Npz
@@ -145,11 +145,11 @@ def test_the_mechanism_of_the_template_is_counted_by_its_own_accountant_and_by_n
     monkeypatch.setitem(MECHANISMS, "prefix", mine.PREFIX)
     monkeypatch.setitem(SCHEMES, "prefix", mine.Prefix)
     settings = {"cohort": {"law": "full"}}
-    mechanism = dry.named("prefix", AlikeRounds(1.0, 20.0, 8), 1e-3, settings)
+    mechanism = dry.mechanism_by_name("prefix", AlikeRounds(1.0, 20.0, 8), 1e-3, settings)
     with pytest.raises(BadInput, match="found prefix with these settings, whose facts state no ε"):
-        dry.audited(mechanism, 1e-3, 100)
+        dry.audit_mechanism(mechanism, 1e-3, 100)
     monkeypatch.setitem(ACCOUNTANTS, "prefix", mine.ACCOUNTANT)
-    found = dry.audited(mechanism, 1e-3, 4000)
+    found = dry.audit_mechanism(mechanism, 1e-3, 4000)
     moved = math.sqrt(sum(t**2 for t in range(1, 9)))
     assert found.epsilon == pytest.approx(get_epsilon_gaussian(20.0 / moved, 1e-3), rel=1e-6)
     assert not found.refuted and 0 < found.lower_bound <= found.epsilon
@@ -157,7 +157,7 @@ def test_the_mechanism_of_the_template_is_counted_by_its_own_accountant_and_by_n
 
 @pytest.mark.parametrize("rate", [0.1, 1.0])
 def test_the_accountant_of_the_template_counts_no_less_than_is_spent(rate):
-    releases = distinct([planned(rate, 10.0)] * 100, np.ones(100, dtype=int))
+    releases = distinct_mechanisms([planned_mechanism(rate, 10.0)] * 100, np.ones(100, dtype=int))
     view = View("client", "", "poisson", ADD_OR_REMOVE, ("C", "2C"), True, *releases, None)
     zcdp = runpy.run_path(str(ROOT / "examples/fedpriv-template/src/fedpriv_template/zcdp.py"))
     found = {curve.sensitivity: curve.epsilon for curve in zcdp["curves"](view, 1e-5)}

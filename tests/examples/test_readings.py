@@ -13,7 +13,7 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.report import render
-from fedpriv.report.results import Results, collect, load
+from fedpriv.report.results import Results, collect, load_results
 from fedpriv.store import parquet
 
 FOLDER = Path(__file__).parents[2] / "examples/readings"
@@ -57,12 +57,12 @@ def write(folder: Path, run: str, sigma: float, counted: dict[float, tuple[float
             words |= {"sensitivity": counted_at(NOISE / one), "accounting": ""}
             again = first.assign(**words, epsilon=end * np.sqrt(first["round"] / ROUNDS))
             ledger = pd.concat([ledger, again.loc[again["round"] % 2 == 0]], ignore_index=True)
-    parquet.save(ledger, out / "ledger.parquet")
+    parquet.save_frame(ledger, out / "ledger.parquet")
     return out
 
 
 def results_of(folder: Path, *runs: Path) -> pd.DataFrame:
-    return load(collect(runs, folder))
+    return load_results(collect(runs, folder))
 
 
 def wanted(**changed: object) -> Any:
@@ -131,7 +131,7 @@ def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has
     (line,) = table.tidy.loc[table.tidy["noise_multiplier"] == 3.0].to_dict("records")
     assert line["status"] == "clipped: an update of norm 1.2 in round 1 is longer than C = 1"
     assert np.isnan(line["value"])
-    shown = render.flat(table.display).to_dict("records")[-1]
+    shown = render.flatten_columns(table.display).to_dict("records")[-1]
     assert shown["Run"] == "run_a (clipped: train it)" and shown["BDP, ε ≤ 2 d"] == ""
     assert any(note.startswith("Clipped, 1") for note in table.notes)
 

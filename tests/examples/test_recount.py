@@ -9,7 +9,7 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 
 from fedpriv.account import moments
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger, spends
 
 sys.path.append(str(Path(__file__).parents[2] / "examples/readings"))
@@ -23,7 +23,7 @@ def made(rounds: int, rate: float, sigma: float, clip: float) -> pd.DataFrame:
     """Return the trace of a run in which all rounds cost the same."""
     law = {"unit": "client", "sampling_law": "poisson" if rate < 1 else "full", "sampling_rate": rate}
     noise = {"noise_multiplier": sigma, "noise_std": sigma * clip, "clip_l2": clip, "population": 100}
-    return checked(pd.DataFrame({"round": range(1, rounds + 1)}).assign(**law, **noise))
+    return checked_trace(pd.DataFrame({"round": range(1, rounds + 1)}).assign(**law, **noise))
 
 
 @pytest.fixture

@@ -46,7 +46,9 @@ def saved(path):
 FILES = {
     "raw.gz": lambda path: idx(path).tobytes(),
     "digits.npz": lambda path: as_bytes({k: np.asarray(v) for k, v in arrays.load(path)._asdict().items()}),
-    "seed0.npz": lambda path: as_bytes(partition.load(path, str(npz.everything(path, "")["law"]))._asdict()),
+    "seed0.npz": lambda path: as_bytes(
+        partition.load_partition(path, str(npz.load_all(path, "")["law"]))._asdict()
+    ),
     "trace.parquet": READERS["trace.parquet"],
     "distances.npz": READERS["distances.npz"],
     "model.safetensors": unsealed,

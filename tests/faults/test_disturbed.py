@@ -29,7 +29,7 @@ def test_training_does_not_ask_what_time_it_is(folder, undisturbed):
         == 0
     )
     assert trained_in(folder) == trained_in(undisturbed)
-    assert (parquet.load(folder / "out/trace.parquet")["seconds"] >= 0).all()
+    assert (parquet.load_frame(folder / "out/trace.parquet")["seconds"] >= 0).all()
 
 
 def test_what_was_made_before_it_was_wanted_is_used(trained, undisturbed):
@@ -64,7 +64,7 @@ def poisoned() -> None:
 
 def test_a_client_that_sends_nan_is_counted_and_does_no_harm(folder):
     assert live(folder, partial(app.main, TRAIN), poisoned).code == 0
-    trace = parquet.load(folder / "out/trace.parquet")
+    trace = parquet.load_frame(folder / "out/trace.parquet")
     assert trace["not_finite"].tolist() == [0, 1, 0, 0, 0]
     assert np.isfinite(trace[["train_loss", "test_loss", "test_accuracy"]]).all(axis=None)
     assert summary.load_summary(folder / "out/summary.json")["diverged"] is None

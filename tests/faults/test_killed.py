@@ -24,7 +24,7 @@ def in_writing(when: str, size: int) -> Fault:
 
 
 a_round = partial(at_call, "fedpriv.train.loop", "run_round")
-measuring = partial(at_call, "fedpriv.train.round", "record_client_distances")
+measuring = partial(at_call, "fedpriv.train.probes", "record_client_distances")
 engine = "fedpriv.models.native.gradients", "check_range"
 working = partial(at_call, *(engine if native.available("cnn5") else ("fedpriv.local.threads", "as_read")))
 TRAINING = [

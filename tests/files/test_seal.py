@@ -21,7 +21,7 @@ FRAME = pd.DataFrame(
 
 
 def frame(path):
-    return parquet.save(FRAME, path)
+    return parquet.save_frame(FRAME, path)
 
 
 def told(path):
@@ -30,11 +30,13 @@ def told(path):
 
 
 def kept(path):
-    return npz.save(path, {"distances": np.arange(9.0)}, compressed=True)
+    return npz.save_npz(path, {"distances": np.arange(9.0)}, compressed=True)
 
 
 def dealt(path):
-    return partition.save(path, partition.Partition(np.arange(6, dtype=np.int32), np.array([0, 2, 6])), "law")
+    return partition.save_partition(
+        path, partition.Partition(np.arange(6, dtype=np.int32), np.array([0, 2, 6])), "law"
+    )
 
 
 def learned(path):
@@ -44,23 +46,23 @@ def learned(path):
 
 def state(path):
     state = RoundState(torch.randn(50), torch.randn(50), 1, [{"round": 1, "test_accuracy": float("nan")}])
-    checkpoint.save(path, "abc", "engine", state)
+    checkpoint.save_state(path, "abc", "engine", state)
     return path
 
 
 def resumed(path):
     """Read a state; one that is worth nothing is refused as the others are."""
-    state = checkpoint.load(path, "abc", "engine", torch.device("cpu"))
+    state = checkpoint.load_state(path, "abc", "engine", torch.device("cpu"))
     if state is None:
         raise BadInput(f"{path}: found no state")
     return state
 
 
 SEALED = {  # what writes it, what reads it
-    "frame": (frame, parquet.load),
+    "frame": (frame, parquet.load_frame),
     "summary": (told, summary.load_summary),
-    "arrays": (kept, lambda path: npz.load(path, ("distances",))),
-    "partition": (dealt, lambda path: partition.load(path, "law")),
+    "arrays": (kept, lambda path: npz.load_npz(path, ("distances",))),
+    "partition": (dealt, lambda path: partition.load_partition(path, "law")),
     "dataset": (learned, arrays.load),
     "state": (state, resumed),
 }
@@ -101,4 +103,4 @@ def test_a_file_has_the_mode_of_any_new_file_whatever_has_written_it(tmp_path):
 
 def test_a_missing_column_is_named(tmp_path):
     with pytest.raises(BadInput, match="found no column order"):
-        parquet.load(frame(tmp_path / "file"), ["round", "order"])
+        parquet.load_frame(frame(tmp_path / "file"), ["round", "order"])

@@ -10,8 +10,8 @@ import pytest
 
 from fedpriv.config.jobs import COLUMNS
 from fedpriv.store import npz, parquet, rundir, summary
-from fedpriv.store.rundir import take
-from fedpriv.store.summary import everywhere, stored_path
+from fedpriv.store.rundir import take_stored
+from fedpriv.store.summary import stored_files, stored_path
 from fedpriv.workflow import archive
 from fedpriv.workflow.archive import add_one, finished_run, uncommitted
 
@@ -21,12 +21,12 @@ KEEP = ("keep", "results/tiny")
 
 
 def seeds(here):
-    return [rundir.stored_summary(path)["seed"] for path in everywhere(here / REFERENCE)]
+    return [rundir.stored_summary(path)["seed"] for path in stored_files(here / REFERENCE)]
 
 
 def files(here):
     """Return what is stored, and the bytes, place on the disk and time of each file."""
-    found = everywhere(here / REFERENCE)
+    found = stored_files(here / REFERENCE)
     return {path: (path.read_bytes(), path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
 
 
@@ -50,7 +50,7 @@ def test_the_index_has_a_line_for_every_stored_run(fedpriv, here):
     assert fedpriv(*KEEP)[0] == 0
     with (here / REFERENCE / "runs/index.csv").open() as file:
         lines = list(csv.DictReader(file))
-    told = [rundir.stored_summary(path) for path in everywhere(here / REFERENCE)]
+    told = [rundir.stored_summary(path) for path in stored_files(here / REFERENCE)]
     assert [line["identity"] for line in lines] == [one["identity"] for one in told]
     assert {(line["scheme"], line["clients"]) for line in lines} == {("client_dp", "4")}
 
@@ -60,15 +60,15 @@ def test_the_runs_in_git_are_those_of_their_index_and_no_file_is_large():
     with (reference / "runs/index.csv").open() as file:
         lines = list(csv.DictReader(file))
     wanted = [stored_path(reference, *(line[key] for key in COLUMNS[:4])) for line in lines]
-    assert wanted == everywhere(reference)
+    assert wanted == stored_files(reference)
     assert max(path.stat().st_size for path in wanted) < 1.4e6
 
 
 def test_what_was_taken_from_a_stored_run_is_stored_already(here):
     reference = here / REFERENCE
     assert add_one(here / RUNS / "seed0", finished_run(here / RUNS / "seed0"), reference)
-    (path,) = everywhere(reference)
-    before, out = files(here), take(path, here / "out/seed0", {})
+    (path,) = stored_files(reference)
+    before, out = files(here), take_stored(path, here / "out/seed0", {})
     assert [one.name for one in out.iterdir() if one.is_file()] == ["summary.json"]
     assert not add_one(out, finished_run(out), reference)
     assert files(here) == before
@@ -88,7 +88,7 @@ REFUSED = {
     "a damaged trace": (lambda run: flip(run / "trace.parquet"), "trace.parquet"),
     "no trace": (lambda run: (run / "trace.parquet").unlink(), "trace.parquet"),
     "distances of other rounds": (
-        lambda run: npz.save(run / "distances.npz", {"remove_sum": np.ones((9, 2))}),
+        lambda run: npz.save_npz(run / "distances.npz", {"remove_sum": np.ones((9, 2))}),
         "seed1",
     ),
     "another preset": (lambda run: told(run / "summary.json", preset="other"), "seed1: preset"),
@@ -114,9 +114,9 @@ def test_a_damaged_or_foreign_run_is_refused_in_one_line_and_the_others_are_stor
 def test_another_result_under_a_stored_identity_is_refused(fedpriv, here):
     assert fedpriv(*KEEP)[0] == 0
     before = files(here)
-    distances = npz.everything(here / RUNS / "seed1/distances.npz", "")
+    distances = npz.load_all(here / RUNS / "seed1/distances.npz", "")
     distances["remove_sum"] = np.nextafter(distances["remove_sum"], 1)
-    npz.save(here / RUNS / "seed1/distances.npz", distances)
+    npz.save_npz(here / RUNS / "seed1/distances.npz", distances)
     told(here / RUNS / "seed1/summary.json", seals={})  # as an older run says none
     code, _, err = fedpriv(*KEEP)
     assert (code, len(err)) == (2, 1)
@@ -140,7 +140,7 @@ def test_the_same_result_measured_elsewhere_is_the_one_that_is_stored(fedpriv, h
     assert fedpriv(*KEEP)[0] == 0
     before = files(here)
     trace = here / RUNS / "seed1/trace.parquet"
-    parquet.save(parquet.load(trace).assign(seconds=9.0), trace)
+    parquet.save_frame(parquet.load_frame(trace).assign(seconds=9.0), trace)
     told(here / RUNS / "seed1/summary.json", seconds=18.0, seals={})
     assert fedpriv(*KEEP)[0] == 0
     assert files(here) == before

@@ -8,11 +8,11 @@ import pytest
 from support.tiny import PRESET, contents, write
 
 from fedpriv.cli import app
-from fedpriv.config.jobs import Sizes, Took, batches, stored, taken
+from fedpriv.config.jobs import Sizes, Took, stored_for, stored_runs, training_jobs
 from fedpriv.config.plan import load_preset
 from fedpriv.store import parquet, summary
-from fedpriv.store.rundir import RunDir, take
-from fedpriv.store.summary import everywhere
+from fedpriv.store.rundir import RunDir, take_stored
+from fedpriv.store.summary import stored_files
 from fedpriv.train import loop
 
 REFERENCE = Path("results/reference")
@@ -41,7 +41,7 @@ def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept,
     )
     assert spent.startswith("ε = ") and not Path("resources").exists()
     assert [path.name for path in Path("out").iterdir()] == ["summary.json"]
-    assert RunDir(Path("out")).stored in [path.resolve() for path in everywhere(REFERENCE)]
+    assert RunDir(Path("out")).stored in [path.resolve() for path in stored_files(REFERENCE)]
     assert "was there already" in fedpriv(*RUN)[1][0]
 
 
@@ -64,7 +64,7 @@ def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept
     assert Path("out/model.safetensors").exists() and "stored" not in summary.load_summary(
         Path("out/summary.json")
     )
-    assert parquet.load(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"]).equals(taken)
+    assert parquet.load_frame(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"]).equals(taken)
     assert "was there already" in fedpriv(*RUN, "--again")[1][0]
 
 
@@ -74,19 +74,19 @@ def planned():
 
 def test_batches_have_no_stored_runs_and_a_preset_may_ask_for_everything_again(kept):
     write(kept / "config/tiny.yaml", PRESET | {"again": True})
-    assert taken(planned(), REFERENCE) == {}
+    assert stored_for(planned(), REFERENCE) == {}
     write(kept / "config/tiny.yaml", PRESET | {"seeds": 3, "speed": {"runs_per_job": 8}})
     plan = planned()
-    for some, seeds in (((), (0, 1, 2)), (taken(plan, REFERENCE), (2,))):
-        jobs = batches(plan, Sizes(plan, Took({}, {})), some)
+    for some, seeds in (((), (0, 1, 2)), (stored_for(plan, REFERENCE), (2,))):
+        jobs = training_jobs(plan, Sizes(plan, Took({}, {})), some)
         assert [[key.word for key in job.runs] for job in jobs] == [[f"dp/{seed}"] for seed in seeds]
 
 
 def test_a_run_whose_stored_file_is_gone_is_not_finished(kept):
-    key, path = next(iter(stored(planned(), REFERENCE, ["tiny"]).items()))
-    out = take(path, Path("out"), {})
+    key, path = next(iter(stored_runs(planned(), REFERENCE, ["tiny"]).items()))
+    out = take_stored(path, Path("out"), {})
     path.unlink()
-    assert not RunDir(out).holds(key.identity) and key not in taken(planned(), REFERENCE)
+    assert not RunDir(out).holds(key.identity) and key not in stored_for(planned(), REFERENCE)
 
 
 def test_a_stored_run_is_accounted_and_audited_where_it_is(fedpriv, kept):

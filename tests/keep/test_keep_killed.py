@@ -10,7 +10,7 @@ from support.fault import at_call, at_rename, die, die_writing, held
 
 from fedpriv.cli import app
 from fedpriv.store import rundir
-from fedpriv.store.summary import everywhere
+from fedpriv.store.summary import stored_files
 
 RUNS = "results/tiny/tiny/runs/dp"
 STORE = "results/reference/runs"
@@ -26,7 +26,7 @@ MOMENTS = {
 
 
 def seeds(here):
-    return {rundir.read_stored(path).summary["seed"] for path in everywhere(here / "results/reference")}
+    return {rundir.read_stored(path).summary["seed"] for path in stored_files(here / "results/reference")}
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

@@ -14,7 +14,7 @@ from fedpriv.errors import BadInput
 from fedpriv.models.module import imported
 from fedpriv.store import npz, rundir, summary
 from fedpriv.store.rundir import RunDir
-from fedpriv.store.summary import everywhere
+from fedpriv.store.summary import stored_files
 
 RUNS, REFERENCE = Path("results/tiny/tiny/runs/dp"), Path("results/reference")
 RUN = ("run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out")
@@ -26,7 +26,7 @@ def kept(here):
     assert app.main(["keep", "results/tiny"]) == 0
     shutil.rmtree("results/tiny")
     (REFERENCE / "tiny/tiny/tables").mkdir(parents=True)
-    return everywhere(REFERENCE)[0]
+    return stored_files(REFERENCE)[0]
 
 
 def said(path, **changes):
@@ -53,7 +53,7 @@ def noisier(path):
 
 
 SPOILT = {
-    "another seed": lambda path: shutil.copyfile(everywhere(REFERENCE)[1], path),
+    "another seed": lambda path: shutil.copyfile(stored_files(REFERENCE)[1], path),
     "another accuracy": lambda path: said(path, test_accuracy=0.99),
     "another config": noisier,
     "a pointer of Git LFS": lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\n"),
@@ -98,7 +98,7 @@ def test_what_has_no_name_of_a_stored_run_is_none(kept, fedpriv):
 
 
 def test_every_stored_run_in_git_is_what_it_is_called():
-    paths = everywhere(Path(__file__).parents[2] / REFERENCE)
+    paths = stored_files(Path(__file__).parents[2] / REFERENCE)
     assert len(paths) > 1000
     for path in paths:
         assert RunDir(path).summary["identity"] in path.name
@@ -171,17 +171,17 @@ def test_arrays_are_those_of_the_dataset_that_they_are_called(here, fedpriv):
 
 def test_arrays_that_do_not_say_of_which_dataset_they_are_are_made_again(here, fedpriv):
     path = Path("resources/digits.npz")
-    arrays = npz.everything(path, "")
+    arrays = npz.load_all(path, "")
     assert str(arrays.pop("of")) == "digits"
-    npz.save(path, arrays)
-    assert fedpriv(*RUN)[0] == 0 and "of" in npz.everything(path, "")
+    npz.save_npz(path, arrays)
+    assert fedpriv(*RUN)[0] == 0 and "of" in npz.load_all(path, "")
 
 
 def test_a_member_that_is_no_array_is_named(tmp_path):
     with zipfile.ZipFile(tmp_path / "own.npz", "w") as file:
         file.writestr("x_train.npy", "garbage")
     with pytest.raises(BadInput, match=r"own\.npz: found an unreadable file \(x_train is no array"):
-        npz.everything(tmp_path / "own.npz", "arrays", ours=False)
+        npz.load_all(tmp_path / "own.npz", "arrays", ours=False)
 
 
 @pytest.mark.parametrize("path", ["fedpriv.cli:app", "snakemake.__main__:main"])

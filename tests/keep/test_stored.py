@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from fedpriv.account import Deltas
 from fedpriv.account.ledgers import ledger
 from fedpriv.store import npz, parquet, rundir
-from fedpriv.store.rundir import RunDir, take
+from fedpriv.store.rundir import RunDir, take_stored
 from fedpriv.trace import MEASURED
 from fedpriv.workflow.archive import finished_run
 
@@ -40,7 +40,7 @@ def test_what_is_stored_has_the_bits_and_the_epsilons_of_the_run(run, tmp_path_f
     one, other = (rundir.write_stored(folder / f"{name}.parquet", run) for name in ("one", "other"))
     assert one.read_bytes() == other.read_bytes()
     found = rundir.read_stored(one)
-    assert rundir.same(run, found) and found.summary == run.summary
+    assert rundir.same_run(run, found) and found.summary == run.summary
     pd.testing.assert_frame_equal(found.trace, run.trace, check_exact=True)
     deltas = Deltas(delta=1e-3, instance_delta=1e-5)
     ledgers = (ledger(one.trace, deltas, one.distances) for one in (found, run))
@@ -60,7 +60,7 @@ def test_what_is_stored_has_the_bits_and_the_epsilons_of_the_run(run, tmp_path_f
 def test_arrays_of_every_shape_come_back(changes, run, tmp_path):
     other = run._replace(**changes)
     found = rundir.read_stored(rundir.write_stored(tmp_path / "one.parquet", other))
-    assert rundir.same(found, other)
+    assert rundir.same_run(found, other)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -81,12 +81,12 @@ def test_traces_that_are_old_or_short_or_the_same_in_every_round_come_back(round
 def test_the_directory_of_a_stored_run_gives_what_the_trained_one_gives(trained, run, tmp_path):
     before = trained / "results/tiny/tiny/runs/dp/seed0"
     path = rundir.write_stored(tmp_path / "stored/one.parquet", run)
-    out = take(path, tmp_path / "out", {"preset": "other"})
+    out = take_stored(path, tmp_path / "out", {"preset": "other"})
     assert [one.name for one in out.iterdir()] == ["summary.json"]
     again = finished_run(out)
-    assert rundir.same(run, again) and again.summary == run.summary | {"preset": "other"}
-    pd.testing.assert_frame_equal(RunDir(out).trace(), parquet.load(before / "trace.parquet"))
-    one, other = RunDir(out).distances(), npz.everything(before / "distances.npz", "")
+    assert rundir.same_run(run, again) and again.summary == run.summary | {"preset": "other"}
+    pd.testing.assert_frame_equal(RunDir(out).trace(), parquet.load_frame(before / "trace.parquet"))
+    one, other = RunDir(out).distances(), npz.load_all(before / "distances.npz", "")
     assert {name: array.tobytes() for name, array in one.items()} == {
         name: array.tobytes() for name, array in other.items()
     }
@@ -94,7 +94,7 @@ def test_the_directory_of_a_stored_run_gives_what_the_trained_one_gives(trained,
 
 def test_a_results_folder_may_be_moved_together_with_the_stored_runs(run, tmp_path):
     path = rundir.write_stored(tmp_path / "here/reference/one.parquet", run)
-    take(path, tmp_path / "here/results/seed0", {})
+    take_stored(path, tmp_path / "here/results/seed0", {})
     (tmp_path / "here").rename(tmp_path / "there")
     (tmp_path / "link").symlink_to(tmp_path / "there/results")
     for place in ("there/results", "link"):
@@ -103,11 +103,11 @@ def test_a_results_folder_may_be_moved_together_with_the_stored_runs(run, tmp_pa
 
 def test_a_run_differs_by_any_bit_but_not_by_what_was_measured(run):
     measured = run.trace.assign(**dict.fromkeys(MEASURED, 1.5))
-    assert rundir.same(run, run._replace(trace=measured))
+    assert rundir.same_run(run, run._replace(trace=measured))
     loss = run.trace["train_loss"].to_numpy().copy()
     loss[-1] = np.nextafter(loss[-1], 9)
-    assert not rundir.same(run, run._replace(trace=run.trace.assign(train_loss=loss)))
+    assert not rundir.same_run(run, run._replace(trace=run.trace.assign(train_loss=loss)))
     for name, array in run.distances.items():
         if array.size:
             other = np.nextafter(array, 9)
-            assert not rundir.same(run, run._replace(distances=run.distances | {name: other}))
+            assert not rundir.same_run(run, run._replace(distances=run.distances | {name: other}))

@@ -76,19 +76,19 @@ def offer(tmp_path, monkeypatch):
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda one: SimpleNamespace(uuid=names[one]))
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    gpus.own.cache_clear()
+    gpus.own_claim.cache_clear()
     yield see
-    gpus.own.cache_clear()
+    gpus.own_claim.cache_clear()
 
 
 def test_a_process_keeps_the_device_it_has(offer):
     offer("a", "b")
-    assert gpus.own() is gpus.own()
-    assert gpus.own().lock.is_locked
+    assert gpus.own_claim() is gpus.own_claim()
+    assert gpus.own_claim().lock.is_locked
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")
 def test_a_real_gpu_can_be_claimed(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert torch.zeros(1, device=f"cuda:{gpus.own().number}").sum() == 0
+    assert torch.zeros(1, device=f"cuda:{gpus.own_claim().number}").sum() == 0

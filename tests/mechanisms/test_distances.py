@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedpriv.mechanisms.gaussian import apart, distances, pad_rounds
+from fedpriv.mechanisms.gaussian import distances, pad_rounds, upload_distance
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_missing_samples_are_nan():
 def test_two_rows_far_from_each_other_are_at_least_half_as_far_as_any(seed):
     rows = torch.randn(12, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) ** 3
     most = float(torch.pdist(rows).max())
-    assert most / 2 <= apart(rows) <= most * (1 + 1e-12)
+    assert most / 2 <= upload_distance(rows) <= most * (1 + 1e-12)
 
 
 def test_fewer_than_two_rows_are_not_apart():
-    assert [apart(torch.ones(n, 4)) for n in (0, 1)] == [0, 0]
+    assert [upload_distance(torch.ones(n, 4)) for n in (0, 1)] == [0, 0]

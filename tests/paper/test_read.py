@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from support.trees import agreeing, trees
 
-from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Count, Delta, Fraction, Positive, Real, parse
-from fedpriv.paper import paper
-from fedpriv.paper.paper import FILES, merge, read_files, read_yaml
+from fedpriv.paper.paper import merge, read_files, read_yaml
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 
@@ -118,29 +116,6 @@ def test_a_file_that_is_none_of_a_papers_is_refused(read):
         read(paper="paper: x", run="runs: {}")
 
 
-@pytest.mark.parametrize(
-    ("text", "found"), [("x: 1\na: &here {b: 1}", "&here"), ("x: 1\n<<: *there", r"\*there")]
-)
-def test_an_anchor_or_alias_in_a_paper_is_refused_with_its_line(read, text, found):
-    with pytest.raises(BadInput, match=rf"runs\.yaml: line 2: found {found}, allowed: no anchors") as error:
-        read(runs=text)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("nested", ["[{below}, *a{number}]", "{{x: {below}, y: *a{number}}}"])
-def test_anchors_that_would_never_end_are_refused_in_a_preset_at_once(tmp_path, nested):
-    text = "[x, x]"
-    for number in range(40):
-        text = nested.format(below=f"&a{number} {text}", number=number)
-    (tmp_path / "preset.yaml").write_text(f"preset: a\npatches: {{'*': {text}}}")
-    with pytest.raises(BadInput, match=r"preset\.yaml: line 2: found &a39, allowed: no anchors"):
-        load_preset(tmp_path / "preset.yaml")
-
-
-def there(name):
-    return [file for file in FILES if (PAPERS / name / file).exists()]
-
-
 def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
     (tmp_path / "preset.yaml").write_bytes(b"preset: \xff")
     with pytest.raises(BadInput, match="found no UTF-8 at byte 8"):
@@ -157,9 +132,6 @@ def test_a_paper_reads_as_it_was_written(tmp_path_factory, content):
 @pytest.mark.parametrize(
     "text",
     [
-        f"a: {'9' * 10_000}",
-        f"a: 0x{'f' * 10_000}",
-        f"a: -{'9' * 100}",
         "a: 2000-13-45",
         "a: 25:61:61.9e999",
         "a: !!int ''",
@@ -167,17 +139,10 @@ def test_a_paper_reads_as_it_was_written(tmp_path_factory, content):
         "a: !!float x",
         "a: !!bool maybe",
         "a: !!timestamp never",
-        r'a: "\0"',
-        r'a: "\e[2J"',
-        r'a: "\uD800"',
-        r'"\e[2J": 1',
-        f"a: {'x' * 10_001}",
-        f"{'x' * 10_001}: 1",
-        f"? {'x' * 10_001}\n: 1",
     ],
     ids=lambda text: text[:20],
 )
-def test_what_python_cannot_read_or_nobody_can_see_is_one_line_with_file_and_line(text, tmp_path):
+def test_what_python_cannot_read_is_one_line_with_file_and_line(text, tmp_path):
     path = tmp_path / "preset.yaml"
     path.write_text(f"b: 1\n{text}\n")
     try:
@@ -196,14 +161,6 @@ def test_a_file_in_another_encoding_is_named(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(BadInput, match=rf"^{path}: found no "):
         read_yaml(path)
-
-
-def test_a_file_that_is_larger_than_any_preset_is_not_read_to_its_end(monkeypatch, tmp_path):
-    monkeypatch.setattr(paper, "LARGEST", 1000)
-    with pytest.raises(BadInput, match="/dev/zero: found more than 1,000 bytes"):
-        read_yaml(Path("/dev/zero"))
-    (tmp_path / "preset.yaml").write_text(f"a: {'x' * 997}")
-    assert read_yaml(tmp_path / "preset.yaml")["a"] == "x" * 997
 
 
 @pytest.mark.parametrize("path", sorted(PAPERS.parent.rglob("*.yaml")), ids=lambda path: path.name)

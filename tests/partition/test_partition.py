@@ -9,7 +9,7 @@ from fedpriv import partition
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.partition import PARTITIONS, Partition, PartitionLaw
-from fedpriv.partition.base import whole
+from fedpriv.partition.base import round_shares
 from fedpriv.partition.laws import Dirichlet, Iid, Shards, balance, serve
 
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -82,7 +82,9 @@ def test_only_the_generator_decides_who_gets_what(name):
 @every_law
 def test_a_saved_partition_is_loaded_as_it_was(name, tmp_path: Path):
     dealt = law(name, 10, 40).split(random_labels(400, 5), generator())
-    loaded = partition.load(partition.save(tmp_path / "deep" / "law.npz", dealt, "dealt"), "dealt")
+    loaded = partition.load_partition(
+        partition.save_partition(tmp_path / "deep" / "law.npz", dealt, "dealt"), "dealt"
+    )
     for was, is_ in zip(dealt, loaded, strict=True):
         assert was.dtype == is_.dtype and np.array_equal(was, is_)
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["law.npz"]
@@ -148,7 +150,7 @@ def test_balanced_proportions_sum_to_one_and_want_each_class_as_often_as_it_occu
 @given(rows=few, k=few, total=st.integers(0, 1000), alpha=st.floats(1e-3, 100), seed=seeds)
 def test_rounded_shares_sum_to_the_total_and_are_off_by_less_than_one(rows, k, total, alpha, seed):
     shares = generator(seed).dirichlet([alpha] * k, rows)
-    counts = whole(shares, total, generator(seed))
+    counts = round_shares(shares, total, generator(seed))
     assert (counts.sum(1) == total).all() and counts.min() >= 0
     assert np.abs(counts - total * shares).max() < 1 + 1e-9
 

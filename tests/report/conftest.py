@@ -6,7 +6,7 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.paper.tables import AccuracyTable
-from fedpriv.report.results import Results, collect, load
+from fedpriv.report.results import Results, collect, load_results
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def results(runs: Path) -> Results:
-    return load(runs)
+    return load_results(runs)
 
 
 JOINT_RUNS = {
@@ -115,4 +115,4 @@ def joint_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def joint_results(joint_runs: Path) -> Results:
-    return load(joint_runs)
+    return load_results(joint_runs)

@@ -82,7 +82,7 @@ def test_markdown_has_no_other_element_and_csv_no_formula(made):
 
 def test_a_comparison_reads_back_every_text_and_prints_only_what_is_seen(made, capsys):
     folder, filled = made
-    facts = claims.facts(folder)
+    facts = claims.compared_facts(folder)
     (claim,) = facts["claims"]
     assert claim["claim"] == visible(filled["A claim."])
     assert claim["reason"] == visible(filled["A reason."])

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from support import made_page
 
-from fedpriv.config.jobs import drawn
+from fedpriv.config.jobs import figure_names
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -78,7 +78,7 @@ def open_all(page):
 def test_it_opens_without_an_error_and_shows_every_image(opened):
     page = opened()
     widths = page.eval_on_selector_all("img", "images => images.map(image => image.naturalWidth)")
-    figures = drawn(made_page.plan(), "small")
+    figures = figure_names(made_page.plan(), "small")
     assert len(widths) == 1 + len(figures) and all(width > 0 for width in widths)
 
 

@@ -12,7 +12,7 @@ from fedpriv.paper.spends import SpendSelector
 from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import figures, tables
 from fedpriv.report.claims import caption
-from fedpriv.report.numbers import epsilon, percent
+from fedpriv.report.numbers import epsilon_of_seeds, percent
 from fedpriv.report.reading import epsilon_at, last_reading
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
@@ -36,7 +36,7 @@ def test_a_place_holds_what_was_measured_over_seeds_with_its_unit(results, decla
     accuracy = percent(last_reading(results, "n100_dp")["accuracy"])
     assert caption(results, captioned(declared, "DP has {accuracy(n100_dp)}.")) == f"DP has {accuracy} %."
     counted = SpendSelector(accountant="moments", sensitivity="C")
-    spent = epsilon(epsilon_at(results, "n100_dp", counted), "guarantee")
+    spent = epsilon_of_seeds(epsilon_at(results, "n100_dp", counted), "guarantee")
     assert caption(results, captioned(declared, '{epsilon(n100_dp, "moments C")}')) == spent
     lead = last_reading(results, "n100_none")["accuracy"] - last_reading(results, "n100_dp")["accuracy"]
     text = "{accuracy(n100_none) - accuracy(n100_dp)} points"
@@ -73,7 +73,9 @@ def test_a_caption_may_name_only_runs_that_its_table_reads(tmp_path):
 
 
 def test_the_caption_stands_in_every_form_of_a_table(results, declared, tmp_path):
-    tables.write(results, captioned(declared, "DP has {accuracy(n100_dp)} & no more."), tmp_path / "table1")
+    tables.write_table(
+        results, captioned(declared, "DP has {accuracy(n100_dp)} & no more."), tmp_path / "table1"
+    )
     for end, words in (
         (".md", " % & no more."),
         (".tex", r" \% \& no more."),

@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_claims import claim
 
-from fedpriv.report.claims import COUNTS, OUTCOMES, SOUNDNESS, Outcome, claims_table, judge, verdict, write
-from fedpriv.report.numbers import FAILS, HOLDS, SUBSTITUTE, UNDECIDED, standing
+from fedpriv.report.claims import (
+    COUNTS,
+    OUTCOMES,
+    SOUNDNESS,
+    Outcome,
+    claims_table,
+    judge,
+    verdict,
+    write_claims,
+)
+from fedpriv.report.numbers import FAILS, HOLDS, SUBSTITUTE, UNDECIDED, decision_of_margins
 
 ABOVE, ACROSS, BELOW = np.array([0.1, 0.11]), np.array([1.0, -0.9]), np.array([-0.1, -0.11])
 STAND_IN = Outcome("a cell", None, "not judged, digits in place of mnist", SUBSTITUTE)
@@ -100,17 +109,17 @@ NEGATED = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECIDED}
 
 @given(margins)
 def test_what_decides_a_comparison_decides_its_negation_the_other_way_round(found):
-    assert standing(-found) == NEGATED[standing(found)]
+    assert decision_of_margins(-found) == NEGATED[decision_of_margins(found)]
 
 
 @given(margins, st.floats(0, 1))
 def test_a_lower_threshold_never_makes_a_comparison_worse(found, lower):
     order = [FAILS, UNDECIDED, HOLDS]
-    assert order.index(standing(found + lower)) >= order.index(standing(found))
+    assert order.index(decision_of_margins(found + lower)) >= order.index(decision_of_margins(found))
 
 
 def equal(apart, margin):
-    return standing(np.column_stack([apart + margin, margin - apart]))
+    return decision_of_margins(np.column_stack([apart + margin, margin - apart]))
 
 
 @given(margins, st.floats(1e-3, 1), st.floats(0, 1))
@@ -124,14 +133,14 @@ def test_an_equality_does_not_depend_on_the_order_and_is_never_worse_with_a_larg
 
 @given(st.lists(margins.filter(lambda one: len(one) == 3), min_size=1, max_size=4))
 def test_several_comparisons_hold_if_every_one_does_and_fail_if_any_does(several):
-    found = {standing(one) for one in several}
-    together = standing(np.column_stack(several))
+    found = {decision_of_margins(one) for one in several}
+    together = decision_of_margins(np.column_stack(several))
     assert (together == HOLDS) == (found == {HOLDS}) and (together == FAILS) == (FAILS in found)
 
 
 @given(st.floats(-1, 1))
 def test_an_interval_on_the_threshold_decides_nothing(width):
-    assert standing(np.array([-width, width])) == UNDECIDED
+    assert decision_of_margins(np.array([-width, width])) == UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -145,7 +154,7 @@ def test_an_interval_on_the_threshold_decides_nothing(width):
     ],
 )
 def test_infinite_margins_decide_only_where_all_agree(found, expected):
-    assert standing(np.array(found)) == expected
+    assert decision_of_margins(np.array(found)) == expected
 
 
 counts = st.fixed_dictionaries({name: st.integers(0, 4) for name in COUNTS.values()})
@@ -175,7 +184,7 @@ def test_nothing_is_reproduced_or_not_where_nothing_is_decided(found, kind):
 
 def test_claims_are_written_with_their_numbers_test_and_verdict(results, declared, tmp_path):
     check = CHECK | {"clients": [100]}
-    written = write(
+    written = write_claims(
         results,
         [claim(**check, unsound="it is false"), claim(**CHECK)],
         {"table1": declared},

@@ -6,7 +6,7 @@ import pytest
 from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.report.results import SCHEMAS, collect, load
+from fedpriv.report.results import SCHEMAS, collect, load_results
 from fedpriv.store import npz, parquet, summary
 from fedpriv.trace import MISSING
 
@@ -48,7 +48,8 @@ def test_the_order_of_the_folders_does_not_matter_but_for_the_order_of_rows(dire
     key = ["run", "seed", "round", "accountant", "composition", "sensitivity"]
     orders = directories, directories[::-1]
     there, back = (
-        load(collect(order, tmp_path)).epsilons.sort_values(key, ignore_index=True) for order in orders
+        load_results(collect(order, tmp_path)).epsilons.sort_values(key, ignore_index=True)
+        for order in orders
     )
     pd.testing.assert_frame_equal(there, back)
 
@@ -73,14 +74,14 @@ def test_a_ledger_of_rounds_that_were_not_run_is_refused(directories, tmp_path):
     path = directories[3] / "ledger.parquet"
     ledger = pd.read_parquet(path)
     ledger["round"] += 1
-    parquet.save(ledger, path)
+    parquet.save_frame(ledger, path)
     with pytest.raises(BadInput, match=f"round {ROUNDS + 1}"):
         collect(directories, tmp_path)
 
 
 def test_seeds_that_were_counted_at_two_deltas_are_refused(directories, tmp_path):
     path = next(one for one in directories if one.match("n100_dp/seed1")) / "ledger.parquet"
-    parquet.save(pd.read_parquet(path).assign(delta=0.5), path)
+    parquet.save_frame(pd.read_parquet(path).assign(delta=0.5), path)
     with pytest.raises(BadInput, match=r"seed1: found a ledger at δ 0\.5, allowed: 0\.001, as of other"):
         collect(directories, tmp_path)
 
@@ -99,45 +100,45 @@ def test_results_that_were_not_collected_are_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "runs.parquet").write_bytes(content)
     with pytest.raises(BadInput, match=r"runs\.parquet"):
-        load(tmp_path)
+        load_results(tmp_path)
 
 
 def test_a_stand_in_is_told(tmp_path):
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", stand_in_for="mnist")
-    assert set(load(collect([run], tmp_path)).runs["stand_in_for"]) == {"mnist"}
+    assert set(load_results(collect([run], tmp_path)).runs["stand_in_for"]) == {"mnist"}
 
 
 def test_how_the_data_were_made_is_told(tmp_path):
     run = write_run(tmp_path, "photos_dp", 0, scheme="joint", note="Features of a network.")
-    assert set(load(collect([run], tmp_path)).runs["data_note"]) == {"Features of a network."}
+    assert set(load_results(collect([run], tmp_path)).runs["data_note"]) == {"Features of a network."}
 
 
 def test_how_clients_were_sampled_and_the_sampling_law_of_an_epsilon_stand_apart(tmp_path):
     run = write_run(tmp_path, "photos_dp", 0, scheme="joint")
     trace = pd.read_parquet(run / "trace.parquet").assign(sampling_law="full", sampling_rate=1.0)
-    parquet.save(trace, run / "trace.parquet")
-    results = load(collect([run], tmp_path))
+    parquet.save_frame(trace, run / "trace.parquet")
+    results = load_results(collect([run], tmp_path))
     assert set(results.rounds["sampling_law"]) == {"full"}
     assert set(results.epsilons["sampling_law"]) == {"poisson"}
 
 
 def test_a_trace_from_before_there_was_noise_at_clients_had_none(directories, tmp_path):
     path = directories[3] / "trace.parquet"
-    parquet.save(pd.read_parquet(path).drop(columns=list(MISSING), errors="ignore"), path)
-    results = load(collect(directories, tmp_path))
+    parquet.save_frame(pd.read_parquet(path).drop(columns=list(MISSING), errors="ignore"), path)
+    results = load_results(collect(directories, tmp_path))
     assert set(results.rounds["instance_noise_multiplier"]) == {0.0}
     assert set(results.rounds["local_steps"]) == {0}
 
 
 def test_a_trace_from_before_anything_else_was_sent_was_of_float32(directories, tmp_path):
-    results = load(collect(directories, tmp_path))
+    results = load_results(collect(directories, tmp_path))
     assert set(results.rounds["upload_bytes"]) == {4 * one for one in results.runs["parameters"]}
     assert results.rounds["test_accuracy_drawn"].isna().all() and set(results.rounds["noisy_bits"]) == {0}
 
 
 def test_what_a_trace_says_of_its_uploads_is_kept(tmp_path):
     run = write_run(tmp_path, "bits", 0, scheme="dpfl_bnn", drawn=0.95)
-    results = load(collect([run], tmp_path))
+    results = load_results(collect([run], tmp_path))
     rounds = results.rounds
     assert set(rounds["upload_bytes"]) == {125.0} and set(rounds["flips"]) == {"coordinate"}
     assert rounds["test_accuracy_drawn"].max() == 0.95
@@ -145,7 +146,7 @@ def test_what_a_trace_says_of_its_uploads_is_kept(tmp_path):
 
 def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directories, tmp_path):
     path = directories[3] / "ledger.parquet"
-    parquet.save(pd.read_parquet(path).drop(columns="accounting"), path)
+    parquet.save_frame(pd.read_parquet(path).drop(columns="accounting"), path)
     with pytest.raises(BadInput, match=r"ledger\.parquet: found no column accounting"):
         collect(directories, tmp_path)
 
@@ -153,14 +154,14 @@ def test_a_ledger_from_before_there_were_accountings_is_to_be_made_again(directo
 @pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
 def test_a_ledger_of_another_trace_is_refused(name, directories, tmp_path):
     run = directories[3]
-    npz.save(run / "distances.npz", {"remove_sum": np.zeros((ROUNDS, 3))})
-    parquet.save(pd.read_parquet(run / "trace.parquet"), run / "trace.parquet")
+    npz.save_npz(run / "distances.npz", {"remove_sum": np.zeros((ROUNDS, 3))})
+    parquet.save_frame(pd.read_parquet(run / "trace.parquet"), run / "trace.parquet")
     sources = [run / "trace.parquet", run / "distances.npz"]
-    parquet.save(pd.read_parquet(run / "ledger.parquet"), run / "ledger.parquet", sources)
+    parquet.save_frame(pd.read_parquet(run / "ledger.parquet"), run / "ledger.parquet", sources)
     collect([run], tmp_path / "fine.parquet")
     if name == "trace.parquet":
-        parquet.save(pd.read_parquet(run / name).assign(train_loss=0.5), run / name)
+        parquet.save_frame(pd.read_parquet(run / name).assign(train_loss=0.5), run / name)
     else:
-        npz.save(run / name, {"remove_sum": np.ones((2, 3))})
+        npz.save_npz(run / name, {"remove_sum": np.ones((2, 3))})
     with pytest.raises(BadInput, match=f"found the ledger of another {name}"):
         collect([run], tmp_path)

@@ -19,21 +19,21 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.tables import AccuracyTable, Row
 from fedpriv.report import claims, numbers, tables
-from fedpriv.report.claims import facts, papers, published_and_reproduced
+from fedpriv.report.claims import compared_facts, papers, published_and_reproduced
 from fedpriv.report.numbers import CUT
 from fedpriv.report.page import compared_cells
-from fedpriv.report.results import collect, load
-from fedpriv.report.tables.accuracy import accuracy_table, verdict
+from fedpriv.report.results import collect, load_results
+from fedpriv.report.tables.accuracy import accuracy_table, accuracy_verdict
 
 
 @pytest.fixture
 def paper(runs, declared, tmp_path):
     """Return the results folder of a rendered paper."""
-    tables.write(load(runs), declared, tmp_path / "tables/table1", main=True)
+    tables.write_table(load_results(runs), declared, tmp_path / "tables/table1", main=True)
     claim = {"id": "it", "place": "Table I", "text": "So it is.", "tables": ["table1"], "clients": [100]}
     claim |= {"check": "accuracy(dp) >= published(dp) - 0.005"}
     said = [Claim.model_validate(claim)]
-    claims.write(load(runs), said, {"table1": declared}, tmp_path / "claims")
+    claims.write_claims(load_results(runs), said, {"table1": declared}, tmp_path / "claims")
     return tmp_path
 
 
@@ -60,23 +60,25 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached():
     ours = {"sample": pd.Series([0.45, 0.5, 0.55]), "status": "ok", "stand_in_for": "", "cut": ""}
     low, high = numbers.interval(ours["sample"])[1:3]
     edges = low + 0.004, low + 0.006, high + 0.004, high + 0.006  # a published percent is rounded
-    words = [verdict(ours, published) for published in edges]
+    words = [accuracy_verdict(ours, published) for published in edges]
     assert words == ["reached", "undecided", "undecided", "not reached"]
-    assert verdict(ours | {"sample": pd.Series([0.5])}, 0.3) == "undecided (one seed)"
-    assert verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged: substitute data"
-    assert verdict(ours | {"cut": "60 of 300 rounds"}, 0.3) == "not judged: cut by the preset"
-    assert verdict(ours | {"status": "unstable: rises"}, 0.3) == "unstable: rises"
-    assert verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
+    assert accuracy_verdict(ours | {"sample": pd.Series([0.5])}, 0.3) == "undecided (one seed)"
+    assert accuracy_verdict(ours | {"stand_in_for": "mnist"}, 0.3) == "not judged: substitute data"
+    assert accuracy_verdict(ours | {"cut": "60 of 300 rounds"}, 0.3) == "not judged: cut by the preset"
+    assert accuracy_verdict(ours | {"status": "unstable: rises"}, 0.3) == "unstable: rises"
+    assert accuracy_verdict(ours | {"sample": pd.Series([0.5, float("-inf")])}, 0.3) == "diverged"
 
 
 def test_a_published_spread_leaves_open_what_it_covers(declared, runs):
     ours = {"sample": pd.Series([0.45, 0.5, 0.55]), "status": "ok", "stand_in_for": "", "cut": ""}
     high = numbers.interval(ours["sample"]).high
-    assert verdict(ours, high + 0.01) == verdict(ours, high + 0.01, std=0.001) == "not reached"
-    assert verdict(ours, high + 0.01, std=0.05) == "undecided"
+    assert (
+        accuracy_verdict(ours, high + 0.01) == accuracy_verdict(ours, high + 0.01, std=0.001) == "not reached"
+    )
+    assert accuracy_verdict(ours, high + 0.01, std=0.05) == "undecided"
     data = declared.model_dump()
     data["rows"][0]["published"]["dp"] |= {"accuracy": 0.95, "std": 0.4}
-    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    table = accuracy_table(load_results(runs), AccuracyTable.model_validate(data), "table1")
     assert table.display["DP"].iloc[0] == "45.1 ± 0.1 (95 ± 40)" and "standard deviation" in table.notes[0]
     judged = table.tidy.query("source == 'published' and row == 100 and column == 'dp'").set_index("quantity")
     assert judged.loc["accuracy", "verdict"] == "undecided" and judged.loc["accuracy_std", "value"] == 0.4
@@ -84,8 +86,8 @@ def test_a_published_spread_leaves_open_what_it_covers(declared, runs):
 
 def test_what_a_preset_has_cut_is_judged_in_no_form(declared, tmp_path):
     cuts = {"n100_none": "20 of 300 rounds", "n100_dp": "20 of 300 rounds"}
-    results = load(collect(write_small(tmp_path), tmp_path, cuts))
-    tables.write(results, declared, tmp_path / "tables/table1")
+    results = load_results(collect(write_small(tmp_path), tmp_path, cuts))
+    tables.write_table(results, declared, tmp_path / "tables/table1")
     claim = {"place": "Table I", "text": "So it is.", "tables": ["table1"], "clients": [100]}
     checks = {
         "theirs": "accuracy(dp) >= published(dp)",
@@ -94,10 +96,10 @@ def test_what_a_preset_has_cut_is_judged_in_no_form(declared, tmp_path):
         "ours_gap": "accuracy(baseline) >= accuracy(dp)",
     }
     said = [Claim.model_validate(claim | {"id": name, "check": check}) for name, check in checks.items()]
-    claims.write(results, said, {"table1": declared}, tmp_path / "claims")
+    claims.write_claims(results, said, {"table1": declared}, tmp_path / "claims")
     here = published_and_reproduced(tmp_path).set_index("row").loc["100"]
     assert set(here["verdict"]) == {CUT} and set(here["cut"]) == {cuts["n100_dp"]}
-    judged = dict(zip(checks, facts(tmp_path)["claims"], strict=True))
+    judged = dict(zip(checks, compared_facts(tmp_path)["claims"], strict=True))
     assert [judged[name]["verdict"] for name in checks] == [CUT, CUT, CUT, "reproduced"]
     paper: Any = SimpleNamespace(tables={"table1": declared})
     for form in ("tables/table1.md", "tables/table1.tex"):
@@ -112,25 +114,25 @@ def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, d
     data = declared.model_dump()
     for row in data["rows"]:
         row["own_baseline"] = True  # ours: 97 without privacy, DP 52 points and BDP 7 below
-    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    table = accuracy_table(load_results(runs), AccuracyTable.model_validate(data), "table1")
     judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
     assert list(judged["verdict"]) == ["another network", "reached", "reached"]
     data["rows"][0]["published"]["bdp"]["accuracy"] = 0.95  # 2 below the published baseline of 97
-    table = accuracy_table(load(runs), AccuracyTable.model_validate(data), "table1")
+    table = accuracy_table(load_results(runs), AccuracyTable.model_validate(data), "table1")
     judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
     assert list(judged["verdict"]) == ["another network", "reached", "not reached"]
     assert "Another network than the paper's: it is held against its own baseline" in table.notes[1]
 
 
 def test_the_numbers_of_a_table_say_whether_what_is_published_is_reached(runs, declared):
-    table = accuracy_table(load(runs), declared, "table1")
+    table = accuracy_table(load_results(runs), declared, "table1")
     judged = table.tidy.query("source == 'published' and quantity == 'accuracy'")
     assert list(judged["verdict"]) == ["reached"] * 3 + ["not run"] * 3
     assert table.tidy.drop(judged.index)["verdict"].isna().all()
 
 
 def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, tmp_path):
-    results = load(runs)
+    results = load_results(runs)
     other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
     table = accuracy_table(other, declared, "table1")
     (tmp_path / "tables").mkdir()
@@ -140,7 +142,7 @@ def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, t
 
 
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):
-    tables.write(load(joint_runs), joint, paper / "tables/table4")
+    tables.write_table(load_results(joint_runs), joint, paper / "tables/table4")
     found = published_and_reproduced(paper).set_index(["row", "column"])["verdict"].to_dict()
     assert found["100", "dp"] == "reached" and found["Photographs", "baseline"] == "reached"
     assert found["Photographs", "dp"] == "not reached" and found["Digits", "bdp"] == "not run"
@@ -171,14 +173,16 @@ def test_of_all_results_every_paper_is_compared_under_its_name(paper, tmp_path_f
         shutil.copytree(paper, results / name)
     out = printed(results)
     assert all(f"{name}: claims" in out for name in ("first", "second"))
-    assert finite(facts(results)) == {name: finite(facts(paper)) for name in ("first", "second")}
+    assert finite(compared_facts(results)) == {
+        name: finite(compared_facts(paper)) for name in ("first", "second")
+    }
 
 
 def test_a_paper_that_prints_no_accuracy_has_its_claims_compared(paper):
     shutil.rmtree(paper / "tables")
     out = printed(paper)
     assert "So it is." in out and "accuracy" not in out
-    assert facts(paper)["accuracies"] == []
+    assert compared_facts(paper)["accuracies"] == []
 
 
 LABELS = ("2", "007", "1e5", "NA", "True", "1,000", "=1+1", "-1", "nan", "'quoted", "300")
@@ -194,7 +198,9 @@ def test_a_label_that_is_a_number_in_yaml_is_its_text(declared):
 
 def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
     rows = [declared.rows[0].model_copy(update={"label": label}) for label in LABELS]
-    tables.write(load(runs), declared.model_copy(update={"rows": tuple(rows)}), paper / "tables/table1")
+    tables.write_table(
+        load_results(runs), declared.model_copy(update={"rows": tuple(rows)}), paper / "tables/table1"
+    )
     found = published_and_reproduced(paper)
     assert found["row"].unique().tolist() == list(LABELS)
     assert set(found["verdict"]) == {"reached"}
@@ -215,7 +221,7 @@ def test_a_count_that_is_none_is_refused(paper):
     lines[1] = lines[1].rpartition(",")[0] + ",many"
     (paper / "claims.csv").write_text("\n".join(lines))
     with pytest.raises(BadInput, match=r"claims\.csv: found no CSV file .*many"):
-        facts(paper)
+        compared_facts(paper)
 
 
 def test_what_looks_like_a_colour_in_a_claim_is_printed(paper):
@@ -231,4 +237,4 @@ def test_missing_or_foreign_claims_are_named(paper, content):
     if content is not None:
         (paper / "claims.csv").write_text(content)
     with pytest.raises(BadInput, match=r"claims\.csv"):
-        facts(paper)
+        compared_facts(paper)

@@ -10,7 +10,7 @@ import yaml
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES
 from fedpriv.paper.metrics import SIGNATURES, signature_text
-from fedpriv.paper.tables import TABLES, self_contained
+from fedpriv.paper.tables import TABLES, resolve_tables
 from fedpriv.report.claims import COMBINED
 from fedpriv.report.metrics import METRICS
 
@@ -20,7 +20,7 @@ EXAMPLES = [
 ]
 BLOCKS = {name: spec for block in EXAMPLES if isinstance(block, dict) for name, spec in block.items()}
 DEFAULTS = BLOCKS.pop("table_defaults")
-DECLARED = self_contained(BLOCKS, DEFAULTS)
+DECLARED = resolve_tables(BLOCKS, DEFAULTS)
 CLAIMS = [claim for block in EXAMPLES if isinstance(block, list) for claim in block]
 
 

@@ -7,8 +7,8 @@ from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims import judge
-from fedpriv.report.reading import DIVERGED, best_drawn, last_reading, within
-from fedpriv.report.results import collect, load
+from fedpriv.report.reading import DIVERGED, best_drawn, last_reading, reading_within
+from fedpriv.report.results import collect, load_results
 from fedpriv.report.tables import KINDS
 from fedpriv.store import parquet, summary
 
@@ -18,7 +18,7 @@ def lost(out, round):
     for name in ("trace", "ledger"):
         path = out / f"{name}.parquet"
         frame = pd.read_parquet(path)
-        parquet.save(frame[frame["round"] <= round], path)
+        parquet.save_frame(frame[frame["round"] <= round], path)
     path = out / "summary.json"
     end = {"diverged": round, "test_accuracy": None, "rounds": round}
     summary.save_summary(path, summary.load_summary(path) | end)
@@ -30,7 +30,7 @@ def results_of(tmp_path, round, seeds=(0,)):
     runs = [write_run(tmp_path, "n100_none", seed, scheme="none", final=0.97) for seed in range(2)]
     made = [write_run(tmp_path, "n100_dp", seed, scheme="client_dp", final=0.9) for seed in range(2)]
     runs += [lost(out, round) if seed in seeds else out for seed, out in enumerate(made)]
-    return load(collect(runs, tmp_path))
+    return load_results(collect(runs, tmp_path))
 
 
 def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
@@ -50,7 +50,7 @@ def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tm
 @pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
 def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_path):
     spend = SpendSelector.model_validate({"accountant": "moments"})
-    read = within(results_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
+    read = reading_within(results_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
     assert (read.loc[0, "accuracy"] == DIVERGED) == gone
     assert read.loc[1, "accuracy"] > 0
 

@@ -8,9 +8,9 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
-from fedpriv.report.figures import caption, draw
+from fedpriv.report.figures import caption, draw_figure
 from fedpriv.report.figures.notes import notes
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 
 SPENDS = {
     "sequential": "sequential bayesian product remove_sum",
@@ -53,7 +53,7 @@ def instance_runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def instance_results(instance_runs):
-    return load(instance_runs)
+    return load_results(instance_runs)
 
 
 def lines_of(axes):
@@ -66,7 +66,7 @@ def words_of(results, declared):
 
 
 def test_growth_is_the_mean_over_seeds_of_what_was_spent_after_the_first_round(instance_results):
-    axes = draw(instance_results, GROWTH).axes[0]
+    axes = draw_figure(instance_results, GROWTH).axes[0]
     rounds, grown = lines_of(axes)["100 clients, parallel"].get_data()
     assert list(rounds) == list(range(2, ROUNDS + 1)) and axes.get_yscale() == "log"
     assert grown == pytest.approx(1.1 * 2.0 * (np.sqrt(np.array(rounds) / ROUNDS) - np.sqrt(1 / ROUNDS)))
@@ -76,7 +76,7 @@ def test_the_lines_of_one_run_have_one_colour_and_different_dashes(tmp_path):
     runs = [
         write_run(tmp_path, f"n{clients}", 0, scheme="instance", clients=clients) for clients in (100, 1000)
     ]
-    lines = list(lines_of(draw(load(collect(runs, tmp_path)), GROWTH).axes[0]).values())
+    lines = list(lines_of(draw_figure(load_results(collect(runs, tmp_path)), GROWTH).axes[0]).values())
     colours = [line.get_color() for line in lines]
     dashes = [line.get_linestyle() for line in lines]
     assert colours[0] == colours[1] != colours[2] == colours[3]
@@ -105,12 +105,12 @@ def test_rounds_in_which_nothing_grew_have_no_place_on_the_axis(instance_results
     epsilons = instance_results.epsilons
     least = epsilons["epsilon"].where(epsilons["round"] > 5, epsilons["epsilon"].min())
     flat = replace(instance_results, epsilons=epsilons.assign(epsilon=least))
-    rounds, grown = lines_of(draw(flat, GROWTH).axes[0])["100 clients, parallel"].get_data()
+    rounds, grown = lines_of(draw_figure(flat, GROWTH).axes[0])["100 clients, parallel"].get_data()
     assert list(rounds) == list(range(6, ROUNDS + 1)) and (grown > 0).all()
 
 
 def test_the_accuracy_of_an_attacker_is_that_of_the_equation(instance_results):
-    axes = draw(instance_results, ATTACKER).axes[0]
+    axes = draw_figure(instance_results, ATTACKER).axes[0]
     curve = axes.get_lines()[0]
     epsilons, accuracy = curve.get_data()
     assert accuracy == pytest.approx(1 / (1 + np.exp(-np.array(epsilons))))
@@ -118,7 +118,7 @@ def test_the_accuracy_of_an_attacker_is_that_of_the_equation(instance_results):
 
 
 def test_runs_stand_on_the_curve_where_they_ended(instance_results):
-    points = lines_of(draw(instance_results, ATTACKER).axes[0])
+    points = lines_of(draw_figure(instance_results, ATTACKER).axes[0])
     assert list(points) == ["sequential: ε = 0.22†, 55.5 %", "parallel: ε = 9.90, > 99.9 %"]
     for point, epsilon in zip(points.values(), (0.22, 9.9), strict=True):
         x, y = point.get_data()
@@ -126,7 +126,7 @@ def test_runs_stand_on_the_curve_where_they_ended(instance_results):
 
 
 def test_published_points_are_labelled(instance_results):
-    texts = [text.get_text() for text in draw(instance_results, ATTACKER).axes[0].texts]
+    texts = [text.get_text() for text in draw_figure(instance_results, ATTACKER).axes[0].texts]
     assert texts == ["99.33 %", "99.97 %", "99.995 %"]
 
 
@@ -142,6 +142,6 @@ def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instanc
 
 def test_the_curve_of_the_attacker_needs_no_run(instance_results):
     alone = ATTACKER.model_copy(update={"lines": {"missing": "of no run"}})
-    figure = draw(instance_results, alone)
+    figure = draw_figure(instance_results, alone)
     assert len(figure.axes[0].get_lines()) == 1 + 3
     assert "Not run in this preset: of no run, sequential;" in words_of(instance_results, alone)

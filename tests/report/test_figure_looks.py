@@ -15,15 +15,16 @@ from matplotlib import rcParams
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from support.figure_words import drawn_words, overlaps
 
 from fedpriv.audit.finding import Finding
 from fedpriv.paper.figures import AuditsFigure, LinesFigure
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.report.figures import draw, house
-from fedpriv.report.figures.layout import Label, apart, overlaps, place, shown
+from fedpriv.report.figures import draw_figure, house_style
+from fedpriv.report.figures.layout import Label, place_labels, separate
 from fedpriv.report.figures.looks import LOOKS, meaning, of_curves
-from fedpriv.report.results import SCHEMAS, categorical
+from fedpriv.report.results import SCHEMAS, to_categories
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
 FIGURES = {
@@ -58,7 +59,7 @@ def made(results, declared, seed):
     tables = {
         name: pd.concat(some).astype(SCHEMAS[name])[list(SCHEMAS[name])] for name, some in frames.items()
     }
-    made_up = categorical(tables, base.audited)
+    made_up = to_categories(tables, base.audited)
     made_up.__dict__["found"] = {(run, 0): list(findings(random)) for run in declared.runs()}
     return made_up
 
@@ -73,11 +74,11 @@ def findings(random):
 @pytest.mark.parametrize("name", FIGURES)
 def test_in_no_figure_of_a_paper_do_words_hide_words_or_points_and_all_can_be_read(results, name):
     declared = FIGURES[name]
-    with house():
-        figure = draw(made(results, declared, crc32(name.encode())), declared)
+    with house_style():
+        figure = draw_figure(made(results, declared, crc32(name.encode())), declared)
         assert overlaps(figure) == []
     assert all(axes.has_data() for axes in figure.axes)
-    assert {text.get_color() for text in shown(figure) if contrast(text.get_color()) < 4.5} == set()
+    assert {text.get_color() for text in drawn_words(figure) if contrast(text.get_color()) < 4.5} == set()
 
 
 def contrast(color):
@@ -88,7 +89,7 @@ def contrast(color):
 
 def test_every_colour_that_words_may_have_can_be_read_on_white():
     assert contrast("black") == pytest.approx(21) and contrast("#767676") == pytest.approx(4.54, abs=0.01)
-    with house():
+    with house_style():
         colours = {look["color"] for look in (*LOOKS.values(), *rcParams["axes.prop_cycle"])}
     assert {colour for colour in colours if contrast(colour) < 4.5} == set()
 
@@ -141,7 +142,7 @@ def test_labels_are_placed_where_they_hide_nothing(points, lines):
     axes.plot(*zip(*points, strict=True), "o", markersize=4)
     figure.draw_without_rendering()
     across = [Label(f"budget {number}", None, y, "black") for number, y in enumerate(lines)]
-    place(axes, [*(Label("DP, ε = 1", x, y, "black") for x, y in points), *across])
+    place_labels(axes, [*(Label("DP, ε = 1", x, y, "black") for x, y in points), *across])
     assert overlaps(figure) == []
     assert all(axes.bbox.padded(1).contains(*text.get_window_extent().min) for text in axes.texts)
 
@@ -159,7 +160,7 @@ def test_words_on_words_and_on_a_point_are_named():
 @given(st.lists(st.tuples(st.floats(-50, 150), st.floats(1, 15)), max_size=6))
 def test_labels_at_ends_are_moved_apart_within_the_axes_and_keep_their_order(labels):
     middles, sizes = [middle for middle, _ in labels], [size for _, size in labels]
-    moved = apart(middles, sizes, 100)
+    moved = separate(middles, sizes, 100)
     order = np.argsort(middles, kind="stable")
     ends = [(moved[one] - sizes[one] / 2, moved[one] + sizes[one] / 2) for one in order]
     assert all(low >= -1e-9 and high <= 100 + 1e-9 for low, high in ends)
@@ -172,8 +173,8 @@ def test_labels_at_ends_are_moved_apart_within_the_axes_and_keep_their_order(lab
 def test_only_the_ends_of_the_axis_of_audits_say_that_more_is_beyond(results):
     declared = AuditsFigure(title="Audits", lines={"n100_dp": "a run"})
     for seed in range(3):
-        with house():
-            figure = draw(made(results, declared, seed), declared)
+        with house_style():
+            figure = draw_figure(made(results, declared, seed), declared)
             figure.draw_without_rendering()
         (axes,) = figure.axes
         low, high = axes.get_xlim()
@@ -187,6 +188,6 @@ def test_only_the_ends_of_the_axis_of_audits_say_that_more_is_beyond(results):
 
 
 def test_figures_have_all_their_words_in_one_ink_or_the_colour_of_their_line(results):
-    with house():
-        figure = draw(results, FIGURES["bdp2019-curves_iid"])
+    with house_style():
+        figure = draw_figure(results, FIGURES["bdp2019-curves_iid"])
     assert all(text.get_bbox_patch() is None for text in figure.findobj(Text))

@@ -17,11 +17,11 @@ from fedpriv.frozen import parse
 from fedpriv.paper.figures import Panel, RoundsFigure
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report import page
-from fedpriv.report.figures import PAGE, draw, house, published, write
+from fedpriv.report.figures import PAGE, draw_figure, house_style, published, write_figure
 from fedpriv.report.figures.looks import LOOKS, of_curves
 from fedpriv.report.figures.notes import notes
 from fedpriv.report.figures.rounds import MARKS
-from fedpriv.report.reading import within
+from fedpriv.report.reading import reading_within
 from fedpriv.report.results import Results
 
 COMPARED = pd.DataFrame(
@@ -56,15 +56,15 @@ EPSILONS = RoundsFigure.model_validate(
 
 def drawn(results, declared):
     """Return a figure that is laid out as it is when written."""
-    figure = draw(results, declared)
-    with house():
+    figure = draw_figure(results, declared)
+    with house_style():
         figure.draw_without_rendering()
     return figure
 
 
 @pytest.mark.parametrize("declared", [CURVES, EPSILONS], ids=lambda declared: declared.quantity)
 def test_the_same_runs_give_the_same_pdf_png_and_markdown(results, declared, tmp_path):
-    first, second = (write(results, declared, tmp_path / name / "figure") for name in ("a", "b"))
+    first, second = (write_figure(results, declared, tmp_path / name / "figure") for name in ("a", "b"))
     assert {path.suffix for path in first} == {".pdf", ".png", ".json", ".md"}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     told = {path.suffix: path.read_bytes() for path in first}
@@ -82,17 +82,17 @@ def test_the_same_runs_give_the_same_pdf_png_and_markdown(results, declared, tmp
     ids=str,
 )
 def test_what_a_user_says_in_a_matplotlibrc_changes_no_figure(theirs, results, tmp_path):
-    plain = write(results, CURVES, tmp_path / "plain/figure")
+    plain = write_figure(results, CURVES, tmp_path / "plain/figure")
     ours = page.picture({"Table IV": COMPARED})
     with rc_context(theirs):
-        files = write(results, CURVES, tmp_path / "theirs/figure")
+        files = write_figure(results, CURVES, tmp_path / "theirs/figure")
         assert page.picture({"Table IV": COMPARED}) == ours
     assert [path.read_bytes() for path in files] == [path.read_bytes() for path in plain]
 
 
 def test_what_is_said_of_a_figure_stands_beside_it(results, tmp_path):
     declared = CURVES.model_copy(update={"place": "Figure 2"})
-    write(results, declared, tmp_path / "figure")
+    write_figure(results, declared, tmp_path / "figure")
     heading, picture, caption, place, list_of_notes = (tmp_path / "figure.md").read_text().split("\n\n")
     assert heading == "# Figure 2. Accuracy" and place == "Place: Figure 2."
     assert picture.startswith("![Accuracy. 100 clients: no privacy, client privacy;")
@@ -127,7 +127,7 @@ def lines_of(axes):
 
 
 def test_a_curve_is_the_mean_over_seeds_in_percent(results):
-    lines = lines_of(draw(results, CURVES).axes[0])
+    lines = lines_of(draw_figure(results, CURVES).axes[0])
     assert list(lines) == ["no privacy", "client privacy"]
     rounds, accuracy = lines["client privacy"].get_data()
     assert list(rounds) == list(range(2, 21, 2))
@@ -141,21 +141,21 @@ def with_seed(table, seed):
 
 def test_up_to_three_seeds_are_drawn_and_of_more_there_is_a_band_from_least_to_greatest(results):
     panel = CURVES.model_copy(update={"panels": {"n100": CURVES.panels["n100"]}})
-    (axes,) = draw(results, panel).axes
+    (axes,) = draw_figure(results, panel).axes
     assert not axes.collections
     thin = [line for line in axes.get_lines() if line.get_linewidth() < 0.6 and len(line.get_xdata()) > 2]
     assert len(thin) == 6 and all(line.get_label().startswith("_") for line in thin)
     fourth = replace(results, runs=with_seed(results.runs, 3), rounds=with_seed(results.rounds, 3))
-    (axes,) = draw(fourth, panel).axes
+    (axes,) = draw_figure(fourth, panel).axes
     *_, private = axes.collections
     low, high = private.get_paths()[0].get_extents().get_points()[:, 1]
     assert (low, high) == (pytest.approx(9.0), pytest.approx(90.2))
 
 
 def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(results):
-    (axes,) = draw(results, CURVES).axes
+    (axes,) = draw_figure(results, CURVES).axes
     (curve, epsilon), *_ = CURVES.parts()[0].budgets
-    read = within(results, curve.run, (curve.counted, epsilon)).mean()
+    read = reading_within(results, curve.run, (curve.counted, epsilon)).mean()
     dots = [line for line in axes.get_lines() if line.get_linestyle() == "None" and len(line.get_xdata())]
     places = [(float(dot.get_xdata()[0]), float(dot.get_ydata()[0])) for dot in dots]
     assert places == [
@@ -170,7 +170,7 @@ def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(results):
 
 
 def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(results):
-    figure = draw(results, CURVES)
+    figure = draw_figure(results, CURVES)
     (panel,) = figure.axes
     assert panel.get_lines()
     assert "Not run in this preset: 1000 clients." in notes(results, CURVES)
@@ -179,13 +179,13 @@ def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(results):
 def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(results):
     lines = CURVES.lines | {"joint": "both levels"}
     declared = CURVES.model_copy(update={"lines": lines, "panels": {"n100": CURVES.panels["n100"]}})
-    assert list(lines_of(draw(results, declared).axes[0])) == ["no privacy", "client privacy"]
+    assert list(lines_of(draw_figure(results, declared).axes[0])) == ["no privacy", "client privacy"]
     assert "Not run in this preset: 100 clients: both levels." in notes(results, declared)
 
 
 def test_the_title_stands_in_the_caption_alone(results, tmp_path):
-    assert draw(results, CURVES).get_suptitle() == ""
-    write(results, CURVES.model_copy(update={"place": "eq. (1)"}), tmp_path / "figure")
+    assert draw_figure(results, CURVES).get_suptitle() == ""
+    write_figure(results, CURVES.model_copy(update={"place": "eq. (1)"}), tmp_path / "figure")
     assert (tmp_path / "figure.md").read_text().startswith("# Eq. (1). Accuracy\n")
 
 
@@ -219,8 +219,8 @@ def test_panels_and_legend_stay_within_the_figure_and_cover_each_other_nowhere(r
 
 def test_a_figure_is_as_wide_as_both_columns_of_a_journal(results, tmp_path):
     several, declared = many_lines(results)
-    assert [draw(several, one).get_figwidth() for one in declared] == [PAGE, PAGE] == [6.9, 6.9]
-    write(results, CURVES, tmp_path / "figure")
+    assert [draw_figure(several, one).get_figwidth() for one in declared] == [PAGE, PAGE] == [6.9, 6.9]
+    write_figure(results, CURVES, tmp_path / "figure")
     assert imread(tmp_path / "figure.png").shape[1] == 6.9 * 300
 
 
@@ -258,7 +258,7 @@ def test_colour_is_never_all_that_tells_two_curves_of_a_figure_apart(declared):
 
 def test_a_figure_of_which_nothing_was_run_says_so(results):
     nothing = CURVES.model_copy(update={"panels": {"n1000": CURVES.panels["n1000"]}})
-    (panel,) = draw(results, nothing).axes
+    (panel,) = draw_figure(results, nothing).axes
     assert [text.get_text() for text in panel.texts] == ["not run"] and not panel.get_lines()
     assert not panel.get_xticks().size and not panel.get_yticks().size
     assert "Not run in this preset: 1000 clients." in notes(results, nothing)
@@ -275,7 +275,7 @@ def test_a_panel_whose_ledger_holds_no_such_epsilon_says_so_and_leaves_the_other
 
 
 def test_guarantees_are_solid_estimates_dashed_and_the_axis_is_logarithmic(results):
-    axes = draw(results, EPSILONS).axes[0]
+    axes = draw_figure(results, EPSILONS).axes[0]
     styles = {label: line.get_linestyle() for label, line in lines_of(axes).items()}
     assert styles == {
         "moments C": "-",
@@ -286,7 +286,7 @@ def test_guarantees_are_solid_estimates_dashed_and_the_axis_is_logarithmic(resul
 
 
 def test_every_line_has_its_words_at_its_end_in_its_colour_with_its_dash_and_its_marker(results):
-    (axes,) = draw(results, CURVES).axes
+    (axes,) = draw_figure(results, CURVES).axes
     found = {}
     for legend in axes.findobj(Legend):
         (text,), (handle,) = legend.get_texts(), legend.get_lines()
@@ -298,7 +298,7 @@ def test_every_line_has_its_words_at_its_end_in_its_colour_with_its_dash_and_its
 
 
 def test_an_epsilon_has_its_unit_and_its_delta_at_the_axis(results):
-    (axes,) = draw(results, EPSILONS).axes
+    (axes,) = draw_figure(results, EPSILONS).axes
     assert axes.get_ylabel() == "Client-level ε" and axes.get_title("left") == "100 clients, δ = 10⁻³"
 
 
@@ -327,7 +327,7 @@ def test_a_figure_survives_being_written_as_data():
 
 
 def test_an_interval_that_leaves_the_axis_is_not_cut_off_but_marked():
-    (axes, *_) = published.draw({"Table IV": COMPARED}).axes
+    (axes, *_) = published.draw_published({"Table IV": COMPARED}).axes
     labels = axes.get_legend_handles_labels()[1]
     assert {"reproduced, 95 % interval beyond 0 to 100", "reproduced, 95 % interval"} <= {*labels}
     (whiskers,) = axes.collections

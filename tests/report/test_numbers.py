@@ -57,5 +57,5 @@ def test_numbers_are_printed_with_their_interval():
     assert numbers.size([0.00042]) == "0.00042"
     assert numbers.size([20464.56]) == "20465"
     assert numbers.size([np.inf, np.inf]) == "∞"
-    assert numbers.rounds([280, 285]) == "280–285"
+    assert numbers.round_range([280, 285]) == "280–285"
     assert numbers.attacker(0.99966) == "> 99.9"

@@ -16,7 +16,7 @@ from support import made_page
 
 from fedpriv.cli.compare import published
 from fedpriv.cli.table import Table
-from fedpriv.config.jobs import drawn, rendered
+from fedpriv.config.jobs import figure_names, report_files
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.report import page
@@ -139,7 +139,7 @@ def test_what_the_paper_has_is_open_and_what_is_ours_is_folded(text):
 
 
 def test_every_figure_is_there_with_its_caption_its_notes_and_a_description(text, results):
-    for name, spec in drawn(made_page.plan(), "small").items():
+    for name, spec in figure_names(made_page.plan(), "small").items():
         shown = part(text, f"small-figure-{name}").partition("</figure>")[0]
         ((image, described),) = re.findall(r'src="data:image/png;base64,([^"]+)" alt="([^"]+)"', shown)
         files = io.BytesIO(base64.b64decode(image)), results / f"small/figures/{name}.png"
@@ -157,14 +157,14 @@ def test_every_figure_is_there_with_its_caption_its_notes_and_a_description(text
 def test_a_figure_of_which_the_preset_runs_nothing_is_left_out(text, results):
     assert made_page.SMALL["figures"]["nothing"]["title"] not in text
     assert not list(results.glob("small/figures/nothing.*"))
-    assert [*drawn(made_page.plan(), "small")] == ["curves", "epsilons"]
+    assert [*figure_names(made_page.plan(), "small")] == ["curves", "epsilons"]
 
 
 def test_the_workflow_asks_for_no_figure_of_which_a_preset_runs_nothing():
     plan = load_preset(Path(__file__).parents[2] / "config/demo.yaml")
-    asked = {Path(file).stem for file in rendered(plan) if "dpfl_bnn2023/figures/" in file}
+    asked = {Path(file).stem for file in report_files(plan) if "dpfl_bnn2023/figures/" in file}
     assert asked == {"audits", "figure2", "figure3_signs", "figure3_code"}
-    assert asked == set(drawn(plan, "dpfl_bnn2023"))
+    assert asked == set(figure_names(plan, "dpfl_bnn2023"))
 
 
 def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):
@@ -254,7 +254,7 @@ def test_every_file_and_page_that_is_named_is_a_link_to_it(text, results):
         }
         rendered |= {
             f"{name}/figures/{one}.{end}"
-            for one in drawn(made_page.plan(), name)
+            for one in figure_names(made_page.plan(), name)
             for end in ("pdf", "png", "md")
         }
         assert rendered <= links

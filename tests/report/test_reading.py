@@ -7,8 +7,8 @@ import pytest
 from support.made_runs import ROUNDS, SPENDS, write_run
 
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.report.reading import best_drawn, epsilon_at, growth, last_reading, spent, within
-from fedpriv.report.results import collect, load
+from fedpriv.report.reading import best_drawn, epsilon_at, growth, last_reading, ledger_rows, reading_within
+from fedpriv.report.results import collect, load_results
 
 MOMENTS = SpendSelector(accountant="moments")
 SUM = SpendSelector(accountant="moments", accounting="sum")
@@ -18,7 +18,7 @@ TOTAL = SPENDS["moments", "", "", "C", ""]
 
 @pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
 def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, budget, round):
-    read = within(results, "n100_dp", (MOMENTS, budget))
+    read = reading_within(results, "n100_dp", (MOMENTS, budget))
     assert list(read["round"]) == [round] * 3
     assert read["accuracy"].tolist() == pytest.approx(
         [(0.9 + seed / 1000) * round / ROUNDS for seed in range(3)]
@@ -26,7 +26,7 @@ def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, bu
 
 
 def test_a_budget_that_affords_no_evaluated_round_reads_nothing_for_any_seed(results):
-    read = within(results, "n100_dp", (MOMENTS, 2.0))  # round 1 costs 1.79, and it was not evaluated
+    read = reading_within(results, "n100_dp", (MOMENTS, 2.0))  # round 1 costs 1.79, and it was not evaluated
     assert len(read) == 3 and read.isna().all(axis=None)
 
 
@@ -35,7 +35,7 @@ def test_training_stops_when_the_budget_is_first_exceeded(results):
     # An estimate may fall again; a stopped run does not go on.
     falls = epsilons["epsilon"].where(epsilons["round"] < ROUNDS, 0.0)
     late = replace(results, epsilons=epsilons.assign(epsilon=falls))
-    assert list(within(late, "n100_dp", (MOMENTS, 6.0))["round"]) == [10] * 3
+    assert list(reading_within(late, "n100_dp", (MOMENTS, 6.0))["round"]) == [10] * 3
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_training_stops_when_the_budget_is_first_exceeded(results):
 def test_within_several_budgets_the_first_that_is_exceeded_ends_the_reading(
     joint_results, client, instance, round
 ):
-    read = within(joint_results, "photos_dp", (SUM, client), (SEQUENTIAL, instance))
+    read = reading_within(joint_results, "photos_dp", (SUM, client), (SEQUENTIAL, instance))
     assert list(read["round"]) == [round] * 3
-    other_way = within(joint_results, "photos_dp", (SEQUENTIAL, instance), (SUM, client))
+    other_way = reading_within(joint_results, "photos_dp", (SEQUENTIAL, instance), (SUM, client))
     assert other_way.equals(read)
 
 
 def test_an_epsilon_that_the_ledger_does_not_hold_affords_nothing(joint_results):
-    read = within(joint_results, "photos_dp", (SUM, 9.0), (MOMENTS, 9.0))
+    read = reading_within(joint_results, "photos_dp", (SUM, 9.0), (MOMENTS, 9.0))
     assert len(read) == 3 and read.isna().all(axis=None)
 
 
@@ -70,7 +70,7 @@ def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
         write_run(tmp_path, "bits", seed, scheme="dpfl_bnn", drawn=drawn)
         for seed, drawn in enumerate((0.95, 0.5))
     ]
-    read = best_drawn(load(collect(runs, tmp_path)), "bits")
+    read = best_drawn(load_results(collect(runs, tmp_path)), "bits")
     assert read["round"].tolist() == [10, ROUNDS]
     assert read["accuracy"].tolist() == pytest.approx([0.95, 0.901])
 
@@ -80,7 +80,7 @@ def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(result
 
 
 def test_epsilon_is_read_at_each_seeds_own_round(results):
-    rounds = within(results, "n100_dp", (MOMENTS, 6.0))["round"]
+    rounds = reading_within(results, "n100_dp", (MOMENTS, 6.0))["round"]
     rounds.loc[1] = 5
     found = epsilon_at(results, "n100_dp", SpendSelector(accountant="rdp"), rounds)
     assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
@@ -89,12 +89,12 @@ def test_epsilon_is_read_at_each_seeds_own_round(results):
 def test_a_spend_reads_only_its_own_lines(results):
     for key, epsilon in SPENDS.items():
         spend = SpendSelector(**dict(zip(SPEND_COLUMNS, key, strict=True)))
-        rows = spent(results, "n100_dp", spend)
+        rows = ledger_rows(results, "n100_dp", spend)
         assert len(rows) == 3 * ROUNDS
         assert rows["epsilon"].max() == pytest.approx(epsilon)
 
 
 def test_rounds_without_noise_afford_nothing(tmp_path):
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", scale=np.inf)
-    results = load(collect([run], tmp_path))
-    assert within(results, "n100_dp", (MOMENTS, 1e9)).isna().all(axis=None)
+    results = load_results(collect([run], tmp_path))
+    assert reading_within(results, "n100_dp", (MOMENTS, 1e9)).isna().all(axis=None)

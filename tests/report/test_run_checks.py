@@ -11,8 +11,8 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.paper.tables import Cell, EpsilonBudget
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.numbers import standing
-from fedpriv.report.results import Results, collect, load
+from fedpriv.report.numbers import decision_of_margins
+from fedpriv.report.results import Results, collect, load_results
 
 SEQUENTIAL, PARALLEL = (
     SpendSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")
@@ -46,7 +46,7 @@ def results(tmp_path_factory):
         for run, (scheme, final) in RUNS.items()
         for seed in range(3 if run == "longer" else 2)
     ]
-    return load(collect(runs, folder))
+    return load_results(collect(runs, folder))
 
 
 def outcome_of(results, check, **case):
@@ -127,7 +127,7 @@ def test_of_two_endless_epsilons_neither_is_larger(results):
     endless = replace(results, epsilons=epsilons.assign(epsilon=without_end))
     assert np.isposinf(outcome_of(endless, TIMES.format(1), run="bits").margins).all()
     same = outcome_of(endless, 'epsilon("bits rdp") >= 1 * epsilon("bit exact")', run="bits")
-    assert standing(same.margins) == "undecided"
+    assert decision_of_margins(same.margins) == "undecided"
 
 
 def only_seed_0_of(results, run):
@@ -176,7 +176,7 @@ def test_an_equality_is_of_what_is_less_apart_than_its_margin(results, margin, e
     outcome = outcome_of(results, check, of="joint", over="client")
     assert outcome.margins == pytest.approx(np.array([[margin + 0.02, margin - 0.02]] * 2))
     assert outcome.measured == "78.0 ± 0.6 % against 80.0 ± 0.6 %, gain −2.0 ± 0.0 points"
-    assert standing(outcome.margins) == expected
+    assert decision_of_margins(outcome.margins) == expected
 
 
 def test_bytes_are_held_against_float32_or_another_run(results):
@@ -200,7 +200,7 @@ def test_rounds_are_counted_until_the_final_accuracy_of_the_other_run_is_reached
     runs = [
         write_run(tmp_path, run, 0, scheme="none", final=final) for run, final in (("a", 0.78), ("b", 0.8))
     ]
-    results = load(collect(runs, tmp_path))
+    results = load_results(collect(runs, tmp_path))
     target = f"accuracy(theirs) - {within}"
     check = f"rounds(ours, {target}) / rounds(theirs, {target}) <= {ratio}"
     # Every second round: 0.78 and 0.7 are reached by b at rounds 20 and 18, by a at rounds 20 and 18.
@@ -301,7 +301,7 @@ def test_a_claim_may_be_about_whatever_can_be_read_of_a_run(tmp_path):
         for name in ("a", "b")
         for seed in (0, 1)
     ]
-    results = load(collect(runs, tmp_path))
+    results = load_results(collect(runs, tmp_path))
     auroc = outcome_of(results, "auroc(a) >= 0.8", a="a")
     assert auroc.margins == pytest.approx([0.1, 0.1]) and auroc.measured == "90.0 ± 0.0 %"
     assert outcome_of(results, "auroc(a) - auroc(b) >= -0.01", a="a", b="b").margins == pytest.approx(
@@ -314,6 +314,6 @@ def test_a_claim_may_be_about_whatever_can_be_read_of_a_run(tmp_path):
     sent = outcome_of(results, "times_smaller(a) <= 1", a="a")
     assert sent.margins == pytest.approx([0, 0]) and sent.measured == "1.0×"
     missing = outcome_of(results, "f1(a) >= 0.8", a="a")
-    assert standing(missing.margins) == "undecided" and missing.measured == "no f1"
+    assert decision_of_margins(missing.margins) == "undecided" and missing.measured == "no f1"
     other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
     assert outcome_of(other, "auroc(a) >= 0.8", a="a").instead == "not judged: substitute data"

@@ -7,9 +7,9 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
-from fedpriv.report.figures import caption, draw
+from fedpriv.report.figures import caption, draw_figure
 from fedpriv.report.figures.notes import notes
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 
 GAMMAS = {"none": 0.5, "tenth": 0.1, "again": 0.1}
 PAPERS = Path(__file__).parents[2] / "config/papers"
@@ -53,7 +53,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(runs):
-    return load(runs)
+    return load_results(runs)
 
 
 def words_of(results, declared) -> str:
@@ -62,7 +62,7 @@ def words_of(results, declared) -> str:
 
 
 def test_the_divergence_is_drawn_for_every_gamma_below_one_half(results):
-    gammas, heights = draw(results, DIVERGENCE).axes[0].get_lines()[0].get_data()
+    gammas, heights = draw_figure(results, DIVERGENCE).axes[0].get_lines()[0].get_data()
     assert gammas[0] == 0 and heights[0] == pytest.approx(0) and 0.49 < gammas[-1] < 0.5
     assert np.interp([0.1, 0.2, 0.3, 0.4], gammas, heights) == pytest.approx(
         [0.154, 0.566, 1.179, 2.093], abs=1e-3
@@ -70,7 +70,7 @@ def test_the_divergence_is_drawn_for_every_gamma_below_one_half(results):
 
 
 def test_every_gamma_that_flips_bits_is_one_labelled_point(results):
-    figure = draw(results, DIVERGENCE)
+    figure = draw_figure(results, DIVERGENCE)
     (axes,), (legend,) = figure.axes, figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["γ = 0.1: 0.154"]
     _, point = axes.get_lines()
@@ -80,12 +80,12 @@ def test_every_gamma_that_flips_bits_is_one_labelled_point(results):
 
 def test_the_curve_of_the_divergence_needs_no_run(results):
     alone = DIVERGENCE.model_copy(update={"lines": {}})
-    (curve,) = draw(results, alone).axes[0].get_lines()
+    (curve,) = draw_figure(results, alone).axes[0].get_lines()
     assert len(curve.get_xdata()) > 100
 
 
 def test_a_run_of_a_sweep_stands_where_its_config_says(results):
-    axes = draw(results, SWEEP).axes[0]
+    axes = draw_figure(results, SWEEP).axes[0]
     points, published = axes.get_lines()[0], axes.get_lines()[-1]
     places, accuracies = points.get_data()
     assert axes.get_xscale() == "log"
@@ -103,7 +103,7 @@ def test_what_a_sweep_lacks_is_named_once_a_series(results):
 
 
 def test_every_seed_of_a_sweep_is_a_point(results):
-    _, seeds, *_ = draw(results, SWEEP).axes[0].get_lines()
+    _, seeds, *_ = draw_figure(results, SWEEP).axes[0].get_lines()
     assert len(seeds.get_ydata()) == 4
 
 
@@ -114,10 +114,10 @@ def test_curves_may_be_of_drawn_clients(results):
         RoundsFigure.model_validate(said | {"lines": lines, "quantity": quantity})
         for quantity in ("accuracy", "drawn_accuracy")
     )
-    (axes,) = draw(results, drawn).axes
+    (axes,) = draw_figure(results, drawn).axes
     bits, server = (line.get_ydata() for line in axes.get_lines() if not line.get_label().startswith("_"))
     assert bits.max() == pytest.approx(99) and server.max() == pytest.approx(40.05)
-    assert draw(results, everyone).axes[0].get_lines()[0].get_ydata().max() == pytest.approx(90.05)
+    assert draw_figure(results, everyone).axes[0].get_lines()[0].get_ydata().max() == pytest.approx(90.05)
     assert "of clients drawn with replacement" in words_of(results, drawn)
     assert "the mean over all clients' own weights" in words_of(results, drawn)
 
@@ -128,8 +128,8 @@ def test_norms_are_of_updates_and_of_the_noise_on_their_mean(tmp_path):
     made.append(write_run(tmp_path, "none", 0, scheme="none"))
     said = {"title": "Norms", "quantity": "norms", "panels": {"": "Clients"}}
     declared = RoundsFigure.model_validate(said | {"lines": {"dp": "private", "none": "not", "gone": "gone"}})
-    results = load(collect(made, tmp_path))
-    (axes,) = draw(results, declared).axes
+    results = load_results(collect(made, tmp_path))
+    (axes,) = draw_figure(results, declared).axes
     lines = {line.get_label(): line.get_ydata() for line in axes.get_lines() if line.get_label()[0] != "_"}
     assert set(lines) == {"private, updates", "private, noise", "not, updates"}
     assert lines["private, updates"] == pytest.approx(0.7)
@@ -143,7 +143,7 @@ def test_every_epsilon_of_bits_has_a_line_of_its_own(results):
     spends = ["bit exact", "bit rdp", "bit theorem", "bits rdp"]
     said = {"title": "Every ε", "quantity": "epsilon", "run": "tenth", "panels": {"": "γ = 0.1"}}
     declared = RoundsFigure.model_validate(said | {"spends": spends})
-    (axes,) = draw(results, declared).axes
+    (axes,) = draw_figure(results, declared).axes
     looks = {line.get_label(): (line.get_marker(), line.get_fillstyle()) for line in axes.get_lines()}
     assert set(spends) <= set(looks) and len({looks[spend] for spend in spends}) == len(spends)
     assert "never a guarantee" not in words_of(results, declared)

@@ -6,7 +6,7 @@ from support.made_runs import write_run
 
 from fedpriv.report import render
 from fedpriv.report.notes import runs_table
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 
 PHOTOS = {"data": "photos", "stand_in_for": "aptos", "note": "Of a network."}
 
@@ -19,7 +19,7 @@ def table(tmp_path):
         for run, scheme in (("plain", "none"), ("private", "client_dp"))
         for seed in range(2)
     ]
-    return runs_table(load(collect(made, tmp_path)))
+    return runs_table(load_results(collect(made, tmp_path)))
 
 
 def test_a_line_has_the_settings_in_which_a_run_differs_and_no_others(table):
@@ -41,7 +41,7 @@ def test_the_notes_say_how_much_data_there_is_how_they_were_made_and_on_which_ma
 
 
 def test_the_file_for_machines_has_a_column_for_every_setting(table, tmp_path):
-    files = render.write(table, tmp_path / "runs")
+    files = render.write_table_files(table, tmp_path / "runs")
     assert [file.name for file in files] == ["runs.csv", "runs.json", "runs.md"]
     found = pd.read_csv(files[0]).set_index("run")
     assert found.loc["private", "scheme.name"] == "client_dp" and set(found["stand_in_for"]) == {"aptos"}

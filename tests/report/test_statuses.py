@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedpriv.account.spend import STATUSES, marked, status
+from fedpriv.account.spend import STATUSES, mark_epsilon, status
 from fedpriv.report import numbers
 
 TABLES = sorted(Path("results/reference").glob("*/*/tables/*.csv"))
@@ -35,7 +35,7 @@ MARKS = {"g": "", "n": "†", "e": "‡"}  # by the first letter of a status
 
 def number_and_mark(line):
     """Return an ε as it must stand in a table: its number without an interval, and its mark."""
-    show = numbers.rounded if line["quantity"] == "epsilon_label" else numbers.size
+    show = numbers.three_digits if line["quantity"] == "epsilon_label" else numbers.size
     text = show([float(line["value"])])
     return text, "" if text == "∞" else MARKS[line["epsilon_status"][0]]
 
@@ -70,9 +70,9 @@ def test_every_epsilon_of_a_seed_says_what_it_is(path):
 @pytest.mark.parametrize("kind", [*STATUSES, "unmet"])
 def test_one_function_marks_all_but_a_guarantee(kind):
     said = status("guarantee", "cohorts have a fixed size") if kind == "unmet" else status(kind)
-    assert marked("2.00", said) == {"guarantee": "2.00", "estimate": "2.00‡"}.get(kind, "2.00†")
-    assert marked("∞", said) == "∞" and numbers.epsilon([float("nan")], said) == numbers.NONE
-    assert numbers.epsilon([2.0], said) == marked("2.00", said) == f"2.00{MARKS[said[0]]}"
+    assert mark_epsilon("2.00", said) == {"guarantee": "2.00", "estimate": "2.00‡"}.get(kind, "2.00†")
+    assert mark_epsilon("∞", said) == "∞" and numbers.epsilon_of_seeds([float("nan")], said) == numbers.NONE
+    assert numbers.epsilon_of_seeds([2.0], said) == mark_epsilon("2.00", said) == f"2.00{MARKS[said[0]]}"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from support.made_claims import claim, outcomes
 from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 
 
 def outcome_of(results, declared, check, **keys):
@@ -61,7 +61,7 @@ def test_the_largest_gain_is_larger_than_that_of_every_other_cell(tmp_path, decl
         for run, final in (("n100_none", 0.9), ("n100_dp", 0.9), ("n1000_none", 0.9), ("n1000_dp", 0.5))
         for seed in range(2)
     ]
-    results = load(collect(runs, tmp_path))
+    results = load_results(collect(runs, tmp_path))
     for clients, other, expected in ((100, "1,000", [0.2, 0.2]), (1000, "100", [-0.2, -0.2])):
         outcome = outcome_of(results, declared, LARGEST, clients=[clients], elsewhere=["table1"])
         assert outcome.margins == pytest.approx(expected)

@@ -84,7 +84,7 @@ def test_markdown_shows_every_cell_heading_detail_note_title_and_description():
 
 
 def test_csv_gives_every_text_back_one_line_a_row_and_has_no_formula(tmp_path):
-    render.write(table(), tmp_path / "name")
+    render.write_table_files(table(), tmp_path / "name")
     written = (tmp_path / "name.csv").read_text()
     cells = [line["Text"] for line in csv.DictReader(io.StringIO(written))]
     assert len(written.splitlines()) == len(cells) + 1
@@ -97,7 +97,7 @@ def test_csv_gives_every_text_back_one_line_a_row_and_has_no_formula(tmp_path):
 
 def test_the_names_of_columns_are_no_formulas_either(tmp_path):
     tidy = pd.DataFrame({"=1+1": [-1.5], "plain": [2]})
-    render.write(table()._replace(tidy=tidy), tmp_path / "name")
+    render.write_table_files(table()._replace(tidy=tidy), tmp_path / "name")
     assert (tmp_path / "name.csv").read_text() == "'=1+1,plain\n-1.5,2\n"
 
 

@@ -78,11 +78,11 @@ hostile = pytest.mark.parametrize("write", HOSTILE, ids=lambda write: write.__na
 @hostile
 def test_arrays_partitions_and_distances_are_not_unpickled(write, bomb, tmp_path):
     path = write(tmp_path / "arrays.npz", bomb, [*arrays.Arrays._fields, *partition.Partition._fields])
-    for load in (arrays.load, lambda path: partition.load(path, "iid")):
+    for load in (arrays.load, lambda path: partition.load_partition(path, "iid")):
         with pytest.raises(BadInput, match=r"arrays\.npz: found"):
             load(path)
     write(tmp_path / "distances.npz", bomb, ["client_norm"])
-    parquet.save(pd.DataFrame({"round": [1]}), tmp_path / "trace.parquet")
+    parquet.save_frame(pd.DataFrame({"round": [1]}), tmp_path / "trace.parquet")
     with pytest.raises(BadInput, match=r": found"):  # torch's are zip files too, without arrays in them
         account(tmp_path, Deltas(delta=1e-3, instance_delta=1e-5))
 
@@ -90,7 +90,7 @@ def test_arrays_partitions_and_distances_are_not_unpickled(write, bomb, tmp_path
 @pytest.mark.parametrize("write", [bare_pickle, torch_file])
 def test_a_state_to_resume_from_is_not_unpickled(write, bomb, tmp_path):
     path = write(tmp_path / "state.safetensors", bomb, ["flat", "velocity"])
-    assert checkpoint.load(path, "identity", "engine", torch.device("cpu")) is None
+    assert checkpoint.load_state(path, "identity", "engine", torch.device("cpu")) is None
 
 
 def test_finished_batches_are_not_unpickled(bomb, tmp_path):
@@ -121,12 +121,12 @@ def test_an_extension_type_of_a_parquet_file_is_not_unpickled(bomb, tmp_path):
         pa.table([pa.array([1])], schema=pa.schema([field], metadata={"seal": OPEN})), path
     )
     seal(path)
-    assert parquet.load(path)["round"].tolist() == [1]
+    assert parquet.load_frame(path)["round"].tolist() == [1]
 
 
 def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path):
     path = bare_pickle(tmp_path / "file", bomb, ["round"])
-    for load in (parquet.load, summary.load_summary, photographs.load):
+    for load in (parquet.load_frame, summary.load_summary, photographs.load):
         with pytest.raises(BadInput, match=r"file: found"):
             load(path)
 
@@ -153,7 +153,7 @@ def test_arrays_that_declare_more_than_they_have_are_bad_input(shape, tmp_path):
     with zipfile.ZipFile(tmp_path / "arrays.npz", "w") as archive:
         archive.writestr("x.npy", header(shape))
     with pytest.raises(BadInput, match=r"arrays\.npz: found"):
-        npz.load(tmp_path / "arrays.npz", ("x",))
+        npz.load_npz(tmp_path / "arrays.npz", ("x",))
     (tmp_path / "000000.npy").write_bytes(header(shape))
     assert extract.load_part(tmp_path, 0, 1) is None
 

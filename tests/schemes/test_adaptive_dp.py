@@ -89,7 +89,7 @@ def test_sum_and_count_together_cost_what_the_multiplier_says(multiplier, share)
 
 
 def test_every_round_clips_at_the_bound_that_the_round_before_has_left(files, tmp_path):
-    trace = parquet.load(go(RUNS, files, tmp_path / "run") / "trace.parquet")
+    trace = parquet.load_frame(go(RUNS, files, tmp_path / "run") / "trace.parquet")
     assert trace["clip_l2"].iloc[0] == 0.5 and trace["clip_l2"].nunique() == len(trace)
     assert not trace["clip_private"].any()
     assert (trace["count_noise_multiplier"] == 1 / math.sqrt(0.1)).all()
@@ -105,7 +105,7 @@ def test_hooks_see_what_the_scheme_remembers_and_clip_below_its_bound(files, tmp
 
     monkeypatch.setattr(Hooks, "on_upload", watched)
     run = RUNS | {"hooks": {"clip_upload": {"bound": 0.52}, "upload_noise_std": 0.1}}
-    trace = parquet.load(go(run, files, tmp_path / "run") / "trace.parquet")
+    trace = parquet.load_frame(go(run, files, tmp_path / "run") / "trace.parquet")
     assert len(set(seen)) == len(trace) and max(seen) > 0.52
     np.testing.assert_array_equal(trace["clip_l2"], np.minimum(seen, 0.52))
     np.testing.assert_allclose(trace["noise_std"], trace["noise_multiplier"] * trace["clip_l2"])

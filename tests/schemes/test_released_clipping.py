@@ -62,11 +62,11 @@ def test_behind_a_hook_that_clips_uploads_an_update_is_of_the_larger_of_both_nor
 def test_a_run_of_it_has_no_epsilon_by_anybody_not_even_an_estimate(tmp_path):
     scheme = BY_SCHEME["global_dp"]["scheme"] | {"clipping": "released"}
     out = go(RUN | {"scheme": scheme}, write_noise(tmp_path / "noise.npz"), tmp_path / "run")
-    trace = parquet.load(out / "trace.parquet")
+    trace = parquet.load_frame(out / "trace.parquet")
     assert (trace["noise_std"] > 0).all() and np.isinf(trace["clip_l2"]).all()
     with np.load(out / "distances.npz") as distances:
         assert distances["remove_sum"].size
-    ledger = parquet.load(account(out, Deltas(delta=1e-3, instance_delta=1e-5)))
+    ledger = parquet.load_frame(account(out, Deltas(delta=1e-3, instance_delta=1e-5)))
     assert set(ledger["accountant"]) == {"moments", "rdp", "pld", "bayesian"}
     assert np.isinf(ledger["epsilon"]).all() and not ledger["assumptions_met"].any()
     assert all("without a bound, or without noise" in str(spend) for spend in account_run(out, 1e-3))

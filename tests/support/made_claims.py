@@ -19,4 +19,5 @@ def outcomes(
     frame: pd.DataFrame, check: str, declared: Mapping[str, AccuracyTable] | None = None, **keys: Any
 ) -> list[claims.Outcome]:
     """Return what the cases of a check say."""
-    return list(claims.outcomes(frame, claim(check, **keys), declared or {}))
+    made = claim(check, **keys)
+    return [claims.outcome(frame, made, case) for case in made.judged(declared or {})]

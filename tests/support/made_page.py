@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.jobs import drawn
+from fedpriv.config.jobs import figure_names
 from fedpriv.config.plan import Plan, Preset
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page
 from fedpriv.report.paper import write_tables
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 from fedpriv.store import summary
 from support.made_runs import write_run
 
@@ -157,8 +157,8 @@ def write_results(folder: Path) -> Path:
         ]
         for path in root.glob("runs/burst/*/summary.json"):
             summary.save_summary(path, summary.load_summary(path) | {"diverged": 7, "test_accuracy": None})
-        runs = load(collect(made, root))
-        for figure, spec in drawn(plan(), name).items():
-            figures.write(runs, spec, root / "figures" / figure)
+        runs = load_results(collect(made, root))
+        for figure, spec in figure_names(plan(), name).items():
+            figures.write_figure(runs, spec, root / "figures" / figure)
         write_tables(root, built)
     return page.write(plan(), folder / "report.html")

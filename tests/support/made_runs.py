@@ -177,10 +177,10 @@ def write_run(
         trace = trace.assign(local_steps=1, rate_sequential=0.2 / clients, rate_parallel=0.2)
         trace = trace.assign(per_example_clip=per_example_clip, instance_clip_l2=bound)
         trace = trace.assign(instance_noise_multiplier=2.0, instance_noise_std=2.0 * bound)
-    parquet.save(trace, out / "trace.parquet")
+    parquet.save_frame(trace, out / "trace.parquet")
     scaled = {key: scale * epsilon for key, epsilon in (spends or SPENDS).items()}
     ledger = ledger_of(scaled, assumptions_met, delta)
-    parquet.save(ledger if spends else ledger.iloc[:0], out / "ledger.parquet")
+    parquet.save_frame(ledger if spends else ledger.iloc[:0], out / "ledger.parquet")
     said = {
         "model": {"name": "cnn", "widths": [8, 16], "activation": "tanh"},
         "scheme": {"clip_l2": 0.3, "distances": 16},

@@ -13,7 +13,7 @@ from fedpriv.local.client import LocalEngine, Task
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, figures, tables
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 from fedpriv.store import npz, parquet, summary
 from fedpriv.trace import MEASURED
 from fedpriv.train import checkpoint, inputs
@@ -53,7 +53,7 @@ def state_in(path: Path) -> RoundState | None:
     run = Run.model_validate(PAPER["runs"]["private"])
     nothing = torch.zeros(0, 28, 28, dtype=torch.uint8), torch.zeros(0, dtype=torch.int64)
     with LocalEngine(Task(run.model, 10, *nothing), Speed.model_validate(PRESET["speed"])) as engine:
-        return checkpoint.load(path, run.identity("private", 0), engine.name, torch.device("cpu"))
+        return checkpoint.load_state(path, run.identity("private", 0), engine.name, torch.device("cpu"))
 
 
 def lay(folder: Path) -> Path:
@@ -68,26 +68,26 @@ def lay(folder: Path) -> Path:
 
 def render() -> None:
     """Collect the run in `out` and render table, figure and claims, as the workflow does, in this folder."""
-    frame = load(collect([Path("out")], RESULTS))
+    frame = load_results(collect([Path("out")], RESULTS))
     for name, write in RENDERERS.items():
         write(frame, stem=Path("results") / name)
 
 
 DECLARED = parse(Paper.model_validate, PAPER, "small")
 RENDERERS = {
-    "table1": partial(tables.write, declared=DECLARED.tables["table1"]),
-    "epsilons": partial(figures.write, declared=DECLARED.figures["epsilons"]),
-    "claims": partial(claims.write, claims=DECLARED.claims, tables=DECLARED.tables),
+    "table1": partial(tables.write_table, declared=DECLARED.tables["table1"]),
+    "epsilons": partial(figures.write_figure, declared=DECLARED.figures["epsilons"]),
+    "claims": partial(claims.write_claims, claims=DECLARED.claims, tables=DECLARED.tables),
 }
 
 
 READERS = {
-    "trace.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
-    "ledger.parquet": lambda path: parquet.load(path).to_json(),
-    "runs.parquet": lambda path: parquet.load(path).to_json(),
-    "rounds.parquet": lambda path: parquet.load(path).drop(columns=list(MEASURED)).to_json(),
-    "epsilons.parquet": lambda path: parquet.load(path).to_json(),
-    "distances.npz": lambda path: as_bytes(npz.everything(path, "distances")),
+    "trace.parquet": lambda path: parquet.load_frame(path).drop(columns=list(MEASURED)).to_json(),
+    "ledger.parquet": lambda path: parquet.load_frame(path).to_json(),
+    "runs.parquet": lambda path: parquet.load_frame(path).to_json(),
+    "rounds.parquet": lambda path: parquet.load_frame(path).drop(columns=list(MEASURED)).to_json(),
+    "epsilons.parquet": lambda path: parquet.load_frame(path).to_json(),
+    "distances.npz": lambda path: as_bytes(npz.load_all(path, "distances")),
     "summary.json": lambda path: {
         name: told
         for name, told in summary.load_summary(path).items()

@@ -4,7 +4,7 @@ from support.made_run import RUN, go, result, write_noise
 
 from fedpriv.account import Deltas
 from fedpriv.account.runs import account
-from fedpriv.audit.finished import audited
+from fedpriv.audit.finished import audit_run
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
@@ -33,7 +33,7 @@ def test_canaries_that_never_take_part_change_no_bit_of_a_run(files, tmp_path):
 
 
 def test_what_a_sum_shows_of_a_canary_is_noise_unless_it_came(planted):
-    found = npz.everything(planted / "distances.npz", "distances")
+    found = npz.load_all(planted / "distances.npz", "distances")
     seen, there = found["canary_seen"], found["canary_included"][0] > 0
     assert seen.shape == (RUN["rounds"], 40) and 5 < there.sum() < 35
     came = seen[:, there].mean()
@@ -42,18 +42,18 @@ def test_what_a_sum_shows_of_a_canary_is_noise_unless_it_came(planted):
 
 
 def test_the_last_model_has_moved_towards_the_canaries_that_took_part(planted):
-    found = npz.everything(planted / "distances.npz", "distances")
+    found = npz.load_all(planted / "distances.npz", "distances")
     (cosines,), there = found["canary_cosines"], found["canary_included"][0] > 0
     assert cosines.shape == (40,)
     assert cosines[there].mean() > 0.04 > np.abs(cosines[~there].mean()) * 2
     account(planted, Deltas(delta=1e-3, instance_delta=1e-5))
-    assert "final_model" in {one.audit for one in audited(planted)}
-    assert "final_model" not in {one.audit for one in audited(planted, until=4)}
+    assert "final_model" in {one.audit for one in audit_run(planted)}
+    assert "final_model" not in {one.audit for one in audit_run(planted, until=4)}
 
 
 def test_canaries_of_a_run_show_a_lower_bound_under_its_epsilon(planted):
     account(planted, Deltas(delta=1e-3, instance_delta=1e-5))
-    found = next(one for one in audited(planted) if one.audit == "canaries")
+    found = next(one for one in audit_run(planted) if one.audit == "canaries")
     assert 0 < found.lower_bound < found.epsilon and not found.refuted and "1 run" in found.cost
 
 

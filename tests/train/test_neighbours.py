@@ -28,12 +28,12 @@ def apart(out):
 def test_what_an_example_moves_is_what_a_second_training_with_it_replaced_moves(files, tmp_path):
     out = go(PLAIN | ASKED, files, tmp_path / "run")
     run, dealt = Run.model_validate(PLAIN), files.parent / "partition0.npz"
-    law = inputs.dealt_by(run, arrays.load(files), 0)
-    clients = partition.load(dealt, law)
+    law = inputs.partition_mark(run, arrays.load(files), 0)
+    clients = partition.load_partition(dealt, law)
     labels = torch.from_numpy(arrays.load(files).y_train)
     rows = neighbour(Client(clients.client(0), np.random.default_rng(0)), labels).rows
     indices = np.concatenate([rows, clients.indices[len(rows) :]]).astype(clients.indices.dtype)
-    other = partition.save(tmp_path / "other.npz", clients._replace(indices=indices), law)
+    other = partition.save_partition(tmp_path / "other.npz", clients._replace(indices=indices), law)
     once = go(PLAIN, files, tmp_path / "once")
     twice = train(run, "tiny", 0, files, other, tmp_path / "twice", Speed(device="cpu"), {"paper": "none"})
     moved = load_file(once / "model.safetensors")["flat"] - load_file(twice / "model.safetensors")["flat"]

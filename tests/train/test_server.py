@@ -51,7 +51,7 @@ def test_an_average_is_evaluated_and_saved_and_moves_nothing_else(files, tmp_pat
     plain, averaged = (
         go(run | {"server": {"averaging": share}}, files, tmp_path / str(share)) for share in (0.0, 0.5)
     )
-    traces = [parquet.load(one / "trace.parquet") for one in (plain, averaged)]
+    traces = [parquet.load_frame(one / "trace.parquet") for one in (plain, averaged)]
     assert traces[0]["train_loss"].tolist() == traces[1]["train_loss"].tolist()
     assert traces[0]["test_loss"][0] == traces[1]["test_loss"][0] != traces[1]["test_loss"][2]
     assert traces[0]["test_loss"][2] != traces[1]["test_loss"][2]
@@ -67,7 +67,7 @@ def test_a_run_of_any_scheme_may_have_any_optimiser_and_its_facts_of_privacy_sta
     ]
     told = [summary.load_summary(one / "summary.json") for one in out]
     assert told[0]["identity"] != told[1]["identity"] and told[0]["diverged"] is None
-    traces = [parquet.load(one / "trace.parquet") for one in out]
+    traces = [parquet.load_frame(one / "trace.parquet") for one in out]
     facts = ["noise_multiplier", "count_noise_multiplier", "sampling_rate", "cohort_size", "clip_private"]
     assert traces[0][facts].equals(traces[1][facts])
 

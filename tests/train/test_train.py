@@ -11,7 +11,7 @@ import torch
 from filelock import Timeout
 from support.made_run import RUN, go, result
 
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.config.run import Server
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
@@ -49,7 +49,7 @@ def test_rounds_that_older_code_saved_have_the_columns_that_came_later(files, tm
     rows = whole.to_dict("records")
     old = [{name: value for name, value in row.items() if name not in MISSING} for row in rows[:3]]
     found = record.trace_of(RoundState(torch.zeros(1), torch.zeros(1), rows=[*old, *rows[3:]]))
-    checked(found)
+    checked_trace(found)
     assert found.drop(columns=list(MISSING)).equals(whole.drop(columns=list(MISSING)))
     assert found["holders"].tolist() == [0, 0, 0, *whole["holders"][3:]]
 
@@ -197,11 +197,11 @@ def test_a_lock_that_a_machine_without_locks_left_is_named_with_who_made_it(tmp_
 @pytest.mark.parametrize("gone", [["trace.parquet"], ["summary.json"], list(FILES)], ids=str)
 def test_a_finished_run_whose_files_were_removed_is_put_back_without_training(gone, files, tmp_path):
     out = go(RUN, files, tmp_path / "run")
-    times = parquet.load(out / "trace.parquet")["seconds"].tolist()
+    times = parquet.load_frame(out / "trace.parquet")["seconds"].tolist()
     for name in gone:
         (out / name).unlink()
     again = go(RUN, files, tmp_path / "run")
-    assert parquet.load(again / "trace.parquet")["seconds"].tolist() == times
+    assert parquet.load_frame(again / "trace.parquet")["seconds"].tolist() == times
     assert RunDir(again).summary
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from fedpriv.config import jobs
-from fedpriv.config.jobs import batches
+from fedpriv.config.jobs import training_jobs
 from fedpriv.config.plan import load_preset
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +51,8 @@ def truth(sizes, key):
 @pytest.fixture(scope="module")
 def paper():
     plan = load_preset(ROOT / "config/paper.yaml")
-    size = jobs.Sizes(plan, jobs.read(ROOT / jobs.INDEX))
-    return simulated(plan, size, batches(plan, size), workers=16)
+    size = jobs.Sizes(plan, jobs.read_times(ROOT / jobs.INDEX))
+    return simulated(plan, size, training_jobs(plan, size), workers=16)
 
 
 def test_what_is_asked_for_is_at_most_twice_what_is_used_and_no_core_waits_long_for_the_last_one(paper):

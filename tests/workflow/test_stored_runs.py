@@ -39,7 +39,7 @@ def test_tables_from_stored_runs_are_those_from_the_trained_ones(copy, monkeypat
     assert {name: (copy / "results/test/tiny" / name).read_bytes() for name in TABLES} == before
     assert {path.name for path in (copy / RUNS).rglob("*.*")} == {"ledger.parquet", "summary.json"}
     assert planned(*config, cwd=copy) == {}
-    assert not parquet.stale(copy / RUNS / "private/seed0/ledger.parquet")
+    assert not parquet.changed_source(copy / RUNS / "private/seed0/ledger.parquet")
 
 
 def test_a_seed_that_is_not_stored_is_trained_beside_those_that_are(copy, monkeypatch):

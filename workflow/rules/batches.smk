@@ -1,22 +1,22 @@
 # Where `speed.runs_per_job` says so, these make the files of partition, train and account, many at once.
 from functools import partial
 
-from fedpriv.config.jobs import batches, dealt_together, files, words
+from fedpriv.config.jobs import files, partition_jobs, step_words, training_jobs
 from fedpriv.workflow.rules import overridden_as
 
 # Packed by the index as it was when the first of them began: it may grow meanwhile, and what is packed otherwise
 # would be done again. Jobs that are apart do not see it.
 packed_by = Path(f"results/{plan.preset.preset}/plan/index.csv")
-lengths = jobs.read(jobs.INDEX if apart or not packed_by.exists() else packed_by)
-together = batches(plan, jobs.Sizes(plan, lengths), taken)
+lengths = jobs.read_times(jobs.INDEX if apart or not packed_by.exists() else packed_by)
+together = training_jobs(plan, jobs.Sizes(plan, lengths), taken)
 
 
 onstart:
     if together and not apart:
-        jobs.keep(packed_by)
+        jobs.keep_times(packed_by)
 
 
-for number, (told, dealt) in enumerate(dealt_together(plan, together).items()):
+for number, (told, dealt) in enumerate(partition_jobs(plan, together).items()):
 
     rule:
         name:
@@ -67,9 +67,9 @@ for job in together:
                 runs=job.runs,
             ),
         params:
-            runs=identified(plan, job.runs),
+            runs=identity_marks(plan, job.runs),
             version=RESULTS_VERSION,
-            words=words(job.runs),
+            words=step_words(job.runs),
         shell:
             step(
                 "train",
@@ -94,7 +94,7 @@ for job in together:
         group:
             "account"
         params:
-            deltas=deltas(job.runs),
-            words=words(job.runs),
+            deltas=delta_marks(job.runs),
+            words=step_words(job.runs),
         shell:
             step("account", "{params.words}")

@@ -5,12 +5,12 @@ from fedpriv.config.jobs import (
     AUDITED,
     COLLECTED,
     RESULTS,
-    attacked,
-    collected,
-    drawn,
+    audited_runs,
+    collected_files,
+    figure_names,
     figures,
     findings,
-    judged,
+    judged_claims,
     run_files,
     tables,
 )
@@ -22,7 +22,7 @@ told_in = partial(planned, plan, apart)
 rule audit:
     input:
         lambda wildcards: run_files(
-            plan, attacked(plan, wildcards.paper), taken, *AUDITED
+            plan, audited_runs(plan, wildcards.paper), taken, *AUDITED
         ),
         lambda wildcards: told_in("audit", wildcards.paper),
     output:
@@ -58,13 +58,13 @@ rule collect:
 
 # All at once: most of one table's time is starting to make it.
 for paper, declared in plan.papers.items():
-    shown = [*declared.tables.values(), *judged(plan, paper)]
+    shown = [*declared.tables.values(), *judged_claims(plan, paper)]
 
     rule:
         name:
             f"tables_{paper}"
         input:
-            collected(plan, paper),
+            collected_files(plan, paper),
             findings(plan, paper, shown),
             told_in("tables", paper),
         output:
@@ -87,8 +87,8 @@ for paper, declared in plan.papers.items():
         name:
             f"figures_{paper}"
         input:
-            collected(plan, paper),
-            findings(plan, paper, drawn(plan, paper).values()),
+            collected_files(plan, paper),
+            findings(plan, paper, figure_names(plan, paper).values()),
             told_in("figures", paper),
         output:
             figures(plan, paper),

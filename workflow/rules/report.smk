@@ -1,10 +1,10 @@
 # From all that was built of a preset to one page.
-from fedpriv.config.jobs import rendered
+from fedpriv.config.jobs import report_files
 
 
 rule report:
     input:
-        rendered(plan),
+        report_files(plan),
         told_in("report"),
     output:
         f"results/{plan.preset.preset}/report.html",

@@ -1,7 +1,14 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
-from fedpriv.config.jobs import TAKEN, deltas, files, identified, taken, words
+from fedpriv.config.jobs import (
+    TAKEN,
+    delta_marks,
+    files,
+    identity_marks,
+    step_words,
+    stored_for,
+)
 
-taken = taken(plan, Path("results/reference"), root)
+taken = stored_for(plan, Path("results/reference"), root)
 
 for paper in plan.papers:
     runs = [key for key in plan.keys(paper) if key in taken]
@@ -23,7 +30,7 @@ for paper in plan.papers:
                 f"logs/{plan.preset.preset}/{paper}/take.log",
             priority: 1
             params:
-                words=words(runs),
-                told=[identified(plan, runs), deltas(runs)],
+                words=step_words(runs),
+                told=[identity_marks(plan, runs), delta_marks(runs)],
             shell:
                 step("take", "{params.words}")

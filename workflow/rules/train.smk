@@ -4,10 +4,17 @@ from functools import partial
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config import jobs
 from fedpriv.config.plan import arrays_id
-from fedpriv.config.jobs import TRAINED, alone, deltas, files, identified, inputs
+from fedpriv.config.jobs import (
+    TRAINED,
+    delta_marks,
+    files,
+    identity_marks,
+    inputs,
+    run_of_wildcards,
+)
 
 partitions = plan.partitions()
-size = jobs.Sizes(plan, jobs.read(jobs.INDEX))
+size = jobs.Sizes(plan, jobs.read_times(jobs.INDEX))
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
 
 
@@ -32,7 +39,7 @@ rule partition:
 
 rule train:
     input:
-        again(workflow, plan, partial(alone, plan), partial(inputs, plan)),
+        again(workflow, plan, partial(run_of_wildcards, plan), partial(inputs, plan)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
@@ -41,17 +48,19 @@ rule train:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
     benchmark:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.tsv"
-    priority: lambda wildcards: size.priority(alone(plan, wildcards))
+    priority: lambda wildcards: size.priority(run_of_wildcards(plan, wildcards))
     threads: plan.preset.speed.threads or 2
     resources:
-        gpu=lambda wildcards: size.gpu(alone(plan, wildcards)),
+        gpu=lambda wildcards: size.gpu(run_of_wildcards(plan, wildcards)),
         mem_mb=lambda wildcards, input, attempt: size.mem_mb(
-            alone(plan, wildcards), attempt, input.size_mb
+            run_of_wildcards(plan, wildcards), attempt, input.size_mb
         ),
-        runtime=lambda wildcards, attempt: size.runtime(alone(plan, wildcards), attempt),
+        runtime=lambda wildcards, attempt: size.runtime(
+            run_of_wildcards(plan, wildcards), attempt
+        ),
     params:
         # All that changes the result, and nothing that only changes the speed.
-        runs=lambda wildcards: identified(plan, alone(plan, wildcards)),
+        runs=lambda wildcards: identity_marks(plan, run_of_wildcards(plan, wildcards)),
         version=RESULTS_VERSION,
     shell:
         step(
@@ -65,7 +74,7 @@ rule account:
         again(
             workflow,
             plan,
-            partial(alone, plan),
+            partial(run_of_wildcards, plan),
             lambda runs: files(plan, runs, "trace.parquet", "distances.npz"),
         ),
     output:
@@ -73,6 +82,6 @@ rule account:
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        deltas=lambda wildcards: deltas(alone(plan, wildcards)),
+        deltas=lambda wildcards: delta_marks(run_of_wildcards(plan, wildcards)),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

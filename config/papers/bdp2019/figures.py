@@ -35,7 +35,7 @@ def equation1(axes, results, curves):
     runs = list(dict.fromkeys(curve.run for curve in curves))
     for curve in ours:  # a colour for each way of counting, a marker for each run
         right = float(attacker_accuracy(ours[curve]))
-        shown = numbers.epsilon([ours[curve]], status_of(results, curve.run, curve.counted))
+        shown = numbers.epsilon_of_seeds([ours[curve]], status_of(results, curve.run, curve.counted))
         axes.plot(
             ours[curve],
             right,

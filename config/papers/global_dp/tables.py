@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from fedpriv.account import plans
-from fedpriv.account.spend import marked, status
-from fedpriv.paper.tables import titled
+from fedpriv.account.spend import mark_epsilon, status
+from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
 from fedpriv.report.long import display_frame, tidy
 from fedpriv.report.render import PrintedTable
@@ -71,7 +71,7 @@ def accounts(results, declared, name):
                 ("sampling_rate", "q", one.sampling_rate, f"{one.sampling_rate:.3g}"),
                 ("noise_multiplier", "σ", one.noise_multiplier, f"{one.noise_multiplier:.3g}"),
                 ("releases", "releases a round", one.releases, f"{one.releases}"),
-                ("epsilon", "ε", spent, marked(numbers.size([spent]), said)),
+                ("epsilon", "ε", spent, mark_epsilon(numbers.size([spent]), said)),
                 ("rounds", "rounds", afforded, f"{afforded:,}"),
             ):
                 number = {
@@ -85,7 +85,9 @@ def accounts(results, declared, name):
                 line[column.capitalize(), heading] = text
         shown.append(line)
     why = [f"{label}: {why}" for label, (*_, why) in LINES.items() if why]
-    return PrintedTable(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW], why)
+    return PrintedTable(
+        name, full_title(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW], why
+    )
 
 
 def epsilon(one, delta, rounds):

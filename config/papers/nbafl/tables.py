@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import plans
-from fedpriv.account.spend import marked, status
+from fedpriv.account.spend import mark_epsilon, status
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.metrics import epsilon_text
 from fedpriv.report.results import config_of, rows_of
 from fedpriv.report.sample import Sample
-from fedpriv.report.tables.runs import TableColumn, columns_of, runs_table
+from fedpriv.report.tables.runs import TableColumn, runs_table, table_columns
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.nbafl import NbAFL
 from fedpriv.streams import Streams
@@ -35,11 +35,13 @@ def labels(results, declared, name):
             "infinite": INFINITE,
         }
     )
-    upload, broadcast, *others = columns_of(results, table)
+    upload, broadcast, *others = table_columns(results, table)
     columns = [
-        TableColumn("", "ε/c", "ratio", of_scheme(lambda one: one.epsilon / one.constant), numbers.rounded),
+        TableColumn(
+            "", "ε/c", "ratio", of_scheme(lambda one: one.epsilon / one.constant), numbers.three_digits
+        ),
         TableColumn("Nominal", "ε", "epsilon_label", of_scheme(lambda one: one.epsilon, NOMINAL), nominal),
-        TableColumn("Nominal", "δ", "delta_label", of_scheme(delta), numbers.rounded),
+        TableColumn("Nominal", "δ", "delta_label", of_scheme(delta), numbers.three_digits),
         *(upload, broadcast),
         TableColumn("ε", "if 2C/n held", "epsilon_if", if_held, epsilon_text),
     ]
@@ -48,7 +50,7 @@ def labels(results, declared, name):
 
 def nominal(sample):
     """Return the ε of a label, with its mark."""
-    return marked(numbers.rounded(sample), NOMINAL["epsilon_status"])
+    return mark_epsilon(numbers.three_digits(sample), NOMINAL["epsilon_status"])
 
 
 def scheme_of(results, run):

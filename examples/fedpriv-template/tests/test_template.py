@@ -52,7 +52,7 @@ def test_a_run_goes_from_data_to_the_accountants_epsilon(
     words = ["--paper", "striped", "--run", "annealed", "--out", str(out), "--resources", data]
     assert main(["run", str(PRESET), *words]) == 0
     assert main(["account", str(out)]) == 0
-    trace, ledger = (parquet.load(out / f"{name}.parquet") for name in ("trace", "ledger"))
+    trace, ledger = (parquet.load_frame(out / f"{name}.parquet") for name in ("trace", "ledger"))
     assert trace["noise_multiplier"].iloc[[0, -1]].tolist() == pytest.approx([1.6, 0.7])
     assert trace["test_accuracy"].iloc[-1] > 0.5  # of four classes
     (found,) = ledger[(ledger["accountant"] == "zcdp") & (ledger["sensitivity"] == "C")].groupby("accounting")

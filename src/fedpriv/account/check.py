@@ -65,10 +65,10 @@ def check(**values: float) -> None:
     for name, value in values.items():
         for allowed, words in RANGES[name]:
             if not isinstance(value, Real) or not allowed(value):
-                raise BadInput(f"{name}: found {shown(value)}, allowed: {words}")
+                raise BadInput(f"{name}: found {value_text(value)}, allowed: {words}")
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """Return a value as messages have it: a number in six digits, of anything else the beginning."""
     if isinstance(value, int) and abs(value) >= 10**300:
         return f"a number of {len(str(value))} digits"
@@ -158,14 +158,14 @@ class Trace:
 
     def assign(self, **columns: Any) -> Trace:
         """Return the same with these columns, or in all rounds these values."""
-        return Trace({**self.columns, **{name: filled(one, len(self)) for name, one in columns.items()}})
+        return Trace({**self.columns, **{name: full_column(one, len(self)) for name, one in columns.items()}})
 
     def until(self, last: int) -> Trace:
         """Return the rounds until the `last` one."""
         return Trace({name: column[:last] for name, column in self.columns.items()})
 
 
-def checked(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str] = ()) -> Trace:
+def checked_trace(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str] = ()) -> Trace:
     """Return a trace with every column that accountants read, so far as it says what they need.
 
     What is there stays. What an older trace never measured is NaN; where it does not say whether clients' own
@@ -179,7 +179,7 @@ def checked(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str] = ())
     ignore = {ignore} if isinstance(ignore, str) else {*ignore}
     if read := [name for name in ignore if name in READ]:
         raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
-    columns = columns_of(trace, ignore) if isinstance(trace, pd.DataFrame) else {**trace}
+    columns = read_columns(trace, ignore) if isinstance(trace, pd.DataFrame) else {**trace}
     check_columns(columns)
     found = Trace(complete(columns))
     check_trace(found)
@@ -202,7 +202,7 @@ def check_columns(trace: Columns) -> None:
     for name in trace:
         if name not in known:
             raise BadInput(
-                f"trace: found the unknown column {plain(name)}, allowed: {closest(str(name))} "
+                f"trace: found the unknown column {plain(name)}, allowed: {likely_columns(str(name))} "
                 "(docs/accounting-alone.md), or ignore=[NAME] (--ignore NAME) if it says nothing on privacy"
             )
     for name, (_, words) in NUMBERS.items():
@@ -210,7 +210,7 @@ def check_columns(trace: Columns) -> None:
             numbers(trace, name, words)
 
 
-def closest(name: str) -> str:
+def likely_columns(name: str) -> str:
     """Return the columns that somebody who writes `name` may mean."""
     name = name.strip().lower().replace(" ", "_").replace("-", "_")
     if of := [one for one, released in MECHANISMS.items() if name in released.columns]:
@@ -248,7 +248,7 @@ def check_trace(trace: Trace) -> None:
             f"trace: unmet: found {short_repr(others[0])}, allowed: a text, empty where nothing fails"
         )
     unit = trace["unit"][0]
-    instances = unit in ("instance", "both") and not central(trace)
+    instances = unit in ("instance", "both") and not noise_by_the_holder(trace)
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
         for value in np.unique(numbers(trace, name, words)).tolist():
             if not allowed(value):
@@ -262,7 +262,7 @@ def check_trace(trace: Trace) -> None:
         raise BadInput("trace: flips: found nothing with noisy_bits above 0, allowed: coordinate or tensor")
     if (trace["statistics_releases"] > 0).any() and unit != "instance":
         raise BadInput(f"trace: statistics_releases: found some with unit {unit}, allowed: unit instance")
-    if central(trace) and (trace["holders"] > 1).any():
+    if noise_by_the_holder(trace) and (trace["holders"] > 1).any():
         raise BadInput(
             f"trace: holders: found {trace['holders'].max():g} with unit instance and no local_steps, "
             "allowed: at most 1, for everybody's part of the sum is bounded once"
@@ -274,7 +274,7 @@ def check_trace(trace: Trace) -> None:
     _check_noise(trace, "instance_noise_std", "instance_noise_multiplier", "instance_clip_l2")
 
 
-def central(trace: Trace) -> bool:
+def noise_by_the_holder(trace: Trace) -> bool:
     """Return True where whoever adds the noise holds the instances: no client takes steps, nor adds any."""
     alone = (trace["local_steps"] == 0) & (trace["instance_noise_multiplier"] == 0)
     return trace["unit"][0] == "instance" and bool(alone.all())
@@ -408,14 +408,14 @@ def check_distances(distances: Mapping[str, np.ndarray], trace: Trace) -> None:
             )
 
 
-def filled(value: Any, rounds: int) -> np.ndarray:
+def full_column(value: Any, rounds: int) -> np.ndarray:
     """Return a column: an array as it is, of anything else the same in all rounds."""
     if isinstance(value, np.ndarray | pd.Series):
         return np.asarray(value)
     return np.full(rounds, value, dtype=object if isinstance(value, str) else None)
 
 
-def columns_of(frame: pd.DataFrame, ignore: Collection[str] = ()) -> Columns:
+def read_columns(frame: pd.DataFrame, ignore: Collection[str] = ()) -> Columns:
     """Return the columns of a frame but those to `ignore`; two of one name are BadInput."""
     if twice := [name for name in frame.columns[frame.columns.duplicated()] if name not in ignore]:
         raise BadInput(f"trace: found the column {twice[0]} twice, allowed: every column once")
@@ -438,7 +438,7 @@ def complete(found: Columns) -> Columns:
     rounds = len(next(iter(found.values()), ()))
 
     def default(**values: Any) -> None:
-        found.update({name: filled(one, rounds) for name, one in values.items() if name not in found})
+        found.update({name: full_column(one, rounds) for name, one in values.items() if name not in found})
 
     said_in_sum = "noise_in_sum" in found
     if "mechanism" not in found or "" in found["mechanism"].astype(str):
@@ -475,7 +475,7 @@ def _mechanism(found: Columns, rounds: int) -> np.ndarray:
     """
     if "scheme" not in found:
         bits = "noisy_bits" in found and (found["noisy_bits"] > 0).all()
-        return filled("randomized_response" if bits else "gaussian", rounds)
+        return full_column("randomized_response" if bits else "gaussian", rounds)
     return np.array([BEFORE_MECHANISM.get(one, "other") for one in found["scheme"]], dtype=object)
 
 
@@ -507,7 +507,7 @@ def _cohorts(found: Columns) -> None:
     if not sized.any() and (found["denominator"] == "expected").all() and alone:
         if "population" not in found:
             came = found.get("cohort_size", np.ones(1))
-            found["population"] = filled(np.fmax.reduce(came, initial=1), len(law))
+            found["population"] = full_column(np.fmax.reduce(came, initial=1), len(law))
         found.setdefault("cohort_size", found["population"])
     if "sampling_rate" not in found and (law == "full").all():
         found["sampling_rate"] = np.ones(len(law))

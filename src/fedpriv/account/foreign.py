@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import Trace, checked
+from fedpriv.account.check import Trace, checked_trace
 from fedpriv.account.views import Mechanism, views
 from fedpriv.errors import BadInput, short_repr
 
@@ -37,7 +37,7 @@ class AlikeReleases(NamedTuple):
     noise_multiplier: float
 
 
-def read(path: Path) -> pd.DataFrame:
+def read_plain_trace(path: Path) -> pd.DataFrame:
     """Return the plain trace in a CSV file; a missing or unreadable one is BadInput naming it."""
     try:
         return pd.read_csv(path)
@@ -65,7 +65,7 @@ def phases(trace: Trace) -> list[AlikeReleases]:
     ]
 
 
-def spread(trace: Trace, points: int) -> Trace:
+def thin_trace(trace: Trace, points: int) -> Trace:
     """Return a trace in which a row of many releases is at most so many rows, of as many in all.
 
     The rows are of equal releases, so that ε after the last of them is what it was after the one.
@@ -302,7 +302,7 @@ def to_dp_event(trace: pd.DataFrame) -> DpEvent:
     """
     import dp_accounting as dp
 
-    (view, *others) = views(checked(trace), {})
+    (view, *others) = views(checked_trace(trace), {})
     if others or view.accounting or view.mechanism != "gaussian":
         raise BadInput(
             "trace: found noise of clients, local steps, a divided mean or another mechanism, allowed: "

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import bayesian, moments, pld, rdp
-from fedpriv.account.check import Trace, check, check_distances, checked
+from fedpriv.account.check import Trace, check, check_distances, checked_trace
 from fedpriv.account.randomized_response import ResponseView, curves, response_views
 from fedpriv.account.spend import Curve, Spend, attacker_accuracy
 from fedpriv.account.views import View, views
@@ -103,7 +103,7 @@ def ledger(
         delta = Deltas.model_construct(delta=delta, instance_delta=delta)
     distances = distances or {}
     check(delta=delta.delta, instance_delta=delta.instance_delta)
-    trace = checked(trace, ignore)
+    trace = checked_trace(trace, ignore)
     check_distances(distances, trace)
     found: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):

@@ -19,7 +19,7 @@ from fedpriv.account.spend import Curve
 from fedpriv.account.views import FIXED
 
 if TYPE_CHECKING:
-    from fedpriv.account.views import Mechanism, View
+    from fedpriv.account.views import View
 
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])
@@ -177,7 +177,11 @@ def curves(view: View, delta: float) -> list[Curve]:
     if view.accounting == "sized":  # nobody has counted so, and it would not hold
         return []
     for sensitivity in view.relations:
-        costs = [_cost(one, sensitivity) for one in view.mechanisms]
+        costs = []
+        for one in view.mechanisms:
+            rate, noise = one.sampling_rate, one.multiplier(sensitivity)
+            seen = one.law == "seen"
+            costs.append(seen_moment(rate, log_moment(1.0, noise)) if seen else log_moment(rate, noise))
         curve = view.curve(*best(view.running(np.array(costs)), delta), "moments", sensitivity)
         found.append(replace(curve, unmet=FIXED) if view.law == "fixed" else curve)
     return found
@@ -193,9 +197,3 @@ def seen_moment(rate: float, whole: np.ndarray) -> np.ndarray:
         small = np.log1p(rate * np.expm1(np.minimum(whole, 1.0)))
         found = np.where(whole < 1, small, np.logaddexp(np.log1p(-rate), np.log(rate) + whole))
     return found * (1 + 1e-14)
-
-
-def _cost(one: Mechanism, sensitivity: str) -> np.ndarray:
-    if one.law == "seen":
-        return seen_moment(one.sampling_rate, log_moment(1.0, one.multiplier(sensitivity)))
-    return log_moment(one.sampling_rate, one.multiplier(sensitivity))

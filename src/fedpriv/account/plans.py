@@ -70,7 +70,7 @@ class Phase(NamedTuple):
     rounds: int
 
 
-def composed(phases: Sequence[Phase], delta: float, accountant: str = "moments") -> Spend:
+def compose_phases(phases: Sequence[Phase], delta: float, accountant: str = "moments") -> Spend:
     """Return the spend of several phases, one after the other: what the ledger has of such a trace.
 
     Raises BadInput naming the phase and the value that is out of range.
@@ -122,7 +122,7 @@ def calibrate(
 
     from scipy.optimize import root_scalar
 
-    low, high = _bracket(spent, epsilon, partial(beyond, accountant, epsilon, delta))
+    low, high = _bracket(spent, epsilon, partial(unreachable_error, accountant, epsilon, delta))
 
     def excess(log_multiplier: float) -> float:
         found = spent(math.exp(log_multiplier)) / epsilon
@@ -135,11 +135,11 @@ def calibrate(
         step *= 2
     # Where ε jumps, from a floor that no noise lowers to what δ alone hides, the root is the jump.
     if spent(enough) < epsilon / 2 and (floor := spent(enough * (1 - JUMP))) > epsilon:
-        raise beyond(accountant, epsilon, delta, floor)
+        raise unreachable_error(accountant, epsilon, delta, floor)
     return enough
 
 
-def beyond(accountant: str, epsilon: float, delta: float, floor: float) -> BadInput:
+def unreachable_error(accountant: str, epsilon: float, delta: float, floor: float) -> BadInput:
     """Return the error that says which ε is the least that an accountant certifies."""
     return BadInput(
         f"epsilon: found {epsilon:g}, allowed: above {floor:.4g}, the least that {accountant} certifies at "

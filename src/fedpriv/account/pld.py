@@ -26,7 +26,7 @@ from scipy.special import erfcx, log_ndtr
 
 from fedpriv.account import moments, rdp
 from fedpriv.account.spend import Curve
-from fedpriv.account.views import Mechanism, planned
+from fedpriv.account.views import Mechanism, planned_mechanism
 
 if TYPE_CHECKING:
     from fedpriv.account.views import View
@@ -56,7 +56,7 @@ NEARLY = 0.01
 LARGEST = 600.0
 
 
-def reach(rate: float, multiplier: float) -> tuple[float, float]:
+def loss_range(rate: float, multiplier: float) -> tuple[float, float]:
     """Return the least and the largest loss of one release that are told apart, of removing a client."""
     top = 1 / (2 * multiplier**2) + REACH / multiplier
     return _subsampled(rate, -top), _subsampled(rate, top)
@@ -120,7 +120,7 @@ class PrivacyLoss:
         return replace(self, mass=weighed / total, uncertain=uncertain, tilt=tilt, log_scale=log_scale)
 
 
-def above(rate: float, multiplier: float, width: float, added: bool) -> PrivacyLoss:
+def loss_from_above(rate: float, multiplier: float, width: float, added: bool) -> PrivacyLoss:
     """Return a loss whose δ(ε) is nowhere below that of the release, and equal to it on the grid."""
     grid = _grid(rate, multiplier, width, added)
     delta = hockey_stick(rate, multiplier, grid * width, added)
@@ -128,7 +128,7 @@ def above(rate: float, multiplier: float, width: float, added: bool) -> PrivacyL
     return _on_grid(multiplier, width, grid, delta, fallen, fallen / -np.expm1(-width))
 
 
-def below(rate: float, multiplier: float, width: float, added: bool) -> PrivacyLoss:
+def loss_from_below(rate: float, multiplier: float, width: float, added: bool) -> PrivacyLoss:
     """Return a loss whose δ(ε) is nowhere above that of the release."""
     from scipy.optimize import isotonic_regression  # takes longest to import
 
@@ -154,7 +154,7 @@ def below(rate: float, multiplier: float, width: float, added: bool) -> PrivacyL
     return PrivacyLoss(width, int(grid[0]), mass, 0.0, _digits(multiplier, grid))
 
 
-def below_replaced(rate: float, multiplier: float, width: float) -> tuple[PrivacyLoss, float]:
+def replacement_loss_from_below(rate: float, multiplier: float, width: float) -> tuple[PrivacyLoss, float]:
     """Return a loss of one release whose unit sends the opposite, and by how much any of it may be too large.
 
     Both are mixtures, with mean C or −C where the unit is drawn. Outcomes between two losses midway on the
@@ -200,7 +200,7 @@ def _seen_at(rate: float, multiplier: float, losses: np.ndarray) -> np.ndarray:
 
 
 def _grid(rate: float, multiplier: float, width: float, added: bool) -> np.ndarray:
-    low, high = reach(rate, multiplier)
+    low, high = loss_range(rate, multiplier)
     if added:
         low, high = -high, -low
     return np.arange(int(np.floor(low / width)), int(np.ceil(high / width)) + 1)
@@ -356,7 +356,7 @@ class Composed:
         return self.off * math.exp(min(undone, 600.0))
 
 
-def upper(run: Run, delta: float) -> float:
+def upper_epsilon(run: Run, delta: float) -> float:
     """Return an upper bound on ε: infinite where rounding leaves none, or where there are too many cells."""
 
     def found(run: Run) -> tuple[float, float]:
@@ -371,7 +371,7 @@ def upper(run: Run, delta: float) -> float:
     return min(_attempts(run, delta, found))
 
 
-def lower(run: Run, delta: float) -> float:
+def lower_epsilon(run: Run, delta: float) -> float:
     """Return a lower bound on ε: 0 where rounding leaves none, or where there are too many cells."""
 
     def found(run: Run) -> tuple[float, float]:
@@ -543,7 +543,7 @@ def interval(
             if noise < LEAST_NOISE:
                 return np.inf
             cost += count * moments.log_moment(rate, noise)
-            low, high = reach(rate, noise)
+            low, high = loss_range(rate, noise)
             widest = max(widest, high - low)
     # The square of a loss is about e^moment − 1 on average.
     usual = math.sqrt(math.expm1(min(cost[0] / max(1, sum(times)), 700.0)))
@@ -558,11 +558,11 @@ def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta
     It is that of `rdp` where rounding leaves nothing better to be certified: of very many rounds or a tiny δ.
     """
     plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier}
-    found = _epsilon([planned(**plan)], [rounds], delta, "C")
+    found = _epsilon([planned_mechanism(**plan)], [rounds], delta, "C")
     return min(found, rdp.epsilon(**plan, rounds=rounds, delta=delta))
 
 
-def evaluated(rounds: int) -> list[int]:
+def evaluation_rounds(rounds: int) -> list[int]:
     """Return the rounds at which a curve over `rounds` is evaluated, ascending, the last among them."""
     found = list(range(1, min(rounds, EACH_ROUND_UNTIL) + 1))
     while found[-1] < rounds:
@@ -609,7 +609,7 @@ def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
     apart = {one: count for one, count in run.items() if one not in whole}
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         seen = sum(count * np.float64(one.noise_multiplier) ** -2.0 for one, count in whole.items())
-        alone = planned(1.0, float(np.float64(seen) ** -0.5))
+        alone = planned_mechanism(1.0, float(np.float64(seen) ** -0.5))
     return apart | {alone: 1}
 
 
@@ -622,12 +622,15 @@ def _losses(mechanisms: Iterable[Mechanism], width: float, sensitivity: str) -> 
     found: Losses = {}
     for one in mechanisms:
         rate, noise = _counted_as(one, sensitivity)
-        found[one] = above(rate, noise, width, added=False), above(rate, noise, width, added=True)
+        found[one] = (
+            loss_from_above(rate, noise, width, added=False),
+            loss_from_above(rate, noise, width, added=True),
+        )
     return found
 
 
 def _composed(once: Losses, run: Mapping[Mechanism, int], delta: float) -> float:
-    return max(upper([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
+    return max(upper_epsilon([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
 
 
 def _curve(view: View, delta: float, sensitivity: str) -> Curve | None:
@@ -650,7 +653,7 @@ def _epsilons(
         return None
     once = _losses([one for one in mechanisms if one.noise_multiplier > 0], width, sensitivity)
     value = np.full(len(done), np.inf)
-    for last in evaluated(len(done)):
+    for last in evaluation_rounds(len(done)):
         run = {one: count for one, count in zip(mechanisms, done[last - 1], strict=True) if count}
         if run.keys() - once.keys():
             break

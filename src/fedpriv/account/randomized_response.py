@@ -318,7 +318,7 @@ class ResponseView(NamedTuple):
     unmet: str = ""  # the assumption of the reading that fails; empty if all hold
 
 
-def responds(trace: Trace) -> bool:
+def answers_at_random(trace: Trace) -> bool:
     """Return True where the clients of a checked trace answer by randomised response."""
     return bool((trace["noisy_bits"] > 0).all())
 
@@ -330,7 +330,7 @@ def response_views(trace: Trace) -> Iterator[ResponseView]:
     in common, so nothing hides all bits, and one bit is hidden only from who sees no other bit of its tensor.
     What is sent in the clear beside the bits (statistics of batch normalisation) reveals a client.
     """
-    if not responds(trace) or (trace["mechanism"] != "randomized_response").any():
+    if not answers_at_random(trace) or (trace["mechanism"] != "randomized_response").any():
         return
     gamma, coordinate = float(trace["gamma"][0]), trace["flips"][0] == "coordinate"
     rounds = trace["releases"].astype(np.int64).cumsum()

@@ -23,7 +23,7 @@ from scipy.special import gammaln, log_ndtr
 
 from fedpriv.account import moments
 from fedpriv.account.spend import Curve
-from fedpriv.account.views import Mechanism, planned
+from fedpriv.account.views import Mechanism, planned_mechanism
 
 if TYPE_CHECKING:
     from fedpriv.account.views import View
@@ -56,7 +56,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return float(found.root)
 
 
-def guaranteed(mu: float, delta: float) -> float:
+def guaranteed_epsilon(mu: float, delta: float) -> float:
     """Return the same, never below it: for whoever promises ε."""
     found = gaussian_epsilon(mu * (1 + 1e-12), delta)
     return found + 2 * NEAR * max(1.0, found) if found else 0.0
@@ -139,7 +139,7 @@ LEAST, MOST = 1e-6, 1e100
 
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours."""
-    once = divergences(planned(sampling_rate, noise_multiplier), "C")
+    once = divergences(planned_mechanism(sampling_rate, noise_multiplier), "C")
     return float(least_epsilon(rounds * once, delta)[0])
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import Trace, checked, columns_of
+from fedpriv.account.check import Trace, checked_trace, read_columns
 from fedpriv.account.ledgers import ledger
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
@@ -22,13 +22,13 @@ def account(directory: Path, deltas: Deltas) -> Path:
 
     Raises BadInput naming the file that is missing or corrupt; an existing ledger is then left alone.
     """
-    return write(directory, counted(directory, deltas), deltas)
+    return write_ledger(directory, count_run(directory, deltas), deltas)
 
 
-def write(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
+def write_ledger(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
     """Write what `counted` has returned as the ledger of a run directory; return its path."""
     path = directory / "ledger.parquet"
-    return parquet.save(frame, path, RunDir(directory).sources, deltas.made_with)
+    return parquet.save_frame(frame, path, RunDir(directory).sources, deltas.made_with)
 
 
 def run_trace(run: RunDir) -> Trace:
@@ -37,7 +37,7 @@ def run_trace(run: RunDir) -> Trace:
     What an older one does not say of the examples is what the config and the data of its summary say.
     """
     told = run.summary if run.stored or (run.path / SUMMARY).exists() else None
-    columns = stored_columns(run.stored) if run.stored else columns_of(run.trace())
+    columns = stored_columns(run.stored) if run.stored else read_columns(run.trace())
     if told is not None:
         data, config = told.get("data", {}), told.get("config", {})
         rounds = len(next(iter(columns.values()), ()))
@@ -47,12 +47,12 @@ def run_trace(run: RunDir) -> Trace:
         repeated = "distinct" not in data and data.get("name") in REPEATED and kept
         columns["repeated_rows"] = np.full(rounds, repeated)
     try:
-        return checked(columns)
+        return checked_trace(columns)
     except BadInput as error:
         raise BadInput(f"{run.path}: {error}") from None
 
 
-def counted(directory: Path, deltas: Deltas) -> pd.DataFrame:
+def count_run(directory: Path, deltas: Deltas) -> pd.DataFrame:
     """Return the ledger of a run directory; BadInput names the file that is missing or corrupt."""
     run = RunDir(directory)
     trace = run_trace(run)

@@ -35,7 +35,7 @@ def status(kind: str, unmet: str = "") -> str:
     return f"{word}: {unmet}" if unmet and NO_GUARANTEE not in word else word
 
 
-def marked(epsilon: str, status: str) -> str:
+def mark_epsilon(epsilon: str, status: str) -> str:
     """Return an ε of this status as it is printed everywhere: a mark of `MARKS` behind all but a guarantee.
 
     Nothing, or ∞, says no number that could be taken for one.
@@ -111,7 +111,7 @@ class Spend:
     @property
     def shown(self) -> str:
         """Return the ε with its mark."""
-        return marked(f"{self.epsilon:.4g}", self.status)
+        return mark_epsilon(f"{self.epsilon:.4g}", self.status)
 
     def __str__(self) -> str:
         """Return all of it on one line; what does not apply is left out."""

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from fedpriv.account.check import Trace, central, over_bound
-from fedpriv.account.randomized_response import responds
+from fedpriv.account.check import Trace, noise_by_the_holder, over_bound
+from fedpriv.account.randomized_response import answers_at_random
 from fedpriv.account.spend import Curve
 from fedpriv.trace import DISTANCES, SAMPLED, own_columns
 
@@ -85,7 +85,9 @@ class View(NamedTuple):
         return np.where(revealed > 0, np.inf, done @ np.where(np.isinf(costs), 0.0, costs))
 
 
-def distinct(mechanisms: Iterable[Mechanism], times: np.ndarray) -> tuple[list[Mechanism], np.ndarray]:
+def distinct_mechanisms(
+    mechanisms: Iterable[Mechanism], times: np.ndarray
+) -> tuple[list[Mechanism], np.ndarray]:
     """Return the distinct ones of the rounds' mechanisms `[T]` and how many of each a round had `[T, D]`."""
     by_round = list(mechanisms)
     column = {one: index for index, one in enumerate(dict.fromkeys(by_round))}
@@ -117,7 +119,7 @@ class Mechanism(NamedTuple):
         return self.noise_multiplier if sensitivity == "C" else self.noise_multiplier / 2
 
 
-def planned(sampling_rate: float, noise_multiplier: float) -> Mechanism:
+def planned_mechanism(sampling_rate: float, noise_multiplier: float) -> Mechanism:
     """Return the mechanism of rounds that have not happened yet, as the planner of a run sees it."""
     law = "full" if sampling_rate == 1 else "poisson"
     return Mechanism(law, 0, 0, sampling_rate, noise_multiplier)
@@ -126,7 +128,7 @@ def planned(sampling_rate: float, noise_multiplier: float) -> Mechanism:
 LEAST_UNKNOWN = "the noise of clients that did not come is not known"
 
 
-def joint(trace: Trace) -> bool:
+def local_noise_counts(trace: Trace) -> bool:
     """Return True where the noise of local training counts for clients."""
     return trace["unit"][0] == "both" and bool((trace["noise_shares"] > 0).all())
 
@@ -142,7 +144,7 @@ def server_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     in_turn = trace["sampling_law"][0] not in SAMPLED  # who is taken out leaves its turns empty
     if not in_turn and (not own_noise or present):
         return _of_server(trace, distances, ADD_OR_REMOVE, seen)
-    if not counted(trace):
+    if not count_is_released(trace):
         return _of_server(trace, distances, ZERO_OUT, seen)
     # Of the count a client zeroed out is as far apart as one that is replaced, of the sum half as far.
     zeroed = _of_server(trace, distances, {"C": ZERO_OUT["C"]}, seen=False, count_moved=2.0)
@@ -174,7 +176,7 @@ def _of_server(
     return size_seen(view, trace, multiplier, std, seen)
 
 
-def counted(trace: Trace) -> bool:
+def count_is_released(trace: Trace) -> bool:
     """Return True where the server learns how many clients were within the bound."""
     return bool(np.isfinite(trace["count_noise_multiplier"].astype(np.float64)).any())
 
@@ -189,7 +191,7 @@ def count_released(
     nobody by 1/2, and from somebody else by 1. Zeroed out it is still there and counts as within the bound:
     it is apart by 1 from itself, while its part of the sum moves by C. `moved` is that number of halves.
     """
-    if not counted(trace):
+    if not count_is_released(trace):
         return trace, distances
     of_count = trace["count_noise_multiplier"].astype(np.float64) / moved
     of_updates, std = (trace[name].astype(np.float64) for name in ("noise_multiplier", "noise_std"))
@@ -222,7 +224,7 @@ def secure_sum_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[
         relations=ADD_OR_REMOVE if topped_up and not more else ZERO_OUT,
         # It is then not that of all shares in the sum.
         unmet="noise was clipped with the upload" if trace["noise_clipped"].any() else "",
-        residual=overflow(trace) if topped_up else 0.0,
+        residual=overflow_probability(trace) if topped_up else 0.0,
     )
     return size_seen(view, trace, multiplier, std, seen=more or not topped_up)
 
@@ -246,7 +248,7 @@ def size_seen(view: View, trace: Trace, multiplier: np.ndarray, std: np.ndarray,
     return [first, sized._replace(relations=REPLACE)]
 
 
-def overflow(trace: Trace) -> float:
+def overflow_probability(trace: Trace) -> float:
     """Return the probability, rounded up, that in some round the others are not fewer than the shares."""
     from scipy.stats import binom
 
@@ -268,7 +270,7 @@ def upload_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     beneath it, it hides nothing. Nor does it where the upload has a bit beside it that is sent in the clear,
     whether the client was within the bound.
     """
-    of_gradients = joint(trace)
+    of_gradients = local_noise_counts(trace)
     bound = trace["clip_l2" if of_gradients else "upload_l2"].astype(np.float64)
     bare = np.isfinite(trace["count_noise_multiplier"].astype(np.float64))
     on_sent = trace["instance_noise_std" if of_gradients else "upload_noise_std"].astype(np.float64)
@@ -323,7 +325,7 @@ def client_views(
         Mechanism(law, population, size if law == "fixed" else 0, rate, z)
         for population, size, rate, z in rounds
     )
-    run, counts = distinct(
+    run, counts = distinct_mechanisms(
         mechanisms, trace["releases"].astype(np.int64) * (once if released is None else released)
     )
     return View(
@@ -354,13 +356,13 @@ def views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
     unit = trace["unit"][0]
     noisy = bool((trace["upload_noise_std"] > 0).any())
     found: list[View] = []
-    if joint(trace):
+    if local_noise_counts(trace):
         found += [*secure_sum_views(trace, distances), *upload_views(trace, distances)]
-    elif not responds(trace):
-        protected = central(trace) or (unit != "instance" and not (unit == "none" and noisy))
+    elif not answers_at_random(trace):
+        protected = noise_by_the_holder(trace) or (unit != "instance" and not (unit == "none" and noisy))
         found += server_views(trace, distances) if protected else []
         found += upload_views(trace, {}) if noisy else []  # how far apart uploads are was not measured
-    if unit in ("instance", "both") and not central(trace):
+    if unit in ("instance", "both") and not noise_by_the_holder(trace):
         found += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
     mechanism = _mechanism(trace)
     facts = {name: trace[name] for name in own_columns(mechanism) if name in trace}
@@ -376,7 +378,7 @@ def statistics_released(view: View, trace: Trace) -> View:
     if not releases.any():
         return view
     noise = trace["statistics_noise_multiplier"].astype(np.float64)
-    run, counts = distinct((planned(1.0, z) for z in noise.tolist()), releases)
+    run, counts = distinct_mechanisms((planned_mechanism(1.0, z) for z in noise.tolist()), releases)
     return view._replace(
         mechanisms=[*view.mechanisms, *run],
         counts=np.concatenate([view.counts, counts], axis=1),
@@ -421,7 +423,7 @@ def example_views(
     mechanisms = (
         Mechanism("poisson", 0, 0, q, z) for q, z in zip(rate.tolist(), multiplier.tolist(), strict=True)
     )
-    run, counts = distinct(
+    run, counts = distinct_mechanisms(
         mechanisms, trace["releases"].astype(np.int64) * steps * (size if sequential else alike)
     )
     return View(

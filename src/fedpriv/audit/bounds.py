@@ -47,7 +47,7 @@ def rates(inside: np.ndarray, outside: np.ndarray, threshold: float, alpha: floa
     return clopper_pearson(missed, len(inside), alpha / 2), clopper_pearson(alarms, len(outside), alpha / 2)
 
 
-def thresholded(
+def threshold_bound(
     inside: np.ndarray, outside: np.ndarray, threshold: float, delta: float, confidence: float = 0.95
 ) -> float:
     """Return ln((TPR − δ) / FPR) at the limits of both rates: no assumption, and at most about ln(n / 3.7).
@@ -69,13 +69,13 @@ def gaussian_reading(
     return rdp.gaussian_epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
 
 
-def against_null(hits: int, trials: int, log_null: float, delta: float, confidence: float = 0.95) -> float:
+def null_bound(hits: int, trials: int, log_null: float, delta: float, confidence: float = 0.95) -> float:
     """Return ln(TPR − δ) − ln P[hit | nobody] where that probability is known, and only hits are sampled."""
     least = 1 - clopper_pearson(trials - hits, trials, 1 - confidence)
     return max(0.0, math.log(least - delta) - log_null) if least > delta else 0.0
 
 
-def foreseen(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: float) -> np.ndarray:
+def expected_bound(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: float) -> np.ndarray:
     """Return the expected bound of `against_null` of so many trials; −∞ where nothing is to be expected.
 
     `hits` are the probabilities of a hit at each threshold that may be chosen, `log_null` those of nobody.
@@ -85,17 +85,17 @@ def foreseen(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: float) 
         return np.where(least > delta, np.log(least - delta) - log_null, -np.inf)
 
 
-def flipped(
+def bit_bound(
     hits: int, trials: int, rounds: int, kept: int, gamma: float, delta: float, confidence: float = 0.95
 ) -> float:
     """Return the bound of an attacker of one bit: a hit is that at least `kept` of its answers say so.
 
     The null is exact: of an opposite bit each of `rounds` answers says so with probability ½ − γ.
     """
-    return against_null(hits, trials, float(binom.logsf(kept - 1, rounds, 0.5 - gamma)), delta, confidence)
+    return null_bound(hits, trials, float(binom.logsf(kept - 1, rounds, 0.5 - gamma)), delta, confidence)
 
 
-def refuted_up_to(refuted: Callable[[float], bool]) -> float:
+def largest_refuted(refuted: Callable[[float], bool]) -> float:
     """Return the largest value, 0 to `MOST`, that is refuted; whatever is below one that is, is too."""
     low, high = 0.0, MOST
     for _ in range(40):
@@ -104,7 +104,7 @@ def refuted_up_to(refuted: Callable[[float], bool]) -> float:
     return low
 
 
-def one_shot(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, float]:
+def one_shot_epsilon(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, float]:
     """Return an estimate of ε and the same at the lower end of its mean's 95 % interval: no bound.
 
     `cosines` `[n]` are those of random unit canaries with the change of a model of `dimension` numbers;

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 from fedpriv.account import pld, rdp
 from fedpriv.account.check import check
 from fedpriv.account.spend import Spend
-from fedpriv.account.views import Mechanism, View, planned
+from fedpriv.account.views import Mechanism, View, planned_mechanism
 from fedpriv.audit import bounds
 from fedpriv.audit.finding import Finding, Known, finding
 
@@ -50,7 +50,7 @@ def score(plan: AlikeRounds, seen: np.ndarray) -> np.ndarray:
         return np.logaddexp(np.log1p(-q), np.log(q) + (seen - 0.5) / z**2)
 
 
-def seen_at(plan: AlikeRounds, value: np.ndarray) -> np.ndarray:
+def output_with_score(plan: AlikeRounds, value: np.ndarray) -> np.ndarray:
     """Output with that score; −∞ below the least score."""
     q, z = plan.sampling_rate, plan.noise_multiplier
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -69,7 +69,7 @@ class Scores(NamedTuple):
     def threshold(self, trials: int, delta: float) -> tuple[float, float]:
         """Return the threshold of which most is expected of so many trials, and its ln P[false alarm]."""
         with np.errstate(divide="ignore"):
-            bound = bounds.foreseen(self.inside, np.log(self.outside), trials, delta)
+            bound = bounds.expected_bound(self.inside, np.log(self.outside), trials, delta)
         best = int(np.where(self.outside > LEAST, bound, -np.inf).argmax())
         return float(self.values[best]), float(np.log(self.outside[best]))
 
@@ -98,7 +98,7 @@ def scores(plan: AlikeRounds) -> Scores:
     width = max((end - start) / (SCORE_CELLS * 0.9), (high - low) / (SCORE_CELLS * 0.9))
     first = int(np.floor(low / width))
     edges = np.arange(first, int(np.ceil(high / width)) + 1) * width
-    at = seen_at(plan, edges) / z
+    at = output_with_score(plan, edges) / z
     tails = []
     offset = int(np.floor(start / width))
     for shares in (((1.0, 0.0),), ((1 - q, 0.0), (q, 1.0))):
@@ -124,14 +124,14 @@ LARGE = 500.0  # a loss beyond which sampling at any rate takes a constant from 
 Bound = Callable[[Sequence[Mechanism], Sequence[int], float, float], float]
 
 
-def standardised(view: View, distances: np.ndarray) -> np.ndarray:
+def standardise(view: View, distances: np.ndarray) -> np.ndarray:
     """Distances `[T, p]` in standard deviations of a round's noise; ∞ without noise."""
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = distances / view.samples.noise_std[:, None]
     return np.where(distances > 0, moved, 0.0)
 
 
-def epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
+def removal_epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
     """Return a lower bound on ε of a client that moves the sum of each round by `moved` `[T]`.
 
     It is that of the worse of both directions, to add the client and to remove it. It is infinite without
@@ -151,11 +151,11 @@ def epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
     with np.errstate(divide="ignore"):
         level = np.ceil(np.log(moved / largest) / math.log(STEP) - 1e-9)
     levels, rounds = np.unique(level[level < LEVELS].astype(np.int64), return_counts=True)
-    releases = [planned(rate, float(one)) for one in 1 / (largest * STEP**levels)]
-    return refined(releases, rounds.tolist(), delta, finest(rate, largest), lower)
+    releases = [planned_mechanism(rate, float(one)) for one in 1 / (largest * STEP**levels)]
+    return refine_bound(releases, rounds.tolist(), delta, finest_width(rate, largest), lower_bound)
 
 
-def refined(
+def refine_bound(
     releases: Sequence[Mechanism], times: Sequence[int], delta: float, narrow: float, bound: Bound
 ) -> float:
     """Return the best `bound` on ε, on grids that are finer and finer down to `narrow`, while that pays."""
@@ -168,22 +168,22 @@ def refined(
         width, best = max(width / FINER, narrow), max(best, found)
 
 
-def finest(rate: float, largest: float) -> float:
+def finest_width(rate: float, largest: float) -> float:
     """Return the finest interval that is of use: wider ones lose up to so much of ε in every release.
 
     It is a share of most losses, if the cells of all losses fit.
     """
     usual = rate * min(1.0, largest) * math.exp(-(largest**2) / 2)
-    low, high = pld.reach(rate, 1 / largest)
+    low, high = pld.loss_range(rate, 1 / largest)
     return max(usual / RESOLVED, 2 * (high - low) / pld.MOST_CELLS)
 
 
-def lower(releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float) -> float:
+def lower_bound(releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float) -> float:
     """Return a lower bound on ε of so many of each release, from losses on multiples of `width`."""
     return max(
-        pld.lower(
+        pld.lower_epsilon(
             [
-                (pld.below(one.sampling_rate, one.noise_multiplier, width, added), count)
+                (pld.loss_from_below(one.sampling_rate, one.noise_multiplier, width, added), count)
                 for one, count in zip(releases, times, strict=True)
             ],
             delta,
@@ -192,7 +192,7 @@ def lower(releases: Sequence[Mechanism], times: Sequence[int], width: float, del
     )
 
 
-def losses(rate: float, moved: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+def removal_losses(rate: float, moved: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Return the losses `[draws]` of removing a client, each of a client and a transcript drawn together.
 
     `moved` is `[T, p]` of p clients, of whom each is as likely. By how much noise alone decides, coins and
@@ -233,23 +233,23 @@ def outlier(known: Known) -> Iterator[Finding]:
     if not view or "C" not in view.certified:
         return
     bound = np.where(np.isfinite(view.samples.bound), view.samples.bound, 0.0)
-    moved = standardised(view, bound[:, None])[:, 0]
-    stated = attacked(known)
+    moved = standardise(view, bound[:, None])[:, 0]
+    stated = sum_statements(known)
     if not stated:
         return
     # The δ of clients is one in a ledger: what one of them costs is one number.
-    found = epsilon(rate_of(view), moved, stated[0].delta)
+    found = removal_epsilon(rate_of(view), moved, stated[0].delta)
     for one in stated:
         yield finding("outlier", one, found, "no run, no transcripts")
 
 
-def followed(known: Known) -> Iterator[Finding]:
+def followed_client(known: Known) -> Iterator[Finding]:
     """Yield what the followed client costs that costs most, and how many of them cost more than is stated.
 
     Where nobody was followed, what a client costs that is in every round as near as the nearest sampled one.
     """
     view = known.view("client")
-    moved = seen(view) if view else None
+    moved = moves_of_followed(view) if view else None
     if view is None or moved is None:
         return
     stated = list(estimates(known))
@@ -257,11 +257,11 @@ def followed(known: Known) -> Iterator[Finding]:
         return
     # Who moves a sum most costs most, or nearly: of very many only those are looked at.
     most = moved[:, np.argsort(-np.square(moved).sum(axis=0), kind="stable")[:MOST]]
-    each = [epsilon(rate_of(view), column, stated[0].delta) for column in most.T]
+    each = [removal_epsilon(rate_of(view), column, stated[0].delta) for column in most.T]
     for one in stated:
         over = sum(value > one.epsilon for value in each)
         who = f"{over} of {moved.shape[1]} clients followed cost more"
-        if panel(view) is None:
+        if panel_distances(view) is None:
             who = "a client always as near zero as the nearest that was sampled"
         yield finding("followed", one, max(each), f"no run, no transcripts; {who}")
 
@@ -272,13 +272,13 @@ def frequency(known: Known) -> Iterator[Finding]:
     That is what the Bayesian estimate says of itself: it may fail for some clients, if they are rare.
     """
     view = known.view("client")
-    moved = seen(view) if view else None
-    if view is None or moved is None or panel(view) is None or np.isinf(moved).any():
+    moved = moves_of_followed(view) if view else None
+    if view is None or moved is None or panel_distances(view) is None or np.isinf(moved).any():
         return
     stated = list(estimates(known))
     if not stated:
         return
-    drawn = losses(rate_of(view), moved, DRAWS, known.rng("frequency"))
+    drawn = removal_losses(rate_of(view), moved, DRAWS, known.rng("frequency"))
     found = quantile_low(drawn, stated[0].delta, 0.95)
     for one in stated:
         yield finding("frequency", one, found, f"no run, {DRAWS:,} transcripts", 0.95)
@@ -290,7 +290,7 @@ def canaries(known: Known) -> Iterator[Finding]:
     Sound where the trade-off is near that of a Gaussian, as that of many rounds is.
     """
     shown, coins = (known.distances.get(f"canary_{name}") for name in ("seen", "included"))
-    view, stated = known.view("client"), attacked(known)
+    view, stated = known.view("client"), sum_statements(known)
     if view is None or shown is None or coins is None or not stated:
         return
     plan = AlikeRounds(rate_of(view), float(known.trace["noise_multiplier"].min()), len(known.trace))
@@ -311,34 +311,34 @@ def final_model(known: Known) -> Iterator[Finding]:
     Of the canaries that took part. Its law is known only without them, so that it bounds nothing.
     """
     cosines, coins = (known.distances.get(f"canary_{name}") for name in ("cosines", "included"))
-    stated = attacked(known)
+    stated = sum_statements(known)
     if cosines is None or coins is None or not stated:
         return
     there = coins[0] > 0
     if there.sum() < 2:
         return
-    _, low = bounds.one_shot(cosines[0, there], known.parameters, stated[0].delta)
+    _, low = bounds.one_shot_epsilon(cosines[0, there], known.parameters, stated[0].delta)
     for one in stated:
         yield finding("final_model", one, low, f"1 run, {there.sum():,} canaries in it", 0.0)
 
 
-def seen(view: View) -> np.ndarray | None:
+def moves_of_followed(view: View) -> np.ndarray | None:
     """Return by how many standard deviations followed clients moved each round `[T, p]`; None: unknown.
 
     Of means over those present it is: without a client they have another denominator.
     """
     if view.apart != "remove_sum":
         return None
-    distances = panel(view)
+    distances = panel_distances(view)
     if distances is None:
         sampled = view.samples.distances.get("remove_sum")
         if sampled is None or not sampled.size:
             return None
         distances = np.fmin.reduce(sampled[:, 0, 0], axis=-1)[:, None]
-    return standardised(view, np.nan_to_num(distances))
+    return standardise(view, np.nan_to_num(distances))
 
 
-def panel(view: View) -> np.ndarray | None:
+def panel_distances(view: View) -> np.ndarray | None:
     """Return the distances of the clients that were followed `[T, p]`; None if nobody was."""
     found = view.samples.panels.get("remove_sum")
     return None if found is None or not found.shape[1] else found
@@ -349,7 +349,7 @@ def rate_of(view: View) -> float:
     return float(view.samples.sampling_rate.min())
 
 
-def attacked(known: Known) -> list[Spend]:
+def sum_statements(known: Known) -> list[Spend]:
     """Return every ε that is about clients in sums: the guarantee, where one moves it by C, and estimates."""
     guarantee = known.stated("client", accounting="", accountant="moments", sensitivity="C")
     return [*guarantee, *estimates(known)]

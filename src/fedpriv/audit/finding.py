@@ -18,7 +18,7 @@ import numpy as np
 
 from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER, spends
-from fedpriv.account.spend import Spend, marked
+from fedpriv.account.spend import Spend, mark_epsilon
 from fedpriv.account.views import View, views
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
@@ -80,7 +80,7 @@ class Finding(NamedTuple):
     @property
     def stated(self) -> str:
         """Return the stated ε with its mark."""
-        return marked(f"{self.epsilon:.4g}", self.kind)
+        return mark_epsilon(f"{self.epsilon:.4g}", self.kind)
 
     @property
     def sure(self) -> str:
@@ -106,14 +106,16 @@ class Finding(NamedTuple):
         )
 
 
-def words(spend: Spend) -> str:
+def counting_text(spend: Spend) -> str:
     """Owner of the ε and the way of counting."""
     return f"{spend.unit} ({how_counted(spend)})"
 
 
 def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
     """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
-    return Finding(audit, words(stated), stated.status, stated.epsilon, stated.delta, lower, confidence, cost)
+    return Finding(
+        audit, counting_text(stated), stated.status, stated.epsilon, stated.delta, lower, confidence, cost
+    )
 
 
 def broken_guarantees(findings: Iterable[Finding]) -> list[Finding]:
@@ -234,7 +236,7 @@ class Known:
         return Streams(0, self.identity).numpy(f"audit {name}")
 
 
-def known(directory: Path, until: int | None = None) -> Known:
+def known_run(directory: Path, until: int | None = None) -> Known:
     """Facts of an accounted run directory, with its distances if there are any, up to round `until`.
 
     Raises BadInput naming what is missing or corrupt, or the round that there is not.

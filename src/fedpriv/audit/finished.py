@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedpriv.audit import clients, uploads
-from fedpriv.audit.finding import Finding, Known, known
+from fedpriv.audit.finding import Finding, Known, known_run
 from fedpriv.progress import counted
 from fedpriv.schemes import SCHEMES
 from fedpriv.store import parquet
@@ -23,7 +23,7 @@ COLUMNS = [*OF_RUN, *Finding._fields]
 
 AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "outlier": clients.outlier,
-    "followed": clients.followed,
+    "followed": clients.followed_client,
     "frequency": clients.frequency,
     "canaries": clients.canaries,
     "final_model": clients.final_model,
@@ -37,25 +37,22 @@ AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "unbounded": uploads.unbounded,
     "sum": uploads.total,
     "single": uploads.single,
-    "batches": uploads.batches,
+    "batches": uploads.batch_examples,
 }
 
 
-def audited(directory: Path, until: int | None = None) -> list[Finding]:
+def audit_run(directory: Path, until: int | None = None) -> list[Finding]:
     """Return the findings about an accounted run directory, after its last round or after `until`.
 
     Raises BadInput naming what is missing or corrupt.
     """
-    run = known(directory, until)
+    run = known_run(directory, until)
     found = [one for audit in counted("attacking", AUDITS.values(), "audit") for one in audit(run)]
     scheme = run.scheme.get("name", "")
-    return found if scheme in SCHEMES.own else [of_trace_alone(one, scheme) for one in found]
-
-
-def of_trace_alone(one: Finding, scheme: str) -> Finding:
-    """Return a finding about a scheme that is not ours, which says that arithmetic attacked no code of it."""
-    said = f"{one.cost}; of the trace alone, no code of {scheme or 'its scheme'} was attacked"
-    return one._replace(cost=said) if one.confidence == 1 else one
+    if scheme in SCHEMES.own:
+        return found
+    alone = f"; of the trace alone, no code of {scheme or 'its scheme'} was attacked"
+    return [one._replace(cost=one.cost + alone) if one.confidence == 1 else one for one in found]
 
 
 def audit_runs(directories: Sequence[Path], out: Path) -> Path:
@@ -64,14 +61,14 @@ def audit_runs(directories: Sequence[Path], out: Path) -> Path:
         {name: told[name] for name in OF_RUN} | found._asdict()
         for directory in counted("auditing", directories, "run")
         for told in [RunDir(directory).summary]
-        for found in audited(directory)
+        for found in audit_run(directory)
     ]
-    return parquet.save(pd.DataFrame(rows, columns=COLUMNS), out)
+    return parquet.save_frame(pd.DataFrame(rows, columns=COLUMNS), out)
 
 
-def findings_in(path: Path) -> dict[tuple[str, int], list[Finding]]:
+def load_findings(path: Path) -> dict[tuple[str, int], list[Finding]]:
     """Read what `audit_runs` wrote, by run and seed; anything else is BadInput naming the file."""
-    frame = parquet.load(path, COLUMNS, "the findings of audits")
+    frame = parquet.load_frame(path, COLUMNS, "the findings of audits")
     found: dict[tuple[str, int], list[Finding]] = {}
     for run, seed, *finding in frame[COLUMNS].itertuples(index=False):
         found.setdefault((run, seed), []).append(Finding(*finding))

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedpriv.account import pld
-from fedpriv.account.check import checked
+from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger, spends
 from fedpriv.account.rdp import gaussian_epsilon
 from fedpriv.account.spend import Spend
-from fedpriv.account.views import Mechanism, View, planned, views
+from fedpriv.account.views import Mechanism, View, planned_mechanism, views
 from fedpriv.audit import clients
 from fedpriv.audit.finding import Finding, finding
 from fedpriv.frozen import Deltas
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 APART = {"removed": 1.0, "replaced": 2.0}  # of those who are drawn, in units of the bound
 
 
-def epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float) -> float:
+def pair_epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float) -> float:
     """Return a lower bound on ε of neighbours `removed` or `replaced`, of so many of each mechanism.
 
     Of Poisson, full and fixed cohorts: of the last, sums of m of n, only where somebody is `replaced`.
@@ -43,15 +43,19 @@ def epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int], de
     together = math.hypot(
         *(APART[name] * math.sqrt(count) / one.noise_multiplier for one, count in run if rate_of(one) == 1)
     )
-    drawn = [(planned(rate_of(one), one.noise_multiplier), count) for one, count in run if rate_of(one) < 1]
+    drawn = [
+        (planned_mechanism(rate_of(one), one.noise_multiplier), count)
+        for one, count in run
+        if rate_of(one) < 1
+    ]
     if not drawn:  # all of it is one release, whose ε is known but for what its solver is off
         found = gaussian_epsilon(together, delta)
         return max(0.0, found - clients.SOLVED * (1 + found))
-    whole = [(planned(1.0, 1 / together * APART[name]), 1)] if together else []
+    whole = [(planned_mechanism(1.0, 1 / together * APART[name]), 1)] if together else []
     releases, counts = zip(*drawn, *whole, strict=True)
-    steps = [clients.finest(one.sampling_rate, 1 / one.noise_multiplier) for one in releases]
-    bound = clients.lower if name == "removed" else replaced
-    return clients.refined(releases, counts, delta, min(steps), bound)
+    steps = [clients.finest_width(one.sampling_rate, 1 / one.noise_multiplier) for one in releases]
+    bound = clients.lower_bound if name == "removed" else replacement_bound
+    return clients.refine_bound(releases, counts, delta, min(steps), bound)
 
 
 def rate_of(one: Mechanism) -> float:
@@ -59,12 +63,16 @@ def rate_of(one: Mechanism) -> float:
     return one.sample / one.population if one.law == "fixed" else one.sampling_rate
 
 
-def replaced(releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float) -> float:
+def replacement_bound(
+    releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float
+) -> float:
     """Return a lower bound on ε of so many of each release, in which a unit sends the opposite."""
-    found = [pld.below_replaced(one.sampling_rate, one.noise_multiplier, width) for one in releases]
+    found = [
+        pld.replacement_loss_from_below(one.sampling_rate, one.noise_multiplier, width) for one in releases
+    ]
     run = [(one, count) for (one, _), count in zip(found, times, strict=True)]
     over = sum(count * slack for (_, slack), count in zip(found, times, strict=True))
-    return max(0.0, pld.lower(run, delta) - over)
+    return max(0.0, pld.lower_epsilon(run, delta) - over)
 
 
 COST = "no run, no transcripts"
@@ -72,12 +80,12 @@ COST = "no run, no transcripts"
 SEEN = ("", "sized", "upload")
 
 
-def audited(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = ()) -> list[Finding]:
+def audit_trace(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = ()) -> list[Finding]:
     """Return a lower bound beside every ε of a trace that one pair of neighbours says something about.
 
     Raises BadInput, as `ledger` does.
     """
-    whole = checked(trace, ignore)
+    whole = checked_trace(trace, ignore)
     stated = spends(ledger(whole, deltas))
     return [found for view in views(whole, {}) for found in _of_view(view, stated, deltas.of(view.unit))]
 
@@ -95,5 +103,5 @@ def _of_view(view: View, stated: list[Spend], delta: float) -> Iterator[Finding]
             continue
         name = "removed" if one.sensitivity == "C" else "replaced"
         if name not in bounds:
-            bounds[name] = epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
+            bounds[name] = pair_epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
         yield finding(name, one, bounds[name], COST)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, chi2
 
-from fedpriv.account.randomized_response import ONE_BIT, exact_epsilon, responds
+from fedpriv.account.randomized_response import ONE_BIT, answers_at_random, exact_epsilon
 from fedpriv.account.spend import Spend
 from fedpriv.audit import bounds, clients
 from fedpriv.audit.finding import Finding, Known, finding
@@ -30,16 +30,19 @@ APART = 100
 def bits(known: Known) -> Iterator[Finding]:
     """Yield the bound of an attacker of one bit, whose answers the coins of the scheme itself flip."""
     stated = one_bit_label(known)
-    if stated is None or not hidden(known):
+    if stated is None or not coins_hide(known):
         return
     gamma, rounds = float(known.trace["gamma"][0]), len(known.trace)
-    kept = best_count(rounds, gamma, stated.delta)
+    # Of so many answers alike, that with the largest bound that so many draws are expected to give.
+    counts = np.arange(rounds + 1)
+    right, wrong = binom.sf(counts - 1, rounds, 0.5 + gamma), binom.logsf(counts - 1, rounds, 0.5 - gamma)
+    kept = int(bounds.expected_bound(right, wrong, DRAWS, stated.delta).argmax())
     streams = Streams(0, f"audit {known.identity}")
     answers = np.zeros(DRAWS, dtype=np.int64)
     for round in range(1, rounds + 1):
         context = RoundContext(round, rounds, 1, 1.0, np.ones(1), 1, (1,), streams)
         answers += ~flips(gamma, "coordinate", (DRAWS, 1), context)[:, 0]
-    found = bounds.flipped(int((answers >= kept).sum()), DRAWS, rounds, kept, gamma, stated.delta)
+    found = bounds.bit_bound(int((answers >= kept).sum()), DRAWS, rounds, kept, gamma, stated.delta)
     yield finding("bits", stated, found, f"no run, {DRAWS:,} transcripts", 0.95)
 
 
@@ -49,7 +52,7 @@ def uploads(known: Known) -> Iterator[Finding]:
     In one round; where that was not measured they are taken to differ in one bit of a hundred, in all rounds.
     """
     stated = one_bit_label(known)
-    if stated is None or not hidden(known) or not (known.trace["flips"] == "coordinate").all():
+    if stated is None or not coins_hide(known) or not (known.trace["flips"] == "coordinate").all():
         return
     gamma, rounds = float(known.trace["gamma"][0]), len(known.trace)
     # Between vectors of plus and minus one: each bit that differs adds 4 to the square.
@@ -73,22 +76,14 @@ def tensors(known: Known) -> Iterator[Finding]:
 
 def one_bit_label(known: Known) -> Spend | None:
     """Return the exact ε of one bit over all rounds, which is the one that the paper states of a client."""
-    if not responds(known.trace):
+    if not answers_at_random(known.trace):
         return None
     return next(known.stated(ONE_BIT, accounting="upload", accountant="exact"), None)
 
 
-def hidden(known: Known) -> bool:
+def coins_hide(known: Known) -> bool:
     """Return True where coins hide anything."""
     return 0 < float(known.trace["gamma"][0]) < 0.5
-
-
-def best_count(rounds: int, gamma: float, delta: float) -> int:
-    """Return the number of answers with the largest bound that so many draws are expected to give."""
-    counts = np.arange(rounds + 1)
-    right = binom.sf(counts - 1, rounds, 0.5 + gamma)
-    wrong = binom.logsf(counts - 1, rounds, 0.5 - gamma)
-    return int(bounds.foreseen(right, wrong, DRAWS, delta).argmax())
 
 
 ARITHMETIC = "no run, no transcripts"
@@ -195,7 +190,7 @@ def single(known: Known) -> Iterator[Finding]:
         yield finding("single", stated, found, f"{ARITHMETIC}; {sent} uploads")
 
 
-def batches(known: Known) -> Iterator[Finding]:
+def batch_examples(known: Known) -> Iterator[Finding]:
     """Yield what an example costs that moves a clipped mean to the other side of the ball, 2C away.
 
     Where single examples are not clipped: C is then what is counted, and not what one example can do.
@@ -207,7 +202,7 @@ def batches(known: Known) -> Iterator[Finding]:
         each = 2 / np.array([one.noise_multiplier for one in view.mechanisms])
     moved = np.repeat(each, view.counts.sum(axis=0))
     for stated in known.stated("instance", accounting="parallel", accountant="moments", sensitivity="C"):
-        found = clients.epsilon(view.mechanisms[0].sampling_rate, moved, stated.delta)
+        found = clients.removal_epsilon(view.mechanisms[0].sampling_rate, moved, stated.delta)
         yield finding("batches", stated, found, f"{ARITHMETIC}; {len(moved):,} gradients")
 
 
@@ -216,15 +211,19 @@ def label(known: Known) -> Spend | None:
     if known.scheme.get("name") != "nbafl":
         return None
     delta = min(1.25 * math.exp(-(known.scheme["constant"] ** 2) / 2), 0.999)
-    return labelled(known.scheme["epsilon"], delta, "label")
+    return nominal_statement(known.scheme["epsilon"], delta, "label")
 
 
 def budget(known: Known) -> Spend | None:
     """Return the budget of global DP, which its rounds are counted by."""
     found: dict[str, Any] | None = known.scheme.get("budget")
-    return labelled(found["epsilon"], found["delta"], found.get("accountant", "moments")) if found else None
+    return (
+        nominal_statement(found["epsilon"], found["delta"], found.get("accountant", "moments"))
+        if found
+        else None
+    )
 
 
-def labelled(epsilon: float, delta: float, accountant: str) -> Spend:
+def nominal_statement(epsilon: float, delta: float, accountant: str) -> Spend:
     """Return an ε that somebody says there is."""
     return Spend(epsilon, delta, "client", "add_remove", "", accountant, kind="nominal")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.account.ledgers import spends
-from fedpriv.account.runs import counted, write
+from fedpriv.account.runs import count_run, write_ledger
 from fedpriv.account.spend import Spend
 from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
@@ -47,11 +47,11 @@ def account_run(
     either = next(known[name] for name in UNITS if name in known)
     deltas = Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)  # which the ledger checks
     with progress("accounting", 0, 1, "run"):
-        frame = counted(directory, deltas)
+        frame = count_run(directory, deltas)
     for name in unsaid:
         if ((frame["unit"] == "instance") == (name == "instance_delta")).any():
             raise nobody_says(name, directory, configs)
-    write(directory, frame, deltas)
+    write_ledger(directory, frame, deltas)
     return spends(frame)
 
 
@@ -91,7 +91,7 @@ def planned(told: Mapping[str, Any], configs: Path) -> dict[str, Any]:
 def ledger_deltas(path: Path) -> dict[str, float]:
     """Return the δ of each unit in a ledger, by their names in `Deltas`; none if there is none."""
     with suppress(OSError, ValueError, KeyError):
-        frame = parquet.load(path, ["unit", "delta"])
+        frame = parquet.load_frame(path, ["unit", "delta"])
         names = frame["unit"].map(lambda unit: "instance_delta" if unit == "instance" else "delta")
         return {str(name): float(rows.iloc[0]) for name, rows in frame["delta"].groupby(names)}
     return {}

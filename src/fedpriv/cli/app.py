@@ -306,14 +306,14 @@ def doctor(
 
     Exit code 1 if nothing can work.
     """
-    from fedpriv.config.jobs import stored
+    from fedpriv.config.jobs import stored_runs
     from fedpriv.doctor import diagnose
 
     findings = diagnose(
         resources,
         time,
         lambda plan: (
-            () if plan.preset.again else {key.identity for key in stored(plan, reference, plan.papers)}
+            () if plan.preset.again else {key.identity for key in stored_runs(plan, reference, plan.papers)}
         ),
     )
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}

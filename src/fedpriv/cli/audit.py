@@ -80,11 +80,11 @@ def audit(
     from fedpriv.audit.clients import AlikeRounds
 
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
-    target = dry.named(
+    target = dry.mechanism_by_name(
         mechanism, AlikeRounds(rate(q), noise_multiplier, rounds), delta, nested(settings or [])
     )
     started = time.perf_counter()
-    found = dry.audited(target, delta, transcripts, seed=seed)
+    found = dry.audit_mechanism(target, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
     print_result(
         found.as_dict() | {"seconds": took}, [str(found), found.threat, f"{took:.1f} seconds"], as_json
@@ -95,7 +95,7 @@ def audit(
 
 def finished(path: Path, until: int | None, delta: float | None, configs: Path, as_json: bool) -> None:
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
-    from fedpriv.audit.finished import audited
+    from fedpriv.audit.finished import audit_run
     from fedpriv.cli.account import account_run
     from fedpriv.frozen import Deltas
     from fedpriv.store import parquet
@@ -105,9 +105,9 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path, 
     with run_directory(path) as directory:
         ledger = directory / "ledger.parquet"
         counted = Deltas.counted_here(parquet.made_with(ledger))
-        if delta is not None or not counted or parquet.stale(ledger):
+        if delta is not None or not counted or parquet.changed_source(ledger):
             account_run(directory, delta, configs=configs)
-        findings = audited(directory, until)
+        findings = audit_run(directory, until)
     show(path, findings, time.perf_counter() - started, as_json)
 
 

@@ -97,7 +97,7 @@ def epsilon(
         given = [name for name, value in plan.items() if value is not None] + [*told]
         take_only("epsilon --phase", given, ["--delta", "--accountant"])
         parts = [phase(text) for text in phases]
-        spends = {name: plans.composed(parts, delta, name) for name in planners(accountant)}
+        spends = {name: plans.compose_phases(parts, delta, name) for name in planners(accountant)}
     else:
         for name, value in plan.items():
             if value is None:

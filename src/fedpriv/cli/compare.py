@@ -52,7 +52,7 @@ def compare(
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
         shown = [part for paper in compare.papers(folder) for part in published(paper)]
-        print_result(compare.facts(folder), Page(*shown), as_json)
+        print_result(compare.compared_facts(folder), Page(*shown), as_json)
         return
     from fedpriv.workflow import inventory
 
@@ -78,7 +78,7 @@ def compare(
 def published(paper: Path) -> list[Table | str]:
     """Return a block for every table of accuracies, how the paper's cells came out, and the verdicts."""
     from fedpriv.report import claims as compare
-    from fedpriv.report.numbers import counted
+    from fedpriv.report.numbers import verdict_counts
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
@@ -90,11 +90,17 @@ def published(paper: Path) -> list[Table | str]:
         ours = "" if table.main else " (ours: not counted)"
         parts += [Table(f"{name}{ours}: {table.title}", lines, COLOURS, once=False), ""]
     if every:
-        parts += [f"{len(main)} published accuracies (%): {counted(main)}.", ""]
-    claims = compare.claims(paper)
-    verdicts = claims.assign(decided=[f"{one.decided} of {one.cells}" for one in claims.itertuples()])
-    lines = list[Any](verdicts[["claim", "place", "decided", "verdict"]].to_dict("records"))
-    return [*parts, Table(f"{paper.name}: claims", lines, COLOURS, once=False)]
+        parts += [f"{len(main)} published accuracies (%): {verdict_counts(main)}.", ""]
+    verdicts = [
+        {
+            "claim": claim["claim"],
+            "place": claim["place"],
+            "decided": f"{claim['decided']} of {claim['cells']}",
+            "verdict": claim["verdict"],
+        }
+        for claim in compare.claims(paper).to_dict("records")
+    ]
+    return [*parts, Table(f"{paper.name}: claims", verdicts, COLOURS, once=False)]
 
 
 def line(pair: Any) -> dict[str, Any]:

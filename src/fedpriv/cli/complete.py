@@ -31,11 +31,11 @@ def papers(incomplete: str) -> list[str]:
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the runs of the paper that is named before, or of all papers."""
-    from fedpriv.paper.paper import homes, load_runs
+    from fedpriv.paper.paper import homes, load_paper
 
     folders = homes(CONFIGS / "papers")
     names = [ctx.params["paper"]] if ctx.params.get("paper") else list(folders)
-    return beginning(incomplete, (run for name in names for run in load_runs(name, folders[name])[1]))
+    return beginning(incomplete, (run for name in names for run in load_paper(name, folders[name]).runs))
 
 
 def results(incomplete: str) -> list[str]:

@@ -34,14 +34,14 @@ def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
 def spends_of(directory: Path, summary: Mapping[str, Any]) -> list[Spend] | None:
     """Return what a finished run has spent by its ledger, at the δ of its summary; None: that has none."""
     from fedpriv.account.ledgers import spends
-    from fedpriv.account.runs import counted
+    from fedpriv.account.runs import count_run
     from fedpriv.frozen import Deltas
 
     at = {name: summary.get("account", {}).get(name) for name in Deltas.model_fields}
     if None in at.values():
         return None
     with progress("accounting", 0, 1, "run"):
-        return spends(counted(directory, Deltas.model_validate(at)))
+        return spends(count_run(directory, Deltas.model_validate(at)))
 
 
 def train_run(
@@ -71,7 +71,7 @@ def train_run(
         run = select_run(plan, paper, name)
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source
-    from fedpriv.store.rundir import RunDir, forget, take
+    from fedpriv.store.rundir import RunDir, forget_stored, take_stored
     from fedpriv.train import inputs
     from fedpriv.train.loop import train
 
@@ -81,11 +81,11 @@ def train_run(
     arrays_path = resources / f"{arrays_id(run)}.npz"
     partition_path = resources / "partitions" / partition_id(run) / f"seed{seed}.npz"
     if reference is None:
-        forget(out)
+        forget_stored(out)
     key, labels = RunKey(paper, name, seed, run), plan.labels(paper, name)
     fresh = not RunDir(out).holds(key.identity)
     if fresh and reference and (stored := key.stored(reference)).exists():
-        take(stored, out, labels)
+        take_stored(stored, out, labels)
         return f"is stored in {stored}"
     if fresh:
         with progress(f"data of {name}", 0, 2, "file") as report:

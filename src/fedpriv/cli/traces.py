@@ -49,9 +49,9 @@ def deltas(path: Path, delta: float | None, instance_delta: float | None) -> Del
 @contextmanager
 def rows_of(path: Path) -> Generator[pd.DataFrame]:
     """Yield the trace in a file, which BadInput in the block names."""
-    from fedpriv.account.foreign import read
+    from fedpriv.account.foreign import read_plain_trace
 
-    trace = read(path)
+    trace = read_plain_trace(path)
     try:
         yield trace
     except BadInput as error:
@@ -68,10 +68,10 @@ def counted(path: Path, at: Deltas, ignore: Collection[str]) -> list[Spend]:
 
 def attacked(path: Path, at: Deltas, ignore: Collection[str]) -> list[Finding]:
     """Return what the trace in a file says of its ε; BadInput names the file."""
-    from fedpriv.audit.traces import audited
+    from fedpriv.audit.traces import audit_trace
 
     with rows_of(path) as trace:
-        return audited(trace, at, ignore)
+        return audit_trace(trace, at, ignore)
 
 
 def plot(
@@ -91,6 +91,6 @@ def plot(
     with rows_of(trace) as rows:
         from fedpriv.report.figures import of_trace  # takes longest to import
 
-        drawn = of_trace.write(rows, deltas(trace, delta, None), out, ignore or ())
+        drawn = of_trace.write_picture(rows, deltas(trace, delta, None), out, ignore or ())
     facts = {"file": str(out), "phases": [one._asdict() for one in drawn]}
-    print_result(facts, [f"{out}: {of_trace.told(drawn)}"], as_json)
+    print_result(facts, [f"{out}: {of_trace.phases_text(drawn)}"], as_json)

@@ -28,7 +28,7 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.tables import Rendered, TableSpec, accuracy_tables
 from fedpriv.progress import aside
 from fedpriv.store.files import writing
-from fedpriv.store.summary import glanced
+from fedpriv.store.summary import glance_at
 
 FORWARD = 1 / 3  # of the work that an example is forward and backward
 
@@ -68,7 +68,7 @@ def size(run: Run) -> Size:
     return SIZES.get(run.data, OTHERS)
 
 
-def passed(run: Run) -> int:
+def examples_passed(run: Run) -> int:
     """Return the examples that a client works through in a round, of a drawn batch its expected size."""
     local, each = run.local, run.partition.each or size(run).each
     if isinstance(local, FedAvg):
@@ -94,10 +94,10 @@ def work(run: Run) -> Work:
     evaluations = -(-rounds // run.evaluate_every)  # the last round's among them
     test = -(-(run.validation or size(run).test) // run.evaluation.stride)
     models = clients if run.evaluation.models == "clients" else 1
-    return Work(rounds * members(run) * passed(run), evaluations * models * test)
+    return Work(rounds * members(run) * examples_passed(run), evaluations * models * test)
 
 
-def stacked(run: Run) -> float:
+def weights_mb(run: Run) -> float:
     """MB of the weights of all clients: of a cohort, or of all who keep their own."""
     clients = run.partition.clients if run.local.keeps_clients else members(run)
     return 4e-6 * clients * run.model.size(classes=10)
@@ -119,12 +119,12 @@ class Job(NamedTuple):
     priority: int = 0
 
 
-def alone(plan: Plan, wildcards: Any) -> list[RunKey]:
+def run_of_wildcards(plan: Plan, wildcards: Any) -> list[RunKey]:
     """Return the one run that a rule's wildcards name."""
     return [plan.key(wildcards.paper, wildcards.run, int(wildcards.seed))]
 
 
-def words(runs: Sequence[RunKey]) -> list[str]:
+def step_words(runs: Sequence[RunKey]) -> list[str]:
     """Words by which a step is called for some runs of a paper."""
     return [runs[0].paper, *(one.word for one in runs)]
 
@@ -134,19 +134,19 @@ def files(plan: Plan, runs: Iterable[RunKey], *names: str) -> list[str]:
     return [f"{one.directory(plan.preset.preset)}/{name}" for one in runs for name in names]
 
 
-def stored(plan: Plan, reference: Path, papers: Iterable[str]) -> dict[RunKey, Path]:
+def stored_runs(plan: Plan, reference: Path, papers: Iterable[str]) -> dict[RunKey, Path]:
     """Return the runs of papers that are stored, and their files."""
     found = {key: key.stored(reference) for paper in papers for key in plan.keys(paper)}
     return {key: path for key, path in found.items() if path.exists()}
 
 
-def taken(plan: Plan, reference: Path, root: Path = Path()) -> dict[RunKey, Path]:
+def stored_for(plan: Plan, reference: Path, root: Path = Path()) -> dict[RunKey, Path]:
     """Return those that are not trained: all but what `root` has, none where a preset asks for all again."""
-    found = {} if plan.preset.again else stored(plan, reference, plan.papers)
+    found = {} if plan.preset.again else stored_runs(plan, reference, plan.papers)
     return {key: path for key, path in found.items() if not key.trained(plan.preset.preset, root)}
 
 
-def dealt(plan: Plan, seed: int, *ids: str) -> list[str]:
+def partition_files(plan: Plan, seed: int, *ids: str) -> list[str]:
     """Return the files of partitions."""
     return [f"results/{plan.preset.preset}/partitions/{one}/seed{seed}.npz" for one in ids]
 
@@ -158,7 +158,7 @@ def inputs(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
         for one in runs
         for file in (
             f"resources/{arrays_id(one.config)}.npz",
-            *dealt(plan, one.seed, partition_id(one.config)),
+            *partition_files(plan, one.seed, partition_id(one.config)),
         )
     ]
     return list(dict.fromkeys(found))
@@ -172,12 +172,12 @@ def sources(plan: Plan, name: str) -> list[str]:
     return [f"resources/{name}/raw/{file.name}" for file in raw]
 
 
-def identified(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
+def identity_marks(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
     """Return the marks that outdate trainings: the identity of each, and what data it stands in for."""
     return [(one.identity, plan.planned[one.paper][one.run].stand_in_for) for one in runs]
 
 
-def deltas(runs: Iterable[RunKey]) -> list[str]:
+def delta_marks(runs: Iterable[RunKey]) -> list[str]:
     """Return the marks that outdate the ledgers of runs: the version of the accounting, and each run's δ."""
     return [one.config.account.made_with for one in runs]
 
@@ -206,38 +206,38 @@ def tables(plan: Plan, paper: str) -> list[str]:
 def figures(plan: Plan, paper: str) -> list[str]:
     """Return the files that the figures of `paper` are drawn into."""
     root = f"results/{plan.preset.preset}/{paper}/figures"
-    return [f"{root}/{figure}.{suffix}" for figure in drawn(plan, paper) for suffix in FIGURE]
+    return [f"{root}/{figure}.{suffix}" for figure in figure_names(plan, paper) for suffix in FIGURE]
 
 
-def drawn(plan: Plan, paper: str) -> dict[str, FigureSpec]:
+def figure_names(plan: Plan, paper: str) -> dict[str, FigureSpec]:
     """Return the figures of `paper` of which a preset runs something."""
     there = plan.papers[paper].figures
-    return {name: there[name] for name in built(there, plan, paper)}
+    return {name: there[name] for name in names_built(there, plan, paper)}
 
 
-def rendered(plan: Plan) -> list[str]:
+def report_files(plan: Plan) -> list[str]:
     """Files that the report shows: of every paper its runs, tables, figures and claims."""
     return [
         file
         for paper in plan.papers
         for file in (
-            *collected(plan, paper),
+            *collected_files(plan, paper),
             *tables(plan, paper),
             *figures(plan, paper),
         )
     ]
 
 
-def judged(plan: Plan, paper: str) -> tuple[Claim, ...]:
+def judged_claims(plan: Plan, paper: str) -> tuple[Claim, ...]:
     """Return the claims of `paper` that are judged: none where only some of it is shown."""
     return () if plan.preset.show else plan.papers[paper].claims
 
 
-def attacked(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
+def audited_runs(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
     """Return the runs of `paper` whose findings something reads of what is `shown`, by default of all."""
     tables, read = plan.papers[paper].tables, set[str]()
     if shown is None:
-        shown = (*tables.values(), *drawn(plan, paper).values(), *judged(plan, paper))
+        shown = (*tables.values(), *figure_names(plan, paper).values(), *judged_claims(plan, paper))
     for one in shown:
         if isinstance(one, Claim) and "lower_bound" in one.check:
             cases = one.judged(accuracy_tables(tables))
@@ -249,15 +249,17 @@ def attacked(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = 
 
 def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[str]:
     """Return the file of the findings about the runs of `paper`, if any of what is `shown` reads them."""
-    return [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if attacked(plan, paper, shown) else []
+    return (
+        [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if audited_runs(plan, paper, shown) else []
+    )
 
 
-def collected(plan: Plan, paper: str) -> list[str]:
+def collected_files(plan: Plan, paper: str) -> list[str]:
     """Return the files that the runs of `paper` are collected in."""
     return [f"results/{plan.preset.preset}/{paper}/{table}.parquet" for table in RESULTS]
 
 
-def built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
+def names_built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
     """Return the names of those tables or figures of which a preset runs something, or that need no run."""
     planned = plan.planned[paper]
     runs = {name: list(one.runs()) for name, one in there.items()}
@@ -267,7 +269,7 @@ def built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -
 def targets(plan: Plan) -> list[str]:
     """Files that a preset ends in: its report, which everything else goes into, or what alone it shows."""
     if plan.preset.show:
-        return rendered(plan)
+        return report_files(plan)
     return [f"results/{plan.preset.preset}/report.html"]
 
 
@@ -292,7 +294,7 @@ class Took(NamedTuple):
     rates: Mapping[tuple[str, ...], float]  # examples a second, of runs that are `alike`
 
 
-def alike(paper: str, name: str, model: str, scheme: str) -> list[tuple[str, ...]]:
+def size_keys(paper: str, name: str, model: str, scheme: str) -> list[tuple[str, ...]]:
     """Keys that a run shares with others that take as long an example, the closest first."""
     return [(paper, name), (model, scheme), (model,)]
 
@@ -302,7 +304,7 @@ def network(run: Run) -> str:
     return run.model.code or run.model.name
 
 
-def lines(index: Path) -> list[dict[str, str]]:
+def index_lines(index: Path) -> list[dict[str, str]]:
     """Return the lines of an index; what is none is a ValueError."""
     if not index.exists():
         return []
@@ -323,13 +325,13 @@ def lines(index: Path) -> list[dict[str, str]]:
     return rows
 
 
-def read(index: Path) -> Took:
+def read_times(index: Path) -> Took:
     """Durations of the runs of an index; those trained on a GPU are left out, no index is none.
 
     It is a hint: one that nobody can read is named on stderr and counts as none.
     """
     try:
-        rows = lines(index)
+        rows = index_lines(index)
     except (OSError, ValueError, csv.Error) as error:
         aside(f"{index}: found no index of stored runs ({error}), sizes are guessed; fedpriv keep mends it")
         rows = []
@@ -338,20 +340,20 @@ def read(index: Path) -> Took:
     for row in rows:
         if not float(row["core_seconds"]):  # in less than a clock shows
             continue
-        for key in alike(*(row[column] for column in ("paper", "run", "model", "scheme"))):
+        for key in size_keys(*(row[column] for column in ("paper", "run", "model", "scheme"))):
             rates[key].append(float(row["examples"]) / float(row["core_seconds"]))
     seconds = {row["identity"]: float(row["core_seconds"]) for row in rows}
     return Took(seconds, {key: median(found) for key, found in rates.items()})
 
 
-def keep(path: Path) -> None:
+def keep_times(path: Path) -> None:
     """Copy the index to `path`, unless there is one; no index is an empty one."""
     if not path.exists():
         with writing(path) as partial:
             partial.write_bytes(INDEX.read_bytes() if INDEX.is_file() else b"")
 
 
-def pays(run: Run, seconds: float) -> bool:
+def gpu_pays(run: Run, seconds: float) -> bool:
     """Return True where a GPU pays for a run of so many seconds on a core.
 
     It does for a network of at least 5,000 weights, or of one's own, that reads images and not fixed
@@ -384,7 +386,7 @@ class Sizes:
         if found := [self.took.seconds[seed] for seed in seeds if seed in self.took.seconds]:
             return median(found)
         run = self.plan.planned[paper][name].run
-        like = alike(paper, name, network(run), run.scheme.name)
+        like = size_keys(paper, name, network(run), run.scheme.name)
         rate = next((self.took.rates[key] for key in like if key in self.took.rates), RATE)
         return None if rate == RATE and run.model.code else work(run).passes / rate
 
@@ -398,7 +400,7 @@ class Sizes:
         device = self.plan.preset.speed.device
         if device != "auto":
             return device == "cuda"
-        return pays(self.plan.planned[paper][name].run, self.seconds(paper, name) * self.threads)
+        return gpu_pays(self.plan.planned[paper][name].run, self.seconds(paper, name) * self.threads)
 
     def gpu(self, runs: Iterable[RunKey]) -> int:
         """Return the number of GPUs that a job of these runs asks for."""
@@ -415,7 +417,7 @@ class Sizes:
     def mem_mb(self, runs: Sequence[RunKey], attempt: int = 1, read: float = 0) -> int:
         """Return for how many MB a job of these runs asks that reads so many: its largest counts."""
         most = max(
-            BASE + COPIES * stacked(one.config) + UNCOUNTED * (not one.config.model.size(classes=10))
+            BASE + COPIES * weights_mb(one.config) + UNCOUNTED * (not one.config.model.size(classes=10))
             for one in runs
         )
         return attempt * ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
@@ -430,7 +432,7 @@ class Sizes:
 LENGTHS = {60: 60, 240: 15, 960: 3, float("inf"): 1}
 
 
-def batches(plan: Plan, sizes: Sizes, taken: Container[RunKey] = ()) -> list[Job]:
+def training_jobs(plan: Plan, sizes: Sizes, taken: Container[RunKey] = ()) -> list[Job]:
     """Return the runs that share a job: at most `speed.runs_per_job` of a paper, none where that is one.
 
     Those that are `taken` from stored runs are not among them.
@@ -458,13 +460,15 @@ def batches(plan: Plan, sizes: Sizes, taken: Container[RunKey] = ()) -> list[Job
     return [job._replace(priority=sizes.priority(job.runs)) for job in found if job.runs]
 
 
-def dealt_together(plan: Plan, jobs: Iterable[Job]) -> dict[str, list[str]]:
+def partition_jobs(plan: Plan, jobs: Iterable[Job]) -> dict[str, list[str]]:
     """Return the partitions that share a job, by what it is told: a seed and ids, of the same arrays."""
     found: dict[tuple[int, str], list[str]] = {}
     for key in (key for job in jobs for key in job.runs):
         ids = found.setdefault((key.seed, arrays_id(key.config)), [])
         ids += [partition_id(key.config)] * (partition_id(key.config) not in ids)
-    return {" ".join((str(seed), *ids)): dealt(plan, seed, *ids) for (seed, _), ids in found.items()}
+    return {
+        " ".join((str(seed), *ids)): partition_files(plan, seed, *ids) for (seed, _), ids in found.items()
+    }
 
 
 def cuts(plan: Plan, paper: str) -> dict[str, str]:
@@ -472,11 +476,11 @@ def cuts(plan: Plan, paper: str) -> dict[str, str]:
     return {name: one.cut for name, one in plan.planned[paper].items() if one.cut}
 
 
-def stale(directory: Path, key: RunKey) -> Iterator[tuple[str, str]]:
+def stale_files(directory: Path, key: RunKey) -> Iterator[tuple[str, str]]:
     """Yield the files of a run directory that are not the plan's, each with what it says and should say."""
     from fedpriv.store.parquet import made_with
 
-    if (found := glanced(directory)[0]) != key.identity:
+    if (found := glance_at(directory)[0]) != key.identity:
         known = f"run {found}" if found else "no finished run"
         remedy = "that of the plan; delete the folder to train it"
         yield "summary.json", f"found {known}, allowed: {key.identity}, {remedy}"
@@ -490,8 +494,8 @@ def stale(directory: Path, key: RunKey) -> Iterator[tuple[str, str]]:
         )
 
 
-def outdated(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
+def outdated_files(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
     """Return the summaries and ledgers of runs that say of themselves that they are not the plan's."""
     places = {key: Path(key.directory(plan.preset.preset)) for key in runs}
-    found = [place / name for key, place in places.items() for name, _ in stale(place, key)]
+    found = [place / name for key, place in places.items() for name, _ in stale_files(place, key)]
     return [str(path) for path in found if path.exists()]

@@ -8,7 +8,7 @@ for it, with every value marked.
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -20,8 +20,8 @@ from pydantic import Field, ValidationError
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz, Torchvision
-from fedpriv.errors import BadInput, Gathered, named, plain, together
-from fedpriv.frozen import DISCRIMINATORS, Frozen, Mistake, Name, Thousands, mistakes
+from fedpriv.errors import BadInput, named, plain, together
+from fedpriv.frozen import DISCRIMINATORS, Frozen, Mistake, Name, Thousands, mistakes, parse
 from fedpriv.local.work import Speed
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import (
@@ -29,14 +29,13 @@ from fedpriv.paper.paper import (
     Paper,
     folder_of,
     load_paper,
-    load_runs,
     merge,
     read_files,
     read_yaml,
     runs_of,
 )
 from fedpriv.paper.tables import accuracy_tables
-from fedpriv.store.summary import TRACE, glanced, stored_path
+from fedpriv.store.summary import TRACE, glance_at, stored_path
 
 
 def arrays_id(run: Run) -> str:
@@ -117,11 +116,11 @@ class Layers(NamedTuple):
     patches: Mapping[str, Mapping[str, Any]]
 
 
-def marked(fragment: Any, by: str) -> Any:
+def mark_layers(fragment: Any, by: str) -> Any:
     """Return a fragment of a run with every value marked; what says how it is laid stays as it is."""
     if not isinstance(fragment, Mapping):
         return Said(fragment, by)
-    return {key: value if key in OWN else marked(value, by) for key, value in fragment.items()}
+    return {key: value if key in OWN else mark_layers(value, by) for key, value in fragment.items()}
 
 
 def origins(
@@ -136,21 +135,24 @@ def origins(
     def each(key: str) -> dict[str, Any]:
         found = files.get(key)
         return (
-            {name: marked(one, f"{folder / found.file}: {key}.{name}") for name, one in found.value.items()}
+            {
+                name: mark_layers(one, f"{folder / found.file}: {key}.{name}")
+                for name, one in found.value.items()
+            }
             if found
             else {}
         )
 
     defaults = files.get("defaults")
     return Layers(
-        marked(defaults.value, f"{folder / defaults.file}: defaults") if defaults else {},
+        mark_layers(defaults.value, f"{folder / defaults.file}: defaults") if defaults else {},
         runs_of({"parts": each("parts"), "runs": each("runs")}, str(folder), only),
         {name: Said(instead, f"{where}: stand_ins") for name, instead in stand_ins.items()},
-        {glob: marked(patch, f"{where}: patches.{glob}") for glob, patch in patches.items()},
+        {glob: mark_layers(patch, f"{where}: patches.{glob}") for glob, patch in patches.items()},
     )
 
 
-def said_at(tree: Any, path: Iterable[object]) -> str:
+def layer_of(tree: Any, path: Iterable[object]) -> str:
     """Layer that says the key at `path`, or the value that it is in; the empty string if none does.
 
     A kind that is named alone, as in `scheme: none`, says its name and no other key.
@@ -204,7 +206,7 @@ class RunKey:
     def trained(self, preset: str, root: Path = Path()) -> bool:
         """Return True where a preset has it trained, by what its summary says, unchecked and fast."""
         directory = root / self.directory(preset)
-        return (directory / TRACE).exists() and glanced(directory) == (self.identity, False)
+        return (directory / TRACE).exists() and glance_at(directory) == (self.identity, False)
 
 
 @dataclass(frozen=True)
@@ -314,7 +316,7 @@ def matches(glob: str, paper: str, run: str) -> bool:
     return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
 
 
-def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
+def lay(layers: Layers, paper: str, name: str) -> dict[str, Any]:
     """Config of a run with everything laid over everything, marked as the layers are."""
     said = merge(layers.defaults, layers.runs[name])
     if "dataset" in said:
@@ -325,23 +327,19 @@ def laid(layers: Layers, paper: str, name: str) -> dict[str, Any]:
     return said
 
 
-def sizes(run: Run) -> dict[str, float]:
-    """Sizes of a run: what a preset may have less of than the paper."""
-    clients = run.partition.clients
-    return {
-        "rounds": run.rounds,
-        "clients": clients,
-        "clients a round": run.cohort.expected(clients),
-        "examples a client": run.partition.each or math.inf,
-    }
-
-
-def cut(whole: Run, run: Run) -> str:
+def cut_words(whole: Run, run: Run) -> str:
     """Words on what a run has less of than the `whole` run that its paper declares; else empty."""
-    less = [(name, one, sizes(run)[name]) for name, one in sizes(whole).items() if sizes(run)[name] < one]
-    return ", ".join(
-        f"{here:,.6g} of {there:,.6g} {name}".replace("inf", "all") for name, there, here in less
-    )
+    less = []
+    for name, size in {
+        "rounds": lambda run: run.rounds,
+        "clients": lambda run: run.partition.clients,
+        "clients a round": lambda run: run.cohort.expected(run.partition.clients),
+        "examples a client": lambda run: run.partition.each or math.inf,
+    }.items():
+        here, there = size(run), size(whole)
+        if here < there:
+            less.append(f"{here:,.6g} of {there:,.6g} {name}".replace("inf", "all"))
+    return ", ".join(less)
 
 
 def plan_runs(
@@ -365,31 +363,33 @@ def plan_runs(
     for name, own in runs.items():
         if not any(matches(glob, paper, name) for glob in preset.only):
             continue
-        found = checked(laid(layers, paper, name))
+        found = check_run(lay(layers, paper, name))
         if isinstance(found, Run):
             wanted = own.get("dataset", defaults.get("dataset"))
-            whole = checked(laid(layers._replace(patches={}), paper, name)) if preset.patches else found
+            whole = check_run(lay(layers._replace(patches={}), paper, name)) if preset.patches else found
             planned[name] = Planned(
                 found,
                 wanted if isinstance(wanted, str) and wanted != found.dataset else None,
-                cut(whole, found) if isinstance(whole, Run) else "",
+                cut_words(whole, found) if isinstance(whole, Run) else "",
             )
             continue
         for one in found:
-            said = said_at(laid(by(), paper, name), one.path)
+            said = layer_of(lay(by(), paper, name), one.path)
             wrong.setdefault((said, one.text), []).append(name)
     if wrong:
-        raise together(
-            BadInput(f"{where}: {paper}.runs.{first}{f' ({said})' if said else ''}: {text}{also(more)}")
-            for (said, text), (first, *more) in wrong.items()
-        )
+        errors = []
+        for (said, text), (first, *more) in wrong.items():
+            by_whom = f" ({said})" if said else ""
+            others = f" (and {len(more)} more runs, {more[-1]} the last)" if more else ""
+            errors.append(BadInput(f"{where}: {paper}.runs.{first}{by_whom}: {text}{others}"))
+        raise together(errors)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
         raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper}")
     return planned
 
 
-def checked(told: Mapping[str, Any]) -> Run | list[Mistake]:
+def check_run(told: Mapping[str, Any]) -> Run | list[Mistake]:
     """Return the run that is told, or all that is wrong with it."""
     try:
         run = Run.model_validate(told)
@@ -399,20 +399,8 @@ def checked(told: Mapping[str, Any]) -> Run | list[Mistake]:
     return [Mistake(path, f"{'.'.join(path)}: {text}") for path, text in found if text] or run
 
 
-def also(runs: Sequence[str]) -> str:
-    """Return of which more runs the same is wrong."""
-    return f" (and {len(runs)} more runs, {runs[-1]} the last)" if runs else ""
-
-
-def shown(papers: Mapping[str, Paper], asked: Sequence[str]) -> dict[str, Paper]:
-    """Return the papers of which tables or figures are `asked` for, with nothing else."""
-    asked = elements(papers, asked)
-    names = {name: [one.partition("/")[2] for one in asked if one.startswith(f"{name}/")] for name in papers}
-    return {name: papers[name].showing(some) for name, some in names.items() if some}
-
-
 def elements(papers: Mapping[str, Paper], asked: Iterable[str]) -> list[str]:
-    """Return tables and figures as PAPER/NAME; a NAME alone is that of the one paper which has it."""
+    """Tables and figures as PAPER/NAME; a NAME alone is that of the one paper which has it."""
     there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
     found = []
     for word in asked:
@@ -435,49 +423,47 @@ def make_plan(
 
     Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages. With
     `run`, a paper and a run of it, the plan has that run alone, if the preset has it: nothing else is looked
-    at. All that is wrong with the preset and its papers is told together.
-
-    Where somebody else has read it from `files`, our own reader may still refuse them: of a key that stands
-    twice Snakemake takes the last.
+    at. Where somebody else has read the preset from `files`, our own reader may still refuse them: of a key
+    that stands twice Snakemake takes the last.
     """
+    # 1. The preset, and the folders that have its papers.
     for file in files:
         read_yaml(Path(file))
-    wrong = Gathered()
-    preset = read_preset(config, where, wrong)
-    asked = [*more, *map(Path, preset.paper_folders)]
-    for folder in asked:
+    preset = parse(Preset.model_validate, dict(config), where)
+    folders = [*more, *map(Path, preset.paper_folders), papers]
+    for folder in folders[:-1]:
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
-    folders = [*asked, papers]
-    if run and run[0] in preset.papers and not wrong.found:
+
+    # 2. Of one run only that is looked at.
+    if run and run[0] in preset.papers:
         home = folder_of(run[0], folders)
         paper = load_paper(run[0], home, run[1])
         if run[1] in paper.runs and any(matches(glob, *run) for glob in preset.only):
             planned = plan_runs(preset, paper.defaults, paper.runs, home / run[0], where, run[1])
             return Plan(preset, {run[0]: paper}, {run[0]: planned}, {run[0]: home / run[0]})
-    homes: dict[str, Path] = {}
-    read: dict[str, Paper] = {}
-    for name in preset.papers:
-        with wrong.aside():
-            homes[name] = folder_of(name, folders)
-            read[name] = load_paper(name, homes[name])
-        if name in homes and name not in read:  # its runs may be wrong, too
-            with wrong.aside():
-                plan_runs(preset, *load_runs(name, homes[name]), homes[name] / name, where)
-    if len(read) == len(preset.papers):
-        for key, globs in (("only", preset.only), ("patches", preset.patches)):
-            with wrong.aside():
-                check_globs(read, globs, f"{where}: {key}")
-    if preset.show and not wrong.found:
-        read = shown(read, preset.show)
-    planned = {}
+
+    # 3. The papers; every glob of the preset means a run of one.
+    homes = {name: folder_of(name, folders) / name for name in preset.papers}
+    read = {name: load_paper(name, home.parent) for name, home in homes.items()}
+    check_globs(read, preset.only, f"{where}: only")
+    check_globs(read, preset.patches, f"{where}: patches")
+
+    # 4. Of papers of which some tables and figures are shown, nothing else.
+    if preset.show:
+        shown: dict[str, list[str]] = {}
+        for name, item in (word.split("/", 1) for word in elements(read, preset.show)):
+            shown.setdefault(name, []).append(item)
+        read = {name: paper.showing(shown[name]) for name, paper in read.items() if name in shown}
+
+    # 5. Their runs.
+    planned = {
+        name: plan_runs(preset, paper.defaults, paper.runs, homes[name], where)
+        for name, paper in read.items()
+    }
     for name, paper in read.items():
-        if any(matches(glob, name, one) for glob in preset.only for one in paper.runs) or not wrong.found:
-            with wrong.aside():
-                planned[name] = plan_runs(preset, paper.defaults, paper.runs, homes[name] / name, where)
-                check_free(paper, planned[name], f"{where}: {name}")
-    wrong.told()
-    return Plan(preset, read, planned, {name: homes[name] / name for name in read})
+        check_free(paper, planned[name], f"{where}: {name}")
+    return Plan(preset, read, planned, {name: homes[name] for name in read})
 
 
 def check_free(paper: Paper, planned: Mapping[str, Planned], where: str) -> None:
@@ -493,32 +479,12 @@ def check_free(paper: Paper, planned: Mapping[str, Planned], where: str) -> None
 
 
 def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -> None:
-    """Raise BadInput for globs that mean no run."""
+    """Raise BadInput for a glob that means no run."""
     runs = [(paper, run) for paper in papers for run in papers[paper].runs]
-    wrong = Gathered()
     for glob in globs:
-        with wrong.aside():
-            if not any(matches(glob, *one) for one in runs):
-                names = ", ".join(f"{paper}/{run}" for paper, run in runs)
-                raise BadInput(f"{where}: found {plain(glob)}, allowed: a glob of {names}")
-    wrong.told()
-
-
-def read_preset(config: Mapping[str, Any], where: str, wrong: Gathered) -> Preset:
-    """Return the preset; where keys of it are `wrong`, without these, so that its papers are looked at, too.
-
-    Raises BadInput where nothing is left.
-    """
-    try:
-        return Preset.model_validate(dict(config))
-    except ValidationError as error:
-        found = mistakes(error, config)
-    wrong.found += [one.said(where) for one in found]
-    kept = {key: value for key, value in config.items() if key not in {one.path[0] for one in found}}
-    try:
-        return Preset.model_validate(kept)
-    except ValidationError:
-        raise together(wrong.found) from None
+        if not any(matches(glob, *one) for one in runs):
+            names = ", ".join(f"{paper}/{run}" for paper, run in runs)
+            raise BadInput(f"{where}: found {plain(glob)}, allowed: a glob of {names}")
 
 
 def load_preset(

@@ -53,7 +53,7 @@ from fedpriv.streams import Streams
 ALL = "all"
 
 
-def counted(told: Any) -> Any:
+def count_clients(told: Any) -> Any:
     """Config of a run with a number in place of `clients: all`: as many as there are owners.
 
     Counted are owners of the training examples, those with `min_examples` or more, without what `validation`
@@ -64,11 +64,11 @@ def counted(told: Any) -> Any:
         return told
     if law.get("law") != "natural":
         raise choice_error("partition.clients", [ALL], "a number, or all with law natural")
-    found = number(told.get("dataset"), law.get("min_examples", 1), told.get("validation", 0))
+    found = count_owners(told.get("dataset"), law.get("min_examples", 1), told.get("validation", 0))
     return {**told, "partition": {**law, "clients": found}}
 
 
-def number(dataset: Any, least: Any, validation: Any) -> int:
+def count_owners(dataset: Any, least: Any, validation: Any) -> int:
     """Return the number of owners with `least` training examples or more when `validation` are set aside."""
     where = "partition.clients"
     if isinstance(dataset, Mapping) and "npz" in dataset:
@@ -93,18 +93,6 @@ def number(dataset: Any, least: Any, validation: Any) -> int:
 DIGITS = 4  # of a multiplier that is found: it is rounded up, so that its ε is still within the budget
 
 
-def budgeted(told: Any) -> Mapping[str, Any] | None:
-    """Return the budget in what a run says, as it is written; None where the multiplier is a number."""
-    scheme = told.get("scheme") if isinstance(told, Mapping) else None
-    noise = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
-    return noise if isinstance(noise, Mapping) else None
-
-
-def within(told: Mapping[str, Any], noise_multiplier: float) -> dict[str, Any]:
-    """Config of a run with a number for its multiplier."""
-    return {**told, "scheme": {**told["scheme"], "noise_multiplier": noise_multiplier}}
-
-
 def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     """Return the least multiplier, to 4 digits, with which all rounds of `run` cost the budget at most.
 
@@ -126,13 +114,13 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     require_known(f"{key}.accountant", [accountant], planners(scheme.mechanism))
     told = {"delta": run.account.delta, "rounds": run.rounds, **plan}
     try:
-        return found_for(budget.epsilon, accountant, tuple(told.items()))
+        return least_multiplier(budget.epsilon, accountant, tuple(told.items()))
     except BadInput as error:
         raise BadInput(f"{key}.{error}") from None
 
 
 @cache
-def found_for(epsilon: float, accountant: str, plan: tuple[tuple[str, Any], ...]) -> float:
+def least_multiplier(epsilon: float, accountant: str, plan: tuple[tuple[str, Any], ...]) -> float:
     """Return the least multiplier of so many digits whose ε is within the budget.
 
     It is part of what a run is, so that it hangs on no end of a search: of the multipliers beside that end
@@ -300,23 +288,28 @@ class Run(Frozen):
     def _all_clients(cls, told: Any) -> Any:
         """Put the number of clients in place of `all`."""
         try:
-            return counted(told)
+            return count_clients(told)
         except BadInput as error:
             raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 
     @model_validator(mode="before")
     @classmethod
-    def _noise_for_a_budget(cls, told: Any) -> Any:
+    def _noise_for_a_budget(cls, config: Any) -> Any:
         """Put a number in place of a budget for the noise multiplier."""
-        if (budget := budgeted(told)) is None:
-            return told
-        meant = within(told, 1.0)
+        scheme = config.get("scheme") if isinstance(config, Mapping) else None
+        budget = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
+        if not (isinstance(scheme, Mapping) and isinstance(budget, Mapping)):
+            return config
+
+        def with_multiplier(number: float) -> Any:
+            return {**config, "scheme": {**scheme, "noise_multiplier": number}}
+
         try:
-            run = cls.model_validate(meant)
+            run = cls.model_validate(with_multiplier(1.0))
         except ValidationError:
-            return meant  # what else is wrong is said by its own name
+            return with_multiplier(1.0)  # what else is wrong is said by its own name
         try:
-            return within(told, multiplier(run, budget))
+            return with_multiplier(multiplier(run, budget))
         except BadInput as error:
             raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 

@@ -143,12 +143,12 @@ def save(path: Path, arrays: Arrays) -> Path:
     """Write the arrays to an npz file, atomically; arrays that break the schema are a ValueError."""
     if wrong := problem(arrays):
         raise ValueError(f"{path}: {wrong}")
-    return npz.save(path, arrays._asdict() | {OF: np.array(path.stem)})
+    return npz.save_npz(path, arrays._asdict() | {OF: np.array(path.stem)})
 
 
 def load(path: Path) -> Arrays:
     """Read what `save` wrote; anything else, among it arrays of another name, is BadInput naming the file."""
-    *splits, classes, group, note, owner, of = npz.load(path, (*Arrays._fields, OF), {OF: np.array("")})
+    *splits, classes, group, note, owner, of = npz.load_npz(path, (*Arrays._fields, OF), {OF: np.array("")})
     if str(of) != path.stem:
         raise BadInput(
             f"{path}: found the arrays of {of or 'data that it does not name'}, allowed: of {path.stem}; "
@@ -162,7 +162,7 @@ def load(path: Path) -> Arrays:
 
 def named(path: Path) -> bool:
     """Return whether a file of arrays says of which data they are: older ones do not."""
-    return bool(npz.everything(path, "arrays", only=(OF,)))
+    return bool(npz.load_all(path, "arrays", only=(OF,)))
 
 
 def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:

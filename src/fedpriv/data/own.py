@@ -133,7 +133,7 @@ class Npz(Frozen):
     def _read(self, *only: str) -> dict[str, np.ndarray]:
         """Return the arrays of the file, or `only` these; one that is missing or changed is BadInput."""
         path = Path(self.npz)
-        found = npz.everything(path, ALLOWED, ours=False, only=only)
+        found = npz.load_all(path, ALLOWED, ours=False, only=only)
         if (now := digest(path)) != self.sha256:
             raise BadInput(f"{path}: found sha256 {now}, allowed: {self.sha256}, that of the run")
         return found
@@ -202,7 +202,7 @@ def _digest(path: Path, *_: int) -> str:
 
 def owners(path: Path) -> np.ndarray:
     """Return who each training example of a file is of, int64 `[n]` from 0; else BadInput says why not."""
-    found = npz.everything(path, ALLOWED, ours=False, only=("owner",))
+    found = npz.load_all(path, ALLOWED, ours=False, only=("owner",))
     if "owner" not in found:
         raise BadInput(f"{path}: found no owner, allowed: that of each training example")
     return numbered(str(path), found["owner"])

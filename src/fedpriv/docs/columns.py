@@ -17,7 +17,7 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.progress import duration
 from fedpriv.report.results import RUNS
 from fedpriv.store import rundir
-from fedpriv.store.summary import everywhere, uncommitted
+from fedpriv.store.summary import stored_files, uncommitted
 from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION, TraceColumn
 
 
@@ -175,7 +175,7 @@ def hours_page(root: Path) -> str:
 
 def lines(root: Path) -> Iterator[str]:
     """Yield a line for each paper and hardware; stored runs of a config that has changed are left out."""
-    runs = {path: rundir.stored_summary(path) for path in everywhere(root / REFERENCE)}
+    runs = {path: rundir.stored_summary(path) for path in stored_files(root / REFERENCE)}
     plans = {
         name: load_preset(root / f"config/{name}.yaml") for name in {one["preset"] for one in runs.values()}
     }

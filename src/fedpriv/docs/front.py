@@ -33,8 +33,8 @@ from fedpriv.paper.claims import OURS
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
-from fedpriv.report.long import printed
-from fedpriv.report.numbers import counted, percent
+from fedpriv.report.long import printed_number
+from fedpriv.report.numbers import percent, verdict_counts
 from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.
@@ -103,7 +103,7 @@ def quoted(path: Path, asked: list[str]) -> str:
         return f"**{word}**{colon}{reason}"
     if "seeds" in words:
         return f"{float(str(cell['seeds'])):g}"
-    return printed(cell, alone="mean" in words)
+    return printed_number(cell, alone="mean" in words)
 
 
 def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
@@ -120,7 +120,7 @@ def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
 @cache
 def read(path: Path) -> pd.DataFrame:
     """Return a reference table, all of it text."""
-    return claims.read(path, [], {})
+    return claims.read_csv(path, [], {})
 
 
 class Asked(Frozen):
@@ -146,7 +146,7 @@ class Tables(Asked):
 def number(one: dict[Hashable, Any]) -> str:
     """Return an accuracy in percent, or why there is none, or an ε; what is published as it is printed."""
     status = one.get("status", "ok")  # there is no such column where every number is
-    return printed(one) if status in ("ok", "") else str(status)
+    return printed_number(one) if status in ("ok", "") else str(status)
 
 
 class Grid(Asked):
@@ -195,7 +195,7 @@ class PaperCounts(Asked):
         yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
         for paper in self.papers:
             cells = claims.papers_cells(reference / paper.of)
-            count = "none in a table" if cells.empty else f"{len(cells)}: {counted(cells['verdict'])}"
+            count = "none in a table" if cells.empty else f"{len(cells)}: {verdict_counts(cells['verdict'])}"
             yield line([paper.name, paper.here, count, paper.says])
 
 

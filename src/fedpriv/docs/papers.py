@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedpriv.config.jobs import built
+from fedpriv.config.jobs import names_built
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.paper.paper import Paper, homes, load_paper
-from fedpriv.paper.tables import main_of_places, titled
+from fedpriv.paper.tables import full_title, main_of_places
 from fedpriv.report import claims
 from fedpriv.report.render import escape_markdown, grids, read_table, read_texts
 from fedpriv.store.summary import RUNS
@@ -81,14 +81,14 @@ def preset_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     yield f"## Preset `{plan.preset.preset}`"
     yield told(plan, paper, results)
     for kind, declared in (("tables", paper.tables), ("figures", paper.figures)):
-        paths = {name: results / kind / f"{name}.json" for name in built(declared, plan, paper.paper)}
+        paths = {name: results / kind / f"{name}.json" for name in names_built(declared, plan, paper.paper)}
         there = {name: declared[name] for name, path in paths.items() if path.exists()}
         main = main_of_places(there)
         for name, one in there.items():
             path = paths[name]
             if name not in main:
                 text = link(root, path.with_suffix(".md"))
-                rest.append(f"- [{escape_markdown(titled(one))}]({text})")
+                rest.append(f"- [{escape_markdown(full_title(one))}]({text})")
             elif kind == "tables":
                 yield from table_blocks(root, path)
             else:

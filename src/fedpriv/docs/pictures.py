@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.report.claims import published_and_reproduced
-from fedpriv.report.figures import plain, published
+from fedpriv.report.figures import plain_style, published
 from fedpriv.store.files import digest
 
 MARK = "Description"  # of a file: the digest of what it shows
@@ -58,7 +58,9 @@ def cells(root: Path) -> pd.DataFrame:
 
 def draw(found: pd.DataFrame) -> Figure:
     """Return the figure of `cells`."""
-    return published.draw({str(title): panel for title, panel in found.groupby("title", sort=False)})
+    return published.draw_published(
+        {str(title): panel for title, panel in found.groupby("title", sort=False)}
+    )
 
 
 def guaranteed_cells(root: Path) -> pd.DataFrame:
@@ -130,7 +132,7 @@ def write(root: Path) -> None:
     """Draw the pictures, but for those that show the same numbers already."""
     for picture in PICTURES:
         if told(root / picture.path) != (mark := picture.mark(root)):
-            with plain():
+            with plain_style():
                 figure, metadata = picture.draw(picture.cells(root)), {MARK: mark, "Software": None}
                 figure.savefig(root / picture.path, dpi=160, metadata=metadata)
 

@@ -67,7 +67,7 @@ def fact(number: torch.Tensor) -> Any:
     return number.item() if number.device.type == "cpu" else number
 
 
-def scaled(updates: torch.Tensor, factors: torch.Tensor, most: float) -> torch.Tensor:
+def scale_rows(updates: torch.Tensor, factors: torch.Tensor, most: float) -> torch.Tensor:
     """Return rows `[n, d]` times their float64 `factors` `[n]`, none longer than `most`, all of them finite.
 
     Factors are rounded to the type of the rows, and so are products. Where that could be felt (of half
@@ -114,7 +114,7 @@ def clip(updates: torch.Tensor, l2: float) -> tuple[Bounded, Facts]:
         "share_clipped": fact(over.float().mean()) if len(norms) else 0.0,
         "not_finite": not_finite,
     }
-    return Bounded(scaled(updates, factors, l2), l2, inside=~over), facts
+    return Bounded(scale_rows(updates, factors, l2), l2, inside=~over), facts
 
 
 def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:
@@ -127,5 +127,5 @@ def raise_to(updates: torch.Tensor, least: float) -> tuple[Bounded, Facts]:
 
     updates, norms, not_finite = rows_and_norms(updates)
     factors = torch.where((norms > 0) & (norms < least), least / norms, 1.0)
-    raised = scaled(updates, factors, float("inf"))
+    raised = scale_rows(updates, factors, float("inf"))
     return Bounded(raised, float("inf"), least), {"clip_l2": float("inf"), "not_finite": not_finite}

@@ -64,7 +64,7 @@ def leave_one_out(
     return {"remove_sum": moved(without, 1.0), "remove_mean": moved(without, grown)}
 
 
-def apart(rows: torch.Tensor) -> float:
+def upload_distance(rows: torch.Tensor) -> float:
     """Return the distance of two of the rows `[n, d]` far from each other: at least half of the largest.
 
     One is the farthest from the first row, the other the farthest from it.

@@ -31,11 +31,6 @@ class PrivateGradient(NamedTuple):
     samples: int
 
     @property
-    def by_example(self) -> bool:
-        """True where an example's gradient is needed by itself: to be clipped, or to be measured."""
-        return self.example_clip_l2 is not None or self.samples > 0
-
-    @property
     def sensitivity(self) -> float:
         """Sensitivity of the mean to one example.
 
@@ -99,7 +94,7 @@ def privatise(
     distances = {}
     if private_gradient.samples:
         moved = leave_one_out(total, rows, size / max(size - 1, 1), private_gradient.clip_l2)
-        distances = {name: padded(private_gradient, len(rows), one) for name, one in moved.items()}
+        distances = {name: pad_distances(private_gradient, len(rows), one) for name, one in moved.items()}
     return Gradient(
         noisy, clean, distances, share_clipped if private_gradient.example_clip_l2 else facts["share_clipped"]
     )
@@ -133,14 +128,14 @@ def privatise_stack(
         Gradient(
             noisy[client],
             bounded.updates[client],
-            {name: padded(private_gradient, size, of_all[client]) for name, of_all in moved.items()},
+            {name: pad_distances(private_gradient, size, of_all[client]) for name, of_all in moved.items()},
             share,
         )
         for client, (size, share) in enumerate(zip(sizes, shares.tolist(), strict=True))
     ]
 
 
-def padded(private_gradient: PrivateGradient, examples: int, values: torch.Tensor) -> np.ndarray:
+def pad_distances(private_gradient: PrivateGradient, examples: int, values: torch.Tensor) -> np.ndarray:
     """Return the distances that `examples` have, float32, and NaN for those that more would have."""
     found = np.full(private_gradient.samples, np.nan, dtype=np.float32)
     there = min(examples, private_gradient.samples)

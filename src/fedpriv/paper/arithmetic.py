@@ -64,25 +64,25 @@ class Comparison(NamedTuple):
 @cache
 def comparison(line: str) -> Comparison:
     """Read a line; one that is no comparison is BadInput naming the place where it goes wrong."""
-    tree = parsed(line, COMPARISON)
+    tree = parse_line(line, COMPARISON)
     if not isinstance(tree, ast.Compare) or [*map(type, tree.ops)] not in ([ast.GtE], [ast.LtE]):
-        raise refused(line, tree, COMPARISON)
+        raise node_error(line, tree, COMPARISON)
     sides = tree.left, tree.comparators[0]
     calls = [one.function for side in sides for one in parts(side, line) if isinstance(one, Call)]
     if not {*calls} - {"published"}:
-        raise refused(line, tree, f"something that is measured, by {', '.join(SIGNATURES)}")
+        raise node_error(line, tree, f"something that is measured, by {', '.join(SIGNATURES)}")
     return Comparison(sides[0], isinstance(tree.ops[0], ast.GtE), sides[1])
 
 
-def parsed(line: str, allowed: str) -> ast.expr:
+def parse_line(line: str, allowed: str) -> ast.expr:
     """Return the tree of one expression of Python; anything else is BadInput saying what is `allowed`."""
     if len(line) > LONGEST:
-        raise wrong(line, 0, f"{len(line)} characters", f"at most {LONGEST}")
+        raise place_error(line, 0, f"{len(line)} characters", f"at most {LONGEST}")
     try:
         return ast.parse(line, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         at = (getattr(error, "offset", 0) or len(line) + 1) - 1
-        raise wrong(line, at, line[at : at + 20], allowed) from None
+        raise place_error(line, at, line[at : at + 20], allowed) from None
 
 
 def parts(node: ast.expr, line: str = "") -> Iterator[Call | str]:
@@ -110,7 +110,7 @@ def parts(node: ast.expr, line: str = "") -> Iterator[Call | str]:
                     yield from parts(one, line)
         case _:
             place = node.func if isinstance(node, ast.Call) and not node.keywords else node
-            raise refused(line, place, f"a number, a name, + - * / or one of {', '.join(SIGNATURES)}")
+            raise node_error(line, place, f"a number, a name, + - * / or one of {', '.join(SIGNATURES)}")
 
 
 def call_of(node: ast.Call, line: str = "") -> Call:
@@ -125,7 +125,7 @@ def call_of(node: ast.Call, line: str = "") -> Call:
         names = [RUN]
     least = len([kind for kind in signature.arguments if kind != MEASURE])
     if len(names) < len(signature.names) or not least <= len(others) <= len(signature.arguments):
-        raise refused(line, node, signature_text(name))
+        raise node_error(line, node, signature_text(name))
     arguments = [argument(one, kind, line) for one, kind in zip(others, signature.arguments, strict=False)]
     return Call(name, tuple(names), tuple(arguments))
 
@@ -143,8 +143,8 @@ def argument(node: ast.expr, kind: str, line: str) -> Any:
         try:
             return spend_of(value)
         except ValidationError as error:
-            raise wrong(line, start(line, node), value, error.errors()[0]["msg"]) from None
-    raise refused(line, node, " or ".join(MEASURES) if kind == MEASURE else f"such as {kind}")
+            raise place_error(line, start(line, node), value, error.errors()[0]["msg"]) from None
+    raise node_error(line, node, " or ".join(MEASURES) if kind == MEASURE else f"such as {kind}")
 
 
 @cache
@@ -158,12 +158,12 @@ def start(line: str, node: ast.expr) -> int:
     return len(line.encode()[: node.col_offset].decode())
 
 
-def refused(line: str, node: ast.expr, allowed: str) -> BadInput:
+def node_error(line: str, node: ast.expr, allowed: str) -> BadInput:
     """Return the error about a node."""
-    return wrong(line, start(line, node), ast.get_source_segment(line, node) or "", allowed)
+    return place_error(line, start(line, node), ast.get_source_segment(line, node) or "", allowed)
 
 
-def wrong(line: str, at: int, found: str, allowed: str) -> BadInput:
+def place_error(line: str, at: int, found: str, allowed: str) -> BadInput:
     """Return the error that says what was found, and where in a line."""
     return BadInput(f"{plain(line)}: found {plain(found)} at character {at + 1}, allowed: {allowed}")
 
@@ -179,7 +179,7 @@ def pieces(text: str) -> list[str | ast.expr]:
 @cache
 def _number_of_runs(line: str) -> ast.expr:
     """Return the tree of a place: a number that is measured of runs, and of no column of a table."""
-    tree = parsed(line, "one number, as accuracy(NAME)")
+    tree = parse_line(line, "one number, as accuracy(NAME)")
     held = [*parts(tree, line)]
     if not held or not all(isinstance(one, Call) and [*one.names] == one.of(COLUMN, PRIVATE) for one in held):
         raise BadInput(f"{line}: found no number of a run, allowed: such as accuracy(RUN)")

@@ -118,7 +118,7 @@ class Claim(Frozen):
         for there in every_row(self.elsewhere, tables) if self.elsewhere else chosen:
             here = chosen[0] if self.elsewhere else there
             if not self.elsewhere or here != there:
-                yield Case(cited(*there), cells_of(*here), cells_of(*there), {})
+                yield Case(row_citation(*there), cells_of(*here), cells_of(*there), {})
 
     def rows(self, tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
         """Return the rows that are chosen, in the order of the tables; of public data alone none."""
@@ -146,7 +146,7 @@ class Claim(Frozen):
             printed = [name for name, cell in cells.items() if cell.published is not None]
             counted = [name for name, cell in cells.items() if len(cell.within) == 1]
             for kind, allowed in ((PRIVATE, row.private_runs()), (PRINTED, printed), (COUNTED, counted)):
-                require_known(f"{where}: {cited(table, row)}: {kind}", self.names(kind), allowed)
+                require_known(f"{where}: {row_citation(table, row)}: {kind}", self.names(kind), allowed)
         for case in self.judged(tables):
             named = {**case.left, **case.right}
             require_known(
@@ -165,6 +165,6 @@ def cells_of(table: AccuracyTable, row: Row) -> dict[str, Cell]:
     return runs | {name: table.cell(row, name) for name in table.labels}
 
 
-def cited(table: AccuracyTable, row: Row) -> str:
+def row_citation(table: AccuracyTable, row: Row) -> str:
     """Label by which a row is cited."""
     return f"{table.place}, {row.cited}"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedpriv.frozen import Frozen, Positive, Real, alone, choice_error
+from fedpriv.frozen import Frozen, Positive, Real, choice_error, single_value
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 from fedpriv.paper.tables import Rendered, Scripted
 
@@ -105,7 +105,7 @@ class Panel(Frozen):
     """One of the figure's -> the ε at which it is spent, drawn down."""
 
 
-Titled = Annotated[Panel, alone("title", str | Panel)]
+Titled = Annotated[Panel, single_value("title", str | Panel)]
 
 
 class BudgetLine(Frozen):

@@ -11,50 +11,29 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
-from unicodedata import category
 
 import yaml
 from pydantic import Field, SerializeAsAny, StringConstraints, ValidationInfo, WithJsonSchema, field_validator
 
-from fedpriv.errors import BadInput, Gathered, plain, require_known, short_repr
+from fedpriv.errors import BadInput, plain, require_known, short_repr
 from fedpriv.frozen import DECIMAL, DISCRIMINATORS, Count, Frozen, Name, chosen_from, parse
 from fedpriv.paper.arithmetic import pieces, runs_in
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
-from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, self_contained
+from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, resolve_tables
 from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-LONGEST = 10_000  # characters of one text
-LARGEST = 10 * 2**20  # bytes of one file
-
-
-def unreadable(text: str) -> str:
-    """Unreadable part of a text: control characters, half a character, more than LONGEST."""
-    if len(text) > LONGEST:
-        return f"{len(text):,} characters"
-    odd = [one for one in text if category(one) in ("Cc", "Cs") and one not in "\n\t"]
-    return ascii("".join(odd[:9]))[1:-1]
 
 
 class Loader(yaml.SafeLoader):
-    """The safe loader, but a key stands once in a mapping, a number is decimal, and there are no anchors.
-
-    A few lines of anchors are more keys than any memory holds.
-    """
+    """The safe loader, but a key stands once in a mapping, and a number is decimal."""
 
     def __init__(self, text: str, where: str) -> None:
         super().__init__(text)
         self.where = where
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event = self.peek_event()
-        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
-            sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
-            raise self.refused(event, f"{sign}{event.anchor}", "no anchors; runs of a paper share `parts`")
-        return super().compose_node(parent, index)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -70,18 +49,13 @@ class Loader(yaml.SafeLoader):
         if node.tag in NUMBERS and not DECIMAL.fullmatch(node.value):
             raise self.refused(node, plain(node.value), "a decimal number, or text in quotes")
         try:
-            value = super().construct_object(node, deep=deep)
+            return super().construct_object(node, deep=deep)
         except (yaml.YAMLError, RecursionError, BadInput):
             raise
         except Exception:  # of Python's own readers: a month 13, a number of 10,000 digits
             raise self.refused(node, plain(node.value), "a value") from None
-        if isinstance(value, int) and value.bit_length() > 64:
-            raise self.refused(node, plain(value), "a number of at most 64 bits")
-        if isinstance(value, str) and (wrong := unreadable(value)):
-            raise self.refused(node, wrong, f"text without these, of at most {LONGEST:,} characters")
-        return value
 
-    def refused(self, at: yaml.Event | yaml.Node, found: str, allowed: str) -> BadInput:
+    def refused(self, at: yaml.Node, found: str, allowed: str) -> BadInput:
         """Return the error that names the line."""
         return BadInput(f"{self.where}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
 
@@ -95,17 +69,13 @@ def read_value(text: str, where: str) -> Any:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file; a missing or malformed file, or an anchor, is BadInput naming it."""
+    """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-        text = content.decode()
+        text = path.read_bytes().decode()
     except OSError as error:
         raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: found no UTF-8 at byte {error.start}, allowed: a YAML file") from None
-    if len(content) > LARGEST:
-        raise BadInput(f"{path}: found more than {LARGEST:,} bytes, allowed: a preset or a paper")
     try:
         content = Loader(text, str(path)).get_single_data()
     except RecursionError:
@@ -128,15 +98,12 @@ def read_files(folder: Path) -> dict[str, Key]:
     """Keys of all files of a paper's folder; a key is of one file."""
     require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
     found: dict[str, Key] = {}
-    wrong = Gathered()
     for file in (name for name in FILES if (folder / name).exists()):
-        with wrong.aside():
-            for key, value in read_yaml(folder / file).items():
-                if key in found:
-                    both = f"{found[key].file} and {file}"
-                    raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
-                found[key] = Key(file, value)
-    wrong.told()
+        for key, value in read_yaml(folder / file).items():
+            if key in found:
+                both = f"{found[key].file} and {file}"
+                raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
+            found[key] = Key(file, value)
     return found
 
 
@@ -189,36 +156,27 @@ def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str,
     """Return the runs that the keys `parts` and `runs` of a paper declare, in their order.
 
     What a run says itself is laid over its parts. With `only` what cannot make the run of that name is not
-    looked at, where anything can. All that is wrong is told together.
+    looked at, where anything can.
     """
     if only and isinstance(declared := content.get("runs"), Mapping):
-        some = {name: one for name, one in declared.items() if makes(str(name), only)}
+        some = {}
+        for name, one in declared.items():  # of which the placeholders may stand for words that make it
+            texts = map(re.escape, PLACEHOLDER.split(str(name))[::2])
+            if re.fullmatch("[a-z0-9_]+".join(texts), only):
+                some[name] = one
         content = {**content, "runs": some or declared}
     declared = parse(DeclaredRuns.model_validate, content, where)
-    parts = laid_parts(declared.parts, where)
+    parts = lay_parts(declared.parts, where)
     made: dict[str, str] = {}
     runs: dict[str, dict[str, Any]] = {}
-    wrong = Gathered()
     for template, one in declared.runs.items():
-        family = Gathered()
-        with family.aside():
-            for name, uses in choices(template, one, f"{where}: runs.{template}"):
-                if name in made:
-                    found = f"found {name} made by {made[name]} and by {template}"
-                    raise BadInput(f"{where}: runs: {found}, allowed: every run once")
-                made[name] = template
-                with family.aside():
-                    runs[name] = laid(one, uses, parts, f"{where}: runs.{name}")
-        wrong.found += family.found[:1]  # what is wrong with one member is often wrong with all
-    if only not in runs:
-        wrong.told()
+        for name, uses in choices(template, one, f"{where}: runs.{template}"):
+            if name in made:
+                found = f"found {name} made by {made[name]} and by {template}"
+                raise BadInput(f"{where}: runs: {found}, allowed: every run once")
+            made[name] = template
+            runs[name] = lay_over_parts(one, uses, parts, f"{where}: runs.{name}")
     return runs
-
-
-def makes(template: str, name: str) -> bool:
-    """Return True where a family may make the run of that name; a run that is none makes itself."""
-    texts = map(re.escape, PLACEHOLDER.split(template)[::2])
-    return re.fullmatch("[a-z0-9_]+".join(texts), name) is not None
 
 
 def choices(template: str, one: DeclaredRun, where: str) -> Iterator[tuple[str, list[str]]]:
@@ -228,18 +186,14 @@ def choices(template: str, one: DeclaredRun, where: str) -> Iterator[tuple[str, 
         require_known(f"{where}: {text}", PLACEHOLDER.findall(text), one.over or ["a key of over"])
     for words in product(*one.over.values()):
         chosen = dict(zip(one.over, words, strict=True))
-        name, *uses = (filled(text, chosen) for text in (template, *one.uses))
+        name, *uses = (
+            PLACEHOLDER.sub(lambda match, chosen=chosen: chosen[match[1]], text)
+            for text in (template, *one.uses)
+        )
         yield name, uses
 
 
-def filled(text: str, chosen: Mapping[str, str]) -> str:
-    """Return `text` with every placeholder replaced by its word."""
-    for placeholder, word in chosen.items():
-        text = text.replace(f"{{{placeholder}}}", word)
-    return text
-
-
-def laid_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any]]:
+def lay_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any]]:
     """Return every part laid over those that it uses; parts that use each other in a circle are BadInput."""
     for name, part in parts.items():
         require_known(f"{where}: parts.{name}.uses", part.uses, parts)
@@ -250,11 +204,11 @@ def laid_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any
         raise BadInput(f"{where}: parts: found {circle}, allowed: parts that do not use themselves") from None
     whole: dict[str, dict[str, Any]] = {}
     for name in order:
-        whole[name] = laid(parts[name], parts[name].uses, whole, f"{where}: parts.{name}")
+        whole[name] = lay_over_parts(parts[name], parts[name].uses, whole, f"{where}: parts.{name}")
     return whole
 
 
-def laid(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
+def lay_over_parts(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Config of `one`, laid over the parts it uses; parts that contradict each other are BadInput."""
     uses = list(dict.fromkeys(uses))
     require_known(f"{where}.uses", uses, parts)
@@ -311,7 +265,7 @@ class Paper(Frozen):
     @field_validator("tables", mode="before")
     @classmethod
     def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
-        return self_contained(tables, info.data.get("table_defaults", {}))
+        return resolve_tables(tables, info.data.get("table_defaults", {}))
 
     @property
     def by(self) -> str:
@@ -360,15 +314,6 @@ def folder_of(name: str, folders: Iterable[Path]) -> Path:
     return found.popitem()[1]
 
 
-def load_runs(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Read of the files of a paper what its runs are laid over, and the runs; whatever else is wrong."""
-    path = folder / name
-    files = read_files(path)
-    runs = runs_of({key: one.value for key, one in files.items()}, str(path))
-    defaults = files["defaults"].value if "defaults" in files else {}
-    return defaults if isinstance(defaults, dict) else {}, runs
-
-
 # What is rendered of a paper, which no run needs.
 RENDERED = ("table_defaults", "tables", "figures", "claims")
 
@@ -376,42 +321,27 @@ RENDERED = ("table_defaults", "tables", "figures", "claims")
 def load_paper(name: str, folder: Path, only: str = "") -> Paper:
     """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput.
 
-    All that is wrong is told together. With `only` the paper has that run alone, if it can be made, and
-    nothing that is rendered: what is wrong with anything else is not looked at.
+    With `only` the paper has that run alone, if it can be made, and nothing that is rendered: what is wrong
+    with anything else is not looked at.
     """
     path = folder / name
     files = read_files(path)
     content = {key: one.value for key, one in files.items() if not (only and key in RENDERED)}
     where = {key: str(path / one.file) for key, one in files.items()}
 
-    def read(content: Mapping[str, Any], runs: Mapping[str, Any]) -> Paper:
-        whole = {**content, "runs": runs}
-        return parse(
-            Paper.model_validate, whole, lambda key: where.get(str(key[0]) if key else "", str(path))
-        )
-
-    wrong, runs = Gathered(), {}
-    with wrong.aside():
-        runs = runs_of(content, where.get("runs", str(path)), only)
-    if wrong.found:  # what is rendered asks for runs
-        with wrong.aside():
-            read({key: value for key, value in content.items() if key not in RENDERED}, {})
-        wrong.told()
-    paper = read(content, {only: runs[only]} if only in runs else runs)
+    runs = runs_of(content, where.get("runs", str(path)), only)
+    whole = {**content, "runs": {only: runs[only]} if only in runs else runs}
+    paper = parse(Paper.model_validate, whole, lambda key: where.get(str(key[0]) if key else "", str(path)))
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")
     for kind in ("tables", "figures"):
         for item, spec in getattr(paper, kind).items():
-            with wrong.aside():
-                if isinstance(spec, Scripted):
-                    spec.find(path / f"{kind}.py", f"{path}: {kind}.{item}")
-                require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
-                named = runs_in(*pieces(spec.caption))
-                require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
-    for claim in () if wrong.found else paper.claims:  # they are about tables
-        with wrong.aside():
-            claim.validate_names(
-                f"{where['claims']}: claims.{claim.id}", accuracy_tables(paper.tables), paper.runs
-            )
-    wrong.told()
+            if isinstance(spec, Scripted):
+                spec.find(path / f"{kind}.py", f"{path}: {kind}.{item}")
+            require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
+            named = runs_in(*pieces(spec.caption))
+            require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
+    for claim in paper.claims:
+        tables = accuracy_tables(paper.tables)
+        claim.validate_names(f"{where['claims']}: claims.{claim.id}", tables, paper.runs)
     return paper

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
-from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, alone, choice_error
+from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, choice_error, single_value
 from fedpriv.paper.arithmetic import Caption
 from fedpriv.paper.metrics import COLUMNS, RUN
 from fedpriv.paper.spends import SpendInWords, SpendSelector
@@ -63,7 +63,7 @@ class TableSpec(Rendered):
     """A table of any kind."""
 
 
-def titled(declared: Rendered) -> str:
+def full_title(declared: Rendered) -> str:
     """Return the title, after the place in the paper that the table or figure stands for."""
     place = declared.theirs
     return f"{place[0].upper()}{place[1:]}. {declared.title}" if place else declared.title
@@ -134,7 +134,7 @@ class Published(Frozen):
     """Of the accuracy over the paper's runs, if that is printed."""
 
 
-PublishedCell = Annotated[Published, alone("accuracy", Fraction | Published)]
+PublishedCell = Annotated[Published, single_value("accuracy", Fraction | Published)]
 
 
 class AccuracyColumn(Frozen):
@@ -377,7 +377,7 @@ class RunColumn(Frozen):
         return self
 
 
-ColumnChoice = Annotated[RunColumn, alone("name", Quantity | RunColumn)]
+ColumnChoice = Annotated[RunColumn, single_value("name", Quantity | RunColumn)]
 
 
 class RunsTable(TableSpec):
@@ -446,7 +446,7 @@ TABLES: dict[str, type[TableSpec]] = {
 }
 
 
-def self_contained(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
+def resolve_tables(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
     """Return declared tables, each over its kind's `defaults`; where it is `of` another, with that in it.
 
     What is no mapping is left to the schema to refuse; a name that is not there is the error that says so.

@@ -44,14 +44,14 @@ class Partition(NamedTuple):
         return self.indices[self.offsets[i] : self.offsets[i + 1]]
 
 
-def save(path: Path, partition: Partition, law: str) -> Path:
+def save_partition(path: Path, partition: Partition, law: str) -> Path:
     """Write the partition to an npz file, atomically, with the words that say by which `law` it was dealt."""
-    return npz.save(path, partition._asdict() | {"law": np.array(law)})
+    return npz.save_npz(path, partition._asdict() | {"law": np.array(law)})
 
 
-def load(path: Path, law: str) -> Partition:
+def load_partition(path: Path, law: str) -> Partition:
     """Read what `save` wrote under the same `law`; anything else is BadInput naming the file."""
-    *arrays, dealt_by = npz.load(path, (*Partition._fields, "law"))
+    *arrays, dealt_by = npz.load_npz(path, (*Partition._fields, "law"))
     if str(dealt_by) != law:
         raise BadInput(f"{path}: found the partition {dealt_by}, allowed: {law}; delete it and rerun")
     partition = Partition(*arrays)
@@ -116,12 +116,12 @@ class PartitionLaw(Part):
         return self.examples
 
 
-def equal(indices: np.ndarray, clients: int) -> Partition:
+def equal_parts(indices: np.ndarray, clients: int) -> Partition:
     """Cut `indices` into `clients` equal parts."""
     return Partition(indices, np.arange(clients + 1, dtype=np.int64) * (len(indices) // clients))
 
 
-def shuffled(n: int, rng: np.random.Generator) -> np.ndarray:
+def shuffle(n: int, rng: np.random.Generator) -> np.ndarray:
     """Return 0..n-1 in random order, int32 [n]."""
     return rng.permutation(np.arange(n, dtype=np.int32))
 
@@ -137,7 +137,7 @@ def passes(one_pass: Callable[[], np.ndarray], total: int) -> np.ndarray:
     return np.concatenate(drawn)[:total]
 
 
-def whole(shares: np.ndarray, total: int, rng: np.random.Generator) -> np.ndarray:
+def round_shares(shares: np.ndarray, total: int, rng: np.random.Generator) -> np.ndarray:
     """Round `total` · shares [rows, k] to integers: rows sum to `total`, entries are off by less than one.
 
     Systematic rounding (one uniform offset a row), so the expectation of every entry is exact. Rows of

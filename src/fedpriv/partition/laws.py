@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Count, Millions, Positive, Thousands
-from fedpriv.partition.base import Partition, PartitionLaw, equal, passes, shuffled, whole
+from fedpriv.partition.base import Partition, PartitionLaw, equal_parts, passes, round_shares, shuffle
 
 
 class Iid(PartitionLaw):
@@ -28,7 +28,7 @@ class Iid(PartitionLaw):
 
     def split(self, labels: np.ndarray, rng: np.random.Generator, owners: np.ndarray = NOBODY) -> Partition:
         n = len(labels)
-        return equal(passes(lambda: shuffled(n, rng), self.clients * self.size(n)), self.clients)
+        return equal_parts(passes(lambda: shuffle(n, rng), self.clients * self.size(n)), self.clients)
 
 
 def balance(shares: np.ndarray, column_sums: np.ndarray, iterations: int = 1000) -> np.ndarray:
@@ -94,7 +94,7 @@ class Dirichlet(PartitionLaw):
         if self.balanced:
             shares = balance(shares, self.clients * counts / n)
         repetitions = -(-self.clients * size // n)
-        served = serve(whole(shares, size, rng), counts * repetitions, rng.permutation(self.clients))
+        served = serve(round_shares(shares, size, rng), counts * repetitions, rng.permutation(self.clients))
 
         indices = np.empty(self.clients * size, dtype=np.int32)
         label_of_place = np.repeat(np.tile(there, self.clients), served.ravel())
@@ -102,12 +102,7 @@ class Dirichlet(PartitionLaw):
             members = np.flatnonzero(labels == label).astype(np.int32)
             here = np.flatnonzero(label_of_place == label)
             indices[here] = passes(lambda members=members: rng.permutation(members), len(here))
-        return equal(indices, self.clients)
-
-
-def sorted_by_label(indices: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return `indices` by ascending label; within a label they keep their order."""
-    return indices[np.argsort(labels[indices], kind="stable")]
+        return equal_parts(indices, self.clients)
 
 
 class Shards(PartitionLaw):
@@ -157,10 +152,11 @@ class Shards(PartitionLaw):
         used = n - n % self.shard_examples
 
         def shards() -> np.ndarray:
-            sorted_ = sorted_by_label(shuffled(n, rng)[:used], labels)
+            chosen = shuffle(n, rng)[:used]
+            sorted_ = chosen[np.argsort(labels[chosen], kind="stable")]
             return rng.permutation(sorted_.reshape(-1, self.shard_examples)).ravel()
 
-        return equal(passes(shards, self.clients * self.size(n)), self.clients)
+        return equal_parts(passes(shards, self.clients * self.size(n)), self.clients)
 
 
 NUMBER_OR_ALL = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 10**6}, {"const": "all"}]}

@@ -3,7 +3,7 @@
 import ast
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,34 +16,43 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
 from fedpriv.paper.claims import Case, Claim
 from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
-from fedpriv.paper.tables import AccuracyTable, Cell, Rendered, TableSpec, accuracy_tables
+from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
-from fedpriv.report.long import STATISTIC, printed
+from fedpriv.report.long import STATISTIC, printed_number
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.notes import footnotes, replaced, stand_ins
-from fedpriv.report.numbers import FAILS, HOLDS, NOT_JUDGED, NOT_RUN, ONE_SEED, UNDECIDED, above, unstable
-from fedpriv.report.reading import diverged, reading, spent
+from fedpriv.report.notes import footnotes, stand_ins, substitutes
+from fedpriv.report.numbers import (
+    FAILS,
+    HOLDS,
+    NOT_JUDGED,
+    NOT_RUN,
+    ONE_SEED,
+    UNDECIDED,
+    beats_majority,
+    instability,
+)
+from fedpriv.report.reading import divergence_rounds, ledger_rows, reading
 from fedpriv.report.render import unescape_csv
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.sample import Sample, beside, paired, sample
+from fedpriv.report.sample import Sample, join_comparisons, pair_by_seed, sample
 
 
 def gap(first: Sample, second: Sample) -> Sample:
     """Gain of the first over the second; a gap that is not there cannot be closed."""
     found = first - second
-    found.values = paired(lambda points, most: np.where(points > 0, points, most), found.values, np.inf)
+    found.values = pair_by_seed(lambda points, most: np.where(points > 0, points, most), found.values, np.inf)
     return found
 
 
 def lead(first: Sample, *others: Sample) -> Sample:
     """Gains of the first over each of the others."""
     words = f"{percents(first).removesuffix(' %')} against {percents(*others)}"
-    return beside([first - one for one in others], words)
+    return join_comparisons([first - one for one in others], words)
 
 
 def rise(*samples: Sample) -> Sample:
     """Gains of each over the one before it."""
-    return beside([after - before for before, after in pairwise(samples)], percents(*samples))
+    return join_comparisons([after - before for before, after in pairwise(samples)], percents(*samples))
 
 
 def percents(*samples: Sample) -> str:
@@ -113,19 +122,13 @@ class Outcome(NamedTuple):
     seeds: pd.DataFrame | None = None
 
 
-def outcomes(results: Results, claim: Claim, tables: Mapping[str, AccuracyTable]) -> Iterator[Outcome]:
-    """Yield one outcome a case.
+def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
+    """Outcome of one case of a claim.
 
     Not run is one that lacks a run, or the ε of a run, that it reads; not judged one of accuracies on data
     that stand in for the paper's, and what a paper claims of a run that the preset has cut. Where nothing was
     learned, or an accuracy within a budget is unstable, a comparison of accuracies is undecided.
     """
-    for case in claim.judged(tables):
-        yield outcome(results, claim, case)
-
-
-def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
-    """Outcome of one case."""
     left, at_least, right = claim.comparison
     sides = [
         [(call, cells[name]) for call in parts(tree) if isinstance(call, Call) for name in call.of(*READ)]
@@ -138,15 +141,15 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
     for call, cell in read:
         budgets = [] if call.of(PRIVATE) else [spend for spend, _ in cell.budgets]
         for spend in [*budgets, *call.spends]:
-            if spent(results, cell.run, spend).empty:
+            if ledger_rows(results, cell.run, spend).empty:
                 return Outcome(case.name, None, f"no ε ({spend}) in the ledger", NOT_RUN)
     printed = any(call.function == "published" for call in claim.calls)
-    others = replaced(rows_of(results.runs, *runs))
+    others = substitutes(rows_of(results.runs, *runs))
     if others and any(call.about != ACCOUNT for call in claim.calls):
         return Outcome(
             case.name, None, f"{NOT_RUN if printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
         )
-    if gone := [run for run in runs if len(diverged(results, run))]:
+    if gone := [run for run in runs if len(divergence_rounds(results, run))]:
         return Outcome(case.name, None, f"{gone[0]} diverged", UNDECIDED)
     one = value(left, results, {**case.left, **case.numbers})
     other = value(right, results, {**case.right, **case.numbers})
@@ -156,7 +159,7 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
         return Outcome(case.name, found, words, numbers.CUT, seeds)
     accuracies = [[(call, cell) for call, cell in side if call.about == ACCURACY] for side in sides]
     for _, cell in [*accuracies[0], *accuracies[1]]:
-        if cell.within and (why := unstable(results, cell.run, reading(results, cell))):
+        if cell.within and (why := instability(results, cell.run, reading(results, cell))):
             return Outcome(case.name, found, f"{words}, {cell.run} {why}", UNDECIDED, seeds)
     if not learned(results, accuracies):
         return Outcome(case.name, found, f"{words}, nothing learned", UNDECIDED, seeds)
@@ -169,7 +172,7 @@ def learned(results: Results, sides: Sequence[Sequence[tuple[Call, Cell]]]) -> b
     def better(call: Call, cell: Cell) -> bool:
         measure = [one for one in call.arguments if isinstance(one, str)]
         found = METRICS["accuracy"].sample(results, cell, *measure)
-        return above(found, results.fact(cell.run, "majority"))
+        return beats_majority(found, results.fact(cell.run, "majority"))
 
     found = [[better(*one) for one in side] for side in sides]
     if max(map(len, found)) < 2:  # an accuracy and an accuracy, or one and a number
@@ -193,11 +196,11 @@ COUNTS = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided", NOT_JUDGED: "not
 
 def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the line of one claim: what its cells decide, how many do, and the verdict that follows."""
-    found = [stands(outcome) for outcome in outcomes]
-    of_each = [numbers.outcome(one) for one in found]
+    found = [standing_of(outcome) for outcome in outcomes]
+    of_each = [numbers.verdict_alone(one) for one in found]
     counts = {name: of_each.count(standing) for standing, name in COUNTS.items()}
     outcome = verdict(counts, claim)
-    why = next((one for one in found if outcome == NOT_JUDGED == numbers.outcome(one)), outcome)
+    why = next((one for one in found if outcome == NOT_JUDGED == numbers.verdict_alone(one)), outcome)
     unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
     seeds = {len(one.margins) for one in outcomes if one.margins is not None}
     alone = outcome == UNDECIDED and seeds == {1}
@@ -208,7 +211,7 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "verdict": why + (f", {UNSOUND}" if unsound else "") + (f" ({ONE_SEED})" if alone else ""),
         "outcome": outcome,
         "soundness": UNSOUND if unsound else "",
-        "measured": "; ".join(map(told, outcomes)),
+        "measured": "; ".join(map(outcome_text, outcomes)),
         "test": claim.check,
         "reason": claim.unsound,
         "cells": len(outcomes),
@@ -216,19 +219,19 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     } | counts
 
 
-def stands(outcome: Outcome) -> str:
+def standing_of(outcome: Outcome) -> str:
     """Standing of one case, or what stands instead."""
     if outcome.instead or outcome.margins is None:
         return outcome.instead or NOT_RUN
-    return numbers.standing(outcome.margins)
+    return numbers.decision_of_margins(outcome.margins)
 
 
-def told(outcome: Outcome) -> str:
+def outcome_text(outcome: Outcome) -> str:
     """Words on what was measured in one case, and what that decides."""
     if outcome.margins is None:
         return f"{outcome.cell}: {outcome.measured}"
     why = f": {ONE_SEED}" if len(outcome.margins) == 1 else ""
-    return f"{outcome.cell}: {outcome.measured} ({stands(outcome)}{why})"
+    return f"{outcome.cell}: {outcome.measured} ({standing_of(outcome)}{why})"
 
 
 def verdict(counts: Mapping[str, int], claim: Claim) -> str:
@@ -252,11 +255,11 @@ COLUMNS = [
 CASE = ["id", "case", "seed", "left", "right", "gain"]
 
 
-def write(
+def write_claims(
     results: Results, claims: Sequence[Claim], tables: Mapping[str, TableSpec], stem: Path
 ) -> list[Path]:
     """Judge claims about these tables; write `stem`.csv, _seeds.csv, .json and .md."""
-    return render.write(claims_table(results, claims, tables), stem)
+    return render.write_table_files(claims_table(results, claims, tables), stem)
 
 
 def claims_table(
@@ -264,7 +267,7 @@ def claims_table(
 ) -> render.PrintedTable:
     """Return a line a claim; the notes say what a verdict means."""
     rows = accuracy_tables(tables)
-    cases = [(claim, [*outcomes(results, claim, rows)]) for claim in claims]
+    cases = [(claim, [outcome(results, claim, case) for case in claim.judged(rows)]) for claim in claims]
     lines = [judge(claim, found) for claim, found in cases]
     seeds = [
         one.seeds.assign(id=claim.id, case=one.cell)
@@ -307,7 +310,7 @@ def papers(directory: Path) -> list[Path]:
     return found
 
 
-def facts(directory: Path) -> dict[str, Any]:
+def compared_facts(directory: Path) -> dict[str, Any]:
     """Accuracies and claims that were compared of RESULTS/PAPER; of RESULTS the same by paper."""
     found = {
         paper: {
@@ -322,14 +325,17 @@ def facts(directory: Path) -> dict[str, Any]:
 def claims(paper: Path) -> pd.DataFrame:
     """Return the judged claims of a paper, a line each; what is not said is the empty string."""
     columns = ["claim", "place", "verdict", "outcome", "soundness", *CLAIM_COUNTS]
-    return read(paper / "claims.csv", columns, dict.fromkeys(CLAIM_COUNTS, "int64"))
+    return read_csv(paper / "claims.csv", columns, dict.fromkeys(CLAIM_COUNTS, "int64"))
 
 
 def published_accuracies(paper: Path) -> list[Sequence[str]]:
     """Return a line for every accuracy that the paper's tables print, in words, under `ACCURACY`."""
     lines = []
     for line in published_and_reproduced(paper).to_dict("records"):
-        published, reproduced = f"{100 * line['published']:.4g}", printed(line | {"quantity": "accuracy"})
+        published, reproduced = (
+            f"{100 * line['published']:.4g}",
+            printed_number(line | {"quantity": "accuracy"}),
+        )
         lines.append((line["table"], line["row"], line["column"], published, reproduced, line["verdict"]))
     return lines
 
@@ -337,7 +343,7 @@ def published_accuracies(paper: Path) -> list[Sequence[str]]:
 def published_and_reproduced(paper: Path) -> pd.DataFrame:
     """Return a line for every accuracy that the paper's tables print: published, reproduced, verdict."""
     found = sorted((paper / "tables").glob("*.csv"))
-    tables = [read(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in found]
+    tables = [read_csv(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in found]
     tables = [table.loc[table["quantity"] == "accuracy"] for table in tables if "source" in table]
     if not tables:
         return pd.DataFrame()
@@ -357,7 +363,7 @@ def papers_cells(paper: Path) -> pd.DataFrame:
     return every.loc[every["table"].isin(main)] if len(every) else every
 
 
-def read(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:
+def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:
     """Read a CSV file that must have `columns`; a missing or damaged one is BadInput naming it.
 
     What is none of `numbers`, which have their types, is text, whatever it looks like.

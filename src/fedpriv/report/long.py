@@ -12,13 +12,13 @@ import pandas as pd
 
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import (
+    UNSTABLE,
     Interval,
     epsilon_text,
     fraction_text,
     interval,
     is_unstable,
-    whole,
-    without_interval,
+    whole_number,
 )
 from fedpriv.report.reading import SpendLabels
 
@@ -33,11 +33,13 @@ def spend_words(spend: SpendLabels) -> Number:
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
     """Return the lines of a table for machines: a mean with its interval for every sample."""
-    found = pd.DataFrame([{"table": table, **line, **over_seeds(line)} for line in lines], columns=columns)
+    found = pd.DataFrame(
+        [{"table": table, **line, **seed_statistic(line)} for line in lines], columns=columns
+    )
     return found.astype({"seeds": "Int64"}) if "seeds" in found else found
 
 
-def over_seeds(line: Number) -> Number:
+def seed_statistic(line: Number) -> Number:
     """Return the mean of a line's sample with its interval; where a seed has diverged there is no number.
 
     One that is unstable has a mean and no interval.
@@ -52,32 +54,27 @@ def over_seeds(line: Number) -> Number:
     return dict(zip(STATISTIC, found, strict=True)) | gone
 
 
-def statistic(line: Mapping[Any, Any]) -> Interval:
-    """Return the mean and interval of a line that was written by `tidy` and read again, perhaps as text."""
-    told = (line.get(name, "") for name in STATISTIC)
-    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
-    return Interval(mean, low, high, 1 if np.isnan(seeds) else int(seeds))
-
-
-def printed(line: Mapping[Any, Any], alone: bool = False) -> str:
-    """Return the number of a line that is read again, as tables print it; `alone` without its interval.
+def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
+    """Return the number of a line that `tidy` wrote, as tables print it; `alone` without its interval.
 
     What is published stands as it is printed, an accuracy in percent. Without a number it is empty.
     """
-    quantity, found = str(line["quantity"]), statistic(line)
+    quantity = str(line["quantity"])
+    told = (line.get(name, "") for name in STATISTIC)
+    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
+    found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
     if np.isnan(found.mean):
         return ""
     accuracy = quantity.startswith("accuracy")
     if line.get("source") == "published":
         return f"{(100 if accuracy else 1) * found.mean:g}"
     if is_unstable(line.get("status")):
-        return without_interval(found.mean)
-    found = found._replace(n=1) if alone else found
+        return f"{UNSTABLE} ({100 * found.mean:.1f})"
     if accuracy:
         return fraction_text(found)
     if quantity == "epsilon":
         return epsilon_text(found, str(line.get("epsilon_status") or line["kind"]))
-    return whole([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
+    return whole_number([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
 
 
 def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:

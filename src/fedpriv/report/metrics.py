@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import marked
+from fedpriv.account.spend import mark_epsilon
 from fedpriv.audit.finding import how_counted
 from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
 from fedpriv.report.long import Number, spend_words
-from fedpriv.report.reading import fact, spent
+from fedpriv.report.reading import fact, ledger_rows
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import EPSILON, Sample, sample
 
@@ -73,9 +73,9 @@ def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
 
 def accuracy_within(results: Results, cell: Cell, limit: float, spend: SpendSelector) -> Sample:
     """Return the accuracy at the last evaluated round before an ε first exceeds a limit."""
-    found = Sample(reading.within(results, cell.run, (spend, limit))["accuracy"])
+    found = Sample(reading.reading_within(results, cell.run, (spend, limit))["accuracy"])
     found.meaning = meaning(results, cell, spend)
-    budget = marked(f"{limit:g}", found.meaning.get("epsilon_status", ""))
+    budget = mark_epsilon(f"{limit:g}", found.meaning.get("epsilon_status", ""))
     found.words = f"{METRICS['accuracy'].words(found)} within ε = {budget}"
     return found
 
@@ -86,7 +86,7 @@ def published(results: Results, cell: Cell) -> Sample:
     return Sample(cell.published, f"{100 * cell.published:g} %")
 
 
-def measured(results: Results, cell: Cell, name: str) -> Sample:
+def last_value(results: Results, cell: Cell, name: str) -> Sample:
     """Return a column of the trace at its last evaluated round within the cell's budgets.
 
     It is NaN of a seed that has diverged.
@@ -94,18 +94,13 @@ def measured(results: Results, cell: Cell, name: str) -> Sample:
     by_round = reading.metric(results, cell.run, f"test_{name}")
     seeds = rows_of(results.runs, cell.run)["seed"]
     if cell.within:
-        last = reading.until(results, cell.run, *cell.budgets).reindex(by_round.columns)
+        last = reading.last_affordable(results, cell.run, *cell.budgets).reindex(by_round.columns)
         by_round = by_round.where(by_round.index.to_numpy()[:, None] <= last.to_numpy())
     found = by_round.ffill().iloc[-1] if len(by_round) else pd.Series(np.nan, seeds)
-    return Sample(found.where(~found.index.isin(reading.diverged(results, cell.run).index)))
+    return Sample(found.where(~found.index.isin(reading.divergence_rounds(results, cell.run).index)))
 
 
-def round_read(results: Results, cell: Cell) -> Sample:
-    """Return the round at which the accuracy of a cell is read."""
-    return Sample(reading.reading(results, cell)["round"])
-
-
-def rounds(results: Results, cell: Cell, target: Sample | float) -> Sample:
+def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
     read = reading.accuracies(results, cell.run)
     seeds, known = pd.Index(read["seed"].unique()), sample(target).known
@@ -113,34 +108,29 @@ def rounds(results: Results, cell: Cell, target: Sample | float) -> Sample:
     wanted = wanted.loc[wanted.index.intersection(seeds)]
     first = read.loc[read["test_accuracy"] >= read["seed"].map(wanted)].groupby("seed").first()
     found = first["round"].reindex(wanted.index)
-    words = f"round {numbers.rounds(found)} for {METRICS['accuracy'].words(Sample(wanted))}"
+    words = f"round {numbers.round_range(found)} for {METRICS['accuracy'].words(Sample(wanted))}"
     return Sample(found.fillna(np.inf), words)
 
 
 def meaning(results: Results, cell: Cell, spend: SpendSelector) -> Number:
     """Meaning of an ε by column of the ledger: how it is counted, for whom, at which δ, its status."""
-    return spend_words(spend) | reading.meaning(spent(results, cell.run, spend), "delta")
+    return spend_words(spend) | reading.meaning(ledger_rows(results, cell.run, spend), "delta")
 
 
-def of_ledger(values: Callable[[Results, str, SpendSelector], pd.Series]) -> Callable[..., Sample]:
+def ledger_reader(values: Callable[[Results, str, SpendSelector], pd.Series]) -> Callable[..., Sample]:
     """Reader of a number about an ε; a ledger that does not hold that gives NaN."""
 
     def read(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
-        there = len(spent(results, cell.run, spend))
+        there = len(ledger_rows(results, cell.run, spend))
         found = values(results, cell.run, spend) if there else pd.Series([np.nan])
         return Sample(found, meaning=meaning(results, cell, spend))
 
     return read
 
 
-def spent_by(results: Results, cell: Cell) -> Sample:
-    """Return the ε of a column, which is read within one, at the last round."""
-    return METRICS[EPSILON].sample(results, cell, cell.within[0].spend)
-
-
 def growth(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
     """Return by how much an ε exceeds its value after the first round."""
-    found = of_ledger(lambda *of: reading.growth(*of).iloc[-1])(results, cell, spend)
+    found = ledger_reader(lambda *of: reading.growth(*of).iloc[-1])(results, cell, spend)
     found.words = f"{numbers.size(found)} ({spend})"
     return found
 
@@ -155,14 +145,14 @@ def lower_bound(results: Results, cell: Cell, audit: str, spend: SpendSelector) 
     return Sample(pd.Series({seed: max(some, default=np.nan) for seed, some in found.items()}, dtype=float))
 
 
-def of_run(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sample]:
+def run_reader(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sample]:
     """Reader of a number of a whole run, by seed, whatever the budgets of its cell."""
     return lambda results, cell: Sample(series(results, cell.run))
 
 
-def of_trace(name: str) -> Callable[..., Sample]:
+def trace_reader(name: str) -> Callable[..., Sample]:
     """Reader of a column of the trace: its mean over rounds."""
-    return of_run(partial(fact, name=name))
+    return run_reader(partial(fact, name=name))
 
 
 def decimals(values: Iterable[float], digits: int) -> str:
@@ -170,23 +160,20 @@ def decimals(values: Iterable[float], digits: int) -> str:
     return numbers.short_interval(numbers.interval(values), digits)
 
 
-def times(values: Iterable[float]) -> str:
-    """Return a ratio over seeds."""
-    return f"{decimals(values, 1)}×"
-
-
 def epsilon_text(found: Sample) -> str:
     """Return an ε with the mark of its status."""
-    return numbers.epsilon(found, found.meaning.get("epsilon_status", ""))
+    return numbers.epsilon_of_seeds(found, found.meaning.get("epsilon_status", ""))
 
 
-def at_end(name: str, label: str, show: Callable[[Sample], str], unit: str = "") -> Metric:
+def end_metric(name: str, label: str, show: Callable[[Sample], str], unit: str = "") -> Metric:
     """Metric that is measured where a model is evaluated."""
     axis = label[0].upper() + label[1:]
-    return Metric(name, "Last round", label, show, partial(measured, name=name), unit, axis)
+    return Metric(name, "Last round", label, show, partial(last_value, name=name), unit, axis)
 
 
-def sent(name: str, label: str, show: Callable[[Sample], str], read: Callable[..., Sample]) -> Metric:
+def upload_metric(
+    name: str, label: str, show: Callable[[Sample], str], read: Callable[..., Sample]
+) -> Metric:
     """Return a number about the upload of a client."""
     unit = " bytes" if name.endswith("bytes") else ""
     return Metric(name, "Sent by a client a round", label, show, read, unit)
@@ -197,25 +184,48 @@ EVERY = (
     Metric("accuracy", ACCURACY, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
     Metric("accuracy_within", ACCURACY, "", numbers.percent, accuracy_within, PERCENT),
     Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
-    at_end("perplexity", "perplexity", partial(decimals, digits=2)),
-    at_end("auroc", "AUROC (%)", numbers.percent, PERCENT),
-    at_end("f1", "F1 (%)", numbers.percent, PERCENT),
-    at_end("error", "mean absolute error", partial(decimals, digits=3)),
-    Metric("round", "Read at round", "", numbers.rounds, round_read),
-    Metric("rounds", "First round", "", numbers.rounds, rounds),
-    Metric("epsilon", "ε", "", epsilon_text, of_ledger(reading.epsilon_at), axis="{unit} ε"),
-    Metric("spent", "ε", "", epsilon_text, spent_by),
-    Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), of_ledger(reading.delta)),
+    end_metric("perplexity", "perplexity", partial(decimals, digits=2)),
+    end_metric("auroc", "AUROC (%)", numbers.percent, PERCENT),
+    end_metric("f1", "F1 (%)", numbers.percent, PERCENT),
+    end_metric("error", "mean absolute error", partial(decimals, digits=3)),
+    Metric(
+        "round",
+        "Read at round",
+        "",
+        numbers.round_range,
+        lambda results, cell: Sample(reading.reading(results, cell)["round"]),
+    ),
+    Metric("rounds", "First round", "", numbers.round_range, first_round),
+    Metric("epsilon", "ε", "", epsilon_text, ledger_reader(reading.epsilon_at), axis="{unit} ε"),
+    Metric(  # of a column that is read within an ε
+        "spent",
+        "ε",
+        "",
+        epsilon_text,
+        lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].spend),
+    ),
+    Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), ledger_reader(reading.delta)),
     Metric("growth", "Growth of ε", "", numbers.size, growth, axis="{unit} εₜ − ε₁"),
     Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
-    Metric("gamma", "", "γ", lambda one: f"{one.seeds.mean():g}", of_trace("gamma")),
-    Metric("share_flipped", "", "Bits flipped (%)", numbers.share, of_trace("share_flipped"), PERCENT),
-    sent("numbers_sent", "numbers", numbers.whole, of_run(reading.numbers_sent)),
-    sent("clear_values", "in the clear", numbers.whole, of_trace("clear_values")),
-    sent("upload_bytes", "bytes", numbers.whole, of_trace("upload_bytes")),
-    sent("float32_bytes", "bytes in float32", numbers.whole, of_run(reading.float32_bytes)),
-    sent("times_smaller", "smaller than float32", times, of_run(reading.times_smaller)),
-    Metric("upload_noise_std", STD, "upload", numbers.rounded, of_run(reading.least_noise)),
-    Metric("broadcast_noise_std", STD, "broadcast", numbers.rounded, of_trace("broadcast_noise_std")),
+    Metric("gamma", "", "γ", lambda one: f"{one.seeds.mean():g}", trace_reader("gamma")),
+    Metric("share_flipped", "", "Bits flipped (%)", numbers.share, trace_reader("share_flipped"), PERCENT),
+    upload_metric("numbers_sent", "numbers", numbers.whole_number, run_reader(reading.numbers_sent)),
+    upload_metric("clear_values", "in the clear", numbers.whole_number, trace_reader("clear_values")),
+    upload_metric("upload_bytes", "bytes", numbers.whole_number, trace_reader("upload_bytes")),
+    upload_metric(
+        "float32_bytes", "bytes in float32", numbers.whole_number, run_reader(reading.float32_bytes)
+    ),
+    upload_metric(
+        "times_smaller",
+        "smaller than float32",
+        lambda ratios: f"{decimals(ratios, 1)}×",
+        run_reader(
+            lambda results, run: reading.float32_bytes(results, run) / fact(results, run, "upload_bytes")
+        ),
+    ),
+    Metric("upload_noise_std", STD, "upload", numbers.three_digits, run_reader(reading.least_noise)),
+    Metric(
+        "broadcast_noise_std", STD, "broadcast", numbers.three_digits, trace_reader("broadcast_noise_std")
+    ),
 )
 METRICS = {one.name: one for one in EVERY}

@@ -15,10 +15,10 @@ from fedpriv.account.check import nothing_bounded
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report import numbers
 from fedpriv.report.long import display_frame
-from fedpriv.report.numbers import METHOD, interval, several
+from fedpriv.report.numbers import METHOD, few_numbers, interval
 from fedpriv.report.reading import last_reading
 from fedpriv.report.render import PrintedTable
-from fedpriv.report.results import Results, flattened, rows_of
+from fedpriv.report.results import Results, flatten, rows_of
 from fedpriv.trace import SAMPLED
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
@@ -73,11 +73,11 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 def stand_ins(runs: pd.DataFrame) -> str:
     """Words that a title adds where substitute data were used."""
-    found = replaced(runs)
+    found = substitutes(runs)
     return f" [{', '.join(found)}]" if found else ""
 
 
-def replaced(runs: pd.DataFrame) -> list[str]:
+def substitutes(runs: pd.DataFrame) -> list[str]:
     """Return the data that were used instead of the paper's."""
     told = unique(runs, ("data", "stand_in_for"))
     return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
@@ -86,14 +86,18 @@ def replaced(runs: pd.DataFrame) -> list[str]:
 def footnotes(results: Results, missing: Iterable[str] = ()) -> list[str]:
     """Return the notes on what the runs in `results` rest on, a sentence each; `missing` were not run."""
     runs = results.runs
-    found = [note for part in (data, cut, models, seeds, ended, evaluations) for note in part(runs)]
-    found += [*copies(results), *unbounded(results.rounds)]
-    found += [*accounting(results.epsilons, results.rounds), *machines(results)]
+    found = [
+        note
+        for part in (data_note, cut_note, models_note, seeds_note, divergence_note, evaluation_note)
+        for note in part(runs)
+    ]
+    found += [*copies_note(results), *unbounded_note(results.rounds)]
+    found += [*accounting_notes(results.epsilons, results.rounds), *machines_note(results)]
     names = sorted(set(missing))
     return found + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
 
 
-def data(runs: pd.DataFrame) -> Iterator[str]:
+def data_note(runs: pd.DataFrame) -> Iterator[str]:
     """Name the data, and what they stand in for."""
     told = unique(runs, ("data", "stand_in_for"))
     stands = ", substitute data for {}"
@@ -102,31 +106,30 @@ def data(runs: pd.DataFrame) -> Iterator[str]:
         yield f"Data: {'; '.join(found)}."
 
 
-def cut(runs: pd.DataFrame) -> Iterator[str]:
+def cut_note(runs: pd.DataFrame) -> Iterator[str]:
     """Say what the preset leaves out of the paper's runs."""
     if found := [f"{run} ({less})" for run, less in unique(runs, ("run", "cut")) if less]:
         yield f"Cut by the preset, so that nothing published is judged: {'; '.join(found)}."
 
 
-def models(runs: pd.DataFrame) -> Iterator[str]:
+def models_note(runs: pd.DataFrame) -> Iterator[str]:
     """Name the models that were trained, with their options and sizes."""
     told = unique(runs, ("config", "parameters"))
     found = sorted({(json.dumps(json.loads(config)["model"]), parameters) for config, parameters in told})
     names = []
     for described, parameters in found:
         model = json.loads(described)
-        options = [f"{key} {plain(value)}" for key, value in model.items() if key != "name"]
+        options = [
+            f"{key} {'-'.join(map(str, value)) if isinstance(value, list) else value}"
+            for key, value in model.items()
+            if key != "name"
+        ]
         names.append(f"{', '.join([model['name'], *options])} ({parameters:,} parameters)")
     if names:
         yield f"Model{'s' * (len(names) > 1)}: {'; '.join(names)}."
 
 
-def plain(value: Any) -> str:
-    """Return a config value as a reader would write it: a list with dashes."""
-    return "-".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def seeds(runs: pd.DataFrame) -> Iterator[str]:
+def seeds_note(runs: pd.DataFrame) -> Iterator[str]:
     """Say how many seeds there are and what the intervals mean."""
     counts = runs.groupby("run", observed=True)["seed"].nunique()
     if len(counts):
@@ -135,33 +138,33 @@ def seeds(runs: pd.DataFrame) -> Iterator[str]:
         yield f"Seeds a run: {found}; {METHOD}{alone}. Published numbers are single runs."
 
 
-def ended(runs: pd.DataFrame) -> Iterator[str]:
+def divergence_note(runs: pd.DataFrame) -> Iterator[str]:
     """Say which runs have diverged, and when."""
     gone = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
     if found := [f"{run} seed {seed} after round {round:,}" for run, seed, round in gone]:
         yield f"Diverged, their weights no longer finite: {'; '.join(found)}."
 
 
-def unbounded(trained: pd.DataFrame) -> Iterator[str]:
+def unbounded_note(trained: pd.DataFrame) -> Iterator[str]:
     """Say in which runs there is noise on a sum of which nothing bounds a client's part."""
     bare = trained.loc[nothing_bounded(trained)]
     if runs := sorted(set(bare["run"])):
         yield (
             f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping of the authors' "
-            f"code: small updates are scaled up, large ones pass). Noise of std {several(bare['noise_std'])} "
-            "on it hides nobody: no ε holds."
+            "code: small updates are scaled up, large ones pass). Noise of std "
+            f"{few_numbers(bare['noise_std'])} on it hides nobody: no ε holds."
         )
 
 
-def copies(results: Results) -> Iterator[str]:
+def copies_note(results: Results) -> Iterator[str]:
     """Say what an example is where an image has several copies and an ε is for one of them."""
     noisy = results.rounds.loc[results.rounds["instance_noise_multiplier"] > 0, "run"].unique()
     made = configs(rows_of(results.runs, *noisy))
     if found := {config.get("photos", {}).get("copies", 1) for config in made} - {1}:
-        yield f"An example-level ε is for one augmented copy; an image has {several(found)}."
+        yield f"An example-level ε is for one augmented copy; an image has {few_numbers(found)}."
 
 
-def evaluations(runs: pd.DataFrame) -> Iterator[str]:
+def evaluation_note(runs: pd.DataFrame) -> Iterator[str]:
     """Say whose weights were evaluated, where it was not the server's."""
     found = (config.get("evaluation", {}) for config in configs(runs))
     ways = dict.fromkeys((how["stride"], how["drawn"]) for how in found if how.get("models") == "clients")
@@ -178,7 +181,7 @@ def configs(runs: pd.DataFrame) -> list[dict[str, Any]]:
     return [json.loads(config) for config in runs["config"].unique()]
 
 
-def machines(results: Results) -> Iterator[str]:
+def machines_note(results: Results) -> Iterator[str]:
     """Name the hardware, say how long training took, and where all else is that runs were set to."""
     told = unique(results.runs, ("hardware", "results_version"))
     where = "; ".join(f"{hardware}, results version {version}" for hardware, version in told)
@@ -187,7 +190,7 @@ def machines(results: Results) -> Iterator[str]:
         yield f"Trained in {minutes:,.0f} minutes on {where}. What each run was set to: runs.md."
 
 
-def accounting(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
+def accounting_notes(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     """Say which ε are not what they seem; `rounds` are those that they were spent in."""
     counted = epsilons.loc[epsilons["unit"] != "none"]
     notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
@@ -234,8 +237,8 @@ class Runs(NamedTuple):
 def runs(results: Results, declared: Sequence[str]) -> Runs:
     """Facts of the runs in `results`; a run that is only `declared` was not run."""
     machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
-    settings = {run: flattened(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
-    shared = common(list(settings.values()))
+    settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
+    shared = shared_settings(list(settings.values()))
     lines = []
     for name in declared:
         if not results.has(name):
@@ -243,7 +246,7 @@ def runs(results: Results, declared: Sequence[str]) -> Runs:
             continue
         found = set(unique(rows_of(results.runs, name), MACHINE))
         lines.append(
-            line(results.of(name))
+            run_facts(results.of(name))
             | {"run": name, "machines": [key for key, machine in machines.items() if machine in found]}
             | {"settings": {key: text for key, text in settings[name].items() if key not in shared}}
         )
@@ -294,7 +297,7 @@ def details(results: Results) -> Iterator[str]:
         yield f"{name}: {train:,} training examples{often}; accuracy on {test:,} {split} examples.{how}"
 
 
-def line(of_run: Results) -> dict[str, Any]:
+def run_facts(of_run: Results) -> dict[str, Any]:
     """Return the facts of one run as text; the numbers are means over seeds."""
     runs, rounds = of_run.runs.sort_values("seed").set_index("seed"), of_run.rounds.groupby("seed")
     first = runs.iloc[0]
@@ -306,15 +309,15 @@ def line(of_run: Results) -> dict[str, Any]:
         "accuracy": numbers.percent(last_reading(of_run, first["run"])["accuracy"]),
         "evaluated_on": first["evaluated_on"],
         "diverged": {seed: after for seed, after in runs["diverged"].items() if after},
-        "rounds": numbers.whole(rounds["round"].max()),
+        "rounds": numbers.whole_number(rounds["round"].max()),
         "rounds_trained": rounds["round"].max().mean(),
         "seconds_trained": round(rounds["seconds"].sum().mean(), 1),
         "seconds": numbers.short_interval(interval(rounds["seconds"].sum()), 1),
-        "peak_mib": numbers.whole([of_run.rounds["peak_mib"].max()]),
+        "peak_mib": numbers.whole_number([of_run.rounds["peak_mib"].max()]),
     }
 
 
-def common(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the settings that are in all of `settings`, with the same value."""
     first, *others = settings or [{}]
     return {key: text for key, text in first.items() if all(one.get(key) == text for one in others)}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import marked
+from fedpriv.account.spend import mark_epsilon
 from fedpriv.report.reading import accuracies
 from fedpriv.report.results import Results
 
@@ -89,14 +89,14 @@ def hundredfold(found: Interval) -> Interval:
     return Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n)
 
 
-def epsilon(values: Iterable[float], status: str) -> str:
+def epsilon_of_seeds(values: Iterable[float], status: str) -> str:
     """Return the ε of several seeds, all of this status: see `epsilon_text`."""
     return epsilon_text(interval(values), status)
 
 
 def epsilon_text(found: Interval, status: str) -> str:
     """Return an ε with the mark of its status, which alone says whether it is a guarantee."""
-    return marked(size_text(found), status)
+    return mark_epsilon(size_text(found), status)
 
 
 def size(values: Iterable[float]) -> str:
@@ -121,7 +121,7 @@ def size_text(found: Interval) -> str:
     return short_interval(found, int(np.clip(1 - small, 2, 9)))
 
 
-def several(values: Iterable[float]) -> str:
+def few_numbers(values: Iterable[float]) -> str:
     """Return up to three different numbers, or the range of more."""
     found = sorted(set(values))
     if len(found) <= 3:
@@ -129,12 +129,12 @@ def several(values: Iterable[float]) -> str:
     return f"{found[0]:.3g} to {found[-1]:.3g}"
 
 
-def rounded(values: Iterable[float]) -> str:
+def three_digits(values: Iterable[float]) -> str:
     """Return the mean over seeds to three digits."""
     return f"{np.mean([*values]):.3g}"
 
 
-def whole(values: Iterable[float]) -> str:
+def whole_number(values: Iterable[float]) -> str:
     """Return the mean over seeds as a whole number."""
     return f"{np.mean([*values]):,.0f}"
 
@@ -155,7 +155,7 @@ def power(value: float, digits: int) -> str:
     return f"{mantissa} · 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
-def rounds(values: Iterable[float]) -> str:
+def round_range(values: Iterable[float]) -> str:
     """Return the rounds of several seeds: one number if they agree, else the first and the last."""
     sample = np.asarray(list(values), dtype=float)
     if not len(sample) or np.isnan(sample).any():
@@ -176,7 +176,7 @@ NEAR = 0.0025  # to the share of the largest class: one class is all that is pre
 STEEP = 0.1  # to the next evaluated round
 
 
-def unstable(results: Results, run: str, read: pd.DataFrame) -> str:
+def instability(results: Results, run: str, read: pd.DataFrame) -> str:
     """Reason why the reading `read` of `run` says nothing of it; empty: there is none.
 
     A reading oscillates where accuracies of more than half of the seeds go up and down by more than 3 points
@@ -191,7 +191,7 @@ def unstable(results: Results, run: str, read: pd.DataFrame) -> str:
     if (np.abs(found - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"
     seeds = [(evaluated[seed].dropna(), at) for seed, at in read["round"].items()]
-    windows = np.array([around(*seed) for seed in seeds])
+    windows = np.array([neighbouring_accuracies(*seed) for seed in seeds])
     steps = np.diff(windows)
     turns = (steps[:, 0] * steps[:, 1] < 0) & (np.abs(steps) > JUMP).all(axis=1)
     if turns.mean() > 0.5 or (np.abs(windows[:, [0, 2]] - largest) <= NEAR).all():
@@ -205,12 +205,7 @@ def is_unstable(status: object) -> bool:
     return str(status).startswith(UNSTABLE)
 
 
-def without_interval(mean: float) -> str:
-    """Return an unstable accuracy, a fraction, in percent."""
-    return f"{UNSTABLE} ({100 * mean:.1f})"
-
-
-def around(evaluated: pd.Series, at: float) -> np.ndarray:
+def neighbouring_accuracies(evaluated: pd.Series, at: float) -> np.ndarray:
     """Return the accuracies at the round `at` and at those evaluated before and after it; at an end the next.
 
     Of fewer than three there is nothing to compare: NaN.
@@ -239,14 +234,14 @@ LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
 ROUNDING = 1e-12  # of float arithmetic
 
 
-def decided(found: Interval, threshold: float = 0.0) -> str:
+def decision(found: Interval, threshold: float = 0.0) -> str:
     """Side of the threshold on which an interval is: above it holds, below it fails."""
     if found.low > threshold + ROUNDING:
         return HOLDS
     return FAILS if found.high < threshold - ROUNDING else UNDECIDED
 
 
-def reached(found: Interval, published: float, numbers: int = 1, std: float = 0.0) -> str:
+def reach_verdict(found: Interval, published: float, numbers: int = 1, std: float = 0.0) -> str:
     """Verdict on a published accuracy, up to its last digit, as a claim would be judged.
 
     A difference of two published ones has the last digits of both `numbers`. A published standard deviation
@@ -256,40 +251,40 @@ def reached(found: Interval, published: float, numbers: int = 1, std: float = 0.
     if std:
         half = float(np.hypot(found.half, NORMAL * std))
         found = found._replace(low=found.mean - half, high=found.mean + half)
-    return REACHED[decided(found, published - numbers * LAST_DIGIT)] + alone
+    return REACHED[decision(found, published - numbers * LAST_DIGIT)] + alone
 
 
-def outcome(verdict: str) -> str:
+def verdict_alone(verdict: str) -> str:
     """Verdict on a published accuracy, without its reason."""
     return verdict.partition(":")[0].partition(" (")[0]
 
 
-def counted(verdicts: Iterable[str]) -> str:
-    """Return how many published accuracies are reached, and what the others are."""
-    spoken = {
+def verdict_counts(verdicts: Iterable[str]) -> str:
+    """Return the counts of the published accuracies that are reached, and of the others by verdict."""
+    words = {
         ANOTHER_NETWORK: "baselines of another network",
         SUBSTITUTE: "not judged (substitute data)",
         CUT: "not judged (cut by the preset)",
     }
-    found = Counter(spoken.get(one) or outcome(one) for one in verdicts)
-    order = (*REACHED.values(), UNSTABLE, *spoken.values(), NOT_RUN)
+    found = Counter(words.get(one) or verdict_alone(one) for one in verdicts)
+    order = (*REACHED.values(), UNSTABLE, *words.values(), NOT_RUN)
     return ", ".join(f"{found[one]} {one}" for one in order if found[one])
 
 
-def standing(margins: np.ndarray) -> str:
+def decision_of_margins(margins: np.ndarray) -> str:
     """Decision of margins [seeds], or [seeds, comparisons] that must all hold."""
-    found = {comparison_verdict(column) for column in np.atleast_2d(margins.T)}
+    found = set()
+    for column in np.atleast_2d(margins.T):
+        if len(column) > 1 and np.isinf(column).any():  # they have no interval, but may all agree
+            found.add(
+                HOLDS if np.isposinf(column).all() else FAILS if np.isneginf(column).all() else UNDECIDED
+            )
+        else:
+            found.add(decision(interval(column)))
     return next(one for one in (FAILS, UNDECIDED, HOLDS) if one in found)
 
 
-def comparison_verdict(margins: np.ndarray) -> str:
-    """Decision of one comparison's margins; infinite ones have no interval but may all agree."""
-    if len(margins) > 1 and np.isinf(margins).any():
-        return HOLDS if np.isposinf(margins).all() else FAILS if np.isneginf(margins).all() else UNDECIDED
-    return decided(interval(margins))
-
-
-def above(accuracy: Iterable[float], largest: float) -> bool:
+def beats_majority(accuracy: Iterable[float], largest: float) -> bool:
     """Return True where something was learned: an accuracy above the share of the largest class.
 
     One seed is believed here, and so is any accuracy where that share is not known (NaN).

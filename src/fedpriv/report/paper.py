@@ -10,7 +10,7 @@ from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import main_of_places
 from fedpriv.progress import counted
 from fedpriv.report.render import PrintedTable, escape_markdown
-from fedpriv.report.results import load
+from fedpriv.report.results import load_results
 from fedpriv.store.files import writing
 
 
@@ -19,17 +19,17 @@ def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
     from fedpriv.report import claims, render, tables
     from fedpriv.report.notes import runs_table
 
-    results = load(folder)
-    render.write(runs_table(results), folder / "runs")
+    results = load_results(folder)
+    render.write_table_files(runs_table(results), folder / "runs")
     main = main_of_places(paper.tables)
     written = [
-        tables.write(results, table, folder / "tables" / name, name in main)
+        tables.write_table(results, table, folder / "tables" / name, name in main)
         for name, table in counted("tables", paper.tables.items(), "table")
     ]
     with writing(folder / "details.md") as path:
         path.write_text(details(written), encoding="utf-8")
     if judged:
-        claims.write(results, paper.claims, paper.tables, folder / "claims")
+        claims.write_claims(results, paper.claims, paper.tables, folder / "claims")
 
 
 def details(tables: Sequence[PrintedTable]) -> str:
@@ -52,6 +52,6 @@ def write_figures(folder: Path, declared: Mapping[str, FigureSpec]) -> None:
     """Draw every declared figure of a paper below its `folder`."""
     from fedpriv.report import figures
 
-    results = load(folder)
+    results = load_results(folder)
     for name, figure in counted("figures", declared.items(), "figure"):
-        figures.write(results, figure, folder / "figures" / name)
+        figures.write_figure(results, figure, folder / "figures" / name)

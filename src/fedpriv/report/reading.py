@@ -36,7 +36,7 @@ def accuracies(results: Results, run: str, drawn: bool = False) -> pd.DataFrame:
     return rounds.sort_values(["seed", "round"], ignore_index=True)
 
 
-def spent(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
+def ledger_rows(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
     return results.epsilons.iloc[results.spends.get((run, *spend.key), [])]
 
@@ -53,12 +53,12 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
 
 def status_of(results: Results, run: str, spend: SpendLabels) -> str:
     """Status of the ε of a run that are counted so; empty where its ledger has none."""
-    return str(meaning(spent(results, run, spend)).get("epsilon_status", ""))
+    return str(meaning(ledger_rows(results, run, spend)).get("epsilon_status", ""))
 
 
 def last_reading(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
-    return judged(results, run, accuracies(results, run).groupby("seed").last())
+    return with_divergence(results, run, accuracies(results, run).groupby("seed").last())
 
 
 def metric(results: Results, run: str, name: str) -> pd.DataFrame:
@@ -70,39 +70,38 @@ def metric(results: Results, run: str, name: str) -> pd.DataFrame:
 def best_drawn(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
     read = accuracies(results, run, drawn=True)
-    return judged(results, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed"))
-
-
-def difference(of: pd.Series, over: pd.Series) -> pd.Series:
-    """Return by seed how much larger one reading is than another, of the seeds that both have."""
-    return (of - over).loc[of.index.intersection(over.index)]
+    return with_divergence(
+        results, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed")
+    )
 
 
 MEASURES = {"last": last_reading, "best_drawn": best_drawn}
 
 
-def within(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.DataFrame:
+def reading_within(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
-    last = until(results, run, *budgets)
+    last = last_affordable(results, run, *budgets)
     evaluated = accuracies(results, run)
     read = evaluated.loc[evaluated["round"] <= evaluated["seed"].map(last)].groupby("seed").last()
-    return judged(results, run, read.astype(float).reindex(last.index), last)
+    return with_divergence(results, run, read.astype(float).reindex(last.index), last)
 
 
-def until(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.Series:
+def last_affordable(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.Series:
     """Return by seed the last round before any ε first exceeds its budget; NaN where none is."""
     seeds = sorted(rows_of(results.runs, run)["seed"])
-    last = pd.concat([affordable(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
+    last = pd.concat([affordable_rounds(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
     return last.min(axis="columns", skipna=False)
 
 
-def judged(results: Results, run: str, read: pd.DataFrame, until: pd.Series | None = None) -> pd.DataFrame:
+def with_divergence(
+    results: Results, run: str, read: pd.DataFrame, until: pd.Series | None = None
+) -> pd.DataFrame:
     """Return rounds read, by seed, as a reading in which a seed that has diverged has no accuracy.
 
     Where a budget ended before that, by seed at round `until`, it is read as it was then.
     """
     found = read.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
-    ends = diverged(results, run)
+    ends = divergence_rounds(results, run)
     if until is not None:
         ends = ends.loc[ends <= until.reindex(ends.index)]
     found = found.reindex(found.index.union(ends.index))
@@ -110,28 +109,30 @@ def judged(results: Results, run: str, read: pd.DataFrame, until: pd.Series | No
     return found
 
 
-def diverged(results: Results, run: str) -> pd.Series:
+def divergence_rounds(results: Results, run: str) -> pd.Series:
     """Return by seed the round after which the weights were no longer finite, for those where it came."""
     runs = rows_of(results.runs, run)
     ends = runs["diverged"].set_axis(runs["seed"]).sort_index()
     return ends.loc[ends > 0]
 
 
-def affordable(results: Results, run: str, spend: SpendLabels, budget: float) -> pd.Series:
+def affordable_rounds(results: Results, run: str, spend: SpendLabels, budget: float) -> pd.Series:
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
-    rows = spent(results, run, spend)
+    rows = ledger_rows(results, run, spend)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
     return rows.loc[fine, ["seed", "round"]].groupby("seed").last().loc[:, "round"]
 
 
 def reading(results: Results, cell: Cell) -> pd.DataFrame:
     """Return the reading of one cell of a table."""
-    return within(results, cell.run, *cell.budgets) if cell.within else last_reading(results, cell.run)
+    return (
+        reading_within(results, cell.run, *cell.budgets) if cell.within else last_reading(results, cell.run)
+    )
 
 
 def epsilon_at(results: Results, run: str, spend: SpendLabels, rounds: pd.Series | None = None) -> pd.Series:
     """Return by seed the ε of `spend` at the rounds given by seed, or at the last round."""
-    rows = spent(results, run, spend)
+    rows = ledger_rows(results, run, spend)
     if rounds is None:
         return rows[["seed", "epsilon"]].groupby("seed").last().loc[:, "epsilon"]
     at = rows.loc[rows["round"].to_numpy() == rounds.reindex(rows["seed"]).to_numpy()]
@@ -140,12 +141,12 @@ def epsilon_at(results: Results, run: str, spend: SpendLabels, rounds: pd.Series
 
 def delta(results: Results, run: str, spend: SpendLabels) -> pd.Series:
     """Return by seed the δ at which an ε is counted."""
-    return spent(results, run, spend).groupby("seed")["delta"].first()
+    return ledger_rows(results, run, spend).groupby("seed")["delta"].first()
 
 
 def growth(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
-    seeds = spent(results, run, spend).pivot(index="round", columns="seed", values="epsilon")
+    seeds = ledger_rows(results, run, spend).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()
 
 
@@ -177,11 +178,6 @@ def numbers_sent(results: Results, run: str) -> pd.Series:
 def float32_bytes(results: Results, run: str) -> pd.Series:
     """Return by seed the bytes of these numbers in float32."""
     return WIDTH * numbers_sent(results, run)
-
-
-def times_smaller(results: Results, run: str) -> pd.Series:
-    """Return by seed how many times smaller an upload is than that."""
-    return float32_bytes(results, run) / fact(results, run, "upload_bytes")
 
 
 def least_noise(results: Results, run: str) -> pd.Series:

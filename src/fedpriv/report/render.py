@@ -106,15 +106,15 @@ def escape_markdown(text: str) -> str:
 def escape_csv(text: str) -> str:
     """Return `text` for a cell: a quote stands before what would be computed, unless it is a number."""
     line = visible(text)
-    return f"'{line}" if computed(line) else line
+    return f"'{line}" if is_formula(line) else line
 
 
 def unescape_csv(cell: str) -> str:
     """Return the text that `escape_csv` made a cell of."""
-    return cell[1:] if cell.startswith("'") and computed(cell[1:]) else cell
+    return cell[1:] if cell.startswith("'") and is_formula(cell[1:]) else cell
 
 
-def computed(text: str) -> bool:
+def is_formula(text: str) -> bool:
     """Return True for a cell that is a formula, or one in quotes."""
     try:
         float(text)
@@ -188,13 +188,13 @@ class PrintedTable(NamedTuple):
     @property
     def blocks(self) -> list[pd.DataFrame]:
         """Return the parts of the table, with one line of column names each."""
-        return [flat(one) for one in (self.display, self.ours) if one is not None]
+        return [flatten_columns(one) for one in (self.display, self.ours) if one is not None]
 
 
-def write(table: PrintedTable, stem: Path) -> list[Path]:
+def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
     """Write `stem`.csv, .json and .md, a printed one as .tex; seeds to `stem`_seeds.csv; each whole."""
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
-    texts = {end: escaped(frame, escape_csv).to_csv(index=False) for end, frame in frames.items()}
+    texts = {end: escape_frame(frame, escape_csv).to_csv(index=False) for end, frame in frames.items()}
     texts |= {".json": as_json(table), ".md": markdown(table)}
     texts |= {".tex": latex(table)} if table.printed else {}
     files = [stem.with_name(stem.name + end) for end in texts]
@@ -235,12 +235,12 @@ def read_table(path: Path) -> PrintedTable:
         raise BadInput(f"{path}: found no table ({error}), allowed: what the workflow writes") from None
 
 
-def escaped(frame: pd.DataFrame, escape: Callable[[str], str]) -> pd.DataFrame:
+def escape_frame(frame: pd.DataFrame, escape: Callable[[str], str]) -> pd.DataFrame:
     """Return the same frame for a medium: its texts and the names of its columns go through `escape`."""
     return frame.map(lambda cell: escape(cell) if isinstance(cell, str) else cell).rename(columns=escape)
 
 
-def flat(display: pd.DataFrame) -> pd.DataFrame:
+def flatten_columns(display: pd.DataFrame) -> pd.DataFrame:
     """Return the same table with one line of column names."""
     if display.columns.nlevels == 1:
         return display
@@ -250,7 +250,7 @@ def flat(display: pd.DataFrame) -> pd.DataFrame:
 def grids(table: PrintedTable) -> list[str]:
     """Return every block in Markdown, with what stands above ours."""
     first, *ours = (
-        escaped(block, escape_markdown).to_markdown(index=False, disable_numparse=True)
+        escape_frame(block, escape_markdown).to_markdown(index=False, disable_numparse=True)
         for block in table.blocks
     )
     return [first, *(part for one in ours for part in (OURS, one))]
@@ -281,7 +281,7 @@ def latex(table: PrintedTable) -> str:
 
 def tabular(block: pd.DataFrame) -> str:
     """Return one block with booktabs rules; headings are broken where that makes their columns narrower."""
-    shown = escaped(block, escape_latex)
+    shown = escape_frame(block, escape_latex)
     heads = [escape_latex(block.columns[0])]
     for name in block.columns[1:]:
         least = max(map(len, (*name.split(" "), *block[name])))
@@ -301,7 +301,7 @@ def tabular(block: pd.DataFrame) -> str:
 def fragment(table: PrintedTable) -> str:
     """Return title, table and notes as a piece of the HTML report, whose style sheet knows the classes."""
     blocks = [
-        escaped(block, lambda text: escape_html(text).replace(INDENT, "&ensp;")).to_html(
+        escape_frame(block, lambda text: escape_html(text).replace(INDENT, "&ensp;")).to_html(
             index=False, escape=False, border=0, classes="numbers", justify="left"
         )
         for block in table.blocks

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER
 from fedpriv.account.runs import run_trace
 from fedpriv.audit.finding import Finding
-from fedpriv.audit.finished import findings_in
+from fedpriv.audit.finished import load_findings
 from fedpriv.errors import BadInput
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.progress import counted
@@ -32,24 +31,15 @@ def config_of(results: Results, run: str) -> dict[str, Any]:
     return json.loads(results.fact(run, "config"))
 
 
-def flattened(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
+def flatten(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
     """Return dotted path -> value, as text."""
     found = {}
     for key, value in config.items():
         path = f"{above}{key}"
         found |= (
-            flattened(value, f"{path}.") if isinstance(value, dict) else {path: json.dumps(value).strip('"')}
+            flatten(value, f"{path}.") if isinstance(value, dict) else {path: json.dumps(value).strip('"')}
         )
     return found
-
-
-def differing(configs: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the keys in which those of the flattened configs differ that have them.
-
-    What a config does not have is said by the name of another model, scheme or work.
-    """
-    keys = dict.fromkeys(key for config in configs for key in config)
-    return [key for key in keys if len({config[key] for config in configs if key in config}) > 1]
 
 
 OF_RUN = {
@@ -109,9 +99,17 @@ def collect(
     deltas: dict[tuple[str, str], float] = {}  # of every run and unit: a mean over seeds is at one
     for directory in counted("collecting", directories, "run"):
         run = RunDir(directory)
-        told = facts(directory / "summary.json", run.summary)
+        told = summary_facts(directory / "summary.json", run.summary)
         of_run = {name: told[name] for name in OF_RUN}
-        trace, ledger = accounted(run)
+        trace, ledger = run_trace(run), run.ledger(LEDGER)
+        if missing := [name for name in TRACE if name not in trace]:
+            raise BadInput(
+                f"{directory}: found no column {missing[0]}, allowed: the columns that a run writes"
+            )
+        if len(stray := np.setdiff1d(ledger["round"], trace["round"])):
+            raise BadInput(
+                f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
+            )
         # Before anything else was sent, every upload was of numbers of four bytes.
         unsaid, sent = np.isnan(trace["upload_bytes"]), WIDTH * told["parameters"]
         trace = trace.assign(upload_bytes=np.where(unsaid, sent, trace["upload_bytes"]), **of_run)
@@ -127,23 +125,11 @@ def collect(
     columns = {name: np.concatenate([trace[name] for trace in rounds]) for name in ROUNDS}
     found = {"runs": pd.DataFrame(runs), "rounds": pd.DataFrame(columns), "epsilons": pd.concat(epsilons)}
     for name, schema in SCHEMAS.items():
-        parquet.save(found[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
+        parquet.save_frame(found[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
     return folder
 
 
-def accounted(run: RunDir) -> tuple[Trace, pd.DataFrame]:
-    """Return the trace and the ledger of one run; a ledger of another trace is BadInput."""
-    trace, ledger = run_trace(run), run.ledger(LEDGER)
-    if missing := [name for name in TRACE if name not in trace]:
-        raise BadInput(f"{run.path}: found no column {missing[0]}, allowed: the columns that a run writes")
-    if len(stray := np.setdiff1d(ledger["round"], trace["round"])):
-        raise BadInput(
-            f"{run.path}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
-        )
-    return trace, ledger
-
-
-def facts(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
+def summary_facts(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     """Facts of a run as a whole in its summary, by column of `RUNS`."""
     try:
         data, environment = told["data"], told["environment"]
@@ -198,7 +184,7 @@ class Results:
     @cached_property
     def found(self) -> dict[tuple[str, int], list[Finding]]:
         """Findings of audits, by run and seed."""
-        return findings_in(self.audited)
+        return load_findings(self.audited)
 
     @cached_property
     def spends(self) -> Mapping[tuple[str, ...], np.ndarray]:
@@ -225,18 +211,18 @@ def rows_of(table: pd.DataFrame, *runs: str) -> pd.DataFrame:
     return table.iloc[first : first + count] if together else table.loc[there]
 
 
-def load(folder: Path) -> Results:
+def load_results(folder: Path) -> Results:
     """Read what `collect` wrote; anything else is BadInput naming the file."""
-    return categorical(
+    return to_categories(
         {
-            name: parquet.load(folder / f"{name}.parquet", schema, "the collected runs of a paper")
+            name: parquet.load_frame(folder / f"{name}.parquet", schema, "the collected runs of a paper")
             for name, schema in SCHEMAS.items()
         },
         folder / "findings.parquet",
     )
 
 
-def categorical(tables: Mapping[str, pd.DataFrame], audited: Path) -> Results:
+def to_categories(tables: Mapping[str, pd.DataFrame], audited: Path) -> Results:
     """Return tables as results, with words as categories: a few of them are repeated in millions of rows."""
     run = pd.CategoricalDtype(sorted(tables["runs"]["run"].unique()))
     dtypes = {

@@ -1,7 +1,7 @@
 """Numbers by seed: arithmetic pairs them by seed, and a comparison gives its margins.
 
     >>> dp, bdp = Sample(pd.Series([0.86, 0.87])), Sample(pd.Series([0.90, 0.89]))
-    >>> (bdp - dp).text(numbers.percent)
+    >>> numbers.percent(bdp - dp)
     '3.0 ± 12.7'
     >>> (bdp - dp >= 0.01).margins.round(3)
     array([0.03, 0.01])
@@ -35,7 +35,7 @@ def operation(of: Operation, turned: bool = False) -> Callable[[Any, Sample | fl
     """Return the method of an operator, by seed; `turned` has the other number first."""
 
     def method(self: Sample, other: Sample | float) -> Sample:
-        return combined(of, sample(other), self) if turned else combined(of, self, sample(other))
+        return combine(of, sample(other), self) if turned else combine(of, self, sample(other))
 
     return method
 
@@ -74,10 +74,6 @@ class Sample:
         """The mean over seeds and its 95 % Student-t interval."""
         return numbers.interval(self)
 
-    def text(self, show: Callable[[Iterable[float]], str]) -> str:
-        """Return the numbers as `show` prints them, such as `numbers.percent`."""
-        return show(self)
-
     @property
     def known(self) -> Values:
         """The numbers; where not even one round is affordable, nothing is learned: an accuracy of 0."""
@@ -92,8 +88,10 @@ class Sample:
 
     def __abs__(self) -> Sample:
         """Return two comparisons: that neither the number nor its negative is larger by so much."""
-        words = against(*self.sides) if self.sides else self.words
-        return beside([Sample(self.values), Sample(paired(operator.mul, self.values, -1.0))], words)
+        words = against_text(*self.sides) if self.sides else self.words
+        return join_comparisons(
+            [Sample(self.values), Sample(pair_by_seed(operator.mul, self.values, -1.0))], words
+        )
 
     def __ge__(self, other: Sample | float) -> Compared:
         return Compared(self, True, sample(other))
@@ -107,7 +105,7 @@ def sample(number: Sample | float) -> Sample:
     return number if isinstance(number, Sample) else Sample(float(number))
 
 
-def paired(of: Operation, left: Values, right: Values) -> Values:
+def pair_by_seed(of: Operation, left: Values, right: Values) -> Values:
     """Combine two numbers by the seeds of both; one column goes with each of several."""
     frames = [one for one in (left, right) if isinstance(one, pd.DataFrame)]
     seeds = reduce(pd.Index.intersection, (frame.index for frame in frames)) if frames else []
@@ -120,25 +118,25 @@ def paired(of: Operation, left: Values, right: Values) -> Values:
     return pd.DataFrame(found, index=seeds) if frames else float(found)
 
 
-def combined(of: Operation, left: Sample, right: Sample) -> Sample:
+def combine(of: Operation, left: Sample, right: Sample) -> Sample:
     """Return the sum, difference, product or ratio; the difference of two accuracies is a gain in points."""
     if of is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
-        points = Sample(paired(of, left.measured, right.measured))
+        points = Sample(pair_by_seed(of, left.measured, right.measured))
         whole = f"{100 * points.seeds.iloc[0]:.0f}".replace("-", "−")
-        words = points.text(numbers.percent) if left.kind == ACCURACY else whole
-        found = Sample(paired(of, left.values, right.values), words, GAIN)
+        words = numbers.percent(points) if left.kind == ACCURACY else whole
+        found = Sample(pair_by_seed(of, left.values, right.values), words, GAIN)
     else:
         kept = left if left.words else right
-        found = Sample(paired(of, left.known, right.known), kept.words, kept.kind)
+        found = Sample(pair_by_seed(of, left.known, right.known), kept.words, kept.kind)
         found.measured = kept.measured
         if left.words and right.words:
-            ratio = numbers.rounded(np.ravel(found.values)).replace("inf", "∞")
+            ratio = numbers.three_digits(np.ravel(found.values)).replace("inf", "∞")
             found.words, found.kind = f"{left.words} against {right.words}, ratio {ratio}", ""
     found.sides = left, right
     return found
 
 
-def beside(samples: Iterable[Sample], words: str) -> Sample:
+def join_comparisons(samples: Iterable[Sample], words: str) -> Sample:
     """Return several comparisons as one statement, of the seeds that all have."""
     columns = [one.values if isinstance(one.values, pd.DataFrame) else one.seeds for one in samples]
     frame = pd.concat(columns, axis="columns", join="inner")
@@ -155,7 +153,13 @@ class Compared(NamedTuple):
     @property
     def margins(self) -> np.ndarray:
         """By seed, how far the left side is on the claimed side of the right one: [seeds], or [seeds, k]."""
-        found = np.atleast_1d(np.asarray(paired(further, self.left.known, self.right.known), dtype=float))
+
+        def further(left: Any, right: Any) -> Any:
+            # What nothing closes is not closed by a missing number either; of two infinite ones NaN.
+            return np.where(np.isposinf(right) & np.isnan(left), -np.inf, left - right)
+
+        margins = pair_by_seed(further, self.left.known, self.right.known)
+        found = np.atleast_1d(np.asarray(margins, dtype=float))
         found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
         return found if self.at_least else -found
 
@@ -182,15 +186,12 @@ class Compared(NamedTuple):
             only = left if left.words else right
             return UNITS.get(only.kind, "{}").format(only.words)
         first, second = (right, left) if self.at_least and left.kind in (EPSILON, GROWTH) else (left, right)
-        return UNITS.get(left.kind if left.kind == right.kind else "", "{}").format(against(first, second))
+        return UNITS.get(left.kind if left.kind == right.kind else "", "{}").format(
+            against_text(first, second)
+        )
 
 
-def further(left: Any, right: Any) -> Any:
-    """Difference of two numbers; what nothing closes is not closed by a missing number either."""
-    return np.where(np.isposinf(right) & np.isnan(left), -np.inf, left - right)  # of two infinite ones NaN
-
-
-def against(left: Sample, right: Sample) -> str:
+def against_text(left: Sample, right: Sample) -> str:
     """Return one number against another; of two accuracies, also how much more accurate the first is.
 
     What the line itself says has no words.

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.frozen import NUMBER, Positive
 from fedpriv.mechanisms.clipping import Bounded
-from fedpriv.mechanisms.gaussian import apart
+from fedpriv.mechanisms.gaussian import upload_distance
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Mechanism, Unit
 
@@ -74,14 +74,15 @@ class DpflBnn(Scheme):
         rows = bounded.updates
         flipped = flips(self.gamma, self.noise, rows.shape, context)
         sent = np.packbits((rows > 0).cpu().numpy() ^ flipped, axis=1)
-        received = torch.from_numpy(unpack(sent, rows.shape[1])).to(rows)
+        bits = np.unpackbits(sent, axis=1, count=rows.shape[1])
+        received = torch.from_numpy(bits.astype(np.float32) * 2 - 1).to(rows)
         facts = {
             "gamma": self.gamma,
             "flips": self.noise,
             "noisy_bits": rows.shape[1],
             "share_flipped": float(flipped.mean()) if flipped.size else 0.0,
             "upload_bytes": float(sent.shape[1]),
-            "uploads_apart": apart(rows),
+            "uploads_apart": upload_distance(rows),
         }
         return Bounded(received, bounded.l2), facts
 
@@ -96,8 +97,3 @@ def flips(gamma: float, noise: str, shape: tuple[int, ...], context: RoundContex
     coins = clients, bits if noise == "coordinate" else len(context.tensors)
     flipped = context.streams.coins(0.5 - gamma, coins, "flips", context.number)
     return flipped if noise == "coordinate" else np.repeat(flipped, context.tensors, axis=1)
-
-
-def unpack(packed: np.ndarray, bits: int) -> np.ndarray:
-    """Return packed bits, uint8 `[n, ceil(bits / 8)]`, as rows of plus and minus one, float32 `[n, bits]`."""
-    return np.unpackbits(packed, axis=1, count=bits).astype(np.float32) * 2 - 1

@@ -19,7 +19,7 @@ import numpy as np
 
 from fedpriv.frozen import Positive
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.gaussian import apart, normals
+from fedpriv.mechanisms.gaussian import normals, upload_distance
 from fedpriv.schemes.base import RoundContext, Scheme
 from fedpriv.trace import Facts, Mechanism
 
@@ -64,7 +64,7 @@ class NbAFL(Scheme):
         facts = {
             "upload_l2": bounded.l2,
             "upload_noise_std": float(std.min(initial=math.inf)),
-            "uploads_apart": apart(rows),
+            "uploads_apart": upload_distance(rows),
             "noise_in_sum": True,
         }
         return Bounded(noisy, bounded.l2), (facts if len(rows) else {}) | self.least(bounded.l2, context)

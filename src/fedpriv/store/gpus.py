@@ -38,13 +38,13 @@ def select_device(wanted: str) -> torch.device:
         raise BadInput("speed.device: found cuda, but torch sees no CUDA device; allowed here: auto, cpu")
     if wanted == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
-    device = torch.device("cuda", own().number)
+    device = torch.device("cuda", own_claim().number)
     torch.cuda.set_device(device)  # for whatever asks for no device by number
     return device
 
 
 @cache  # refers to it for the life of the process
-def own() -> DeviceLock:
+def own_claim() -> DeviceLock:
     """Return this process's claim on one of the GPUs that torch sees here.
 
     What CUDA_VISIBLE_DEVICES hides is not taken. Nobody waits: when every device is taken, they are shared
@@ -53,7 +53,7 @@ def own() -> DeviceLock:
     import torch
 
     names = [str(torch.cuda.get_device_properties(one).uuid) for one in range(torch.cuda.device_count())]
-    return claim(names, folder())
+    return claim(names, claims_folder())
 
 
 @cache
@@ -71,7 +71,7 @@ def kernels() -> Any:
         return next((point.load() for point in entry_points(group="fedpriv_engines", name="gpu")), None)
 
 
-def folder() -> Path:
+def claims_folder() -> Path:
     """Folder in which this user's processes claim devices on this machine."""
     return Path(tempfile.gettempdir()) / f"fedpriv-devices-{os.getuid()}"
 

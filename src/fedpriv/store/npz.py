@@ -40,7 +40,7 @@ KINDS = {
 }
 
 
-def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
+def save_npz(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> Path:
     """Write `arrays` to `path` atomically, sealed, and return it; equal arrays give equal bytes."""
     write = np.savez_compressed if compressed else np.savez
     with writing(path) as partial:
@@ -52,7 +52,7 @@ def save(path: Path, arrays: Mapping[str, np.ndarray], compressed: bool = False)
     return path
 
 
-def load(
+def load_npz(
     path: Path, keys: tuple[str, ...], defaults: Mapping[str, np.ndarray] = MappingProxyType({})
 ) -> list[np.ndarray]:
     """Return the arrays named `keys`, of which those with a default may be missing.
@@ -60,7 +60,7 @@ def load(
     A missing, corrupt or foreign file is BadInput naming it.
     """
     allowed = f"an npz file with exactly {', '.join(keys)}"
-    found = everything(path, allowed)
+    found = load_all(path, allowed)
     arrays = {**defaults, **found}
     if set(arrays) != set(keys):
         raise BadInput(
@@ -84,13 +84,7 @@ def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
         ) from None
 
 
-def kind_of(head: bytes) -> str:
-    """Kind of a file that begins so."""
-    known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
-    return next(known, "text" if head.isascii() else "another kind of file")
-
-
-def everything(
+def load_all(
     path: Path, allowed: str, ours: bool = True, only: Collection[str] = ()
 ) -> dict[str, np.ndarray]:
     """Return all arrays of a file, by name; a missing or corrupt one is BadInput naming it.
@@ -102,7 +96,9 @@ def everything(
             check_seal(path)
         with path.open("rb") as opened:
             if (head := opened.read(8)) and not head.startswith(b"PK"):
-                raise ValueError(f"{kind_of(head)}, and no archive, as np.savez writes it")
+                known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
+                kind = next(known, "text" if head.isascii() else "another kind of file")
+                raise ValueError(f"{kind}, and no archive, as np.savez writes it")
         with np.load(path) as file:
             return {key: part(file, key) for key in file.files if not only or key in only}
     except FileNotFoundError:

@@ -19,7 +19,7 @@ SOURCES, MAKER = "made_from", "by"
 REMEDY = "delete it and rerun"
 
 
-def save(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_with: str = "") -> Path:
+def save_frame(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_with: str = "") -> Path:
     """Write `frame`, without its index, atomically and sealed; return `path`.
 
     The seals of the files that it was made from are kept with it, by where they are from there, and what it
@@ -44,7 +44,7 @@ def save_table(table: Any, path: Path, told: Mapping[str, str], **layout: Any) -
     return path
 
 
-def load(
+def load_frame(
     path: Path,
     columns: Iterable[str] = (),
     allowed: str = "a finished run",
@@ -55,7 +55,7 @@ def load(
 
     With `only` no other columns are read.
     """
-    with whole(path, allowed, remedy):
+    with sealed_file(path, allowed, remedy):
         frame = pd.read_parquet(path, columns=only)
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
@@ -64,7 +64,7 @@ def load(
 
 def column(path: Path, name: str, allowed: str = "a finished run", remedy: str = REMEDY) -> list[Any]:
     """Return one column of a file, quickly: of a file of runs nothing else is unpacked."""
-    with whole(path, allowed, remedy):
+    with sealed_file(path, allowed, remedy):
         return parquet.read_table(path, columns=[name]).column(name).to_pylist()
 
 
@@ -73,9 +73,9 @@ def length(path: Path) -> int:
     return int(parquet.read_metadata(path).num_rows)
 
 
-def said(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
+def metadata_text(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
     """Text under a key of a file's metadata; a file that is not whole is BadInput naming it."""
-    with whole(path, allowed, remedy):
+    with sealed_file(path, allowed, remedy):
         told = parquet.read_metadata(path).metadata or {}
     if key.encode() not in told:
         raise BadInput(f"{path}: found nothing that is called {key}, allowed: {allowed}")
@@ -83,7 +83,7 @@ def said(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
 
 
 @contextmanager
-def whole(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
+def sealed_file(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
     """Check the seal of a file that is read in the block; what goes wrong is BadInput naming it."""
     try:
         files.check_seal(path)
@@ -96,7 +96,7 @@ def whole(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
         raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {allowed}; {remedy}") from None
 
 
-def stale(path: Path) -> str:
+def changed_source(path: Path) -> str:
     """Source of a file that has changed since it was made; empty where none has."""
     kept = parquet.read_metadata(path).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))

@@ -58,7 +58,7 @@ class Stored(NamedTuple):
 
 def write_stored(path: Path, one: Stored) -> Path:
     """Write a run atomically and sealed; the same run gives the same bytes."""
-    said = {str(name): constant(values) for name, values in one.trace.items()}
+    said = {str(name): constant_value(values) for name, values in one.trace.items()}
     changing = one.trace[[name for name, value in said.items() if value is None]]
     table = pa.Table.from_pandas(changing, preserve_index=False)
     for name, array in one.distances.items():
@@ -82,7 +82,7 @@ def write_stored(path: Path, one: Stored) -> Path:
     )
 
 
-def constant(column: pd.Series) -> Any:
+def constant_value(column: pd.Series) -> Any:
     """Value of a column of a trace that is the same in every round, as most are; else None."""
     values = column.tolist()
     return values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
@@ -105,9 +105,9 @@ def remedy_of(path: Path) -> str:
     return f"`git checkout -- {path}` brings it back"
 
 
-def told(path: Path, key: str) -> dict[str, Any]:
+def metadata_mapping(path: Path, key: str) -> dict[str, Any]:
     """Return the mapping under a key of a stored run's metadata; anything else is BadInput naming it."""
-    text = parquet.said(path, key, ALLOWED_STORED, remedy_of(path))
+    text = parquet.metadata_text(path, key, ALLOWED_STORED, remedy_of(path))
     try:
         if isinstance(found := json.loads(text), dict):
             return found
@@ -118,21 +118,21 @@ def told(path: Path, key: str) -> dict[str, Any]:
 
 def stored_summary(path: Path) -> dict[str, Any]:
     """Return the summary of a stored run, in a millisecond."""
-    return told(path, "summary")
+    return metadata_mapping(path, "summary")
 
 
 def column(path: Path, name: str) -> list[Any]:
     """Return one column of the trace of a stored run, in a millisecond."""
-    if (constant := told(path, "trace").get(name)) is not None:
+    if (constant := metadata_mapping(path, "trace").get(name)) is not None:
         return [constant] * parquet.length(path)
     return parquet.column(path, name, ALLOWED_STORED, remedy_of(path))
 
 
 def stored_columns(path: Path) -> dict[str, np.ndarray]:
     """Return the columns of the trace of a stored run, each of its type."""
-    said = told(path, "trace")
+    said = metadata_mapping(path, "trace")
     only = [name for name, value in said.items() if value is None]
-    frame = parquet.load(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
+    frame = parquet.load_frame(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
     known, rounds = COLUMNS | own_columns(said.get("mechanism", "")), parquet.length(path)
 
     def typed(name: str, value: Any) -> np.ndarray:
@@ -153,9 +153,9 @@ def stored_trace(path: Path) -> pd.DataFrame:
 
 def stored_distances(path: Path) -> dict[str, np.ndarray]:
     """Return the sampled distances of a stored run; those of pairs that older ones have are passed over."""
-    shapes = {name: shape for name, shape in told(path, "distances").items() if is_read(name)}
+    shapes = {name: shape for name, shape in metadata_mapping(path, "distances").items() if is_read(name)}
     only = [SAMPLED + name for name in shapes]
-    frame = parquet.load(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
+    frame = parquet.load_frame(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
     try:
         return {
             name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)
@@ -165,7 +165,7 @@ def stored_distances(path: Path) -> dict[str, np.ndarray]:
         raise BadInput(f"{path}: found other distances than it says ({error}); {remedy_of(path)}") from None
 
 
-def same(one: Stored, other: Stored) -> bool:
+def same_run(one: Stored, other: Stored) -> bool:
     """Return True for two runs that are the same to the last bit, but for what was measured and where."""
     left, right = (run.trace.drop(columns=list(MEASURED), errors="ignore") for run in (one, other))
     arrays = [
@@ -225,21 +225,21 @@ class RunDir:
         self._look()
         if self.stored:
             return stored_trace(self.stored)
-        return parquet.load(self.path / TRACE, allowed=ALLOWED.format("trace"))
+        return parquet.load_frame(self.path / TRACE, allowed=ALLOWED.format("trace"))
 
     def distances(self) -> dict[str, np.ndarray]:
         """Return the sampled distances."""
         self._look()
         if self.stored:
             return stored_distances(self.stored)
-        found = npz.everything(self.path / DISTANCES, ALLOWED.format("distances"))
+        found = npz.load_all(self.path / DISTANCES, ALLOWED.format("distances"))
         return {name: array for name, array in found.items() if is_read(name)}
 
     def ledger(self, columns: Iterable[str]) -> pd.DataFrame:
         """Return the ledger of the directory, with these columns; one of another trace is BadInput."""
         path = self.path / "ledger.parquet"
-        frame = parquet.load(path, columns, "a finished and accounted run")
-        if name := parquet.stale(path):
+        frame = parquet.load_frame(path, columns, "a finished and accounted run")
+        if name := parquet.changed_source(path):
             raise BadInput(f"{path}: found the ledger of another {name}; delete ledger.parquet and rerun")
         return frame
 
@@ -328,7 +328,7 @@ class RunDir:
                 )
 
 
-def take(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
+def take_stored(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
     """Make `out` the directory of the run that is stored in `path`; return it.
 
     Its summary says the `labels` of the preset that asks. A run that was trained there stays as it is.
@@ -344,7 +344,7 @@ def take(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
     return out
 
 
-def forget(out: Path) -> None:
+def forget_stored(out: Path) -> None:
     """Remove what `take` has written to `out`, if it has, so that the run can be trained."""
     if out.is_dir() and RunDir(out).stored:
         (out / SUMMARY).unlink()
@@ -357,7 +357,7 @@ def run_directory(path: Path) -> Generator[Path]:
         yield path
         return
     with TemporaryDirectory() as folder:
-        yield take(path, Path(folder, path.parent.name), {})
+        yield take_stored(path, Path(folder, path.parent.name), {})
 
 
 def keep_outputs(out: Path, kept: Path) -> None:

@@ -22,7 +22,7 @@ def stored_path(reference: Path, paper: str, run: str, seed: int | str, identity
     return reference / RUNS / paper / run / f"seed{seed}-{identity}.parquet"
 
 
-def everywhere(reference: Path, paper: str = "*") -> list[Path]:
+def stored_files(reference: Path, paper: str = "*") -> list[Path]:
     """Return the files of all stored runs of a paper, or of every one."""
     found = sorted(reference.glob(f"{RUNS}/{paper}/*/seed*-*.parquet"))
     return [path for path in found if STORED.fullmatch(path.name) and path.is_file()]
@@ -48,11 +48,11 @@ def identity(told: Mapping[str, Any]) -> str:
 
 
 def uncommitted(code: str) -> bool:
-    """Return whether the code of a run was changed since the commit that it names."""
+    """Whether the code of a run was changed since the commit that it names."""
     return code.endswith("-dirty")
 
 
-def glanced(directory: Path) -> tuple[str, bool]:
+def glance_at(directory: Path) -> tuple[str, bool]:
     """Return the identity that a run directory says, unchecked, and whether the run is stored elsewhere."""
     with suppress(OSError, ValueError, AttributeError):
         if (path := directory / SUMMARY).is_file():

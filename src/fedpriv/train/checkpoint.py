@@ -59,7 +59,7 @@ def exclusive(path: Path) -> Generator[None]:
         lock.release()
 
 
-def save(path: Path, identity: str, engine: str, state: RoundState) -> None:
+def save_state(path: Path, identity: str, engine: str, state: RoundState) -> None:
     """Write the state atomically into one file; `engine` says what has computed it."""
     tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
     if state.clients:
@@ -79,7 +79,7 @@ def save(path: Path, identity: str, engine: str, state: RoundState) -> None:
         seal(temporary)
 
 
-def load(
+def load_state(
     path: Path, identity: str, engine: str, device: torch.device, first: RoundState | None = None
 ) -> RoundState | None:
     """Return the saved state, or None if there is none, or it is damaged, or not of the sizes of the `first`.
@@ -90,7 +90,7 @@ def load(
     if not path.exists():
         return None
     try:
-        metadata = sealed(path)
+        metadata = sealed_metadata(path)
         if (other := metadata.get("identity")) != identity:
             raise BadInput(
                 f"{path}: found the saved state of another config, {other}, allowed: {identity}; go on with "
@@ -101,7 +101,7 @@ def load(
                 f"{path}: found a state computed by {computed}, allowed: by {engine}, which is here; go on "
                 "where that engine is, or delete the file to start over"
             )
-        state = read(path, json.loads(metadata["book"]), device)
+        state = read_state(path, json.loads(metadata["book"]), device)
     except BadInput:
         raise
     except (SafetensorError, OSError, KeyError, TypeError, ValueError):
@@ -110,7 +110,7 @@ def load(
     return state if sizes[0] == sizes[1] and state.round == len(state.rows) > 0 else None
 
 
-def sealed(path: Path) -> dict[str, str]:
+def sealed_metadata(path: Path) -> dict[str, str]:
     """Return the metadata of a state; a damaged one is Broken, what nobody saved as one BadInput."""
     try:
         check_seal(path)
@@ -126,7 +126,7 @@ def sealed(path: Path) -> dict[str, str]:
         return file.metadata() or {}
 
 
-def read(path: Path, book: dict[str, Any], device: torch.device) -> RoundState:
+def read_state(path: Path, book: dict[str, Any], device: torch.device) -> RoundState:
     """Return the state in a file that was found whole."""
     with safe_open(path, framework="pt") as file:
         # Copied: in the file they lie anywhere, and some kernels sum in another order where a tensor
@@ -154,9 +154,9 @@ def read(path: Path, book: dict[str, Any], device: torch.device) -> RoundState:
     return RoundState(*state, clients=clients, **optional)
 
 
-def remove(path: Path, identity: str) -> None:
+def remove_state(path: Path, identity: str) -> None:
     """Remove the state of a finished run, and what a killed writer may have left of one; no other's."""
     with suppress(SafetensorError, OSError, ValueError):
-        if path.exists() and sealed(path).get("identity") == identity:
+        if path.exists() and sealed_metadata(path).get("identity") == identity:
             path.unlink()
     remove_torn(path)

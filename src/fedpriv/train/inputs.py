@@ -104,14 +104,14 @@ def shared_law(run: Run) -> str:
     return json.dumps([run.data, run.validation, run.partition.model_dump(mode="json")])
 
 
-def dealt_by(run: Run, found: arrays.Arrays, seed: int) -> str:
+def partition_mark(run: Run, found: arrays.Arrays, seed: int) -> str:
     """Mark of the file of a run's partition at a seed: its law, and how much there was to deal."""
     return f"{shared_law(run)} of {len(found.y_train)} examples, seed {seed}"
 
 
 def load_partition(run: Run, found: arrays.Arrays, seed: int, path: Path) -> partition.Partition:
     """Return the partition that `write_partition` wrote; that of another run, data or seed is BadInput."""
-    return partition.load(path, dealt_by(run, found, seed))
+    return partition.load_partition(path, partition_mark(run, found, seed))
 
 
 def image_law(law: partition.PartitionLaw, copies: int) -> partition.PartitionLaw:
@@ -129,4 +129,4 @@ def image_law(law: partition.PartitionLaw, copies: int) -> partition.PartitionLa
 def write_partition(run: Run, seed: int, arrays_path: Path, out: Path) -> Path:
     """Write the run's partition to `out`, atomically."""
     found = arrays_for(run, arrays_path)
-    return partition.save(out, partition_for(run, found, seed), dealt_by(run, found, seed))
+    return partition.save_partition(out, partition_for(run, found, seed), partition_mark(run, found, seed))

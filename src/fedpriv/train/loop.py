@@ -84,7 +84,8 @@ def task_for(run: Run, data: Arrays, device: torch.device) -> Task:
     )
     task.examine(torch.from_numpy(data.x_test), torch.from_numpy(data.y_test))
     private = run.scheme.gradient(run.local)
-    if private and private.by_example and task.alone:
+    each = private and (private.example_clip_l2 is not None or private.samples > 0)  # clipped, or measured
+    if each and task.alone:
         raise BadInput(
             f"scheme: found {run.scheme.name}, which needs the gradient of every example, with {task.alone}, "
             "allowed: a scheme of clients, as client_dp; or, in place of nn.LSTM, nn.GRU or nn.RNN, a loop "
@@ -127,7 +128,7 @@ def train(
     resume = resume or out / RESUME
     saved, kept = resume / "state.safetensors", resume / identity
     if RunDir(out).holds(identity) or restore_outputs(out, kept, identity):
-        checkpoint.remove(saved, identity)  # left by a process that was killed when it had finished
+        checkpoint.remove_state(saved, identity)  # left by a process that was killed when it had finished
         return out
 
     # 2. What it trains on. Buffers are kept before the first tensor is made.
@@ -144,7 +145,7 @@ def train(
     with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
         test = test_split(run.evaluation, device, data.x_test, data.y_test)
         first = initial_state(run, task, streams, clients.clients)
-        state = checkpoint.load(saved, identity, engine.name, device, first) or first
+        state = checkpoint.load_state(saved, identity, engine.name, device, first) or first
         with progress(f"{name} seed {seed}", state.round, rounds) as report, catch_warnings() as warning:
             while state.round < rounds and not state.diverged:
                 started = time.perf_counter()
@@ -161,7 +162,7 @@ def train(
                 }
                 signal = warning()  # looked at once: what is stopped has been saved
                 if signal or state.round % speed.checkpoint_every == 0:
-                    checkpoint.save(saved, identity, engine.name, state)
+                    checkpoint.save_state(saved, identity, engine.name, state)
                 report(row)
                 if signal:
                     raise Stopped(signal, f"{name} seed {seed}: {state.round} of {rounds} rounds are saved")
@@ -173,6 +174,6 @@ def train(
             "environment": environment(device, engine.name, speed.threads or cores()),
         }
         record.write_run(out, state, run.probe, summary)
-        checkpoint.remove(saved, identity)
+        checkpoint.remove_state(saved, identity)
         keep_outputs(out, kept)
     return out

@@ -18,7 +18,7 @@ import torch
 from fedpriv.config.run import Run
 from fedpriv.local.client import Client, ClientResults, Task
 from fedpriv.mechanisms.clipping import Bounded, clip
-from fedpriv.mechanisms.gaussian import apart, distances, sample_positions
+from fedpriv.mechanisms.gaussian import distances, sample_positions, upload_distance
 from fedpriv.mechanisms.private_gradient import PrivateGradient
 from fedpriv.schemes.base import RoundContext
 from fedpriv.streams import Streams
@@ -90,7 +90,7 @@ def neighbours_distance(
         return {}
     own = rows[torch.from_numpy(np.flatnonzero(cohort == FOLLOWED))]
     both, _ = run.scheme.bound(torch.cat([own, others]), context)
-    return {"neighbours_apart": apart(both.updates)}
+    return {"neighbours_apart": upload_distance(both.updates)}
 
 
 @lru_cache(maxsize=1)  # of the one run that this process trains

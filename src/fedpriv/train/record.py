@@ -124,7 +124,7 @@ def write_run(out: Path, state: RoundState, probe: Probe, summarised: dict[str, 
     """Write the four files of a run directory, each atomically; the summary last: it marks completion."""
     for name in FILES:
         remove_torn(out / name)
-    parquet.save(trace_of(state), out / TRACE)
+    parquet.save_frame(trace_of(state), out / TRACE)
     arrays = {}
     for name, rows in state.samples.items():
         if name.startswith(("instance_", "canary_")):
@@ -132,7 +132,7 @@ def write_run(out: Path, state: RoundState, probe: Probe, summarised: dict[str, 
         else:
             shape = (probe.panel if name.startswith("panel_") else probe.clients,)
         arrays[name] = pad_rounds(rows, shape)
-    npz.save(out / DISTANCES, arrays, compressed=True)
+    npz.save_npz(out / DISTANCES, arrays, compressed=True)
     with writing(out / WEIGHTS) as path:
         save_file({"flat": state.model.cpu()}, path, metadata={"seal": OPEN})
         seal(path)

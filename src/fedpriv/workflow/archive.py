@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from fedpriv.account.check import check_distances, checked
+from fedpriv.account.check import check_distances, checked_trace
 from fedpriv.config import jobs
 from fedpriv.config.jobs import work
 from fedpriv.config.plan import Plan, load_preset
@@ -16,8 +16,8 @@ from fedpriv.errors import BadInput
 from fedpriv.progress import counted
 from fedpriv.store import rundir
 from fedpriv.store.files import remove_torn, writing
-from fedpriv.store.rundir import RunDir, Stored, same
-from fedpriv.store.summary import RUNS, everywhere, stored_path, uncommitted
+from fedpriv.store.rundir import RunDir, Stored, same_run
+from fedpriv.store.summary import RUNS, stored_files, stored_path, uncommitted
 
 OF_FILES = ("seal", "seals", "stored")  # keys of a summary
 
@@ -65,7 +65,7 @@ def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) 
         remove_torn(path)
         rundir.write_stored(path, one)
         return True
-    if not same(one, opened(RunDir(path))):
+    if not same_run(one, opened(RunDir(path))):
         raise BadInput(
             f"{directory}: found another result than the one stored as {path.name}, "
             "allowed: the same bits, but for what was measured"
@@ -95,7 +95,7 @@ def finished_run(directory: Path) -> Stored:
     """Read a finished run; BadInput names the file that is missing, damaged or not what training writes."""
     one = opened(RunDir(directory))
     try:
-        check_distances(one.distances, checked(one.trace))
+        check_distances(one.distances, checked_trace(one.trace))
     except BadInput as error:
         raise BadInput(
             f"{directory}: found no finished run ({error}), allowed: what training wrote"
@@ -114,7 +114,7 @@ def write_index(reference: Path) -> None:
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(jobs.COLUMNS)
-        lines.writerows(map(line, counted("index of stored runs", everywhere(reference), "run")))
+        lines.writerows(map(line, counted("index of stored runs", stored_files(reference), "run")))
 
 
 def line(path: Path) -> Iterator[object]:

@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fedpriv.account.spend import Spend
-from fedpriv.config.plan import RunKey, laid, load_preset, origins, said_at
+from fedpriv.config.plan import RunKey, lay, layer_of, load_preset, origins
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput, named
 from fedpriv.paper.paper import Paper, homes, load_paper, merge
 from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.paper.tables import titled
+from fedpriv.paper.tables import full_title
 from fedpriv.report import claims as compare
-from fedpriv.report.claims import read
-from fedpriv.report.long import STATISTIC, printed
-from fedpriv.report.notes import common
-from fedpriv.report.numbers import Interval, interval, outcome
+from fedpriv.report.claims import read_csv
+from fedpriv.report.long import STATISTIC, printed_number
+from fedpriv.report.notes import shared_settings
+from fedpriv.report.numbers import Interval, interval, verdict_alone
 from fedpriv.report.render import read_texts
-from fedpriv.report.results import flattened
+from fedpriv.report.results import flatten
 from fedpriv.schemes import SCHEMES
 from fedpriv.store.rundir import RunDir
-from fedpriv.store.summary import STORED, SUMMARY, everywhere
+from fedpriv.store.summary import STORED, SUMMARY, stored_files
 
 FULL = ("paper", "laptop")  # presets, of which the first that renders a paper shows it
 
@@ -99,7 +99,7 @@ def paper(folder: Path) -> dict[str, Any]:
     claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"outcome": []})
     return {
         "results": str(folder),
-        "accuracies": Counter(map(outcome, accuracies.get("verdict", ()))),
+        "accuracies": Counter(map(verdict_alone, accuracies.get("verdict", ()))),
         "claims": Counter(claims["outcome"]),
         "elements": [
             {
@@ -132,7 +132,7 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     """
     table = named("table", table, rendered_names(folder), f"fedpriv show {folder}")
     path = folder / "tables" / f"{table}.csv"
-    lines = compare.read(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
+    lines = compare.read_csv(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
     listing = f"fedpriv show {folder} {table}"
     lines = lines.loc[lines["row"] == named("row", row, lines["row"], listing)]
     if column:
@@ -140,8 +140,8 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     told = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
     names = sorted({run for run in lines["run"] if run})
     # What only some of the paper's runs have, or have otherwise.
-    settings = {run: flattened(one["config"]) for (run, _), (one, _) in told.items()}
-    shared = common(list(settings.values()))
+    settings = {run: flatten(one["config"]) for (run, _), (one, _) in told.items()}
+    shared = shared_settings(list(settings.values()))
     where = {(line["row"], line["column"]) for line in lines.to_dict("records")}
     return {
         "numbers": deltas_joined([number(line) for line in lines.to_dict("records")]),
@@ -161,7 +161,7 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
 def seed_lines(table: Path) -> list[dict[Hashable, Any]]:
     """Return the lines of the seeds of a table of accuracies; of any other there are none."""
     path = table.with_name(f"{table.stem}_seeds.csv")
-    return compare.read(path, ["row", "column"], SEEDS).to_dict("records") if path.exists() else []
+    return compare.read_csv(path, ["row", "column"], SEEDS).to_dict("records") if path.exists() else []
 
 
 def summaries(folder: Path, configs: Path) -> Iterator[tuple[dict[str, Any], Path]]:
@@ -211,7 +211,7 @@ def spoken(one: Mapping[str, Any]) -> dict[str, str]:
         "column": one["column"],
         "quantity": one["quantity"] + " (%)" * one["quantity"].startswith("accuracy"),
         "": one.get("source", ""),
-        "value": printed(one),
+        "value": printed_number(one),
         "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
         "status": one.get("status", "").removeprefix("ok"),
         "meaning": meaning(one),
@@ -238,13 +238,13 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     run = named("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     one = plan.runs[paper][run]
     above = (plan.preset.stand_ins, plan.preset.patches, str(config))
-    tree = laid(origins(plan.folders[paper], *above), paper, run)
+    tree = lay(origins(plan.folders[paper], *above), paper, run)
     return {
         "paper": paper,
         "run": run,
         "keys": {
-            path: {"value": value, "said by": said_at(tree, path.split(".")) or SCHEMA}
-            for path, value in flattened(one.model_dump(mode="json")).items()
+            path: {"value": value, "said by": layer_of(tree, path.split(".")) or SCHEMA}
+            for path, value in flatten(one.model_dump(mode="json")).items()
         },
         "seeds": {
             key.seed: {"identity": key.identity, "trace": trace(key, plan.preset.preset, reference)}
@@ -287,7 +287,7 @@ def seeds(reference: Path, paper: str) -> Seeds:
     A damaged file is BadInput naming it.
     """
     found: dict[str, dict[str, list[int]]] = {}
-    for told in (RunDir(path).summary for path in everywhere(reference, paper)):
+    for told in (RunDir(path).summary for path in stored_files(reference, paper)):
         found.setdefault(told["run"], {}).setdefault(told["preset"], []).append(told["seed"])
     return found
 
@@ -322,7 +322,7 @@ def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
                 "paper": paper.paper,
                 "name": name,
                 "kind": f"{kind.removesuffix('s')} of {one.kind}",
-                "title": titled(one),
+                "title": full_title(one),
                 "rendered": sorted(path.parts[-4] for path in found),
             }
 
@@ -374,7 +374,7 @@ def result(path: Path) -> Result:
     tables = [path] if path.name.endswith("_seeds.csv") else sorted(path.glob("tables/*_seeds.csv"))
     if tables:
         numbers = {"seed": "int64", "accuracy": "float64"}
-        return Result(pd.concat([read(table, [*CELL, *numbers], numbers) for table in tables]), {})
+        return Result(pd.concat([read_csv(table, [*CELL, *numbers], numbers) for table in tables]), {})
     told = [*paired_summaries(path)]
     if not told:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
@@ -382,7 +382,7 @@ def result(path: Path) -> Result:
     found = pd.DataFrame(lines, columns=[*CELL, "seed", "accuracy"]).astype({"accuracy": "float64"})
     if found["seed"].duplicated().any():
         raise BadInput(f"'{path}' holds two results of a seed. Name a file instead of the folder.")
-    return Result(found, {key: str(value) for key, value in flattened(told[0]["config"]).items()})
+    return Result(found, {key: str(value) for key, value in flatten(told[0]["config"]).items()})
 
 
 def paired_summaries(path: Path) -> Iterator[dict[str, Any]]:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from fedpriv.account.runs import account
-from fedpriv.config.jobs import figures, stored, tables
+from fedpriv.config.jobs import figures, stored_runs, tables
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.errors import BadInput, named
 from fedpriv.frozen import Deltas
 from fedpriv.progress import counted, progress
 from fedpriv.store.files import writing
 from fedpriv.store.machine import cores
-from fedpriv.store.rundir import take
+from fedpriv.store.rundir import take_stored
 from fedpriv.store.summary import RUNS
 from fedpriv.workflow import steps
 
@@ -115,12 +115,12 @@ def check_place(out: Path, reference: Path) -> None:
 def taken(plan: Plan, paper: str, reference: Path, out: Path) -> PresetPaper:
     """Take the stored runs of a paper to where the workflow has them, but for `results`."""
     runs = {
-        path: take(
+        path: take_stored(
             path,
             out / Path(key.directory(plan.preset.preset)).relative_to("results"),
             plan.labels(paper, key.run),
         )
-        for key, path in stored(plan, reference, [paper]).items()
+        for key, path in stored_runs(plan, reference, [paper]).items()
     }
     return PresetPaper(plan, paper, runs)
 

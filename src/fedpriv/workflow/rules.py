@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.jobs import attacked, cuts, drawn, outdated
+from fedpriv.config.jobs import audited_runs, cuts, figure_names, outdated_files
 from fedpriv.config.plan import Plan, RunKey
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import RENDER_VERSION
@@ -61,7 +61,7 @@ def again(
     def inputs(wildcards: Any) -> list[str]:
         asked = runs(wildcards) if callable(runs) else runs
         if workflow.is_main_process:
-            workflow.dag.forcefiles.update(outdated(plan, asked))
+            workflow.dag.forcefiles.update(outdated_files(plan, asked))
         return files(asked)
 
     return inputs
@@ -90,13 +90,13 @@ def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
 def declared(plan: Plan, step: str, paper: str) -> Any:
     """Return what of a plan a step after training reads, as plain data."""
     if step in ("audit", "collect"):
-        runs = plan.keys(paper) if step == "collect" else attacked(plan, paper)
+        runs = plan.keys(paper) if step == "collect" else audited_runs(plan, paper)
         return [{one.word: one.identity for one in runs}, cuts(plan, paper)]
     if step == "tables":
         shown = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})
         return {"judged": not plan.preset.show, **shown}
     if step == "figures":
-        return {name: one.model_dump(mode="json") for name, one in drawn(plan, paper).items()}
+        return {name: one.model_dump(mode="json") for name, one in figure_names(plan, paper).items()}
     shown = {"title", "authors", "year", "url", "tables", "figures", "notes"}
     papers = [[one.model_dump(mode="json", include=shown), list(one.runs)] for one in plan.papers.values()]
     return [plan.preset.model_dump(mode="json", exclude={"speed", "mirrors", "again"}), papers]

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.jobs import attacked, cuts, dealt, drawn, inputs, rendered, stale
+from fedpriv.config.jobs import (
+    audited_runs,
+    cuts,
+    figure_names,
+    inputs,
+    partition_files,
+    report_files,
+    stale_files,
+)
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known, together
 from fedpriv.paper.paper import merge, read_yaml
@@ -66,7 +74,7 @@ def partition(plan: Plan, seed: str, *ids: str, root: Path = HERE) -> None:
 
     require_known("partition", ids, plan.partitions())
     for one, out in counted(
-        "dealing", list(zip(ids, dealt(plan, int(seed), *ids), strict=True)), "partition"
+        "dealing", list(zip(ids, partition_files(plan, int(seed), *ids), strict=True)), "partition"
     ):
         run = plan.partitions()[one]
         write_partition(run, int(seed), root / RESOURCES / f"{arrays_id(run)}.npz", root / out)
@@ -106,13 +114,13 @@ def account(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
 def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     """Account stored runs where they are: their directories get a ledger and a summary that says where."""
-    from fedpriv.store.rundir import take
+    from fedpriv.store.rundir import take_stored
 
     for key in counted(f"{paper}: taking", keys(plan, paper, runs), "run"):
         out, path = root / key.directory(plan.preset.preset), key.stored(REFERENCE)
         if not path.exists():
             raise BadInput(f"{out}: found nothing stored in {REFERENCE}, allowed: a stored run")
-        take(path, out, plan.labels(paper, key.run))
+        take_stored(path, out, plan.labels(paper, key.run))
     account(plan, paper, *runs, root=root)
 
 
@@ -121,7 +129,7 @@ def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     from fedpriv.audit.finished import audit_runs
 
     out = paper_folder(plan, paper, results) / "findings.parquet"
-    audit_runs(sorted(finished(plan, attacked(plan, paper), results)), out)
+    audit_runs(sorted(finished(plan, audited_runs(plan, paper), results)), out)
 
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
@@ -130,7 +138,7 @@ def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
     runs = finished(plan, plan.keys(paper), results)
     for directory, key in runs.items():
-        for name, problem in stale(directory, key):
+        for name, problem in stale_files(directory, key):
             raise BadInput(f"{directory / name}: {problem}")
     collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
 
@@ -146,7 +154,7 @@ def figures(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Draw the figures of a paper."""
     from fedpriv.report.paper import write_figures
 
-    write_figures(paper_folder(plan, paper, results), drawn(plan, paper))
+    write_figures(paper_folder(plan, paper, results), figure_names(plan, paper))
 
 
 def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REFERENCE / "paper") -> None:
@@ -159,7 +167,10 @@ def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REF
 def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
     """Say what came out of a preset, and where: the files of what alone is shown, else the report."""
     if plan.preset.show:
-        say("Built:", *(f"    {file}" for file in rendered(plan) if not file.endswith((".parquet", ".json"))))
+        say(
+            "Built:",
+            *(f"    {file}" for file in report_files(plan) if not file.endswith((".parquet", ".json"))),
+        )
         return
     from fedpriv.report import page
 

@@ -8,7 +8,7 @@ from support.made_runs import write_run
 from fedpriv.paper.claims import Claim
 from fedpriv.report import numbers
 from fedpriv.report.render import INDENT
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 from fedpriv.report.tables import KINDS
 
 
@@ -64,7 +64,7 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
         for run in ("n100_none", "n100_dp")
         for seed in range(2)
     ]
-    notes = said(table_of(load(collect(runs, tmp_path)), declared))
+    notes = said(table_of(load_results(collect(runs, tmp_path)), declared))
     for words in (
         "Model: cnn, activation tanh, widths 8-16 (1,000 parameters).",
         "Data: digits, substitute data for mnist.",
@@ -84,21 +84,21 @@ def test_a_sampling_mismatch_is_said(tmp_path, declared):
         )
         for run in ("n100_none", "n100_dp")
     ]
-    notes = said(table_of(load(collect(runs, tmp_path)), declared))
+    notes = said(table_of(load_results(collect(runs, tmp_path)), declared))
     assert "Sampling mismatch" in notes and "one seed has no interval" in notes
 
 
 def test_a_bound_taken_from_private_data_is_said_and_is_no_mismatch_of_sampling(tmp_path, declared):
     facts = {"clip_private": True}
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", assumptions_met=False, facts=facts)
-    notes = said(table_of(load(collect([run], tmp_path)), declared))
+    notes = said(table_of(load_results(collect([run], tmp_path)), declared))
     assert "was taken from private data" in notes and "Sampling mismatch" not in notes
 
 
 def test_noise_on_what_nothing_bounds_is_said_to_hide_nobody(tmp_path, declared):
     facts = {"clip_l2": np.inf, "noise_multiplier": 0.0, "noise_std": 1.5}
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", facts=facts)
-    notes = said(table_of(load(collect([run], tmp_path)), declared))
+    notes = said(table_of(load_results(collect([run], tmp_path)), declared))
     assert "Nothing bounds what a client adds to the sum in n100_dp" in notes and "std 1.5" in notes
 
 
@@ -152,7 +152,7 @@ def test_a_column_without_a_published_epsilon_is_read_within_that_of_another(tmp
         )
         for seed in range(3)
     ]
-    table = table_of(load(collect(runs, tmp_path)), with_tight_clip(declared))
+    table = table_of(load_results(collect(runs, tmp_path)), with_tight_clip(declared))
     # ε by PLD is 6 after 20 rounds and grows with √round: 4 is spent after round 8. The column is ours.
     assert [line["tight"] for line in lines(table.ours)] == ["32.0 ± 0.1", "3.79"]
     assert "tight" not in table.display and "tight 8" in table.details[0]

@@ -9,7 +9,7 @@ from fedpriv.paper.figures import AuditsFigure
 from fedpriv.paper.tables import AuditsTable
 from fedpriv.report import figures
 from fedpriv.report.figures.audits import lines_of
-from fedpriv.report.results import SCHEMAS, categorical
+from fedpriv.report.results import SCHEMAS, to_categories
 from fedpriv.report.tables.epsilons import Refuted, audits_table
 from fedpriv.store import parquet
 
@@ -38,8 +38,8 @@ def results_of(tmp_path):
         found = [
             {"run": "one", "seed": seed} | one._asdict() for seed, some in enumerate(by_seed) for one in some
         ]
-        parquet.save(pd.DataFrame(found, columns=COLUMNS), tmp_path / "findings.parquet")
-        return categorical(tables, tmp_path / "findings.parquet")
+        parquet.save_frame(pd.DataFrame(found, columns=COLUMNS), tmp_path / "findings.parquet")
+        return to_categories(tables, tmp_path / "findings.parquet")
 
     return made
 
@@ -104,6 +104,6 @@ def test_a_figure_is_drawn_of_finite_bounds_and_of_none_at_all(results_of):
     results = results_of(
         [GUARANTEE, ESTIMATE, ESTIMATE._replace(about="client (label)", lower_bound=float("inf"))]
     )
-    (axes,) = figures.draw(results, FIGURE).axes
+    (axes,) = figures.draw_figure(results, FIGURE).axes
     assert len(axes.get_yticks()) == 4 and axes.get_xscale() == "log"
     assert {"stated", "no ε holds"} < set(axes.get_legend_handles_labels()[1])

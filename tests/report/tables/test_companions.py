@@ -6,7 +6,7 @@ from support.tiny_paper import tiny_paper
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
-from fedpriv.paper.tables import AccuracyTable, SpendsTable, self_contained
+from fedpriv.paper.tables import AccuracyTable, SpendsTable, resolve_tables
 from fedpriv.report import render
 from fedpriv.report.tables import KINDS
 
@@ -17,7 +17,7 @@ def companion_of(results, declared, spends):
 
 
 def lines(table):
-    return render.flat(table.display).to_dict("records")
+    return render.flatten_columns(table.display).to_dict("records")
 
 
 def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, declared):
@@ -63,7 +63,7 @@ def test_a_companion_holds_the_table_that_it_names_and_the_defaults_of_its_kind(
         "every": {"kind": "spends", "title": "Every ε", "of": "table1"},
         "few": {"kind": "spends", "title": "Few", "of": "table1", "spends": ["rdp C"]},
     }
-    whole = self_contained(tables, {"spends": {"spends": ["moments C", "pld C"]}})
+    whole = resolve_tables(tables, {"spends": {"spends": ["moments C", "pld C"]}})
     every, few = (SpendsTable.model_validate(whole[name]) for name in ("every", "few"))
     assert every.of == few.of == declared and list(every.runs()) == list(declared.runs())
     assert [str(spend) for spend in every.spends] == ["moments, sensitivity C", "pld, sensitivity C"]

@@ -7,7 +7,7 @@ from support.made_runs import write_run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import AccuracyTable, accuracy_tables
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 from fedpriv.report.tables import KINDS
 
 GRID = {
@@ -40,7 +40,7 @@ def results(tmp_path_factory):
     runs = [
         write_run(folder, run, seed, scheme="none", final=f) for run, f in made.items() for seed in range(2)
     ]
-    return load(collect(runs, folder))
+    return load_results(collect(runs, folder))
 
 
 def test_a_grid_has_the_papers_layout_with_what_is_published_in_brackets(results, declared):

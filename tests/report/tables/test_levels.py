@@ -8,7 +8,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import numbers, render
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 from fedpriv.report.tables import KINDS
 
 
@@ -76,7 +76,10 @@ def test_the_latex_of_both_levels_is_ascii(joint_results, joint):
 
 def test_a_row_with_another_number_of_clients_says_so(tmp_path, joint):
     run = write_run(tmp_path, "photos_none", 0, scheme="none", clients=10)
-    assert next(iter(lines(table_of(load(collect([run], tmp_path)), joint)))) == "Photographs (here N = 10)"
+    assert (
+        next(iter(lines(table_of(load_results(collect([run], tmp_path)), joint))))
+        == "Photographs (here N = 10)"
+    )
 
 
 def test_deltas_that_differ_between_rows_stand_before_each_row(joint_results, joint):

@@ -8,7 +8,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
-from fedpriv.report.results import collect, load
+from fedpriv.report.results import collect, load_results
 from fedpriv.report.tables.runs import runs_table
 
 RANKING = {
@@ -25,7 +25,7 @@ RANKING = {
 
 
 def lines(table: render.PrintedTable) -> list[dict]:
-    return render.flat(table.display).to_dict("records")
+    return render.flatten_columns(table.display).to_dict("records")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("search")
     made = [("n100_none", "none", 0.97), ("n100_dp", "client_dp", 0.9)]
     runs = [write_run(folder, run, seed, scheme=s, final=f) for run, s, f in made for seed in range(3)]
-    return load(collect(runs, folder))
+    return load_results(collect(runs, folder))
 
 
 def ranking_of(results: pd.DataFrame, **changed: object) -> render.PrintedTable:

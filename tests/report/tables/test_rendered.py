@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from fedpriv.report.render import read_table
-from fedpriv.report.tables import write
+from fedpriv.report.tables import write_table
 
 
 def test_a_table_of_accuracies_becomes_five_files(results, declared, tmp_path):
-    made = write(results, declared, tmp_path / "tables" / "table1", main=True)
+    made = write_table(results, declared, tmp_path / "tables" / "table1", main=True)
     written = {path.name for path in (tmp_path / "tables").iterdir()}
     assert written == {f"table1{end}" for end in (".csv", "_seeds.csv", ".json", ".md", ".tex")}
     read = read_table(tmp_path / "tables/table1.json")
@@ -30,7 +30,7 @@ def test_a_table_of_accuracies_becomes_five_files(results, declared, tmp_path):
 
 
 def test_the_latex_has_booktabs_rules_and_only_ascii(results, declared, tmp_path):
-    write(results, declared, tmp_path / "table1")
+    write_table(results, declared, tmp_path / "table1")
     text = (tmp_path / "table1.tex").read_text()
     assert text.isascii()
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\label{tab:table1}"))

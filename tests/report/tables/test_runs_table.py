@@ -14,9 +14,9 @@ from fedpriv.paper.figures import DrawnRun
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
-from fedpriv.report.figures.rounds import read
-from fedpriv.report.results import collect, load
-from fedpriv.report.tables import write
+from fedpriv.report.figures.rounds import quantity_by_seed
+from fedpriv.report.results import collect, load_results
+from fedpriv.report.tables import write_table
 from fedpriv.report.tables.runs import runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
@@ -92,7 +92,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(runs: Path) -> pd.DataFrame:
-    return load(runs)
+    return load_results(runs)
 
 
 def said(table):
@@ -111,7 +111,7 @@ def labels_of(results: pd.DataFrame, *runs: str) -> render.PrintedTable:
 
 
 def lines(table: render.PrintedTable) -> list[dict]:
-    return render.flat(table.display).to_dict("records")
+    return render.flatten_columns(table.display).to_dict("records")
 
 
 def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(results):
@@ -229,13 +229,13 @@ def test_a_table_of_which_nothing_was_run_says_so(results, kind, tmp_path):
     table = table_of(results.of(), kind)
     assert all(line["Run"].endswith("(not run)") for line in lines(table))
     assert any(note.startswith("Not run in this preset: ") for note in table.details)
-    render.write(table, tmp_path / kind)
+    render.write_table_files(table, tmp_path / kind)
     assert pd.read_csv(tmp_path / f"{kind}.csv").empty
 
 
 @pytest.mark.parametrize("kind", DECLARED)
 def test_every_table_becomes_three_files_and_no_latex(results, kind, tmp_path):
-    write(results, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
+    write_table(results, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".json", ".md"}
 
 
@@ -263,11 +263,11 @@ def test_what_else_was_measured_is_read_at_the_last_evaluated_round(tmp_path):
         "test_f1": np.where(rounds % 2 == 0, rounds / 40, np.nan),
     }
     made = [write_run(tmp_path, "text", seed, scheme="none", facts=facts) for seed in (0, 1)]
-    results = load(collect(made, tmp_path / "collected"))
+    results = load_results(collect(made, tmp_path / "collected"))
     declared = RunsTable(
         title="Text", columns=["perplexity", "f1", "auroc"], lines=[{"run": "text", "label": "LSTM"}]
     )
     found = runs_table(results, declared, "text").tidy.set_index("quantity")["value"]
     assert found["perplexity"] == 10 and found["f1"] == 0.5 and np.isnan(found["auroc"])
-    drawn = read(results, DrawnRun("text", "LSTM"), "perplexity")
+    drawn = quantity_by_seed(results, DrawnRun("text", "LSTM"), "perplexity")
     assert drawn[0].tolist() == drawn[1].tolist() == [30.0 - at for at in rounds[1::2]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from fedpriv.account.ledgers import Accountant
-from fedpriv.account.rdp import guaranteed
+from fedpriv.account.rdp import guaranteed_epsilon
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.trace import Facts, Mechanism, Released, TraceColumn
@@ -47,7 +47,9 @@ def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round of clients that may come in each: all partial sums are one Gaussian."""
     rounds = np.arange(1, len(view.counts) + 1)
     moved = np.sqrt(np.cumsum(rounds**2.0))
-    epsilon = np.array([guaranteed(one, delta) for one in (moved / view.facts["prefix_multiplier"]).tolist()])
+    epsilon = np.array(
+        [guaranteed_epsilon(one, delta) for one in (moved / view.facts["prefix_multiplier"]).tolist()]
+    )
     return [view.curve(epsilon, np.full(len(rounds), np.nan), "prefix", "C")]
 
 

@@ -91,7 +91,7 @@ def epsilon(
     kind, turns = MATRICES[matrix], Turns(rounds, times, apart)
     made = kind.told(bands, numbers) if numbers else kind.planned(turns, bands)
     (square,) = squared_sensitivities(made, (rounds,), times, apart)
-    return rdp.guaranteed(float(np.sqrt(square)) / noise_multiplier, delta)
+    return rdp.guaranteed_epsilon(float(np.sqrt(square)) / noise_multiplier, delta)
 
 
 def curves(view: View, delta: float) -> list[Curve]:
@@ -134,7 +134,7 @@ def matrix_costs(view: View, matrix: Matrix, noise: np.ndarray) -> tuple[np.ndar
     """
     least, bound = noise[noise > 0], view.samples.bound
     alike = len(np.unique(noise)) == len(np.unique(bound)) == 1
-    at = pld.evaluated(len(noise))
+    at = pld.evaluation_rounds(len(noise))
     squares = squared_sensitivities(matrix, tuple(at), *limits(view))
     later = squares[np.searchsorted(at, np.arange(1, len(noise) + 1))]
     bare = np.cumsum(noise == 0) > 0
@@ -148,7 +148,7 @@ def at(mu: np.ndarray, delta: float) -> np.ndarray:
     return np.array([found[one] for one in mu.tolist()])
 
 
-of = cache(rdp.guaranteed)  # runs of one paper differ in their data more often than in their noise
+of = cache(rdp.guaranteed_epsilon)  # runs of one paper differ in their data more often than in their noise
 
 
 MATRIX = Accountant(

@@ -12,7 +12,7 @@ facts that this code writes down.
 - `audits`: all of it together.
 """
 
-from fedpriv.audit.dry.audits import audited, transcripts
-from fedpriv.audit.dry.rounds import AttackedMechanism, named
+from fedpriv.audit.dry.audits import audit_mechanism, transcripts
+from fedpriv.audit.dry.rounds import AttackedMechanism, mechanism_by_name
 
-__all__ = ["AttackedMechanism", "audited", "named", "transcripts"]
+__all__ = ["AttackedMechanism", "audit_mechanism", "mechanism_by_name", "transcripts"]

@@ -12,12 +12,12 @@ from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
 from fedpriv.account import ledger, rdp
-from fedpriv.account.check import Trace, checked
+from fedpriv.account.check import Trace, checked_trace
 from fedpriv.account.randomized_response import ONE_BIT
 from fedpriv.account.views import views
 from fedpriv.audit import bounds
 from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
-from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, nothing
+from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, zero_rows
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
 from fedpriv.trace import SAMPLED, Facts
@@ -90,10 +90,10 @@ def statement(site: Site, delta: float) -> Statement:
     streams = Streams(0, "dry run that is accounted")
     for round in range(1, mechanism.plan.rounds + 1):
         ids = site.draw(round, streams)
-        played = site.play(nothing(len(ids), site.dimension), ids, round, memory, streams)
+        played = site.play(zero_rows(len(ids), site.dimension), ids, round, memory, streams)
         memory = played.memory
         rows.append(site.row(played.facts, round, len(ids)))
-    trace = checked(pd.DataFrame(rows))
+    trace = checked_trace(pd.DataFrame(rows))
     last = ledger(trace, delta)
     unit = {"instance": ["instance"], "client": ["client"]}.get(mechanism.believed.unit, ["client", "none"])
     bits = (trace["noisy_bits"] > 0).all()
@@ -195,7 +195,7 @@ def single_noise(played: Round, rng: np.random.Generator) -> tuple[np.ndarray, f
     return (noisy - clean) / std, ROUNDED * float(np.abs(noisy).max(initial=0.0)) / std
 
 
-def along(design: Design, seen: np.ndarray) -> Sides:
+def along_directions(design: Design, seen: np.ndarray) -> Sides:
     """Return sums `[T, d]` along the directions of canaries, and along those that nobody has."""
     found = seen @ design.directions.double().numpy().T
     return found[:, : design.population], found[:, design.population :]
@@ -227,11 +227,11 @@ def see_bits(site: Site, design: Design, ids: np.ndarray, played: Round, rng: np
     gamma = played.facts["gamma"]
     right = (played.received.updates * played.sent > 0).double().numpy()
     first, second = np.hsplit(right, 2)
-    noise = as_normals(right.sum(0), len(ids), 0.5 + gamma, rng)
+    noise = normal_scores(right.sum(0), len(ids), 0.5 + gamma, rng)
     return Sight(np.stack([first.ravel(), 1 - second.ravel()]), noise, noise, 0.0, gamma)
 
 
-def as_normals(counts: np.ndarray, trials: int, chance: float, rng: np.random.Generator) -> np.ndarray:
+def normal_scores(counts: np.ndarray, trials: int, chance: float, rng: np.random.Generator) -> np.ndarray:
     """Return counts as standard normals: exactly that, if they are independent and binomial.
 
     Dunn and Smyth 1996, "Randomized quantile residuals".
@@ -241,31 +241,21 @@ def as_normals(counts: np.ndarray, trials: int, chance: float, rng: np.random.Ge
     return ndtri(rng.uniform(below, bdtr(counts, trials, chance)))
 
 
-def both(design: Design, seen: np.ndarray) -> Sides:
+def both_sides(design: Design, seen: np.ndarray) -> Sides:
     """Return both sides, `[T, 2, n]`, of what was seen."""
     return seen[:, 0], seen[:, 1]
-
-
-def sum_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Return the scores of what was `seen` `[T, n]` of a client that may be in a round."""
-    return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)  # pyright: ignore[reportArgumentType]
 
 
 def upload_score(
     plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray
 ) -> np.ndarray:
-    """Return the same of a client that is seen to be in a round."""
+    """Scores of what was `seen` `[T, n]` of a client that is seen to be in a round."""
     ratio = (seen - 0.5) / multipliers[:, None] ** 2
     return np.where(np.isnan(ratio), 0.0, ratio).sum(axis=0)
 
 
-def bit_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Return the number of answers that say so."""
-    return seen.sum(axis=0)
-
-
 def turn_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Return the same of a client that `came` `[T, n]` in certain rounds, in units of the noise.
+    """Scores of a client that `came` `[T, n]` in certain rounds, in units of the noise.
 
     Noise is independent, and what came is as far from nothing as it is in these units.
     """
@@ -274,19 +264,9 @@ def turn_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, cam
     return np.divide(found, size, out=np.zeros_like(found), where=size > 0)
 
 
-def independent(noise: np.ndarray, known: np.ndarray | None) -> np.ndarray:
-    """Return the matrix `[T, T]` that makes the noise of rounds independent.
-
-    That is the inverse root of its covariance: of the matrix that is `known`, W `[T, m]`, or else of what
-    the noise `[T, d]` of another run shows.
-    """
-    root = known @ known.T if known is not None else noise @ noise.T / noise.shape[1]
-    return np.linalg.inv(np.linalg.cholesky(root))
-
-
 def turn_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
     """Distribution of the score of a client that is as far from nothing as ε is stated for."""
-    mu = bounds.refuted_up_to(lambda mu: rdp.gaussian_epsilon(mu, delta) <= said.epsilon)
+    mu = bounds.largest_refuted(lambda mu: rdp.gaussian_epsilon(mu, delta) <= said.epsilon)
     values = np.linspace(-10.0, mu + 10, CELLS)
     return Scores(values, ndtr(-values), ndtr(mu - values))
 
@@ -323,10 +303,17 @@ class Attack(NamedTuple):
 
 
 ATTACKS = {
-    "sum": Attack(see_sum, along, sum_score, lambda said, plan, delta: scores(plan)),
-    "turns": Attack(see_sum, along, turn_score, turn_scores),
-    "upload": Attack(see_uploads, both, upload_score, upload_scores),
-    "bit": Attack(see_bits, both, bit_score, bit_scores),
+    "sum": Attack(
+        see_sum,
+        along_directions,
+        lambda plan, seen, multipliers, came: score(
+            plan._replace(noise_multiplier=multipliers[:, None]), seen
+        ).sum(axis=0),
+        lambda said, plan, delta: scores(plan),
+    ),
+    "turns": Attack(see_sum, along_directions, turn_score, turn_scores),
+    "upload": Attack(see_uploads, both_sides, upload_score, upload_scores),
+    "bit": Attack(see_bits, both_sides, lambda plan, seen, *_: seen.sum(axis=0), bit_scores),
 }
 
 

@@ -15,11 +15,20 @@ from fedpriv.audit.dry.attacks import (
     Sight,
     Statement,
     design,
-    independent,
     statement,
 )
-from fedpriv.audit.dry.checks import ALPHA, EACH, NOISE, Seen, checked, coincidences, histogram, kept, probed
-from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, nothing
+from fedpriv.audit.dry.checks import (
+    ALPHA,
+    EACH,
+    NOISE,
+    Seen,
+    check_runs,
+    coincidences,
+    histogram,
+    memory_fault,
+    probe_round,
+)
+from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, zero_rows
 from fedpriv.audit.finding import Finding
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
@@ -54,7 +63,7 @@ class Dry(NamedTuple):
     found: dict[str, str]
 
 
-class Heard(NamedTuple):
+class DryRun(NamedTuple):
     """What one dry run shows, before anything is made of it."""
 
     sights: list[Sight]  # of each round
@@ -64,14 +73,14 @@ class Heard(NamedTuple):
     facts: dict[str, Any]  # of the last round
 
 
-def audited(
+def audit_mechanism(
     mechanism: AttackedMechanism, delta: float, wanted: int, confidence: float = 0.95, seed: int = 0
 ) -> Finding:
     """Return the finding of dry runs about the tightest guarantee that the mechanism's facts state."""
     said = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
     ran = transcripts(mechanism, said, wanted, seed)
-    of_memory = {"kept": kept(ran.seen.site, said, EACH)} if said.attack in ("sum", "turns") else {}
-    of_chance = {name: text for name, text in checked(ran.seen).items() if ran.known or name not in NOISE}
+    of_memory = {"kept": memory_fault(ran.seen.site, said, EACH)} if said.attack in ("sum", "turns") else {}
+    of_chance = {name: text for name, text in check_runs(ran.seen).items() if ran.known or name not in NOISE}
     found = {name: text for name, text in (ran.found | of_memory | of_chance).items() if text}
     wrong = not ran.known or found.keys() & {*NOISE, "noise", "repeatable"} != set()
     lower = lower_bound(ran, said, delta, confidence, wrong)
@@ -101,13 +110,17 @@ def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed
     together, apart, before = np.zeros((rounds, rounds)), np.zeros(rounds), np.zeros((rounds, site.dimension))
     ran: list[Dry] = []
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
-        first = heard(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
+        first = dry_run(site, said, Streams(seed, "dry run before all"), turned=False, probing=False)
         known = decoded(said, first, rounds)
-        whiten = independent(each_round(first, "noise"), known) if said.attack == "turns" else None
+        whiten = None  # `[T, T]`: the inverse root of the noise's covariance makes rounds independent
+        if said.attack == "turns":
+            noise = of_each_round(first, "noise")
+            covariance = noise @ noise.T / noise.shape[1] if known is None else known @ known.T
+            whiten = np.linalg.inv(np.linalg.cholesky(covariance))
         for time in range(times):
             streams = Streams(seed, f"dry run {time}")
-            shown = heard(site, said, streams, turned=time % 2 == 1, probing=time == 0)
-            one = scored(site, said, shown, whiten)
+            shown = dry_run(site, said, streams, turned=time % 2 == 1, probing=time == 0)
+            one = score_run(site, said, shown, whiten)
             gram += one.noise.T @ one.noise
             together += one.noise @ one.noise.T
             apart += (before * one.noise).sum(axis=1)
@@ -126,53 +139,57 @@ def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed
     return Transcripts(seen, multipliers, ran[0].found, known is not None)
 
 
-def decoded(said: Statement, one: Heard, rounds: int) -> np.ndarray | None:
-    """Return the matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say."""
+def decoded(said: Statement, one: DryRun, rounds: int) -> np.ndarray | None:
+    """Matrix W `[T, m]` by which noise is correlated as the facts say; None: they do not say."""
     if said.mechanism == "gaussian" or said.attack != "turns":
         return np.eye(rounds)
     decoder = MECHANISMS[said.mechanism].decoder
     return decoder(one.facts, rounds) if decoder else None
 
 
-def heard(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> Heard:
+def dry_run(site: Site, said: Statement, streams: Streams, turned: bool, probing: bool) -> DryRun:
     """Sights of one dry run, and with `probing` the results of probes in its rounds."""
     attack, plan = ATTACKS[said.attack], site.mechanism.plan
     population, rounds = site.population, range(1, plan.rounds + 1)
     directions = design(said.attack, population, site.dimension, streams.numpy("directions"), turned)
     memory, found = site.mechanism.scheme.memory(site.dimension), dict[str, str]()
-    facts, sights = site.play(nothing(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts, []
+    facts, sights = site.play(zero_rows(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts, []
     rng = streams.numpy("looks")
     came = np.zeros((plan.rounds, population))
     for round in rounds:
         ids = site.draw(round, streams)
         np.add.at(came[round - 1], ids, 1.0)
         if probing and said.attack != "bit":  # nothing bounds a bit, or needs to
-            found = probed(site, said, round, memory, streams) | found
+            found = probe_round(site, said, round, memory, streams) | found
         ids = np.arange(population) if said.always else ids
-        played = site.play(loud(site, said, directions, ids, facts), ids, round, memory, streams)
+        norm = 1.0  # of a bit; else far more than the bound of the round before
+        if said.attack != "bit":
+            norm = LOUD * declared_bound(facts, said.attack, site.of_examples)
+            norm *= site.expected if site.of_examples else 1.0
+        played = site.play(directions.rows(ids, norm), ids, round, memory, streams)
         memory, facts = played.memory, played.facts
         sights.append(attack.see(site, directions, ids, played, rng))
     if (came > 1).any():
         found["twice"] = (
             f"a client is drawn more than once in round {1 + int((came > 1).any(axis=1).argmax())}"
         )
-    found |= out_of_turn(came, site.mechanism.law.facts(population, plan.rounds))
-    return Heard(sights, came, directions, found, facts)
+    found |= turn_faults(came, site.mechanism.law.facts(population, plan.rounds))
+    return DryRun(sights, came, directions, found, facts)
 
 
-def each_round(one: Heard, name: str) -> np.ndarray:
+def of_each_round(one: DryRun, name: str) -> np.ndarray:
     """One field of the sights, of each round."""
     return np.array([getattr(sight, name) for sight in one.sights])
 
 
-def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -> Dry:
+def score_run(site: Site, said: Statement, one: DryRun, whiten: np.ndarray | None) -> Dry:
     """Return the scores of a dry run, and its noise as the checks look at it.
 
     `whiten` `[T, T]` makes the noise of rounds independent; who comes is known, unless an ε counts on
     sampling.
     """
     attack, plan, population = ATTACKS[said.attack], site.mechanism.plan, site.population
-    seen, noise, multipliers = (each_round(one, name) for name in ("seen", "noise", "multiplier"))
+    seen, noise, multipliers = (of_each_round(one, name) for name in ("seen", "noise", "multiplier"))
     came, drawn = one.came, np.concatenate([sight.drawn.ravel() for sight in one.sights])
     if whiten is not None:
         sampled = said.sampling_law in ("poisson", "fixed") and not MECHANISMS[said.mechanism].decoder
@@ -189,7 +206,7 @@ def scored(site: Site, said: Statement, one: Heard, whiten: np.ndarray | None) -
     return Dry(inside, outside, noise, *law, multipliers, one.came, one.found)
 
 
-def out_of_turn(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:
+def turn_faults(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:
     """Faults: a client comes more often than is written down `[T, population]`, or sooner again."""
     if not facts:
         return {}
@@ -201,14 +218,6 @@ def out_of_turn(came: np.ndarray, facts: dict[str, Any]) -> dict[str, str]:
     if min(gaps) < apart:
         found["rounds apart"] = f"a client comes again after {min(gaps)} rounds"
     return found
-
-
-def loud(site: Site, said: Statement, directions: Design, ids: np.ndarray, facts: dict[str, float]):
-    """Rows of canaries: bits, or far more than the bound of the round before."""
-    if said.attack == "bit":
-        return directions.rows(ids, 1.0)
-    bound = declared_bound(facts, said.attack, site.of_examples)
-    return directions.rows(ids, LOUD * bound * (site.expected if site.of_examples else 1.0))
 
 
 def lower_bound(ran: Transcripts, said: Statement, delta: float, confidence: float, wrong: bool) -> float:
@@ -224,11 +233,11 @@ def lower_bound(ran: Transcripts, said: Statement, delta: float, confidence: flo
     if not wrong and float(np.ptp(ran.multipliers)) <= SAME * multiplier:
         threshold, log_null = known.threshold(trials, delta)
         hits = int((seen.inside >= threshold).sum())
-        return bounds.against_null(hits, trials, log_null, delta, confidence + ALPHA)
+        return bounds.null_bound(hits, trials, log_null, delta, confidence + ALPHA)
     each = (1 + confidence) / 2
     rare = known.values[min(len(known.values) - 1, int((known.outside > 1 / len(seen.outside)).sum()))]
     middle = known.values[int((known.outside > 1 - known.inside).sum())]
     return max(
-        bounds.thresholded(seen.inside, seen.outside, rare, delta, each),
+        bounds.threshold_bound(seen.inside, seen.outside, rare, delta, each),
         bounds.gaussian_reading(seen.inside, seen.outside, middle, delta, each),
     )

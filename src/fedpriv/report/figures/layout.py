@@ -1,13 +1,12 @@
 """Where words stand in a figure: not on each other, on no point, and on a curve only where they must."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import product
 from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
@@ -30,7 +29,7 @@ class Label(NamedTuple):
     color: str
 
 
-def place(axes: Axes, labels: Iterable[Label]) -> None:
+def place_labels(axes: Axes, labels: Iterable[Label]) -> None:
     """Write labels into axes that are laid out, one after the other, each where it hides least."""
     lines = [line for line in axes.get_lines() if line.get_linestyle() != "None"]
     curves = [line.get_transform().transform_path(line.get_path()) for line in lines]
@@ -82,7 +81,7 @@ def wrap(titles: Mapping[Axes, Text]) -> float:
     return lacking
 
 
-def at_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
+def label_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
     """Write at the right of the axes what each curve is, with its dash and marker, for `spread` to move."""
     style = {"loc": "center left", "borderaxespad": 0.2, "borderpad": 0.1, "labelcolor": "linecolor"}
     labels = {}
@@ -96,17 +95,17 @@ def at_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
     return labels
 
 
-def spread(axes: Axes, labels: Mapping[Line2D, Legend]) -> float:
+def spread_labels(axes: Axes, labels: Mapping[Line2D, Legend]) -> float:
     """Put labels to the ends of their curves, without overlap; return how many pixels are lacking."""
     ends = [axes.transData.transform(line.get_path().vertices)[-1, 1] - axes.bbox.y0 for line in labels]
     sizes = [label.get_window_extent().height for label in labels.values()]
-    middles = apart(np.nan_to_num(ends), sizes, axes.bbox.height)  # a run may have ended in no number
+    middles = separate(np.nan_to_num(ends), sizes, axes.bbox.height)  # a run may have ended in no number
     for label, middle in zip(labels.values(), middles, strict=True):
         label.set_bbox_to_anchor((1, middle / axes.bbox.height), axes.transAxes)
     return max(0.0, sum(sizes) - axes.bbox.height)
 
 
-def apart(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top: float) -> np.ndarray:
+def separate(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top: float) -> np.ndarray:
     """Return the middles of labels that do not overlap, between 0 and `top`, in the order given."""
     moved, order = np.array(middles, dtype=float), np.argsort(middles, kind="stable")
     floor, ceiling = 0.0, top
@@ -128,25 +127,3 @@ def points(axes: Axes) -> list[Bbox]:
             places = line.get_transform().transform(line.get_xydata())
             found += [Bbox([place - half, place + half]) for place in places if axes.bbox.contains(*place)]
     return found
-
-
-def overlaps(figure: Figure) -> list[str]:
-    """Words of a figure that stand on each other or on a point."""
-    figure.draw_without_rendering()
-    boxes = [(text.get_text(), text.get_window_extent().padded(-1)) for text in shown(figure)]
-    on_each_other = (f"{one} / {two}" for (one, a), (two, b) in combinations(boxes, 2) if a.overlaps(b))
-    dots = [dot for axes in figure.axes for dot in points(axes)]
-    on_points = (f"{text} / a point" for text, box in boxes if any(map(box.overlaps, dots)))
-    return [*on_each_other, *on_points]
-
-
-def shown(figure: Figure) -> list[Text]:
-    """Return the words that are drawn: of the ticks those that the axes reach."""
-    beyond: set[Text] = set()
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        low, high = sorted(axis.get_view_interval())
-        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
-            if not low <= tick.get_loc() <= high:
-                beyond |= {tick.label1, tick.label2}
-    every = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    return [text for text in every if text not in beyond]

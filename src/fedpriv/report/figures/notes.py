@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
-from fedpriv.paper.tables import titled
+from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.notes import accounting, accountings, footnotes, unique
-from fedpriv.report.reading import spent
+from fedpriv.report.notes import accounting_notes, accountings, footnotes, unique
+from fedpriv.report.reading import ledger_rows
 from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results, rows_of
 
@@ -22,9 +22,14 @@ INTERVAL = compile(f"; {escape(numbers.METHOD)}(; one seed has no interval)?")
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
     """Texts beside the picture, as the page reads them, and the notes, a sentence each."""
+    panels = [
+        ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
+        for part in declared.parts()
+    ]
+    alt = f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
     told = [note if "±" in caption else INTERVAL.sub("", note) for note in notes(results, declared)]
-    told = {"title": titled(declared), "place": declared.place, "caption": caption, "notes": told}
-    return told | {"alt": described(declared)}
+    texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
+    return texts | {"notes": told}
 
 
 def markdown(content: Mapping[str, Any], name: str) -> str:
@@ -36,35 +41,26 @@ def markdown(content: Mapping[str, Any], name: str) -> str:
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def described(declared: FigureSpec) -> str:
-    """Return the description of a figure: its panels and their lines."""
-    panels = [
-        ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
-        for part in declared.parts()
-    ]
-    return f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
-
-
 def notes(results: Results, declared: FigureSpec) -> list[str]:
     """Return the notes: the status of every ε, what the runs rest on, what could not be drawn."""
     parts = declared.parts()
     curves = [curve for part in parts for curve in part.read]
-    drawn = pd.concat([spent_by(results, curve) for curve in curves])
+    drawn = pd.concat([curve_rows(results, curve) for curve in curves])
     used = results.of(*declared.runs())
     return [
         *meanings(results, parts),
         *accountings(curve.spend for curve in curves if curve.spend),
-        *accounting(drawn, used.rounds),
+        *accounting_notes(drawn, used.rounds),
         *footnotes(
             replace(used, epsilons=used.epsilons.iloc[:0])
         ),  # of the ε that are not drawn nothing is said
-        *left_out(results, parts),
+        *missing_notes(results, parts),
     ]
 
 
-def spent_by(results: Results, curve: DrawnRun) -> pd.DataFrame:
+def curve_rows(results: Results, curve: DrawnRun) -> pd.DataFrame:
     """Return the rows that hold the ε of a curve, if it is of one."""
-    return spent(results, curve.run, curve.spend) if curve.spend else results.epsilons.iloc[:0]
+    return ledger_rows(results, curve.run, curve.spend) if curve.spend else results.epsilons.iloc[:0]
 
 
 def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
@@ -73,7 +69,7 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     for part in parts:
         labels: dict[str, list[str]] = {}
         for curve in part.read:
-            for unit, delta in unique(spent_by(results, curve), ("unit", "delta")):
+            for unit, delta in unique(curve_rows(results, curve), ("unit", "delta")):
                 told = curve.counted.accountant in curve.label.split()  # in a spend's own words
                 said = curve.label if told else f"{curve.label} ({curve.spend})"
                 labels.setdefault(f"unit {unit}, δ = {numbers.delta(delta)}", []).append(said)
@@ -82,7 +78,7 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     return [": ".join(filter(None, ("; ".join(titles), said))) for said, titles in found.items()]
 
 
-def actual(results: Results, part: AxesPair) -> str:
+def client_numbers(results: Results, part: AxesPair) -> str:
     """Return the numbers of clients where they are not those that the panel speaks of."""
     said = " ".join([part.title, *(curve.label for curve in part.curves)])
     spoken = set(findall(r"([\d,]+) clients", said))
@@ -91,7 +87,7 @@ def actual(results: Results, part: AxesPair) -> str:
     return f" (here {', '.join(numbers)})" if spoken and set(numbers) - spoken else ""
 
 
-def left_out(results: Results, parts: Iterable[AxesPair]) -> list[str]:
+def missing_notes(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     """Return the notes that name the panels, and the lines in the others, that could not be drawn."""
     missing, uncounted = [], []
     for part in parts:
@@ -104,7 +100,7 @@ def left_out(results: Results, parts: Iterable[AxesPair]) -> list[str]:
         for label, count in Counter(curve.label for curve in absent).items():
             missing.append(f"{before}{label}{' (in part)' if count < wanted[label] else ''}")
         for curve in part.curves:
-            if curve.spend and curve not in absent and spent_by(results, curve).empty:
+            if curve.spend and curve not in absent and curve_rows(results, curve).empty:
                 uncounted.append(f"{before}{curve.label} ({curve.spend})")
     notes = [f"Not run in this preset: {'; '.join(missing).removesuffix('.')}."] if missing else []
     return notes + ([f"Not in the ledger: {'; '.join(uncounted)}."] if uncounted else [])

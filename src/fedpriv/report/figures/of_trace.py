@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedpriv.account import ledger
-from fedpriv.account.check import checked
-from fedpriv.account.foreign import AlikeReleases, phases, spread
+from fedpriv.account.check import checked_trace
+from fedpriv.account.foreign import AlikeReleases, phases, thin_trace
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
-from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, add_legend, house, labelled, save
+from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, add_legend, house_style, legend_entries, save_figure
 from fedpriv.report.figures.looks import GREY, LOOKS
 from fedpriv.report.figures.rounds import GUARANTEE, UNITS, logarithmic
 from fedpriv.report.numbers import delta as in_powers
@@ -31,24 +30,24 @@ WHO = {"client": "A client", "instance": "An example"}
 ONE_LINE = ["accountant", "accounting", "composition", "distance", "sensitivity", "kind", "unmet"]
 
 
-def write(
+def write_picture(
     trace: pd.DataFrame, deltas: Deltas, out: Path, ignore: Collection[str] = ()
 ) -> list[AlikeReleases]:
     """Draw what a plain trace costs as `out`, in the format of its suffix; return its phases.
 
     The file is written whole or not at all. Raises BadInput where the trace is none, or has no finite ε.
     """
-    whole = checked(trace, ignore)
-    laid, found = spread(whole, max(2, POINTS // len(whole))), phases(whole)
+    whole = checked_trace(trace, ignore)
+    laid, found = thin_trace(whole, max(2, POINTS // len(whole))), phases(whole)
     costs = ledger(laid, deltas)
     if not np.isfinite(costs["epsilon"]).any():
         raise BadInput("trace: found no finite ε, allowed: noise in every row, on what is bounded")
-    with house():
-        save(draw(costs, laid["releases"].cumsum(), found), out)
+    with house_style():
+        save_figure(draw_trace(costs, laid["releases"].cumsum(), found), out)
     return found
 
 
-def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeReleases]) -> Figure:
+def draw_trace(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeReleases]) -> Figure:
     """Return the figure of a ledger whose row t is what `releases[t]` releases cost, in all."""
     shown = costs[np.isfinite(costs["epsilon"]) & (costs["epsilon"] > 0)]
     panels = list(shown.groupby(["unit", "relation"], sort=False))
@@ -60,8 +59,15 @@ def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeRelease
         relation = RELATIONS.get(first["relation"], first["relation"])
         axes.set_title(escape_figure(f"{who} {relation}, δ = {in_powers(first['delta'])}"))
         for _, line in rows.groupby(ONE_LINE, sort=False):
-            at = releases[line["round"].to_numpy() - 1]
-            axes.plot(at, line["epsilon"], label=escape_figure(named(line.iloc[-1])), **look(line))
+            # Its accountant and who sees what; a guarantee is solid, and what is none dashed and said.
+            last, at = line.iloc[-1], releases[line["round"].to_numpy() - 1]
+            guaranteed = last["kind"] == GUARANTEE
+            status = last["kind"] if not guaranteed else "no guarantee" if last["unmet"] else ""
+            label = " ".join(filter(None, [last["accountant"], last["accounting"], last["distance"]]))
+            label += f" ({status})" if status else ""
+            look = LOOKS.get(last["accountant"], LOOKS["published"])
+            look = look | {"linestyle": "--" if status else "-", "markevery": max(1, len(line) // 6)}
+            axes.plot(at, line["epsilon"], label=escape_figure(label), **look)
         axes.set(
             xlabel="Step" if first["unit"] == "instance" else "Round",
             ylabel=f"{UNITS.get(first['unit'], first['unit'])} ε",
@@ -70,24 +76,9 @@ def draw(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeRelease
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
         logarithmic(axes)
         mark(axes, parts)
-    below = add_legend(figure, labelled(row)).get_window_extent().height
+    below = add_legend(figure, legend_entries(row)).get_window_extent().height
     figure.set_figheight(HEIGHT + below / figure.dpi)
     return figure
-
-
-def named(one: pd.Series[Any]) -> str:
-    """Label of a line: its accountant, who sees what, and that it is no guarantee where it is none."""
-    words = [one["accountant"], one["accounting"], one["distance"]]
-    status = one["kind"] if one["kind"] != GUARANTEE else "no guarantee" if one["unmet"] else ""
-    return " ".join(filter(None, words)) + (f" ({status})" if status else "")
-
-
-def look(line: pd.DataFrame) -> dict[str, Any]:
-    """Look of a line: a guarantee is solid, and what is none dashed."""
-    one = line.iloc[-1]
-    solid = one["kind"] == GUARANTEE and not one["unmet"]
-    style = {"linestyle": "-" if solid else "--", "markevery": max(1, len(line) // 6)}
-    return LOOKS.get(one["accountant"], LOOKS["published"]) | style
 
 
 def mark(axes: Axes, parts: Sequence[AlikeReleases]) -> None:
@@ -103,7 +94,7 @@ def mark(axes: Axes, parts: Sequence[AlikeReleases]) -> None:
             axes.annotate(text, **where, color=GREY)
 
 
-def told(parts: Sequence[AlikeReleases]) -> str:
+def phases_text(parts: Sequence[AlikeReleases]) -> str:
     """Return the phases of a picture in words."""
     each = [
         f"{one.first} to {one.last} q = {one.sampling_rate:.4g}, z = {one.noise_multiplier:.4g}"

@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedpriv.report.figures import labelled
+from fedpriv.report.figures import legend_entries
 from fedpriv.report.numbers import is_unstable
 from fedpriv.report.render import escape_figure
 
 SHORT = {"baseline": "none", "Baseline": "none", "no noise": "none"}  # what fits below a mark
 
 
-def draw(panels: Mapping[str, pd.DataFrame]) -> Any:
+def draw_published(panels: Mapping[str, pd.DataFrame]) -> Any:
     """Return the figure: a panel a table, by its title.
 
     A panel has a line a cell: `row` and `column` as they are called, `published`, `value`, `low`, `high` and
@@ -29,7 +29,7 @@ def draw(panels: Mapping[str, pd.DataFrame]) -> Any:
     for axes, (title, cells) in zip(every, panels.items(), strict=True):
         draw_table(axes, cells.to_dict("records"), title)
     every[0].set_ylabel("Accuracy (%)")
-    known = labelled(every)
+    known = legend_entries(every)
     place = {"loc": "outside upper center", "ncols": 4, "frameon": False, "fontsize": 9}
     figure.legend(known.values(), known.keys(), **place)
     return figure

@@ -8,13 +8,22 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
-from fedpriv.account.spend import marked
+from fedpriv.account.spend import mark_epsilon
 from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
 from fedpriv.report.figures.layout import Label
 from fedpriv.report.figures.looks import GREY, color_of, of_curves
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.numbers import delta, unstable
-from fedpriv.report.reading import accuracies, growth, meaning, metric, norms, spent, status_of, within
+from fedpriv.report.numbers import delta, instability
+from fedpriv.report.reading import (
+    accuracies,
+    growth,
+    ledger_rows,
+    meaning,
+    metric,
+    norms,
+    reading_within,
+    status_of,
+)
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
 
@@ -27,11 +36,11 @@ MARKS = ("read off by the table", "published")
 FINER = (2, 5, 10, 20)  # points between the ticks of an axis of accuracies that need not begin at 0
 
 
-def draw(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> list[Label]:
+def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> list[Label]:
     """Draw the panel and return what is written into it; what was not run or not counted is left out."""
     ends: list[float] = []
     for number, (curve, look) in enumerate(zip(part.curves, of_curves(declared), strict=True)):
-        if len(seeds := read(results, curve, declared.quantity)):
+        if len(seeds := quantity_by_seed(results, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
             label = curve.label
@@ -45,18 +54,18 @@ def draw(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return []
-    axes.set(xlabel="Round", ylabel=named(results, declared, part), xlim=(0, 1.02 * axes.dataLim.xmax))
+    axes.set(xlabel="Round", ylabel=axis_name(results, declared, part), xlim=(0, 1.02 * axes.dataLim.xmax))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
     if declared.quantity in PERCENT:
         return marks(axes, results, part, ends)
     if declared.quantity in LOGARITHMIC:
         logarithmic(axes)
-    return [across(axes, f"{label}, ε = {value:g}", value) for label, value in part.published.items()]
+    return [line_across(axes, f"{label}, ε = {value:g}", value) for label, value in part.published.items()]
 
 
-def named(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
+def axis_name(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
     """Return the name of the vertical axis; of an ε with the unit that it protects."""
-    found = [meaning(spent(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
+    found = [meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
     units = sorted({str(one["unit"]) for one in found if one})
     unit = " and ".join(UNITS.get(one, one) for one in units)
     quantity = "accuracy" if declared.quantity in PERCENT else declared.quantity
@@ -64,9 +73,9 @@ def named(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
     return axis.format(unit=unit).strip()
 
 
-def deltas(results: Results, part: AxesPair) -> str:
+def delta_text(results: Results, part: AxesPair) -> str:
     """Return the δ of the ε that a panel draws, if they have one."""
-    each = [spent(results, curve.run, curve.spend)["delta"] for curve in part.curves if curve.spend]
+    each = [ledger_rows(results, curve.run, curve.spend)["delta"] for curve in part.curves if curve.spend]
     found = set().union(*each)
     return f"δ = {delta(found.pop())}" if len(found) == 1 else ""
 
@@ -92,13 +101,13 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
     read_off: list[float] = []
     dot: dict[str, Any] = {"marker": "o", "linestyle": "none"}
     for curve, epsilon in part.budgets:
-        found = within(results, curve.run, (curve.counted, epsilon))
+        found = reading_within(results, curve.run, (curve.counted, epsilon))
         if found.empty or not np.isfinite(found.to_numpy(dtype=float)).all():
             continue
         at, height = float(found["round"].mean()), 100 * float(found["accuracy"].mean())
-        spent_at_most = marked(f"{epsilon:g}", status_of(results, curve.run, curve.counted))
+        spent_at_most = mark_epsilon(f"{epsilon:g}", status_of(results, curve.run, curve.counted))
         said, places[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
-        if unstable(results, curve.run, found):  # an axis that shows it would show nothing else
+        if instability(results, curve.run, found):  # an axis that shows it would show nothing else
             said, height = f"{said}:\nunstable", 100 * part.published.get(curve.label, 0.0)
         else:
             axes.plot(at, height, **dot, color=color_of(curve.label), markersize=4, zorder=5)
@@ -113,19 +122,19 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
     seen = [*ends, *read_off, *(100 * value for value in part.published.values())]
     first = next(curve.run for curve in part.curves if results.has(curve.run))
     if (largest := 100 * results.fact(first, "majority")) > max(ends) / 3:
-        labels.append(across(axes, "largest class", largest))
+        labels.append(line_across(axes, "largest class", largest))
         seen.append(largest)
     zoom(axes, seen)
     return labels
 
 
-def across(axes: Axes, text: str, value: float) -> Label:
+def line_across(axes: Axes, text: str, value: float) -> Label:
     """Draw a line across the axes; return what is written along it."""
     axes.axhline(value, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), marker="", zorder=1)
     return Label(escape_figure(text), None, value, GREY)
 
 
-def read(results: Results, curve: DrawnRun, quantity: str) -> pd.DataFrame:
+def quantity_by_seed(results: Results, curve: DrawnRun, quantity: str) -> pd.DataFrame:
     """Return a quantity, accuracies and shares in percent: a row a round, a column a seed."""
     if not results.has(curve.run):
         return pd.DataFrame()
@@ -141,7 +150,7 @@ def read(results: Results, curve: DrawnRun, quantity: str) -> pd.DataFrame:
         # On a logarithmic axis there is no place for what did not grow yet.
         grown = growth(results, curve.run, curve.spend).iloc[1:]
         return grown.where(grown > 0).dropna(how="all")
-    return spent(results, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
+    return ledger_rows(results, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
 
 
 def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:

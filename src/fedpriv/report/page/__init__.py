@@ -13,23 +13,23 @@ import pandas as pd
 import yaml
 from PIL import Image
 
-from fedpriv.config.jobs import drawn, forms
+from fedpriv.config.jobs import figure_names, forms
 from fedpriv.config.plan import Plan
 from fedpriv.errors import BadInput
 from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
-from fedpriv.paper.tables import TableSpec, accuracy_tables, main_of_places, titled
+from fedpriv.paper.tables import TableSpec, accuracy_tables, full_title, main_of_places
 from fedpriv.progress import visible
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
-from fedpriv.report.figures import plain, published
-from fedpriv.report.notes import data, replaced, runs
-from fedpriv.report.numbers import NOT_RUN, STANDING, counted
+from fedpriv.report.figures import plain_style, published
+from fedpriv.report.notes import data_note, runs, substitutes
+from fedpriv.report.numbers import NOT_RUN, STANDING, verdict_counts
 from fedpriv.report.render import fragment, read_table, read_texts
-from fedpriv.report.results import load
+from fedpriv.report.results import load_results
 from fedpriv.store.files import writing
-from fedpriv.store.summary import glanced, uncommitted
+from fedpriv.store.summary import glance_at, uncommitted
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
@@ -83,7 +83,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     """Return what the page says of one paper."""
-    results, paper = load(folder), plan.papers[name]
+    results, paper = load_results(folder), plan.papers[name]
     claims = compare.claims(folder).to_dict("records")
     return {
         "declared": paper,
@@ -93,11 +93,11 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
         "accuracies": compare.published_accuracies(folder),
         "tables": opened(paper.tables, lambda name, spec: table(name, spec, folder)),
-        "figures": opened(drawn(plan, name), lambda name, spec: figure(name, spec, folder)),
+        "figures": opened(figure_names(plan, name), lambda name, spec: figure(name, spec, folder)),
         "ran": runs(results, list(paper.runs)),
-        "data": data(results.runs),
+        "data": data_note(results.runs),
         "code": list(results.runs["code"]),
-        "replaced": replaced(results.runs),
+        "replaced": substitutes(results.runs),
     }
 
 
@@ -138,12 +138,12 @@ def summary(papers: Iterable[str], folder: Path) -> str:
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
     verdicts = [one for path in finished for one in compare.papers_cells(path).get("verdict", ())]
     run = [one for one in verdicts if one != NOT_RUN]
-    return f"{len(run)} published accuracies: {counted(run)}." if run else ""
+    return f"{len(run)} published accuracies: {verdict_counts(run)}." if run else ""
 
 
 def trained(papers: Iterable[str], folder: Path) -> str:
     """Return how many runs were trained here, and how many were stored before; nothing without any."""
-    runs = [glanced(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
+    runs = [glance_at(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
     here = f"Trained here: {sum(not stored for _, stored in runs)} of {len(runs)} runs"
     return f"{here}; the others are stored runs, which come with the code." if runs else ""
 
@@ -178,8 +178,8 @@ def picture(panels: Mapping[str, pd.DataFrame]) -> str:
     if not panels:
         return ""
     written = io.BytesIO()
-    with plain():
-        published.draw(panels).savefig(written, dpi=160, metadata={"Software": None})
+    with plain_style():
+        published.draw_published(panels).savefig(written, dpi=160, metadata={"Software": None})
     return data_url(written.getvalue())
 
 
@@ -210,7 +210,7 @@ def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
 
 def place(declared: TableSpec | FigureSpec) -> str:
     """Return what a table or figure is called in the contents: its place in the paper, or its title."""
-    return declared.theirs.partition(",")[0] or titled(declared)
+    return declared.theirs.partition(",")[0] or full_title(declared)
 
 
 def content(path: Path) -> bytes:

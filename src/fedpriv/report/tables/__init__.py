@@ -22,7 +22,7 @@ KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {
 }
 
 
-def write(results: Results, declared: TableSpec, stem: Path, main: bool = False) -> render.PrintedTable:
+def write_table(results: Results, declared: TableSpec, stem: Path, main: bool = False) -> render.PrintedTable:
     """Write the declared table of collected runs as `stem`.csv, .json, .md, accuracies as .tex; return it.
 
     `main` is the table whose cells count as the paper's.
@@ -32,5 +32,5 @@ def write(results: Results, declared: TableSpec, stem: Path, main: bool = False)
     marks = legend(table.caption, *(cell for block in table.blocks for cell in block.to_numpy().ravel()))
     if marks and marks not in " ".join(table.notes):
         table = table._replace(notes=[*table.notes, f"ε {marks}."])
-    render.write(table, stem)
+    render.write_table_files(table, stem)
     return table

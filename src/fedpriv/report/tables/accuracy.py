@@ -12,9 +12,9 @@ import pandas as pd
 from fedpriv.account.spend import attacker_accuracy, legend, status
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, EpsilonBudget, Row, titled
+from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, EpsilonBudget, Row, full_title
 from fedpriv.report import numbers
-from fedpriv.report.long import STATISTIC, Number, over_seeds, spend_words, tidy
+from fedpriv.report.long import STATISTIC, Number, seed_statistic, spend_words, tidy
 from fedpriv.report.notes import LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
@@ -23,12 +23,12 @@ from fedpriv.report.numbers import (
     REACHED,
     SUBSTITUTE,
     UNSTABLE,
+    instability,
     is_unstable,
-    outcome,
-    reached,
-    unstable,
+    reach_verdict,
+    verdict_alone,
 )
-from fedpriv.report.reading import MEANING, difference, epsilon_at, meaning, reading, spent
+from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, reading
 from fedpriv.report.render import INDENT, PrintedTable
 from fedpriv.report.results import Results, rows_of
 
@@ -45,45 +45,47 @@ def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
         for row in declared.rows
         for name in declared.labels
         for cell in [declared.cell(row, name)]
-        for line in (*published(row, cell), *reproduced(results, cell))
+        for line in (*published_numbers(row, cell), *reproduced_numbers(results, cell))
     ]
 
 
-def words(budget: EpsilonBudget) -> Number:
+def budget_columns(budget: EpsilonBudget) -> Number:
     """Way of counting a budget's ε, by column."""
     return spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {})
 
 
-def shared(found: Sequence[Number]) -> Number:
+def single_budget(found: Sequence[Number]) -> Number:
     """Budget that an accuracy is read within, where that is one ε; several have lines of their own."""
     return found[0] if len(found) == 1 else {}
 
 
-def published(row: Row, cell: Cell) -> Iterator[Number]:
+def published_numbers(row: Row, cell: Cell) -> Iterator[Number]:
     """Yield what the paper prints in one cell."""
     if cell.published is None:
         return
     key = {"source": "published", "clients": row.clients}
-    within = [words(budget) for budget in cell.within]
+    within = [budget_columns(budget) for budget in cell.within]
     spread = {"std": cell.published_std} if cell.published_std else {}
-    yield key | shared(within) | {"quantity": "accuracy", "value": cell.published} | spread
+    yield key | single_budget(within) | {"quantity": "accuracy", "value": cell.published} | spread
     if spread:
-        yield key | shared(within) | {"quantity": "accuracy_std", "value": cell.published_std}
+        yield key | single_budget(within) | {"quantity": "accuracy_std", "value": cell.published_std}
     if cell.published_round:
-        yield key | shared(within) | {"quantity": "round", "value": cell.published_round}
+        yield key | single_budget(within) | {"quantity": "round", "value": cell.published_round}
     for budget, meant in zip(cell.within, within, strict=True):
         known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
         yield known | {"quantity": "epsilon", "value": budget.epsilon}
         yield known | {"quantity": "delta", "value": budget.delta}
 
 
-def reproduced(results: Results, cell: Cell) -> Iterator[Number]:
+def reproduced_numbers(results: Results, cell: Cell) -> Iterator[Number]:
     """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
     key: Number = {"source": "reproduced", "run": cell.run}
-    ledgers = [spent(results, cell.run, budget.spend) for budget in cell.within]
-    within = [words(budget) | meaning(rows) for budget, rows in zip(cell.within, ledgers, strict=True)]
+    ledgers = [ledger_rows(results, cell.run, budget.spend) for budget in cell.within]
+    within = [
+        budget_columns(budget) | meaning(rows) for budget, rows in zip(cell.within, ledgers, strict=True)
+    ]
     if not results.has(cell.run):
-        yield key | shared(within) | {"quantity": "accuracy", "status": "not run"}
+        yield key | single_budget(within) | {"quantity": "accuracy", "status": "not run"}
         return
     read = reading(results, cell)
     clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
@@ -91,10 +93,10 @@ def reproduced(results: Results, cell: Cell) -> Iterator[Number]:
     key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"
-    why = unstable(results, cell.run, read) if cell.within and key["status"] == "ok" else ""
+    why = instability(results, cell.run, read) if cell.within and key["status"] == "ok" else ""
     said = {"status": why} if why else {}
-    yield key | shared(within) | {"quantity": "accuracy", "sample": read["accuracy"]} | said
-    yield key | shared(within) | {"quantity": "round", "sample": read["round"]}
+    yield key | single_budget(within) | {"quantity": "accuracy", "sample": read["accuracy"]} | said
+    yield key | single_budget(within) | {"quantity": "round", "sample": read["round"]}
     for level in cell.free:
         nothing = {"kind": "guarantee", "epsilon_status": status("guarantee")}
         yield key | nothing | {"level": level, "quantity": "epsilon", "sample": read["round"] * 0.0}
@@ -117,23 +119,23 @@ AT_END = "Accuracy at the last round."
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
     """Return the table in the paper's layout, what is published in brackets, our columns apart."""
-    found = [*judged(declared, cell_numbers(results, declared))]
+    found = [*with_verdicts(declared, cell_numbers(results, declared))]
     theirs, ours = blocks(declared, found)
     used = results.of(*declared.runs())
     return PrintedTable(
         name,
-        titled(declared) + stand_ins(used.runs),
+        full_title(declared) + stand_ins(used.runs),
         tidy(name, COLUMNS, found),
         theirs,
         [*caveats(declared, found, used)],
-        details=[*read_at(declared, found), *how_read(declared, found), *run_notes(used, declared)],
+        details=[*read_at(declared, found), *reading_notes(declared, found), *run_notes(used, declared)],
         ours=ours,
         seeds=seed_lines(name, found),
         printed=True,
     )
 
 
-def judged(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
+def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
     """Yield numbers, a published accuracy with its verdict: whether ours reaches it, or why not said."""
     rows = {row.key: row for row in declared.rows}
     ours = {
@@ -149,12 +151,12 @@ def judged(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]
         own = row.own_baseline and row.baseline
         of_baseline = one["column"] == BASELINE
         baseline = (ours[row.key, BASELINE], own.accuracy) if own and not of_baseline else None
-        said = verdict(mine, one["value"], baseline, one.get("std", 0.0))
-        compared = outcome(said) in REACHED.values()
+        said = accuracy_verdict(mine, one["value"], baseline, one.get("std", 0.0))
+        compared = verdict_alone(said) in REACHED.values()
         yield one | {"verdict": ANOTHER_NETWORK if own and of_baseline and compared else said}
 
 
-def verdict(
+def accuracy_verdict(
     ours: Number, published: float, baseline: tuple[Number, float] | None = None, std: float = 0.0
 ) -> str:
     """Verdict on a published accuracy: whether it is reached, or why that is not said.
@@ -163,16 +165,17 @@ def verdict(
     `std` is how much the paper's runs differ, 0 where that is not printed.
     """
     for one in (ours, *([baseline[0]] if baseline else [])):
-        if (status := (one | over_seeds(one))["status"]) != "ok":
+        if (status := (one | seed_statistic(one))["status"]) != "ok":
             return status
     if ours["stand_in_for"]:
         return SUBSTITUTE
     if ours["cut"] or (baseline and baseline[0]["cut"]):
         return CUT
     if baseline is None:
-        return reached(numbers.interval(ours["sample"]), published, std=std)
-    below = difference(ours["sample"], baseline[0]["sample"])
-    return reached(numbers.interval(below), published - baseline[1], 2, std)
+        return reach_verdict(numbers.interval(ours["sample"]), published, std=std)
+    mine, base = ours["sample"], baseline[0]["sample"]
+    below = (mine - base).loc[mine.index.intersection(base.index)]
+    return reach_verdict(numbers.interval(below), published - baseline[1], 2, std)
 
 
 def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
@@ -205,7 +208,9 @@ def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFra
     nothing was run is left out, unless there is no other.
     """
     placed = {
-        (one["row"], one["source"], *place(one)): one for one in found if "sample" in one or "value" in one
+        (one["row"], one["source"], *number_key(one)): one
+        for one in found
+        if "sample" in one or "value" in one
     }
     ran = {row for row, source, *_ in placed if source == "reproduced"}
     printed = {column for _, source, _, column, _ in placed if source == "published"}
@@ -227,7 +232,9 @@ def lines_of(declared: AccuracyTable, row: Row, columns: Sequence[str], found: P
     """Yield the lines of a row: the accuracies, and below them every ε and round of which any is known."""
     measured = [one for (key, source, *_), one in found.items() if (key, source) == (row.key, "reproduced")]
     clients = next((one["clients"] for one in measured), row.clients)
-    yield [row_heading(row, clients), *(cell(declared, row, found, "accuracy", name) for name in columns)]
+    heading = row.label or f"{clients:,}"
+    heading += f" (here N = {clients:,})" * bool(row.label and clients != row.clients)
+    yield [heading, *(cell(declared, row, found, "accuracy", name) for name in columns)]
     quantities = [(head, "epsilon", level) for level, head in budget_headings(declared, row).items()]
     if any(one.round for other in declared.rows for one in other.published.values()):
         quantities.append(("round", "round", ""))
@@ -239,8 +246,8 @@ def lines_of(declared: AccuracyTable, row: Row, columns: Sequence[str], found: P
 
 def budget_headings(declared: AccuracyTable, row: Row) -> dict[str, str]:
     """Return by level what stands before the ε of a row: their δ, too, unless a note says it of all rows."""
-    found = deltas(declared, [row])
-    of_all = deltas(declared, declared.rows)
+    found = deltas_by_level(declared, [row])
+    of_all = deltas_by_level(declared, declared.rows)
     return {
         level: ", ".join(
             [WHOSE[level], *(f"δ={numbers.delta(one)}" for one in some if len(of_all.get(level, some)) > 1)]
@@ -249,7 +256,7 @@ def budget_headings(declared: AccuracyTable, row: Row) -> dict[str, str]:
     }
 
 
-def deltas(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, list[float]]:
+def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, list[float]]:
     """Return by level the δ at which the ε of rows are counted."""
     found: dict[str, set[float]] = {}
     for one in (declared.cell(row, name) for row in rows for name in declared.columns):
@@ -277,7 +284,7 @@ def cell(
     return " ".join(filter(None, (text(declared, ours) if ours else nothing, brackets)))
 
 
-def place(number: Number) -> tuple[str, ...]:
+def number_key(number: Number) -> tuple[str, ...]:
     """Key of a number in its line."""
     return number["quantity"], number["column"], number.get("level", "")
 
@@ -294,9 +301,9 @@ def text(declared: AccuracyTable, number: Number) -> str:
     if not measured:
         return f"{found:g}"
     if quantity == "round":
-        return numbers.rounds(found)
+        return numbers.round_range(found)
     # How much seeds differ is in the CSV.
-    return numbers.epsilon([np.mean(found)], number.get("epsilon_status", ""))
+    return numbers.epsilon_of_seeds([np.mean(found)], number.get("epsilon_status", ""))
 
 
 def digits(declared: AccuracyTable) -> int:
@@ -306,18 +313,11 @@ def digits(declared: AccuracyTable) -> int:
     return max((len(text.partition(".")[2]) for text in printed), default=0)
 
 
-def row_heading(row: Row, clients: int) -> str:
-    """Label of a row; of so many `clients`, if they are not those declared."""
-    if not row.label:
-        return f"{clients:,}"
-    return row.label if clients == row.clients else f"{row.label} (here N = {clients:,})"
-
-
-def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
+def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     """Return the notes that say at which round a column was read, and what its ε means."""
     found: dict[str, list[str]] = {}
     for name, column in declared.columns.items():
-        means = {level: stated(lines, name, level, spend) for level, spend in column.by_unit().items()}
+        means = {level: counting_text(lines, name, level, spend) for level, spend in column.by_unit().items()}
         if "" in means:
             other = declared.labels.get(column.within)
             budget = f"the ε published for {other}" if other else "the published budget"
@@ -340,9 +340,9 @@ def how_read(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     return [*notes, *baseline, *absent]
 
 
-def stated(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
+def counting_text(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
-    there = [line for line in lines if place(line) == ("epsilon", column, level) and "relation" in line]
+    there = [line for line in lines if number_key(line) == ("epsilon", column, level) and "relation" in line]
     meant = ""
     if there:
         laws = {name: law.words for name, law in COHORTS.items()}
@@ -370,7 +370,9 @@ def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> 
     signs += [spreads] * any("std" in one for one in found)
     marks = legend(*(text(declared, one) for one in found if one["quantity"] == "epsilon"))
     signs += [f"ε {marks}"] * bool(marks)
-    alike = {level: some for level, some in deltas(declared, declared.rows).items() if len(some) == 1}
+    alike = {
+        level: some for level, some in deltas_by_level(declared, declared.rows).items() if len(some) == 1
+    }
     signs += [f"{WHOSE[level]} at δ = {numbers.delta(*some)}" for level, some in alike.items()]
     yield f"{'; '.join(signs)}."
     heads = {row.key: row.label or f"{row.clients:,}" for row in declared.rows}
@@ -406,7 +408,7 @@ def read_at(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[str]:
                 and column
                 and column.by_unit()
             ):
-                rows.setdefault(row.cited, []).append(f"{column.label} {numbers.rounds(one['sample'])}")
+                rows.setdefault(row.cited, []).append(f"{column.label} {numbers.round_range(one['sample'])}")
     if rows:
         cells = [f"{row}: {', '.join(some)}" for row, some in rows.items()]
         yield f"Read at round: {'; '.join(cells)}."

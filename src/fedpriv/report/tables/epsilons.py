@@ -1,20 +1,21 @@
 """Tables of ε: what every accountant counts of runs, and the lower bounds that audits put under it."""
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.paper.tables import AuditsTable, LabelledRun, SpendsTable, titled
+from fedpriv.paper.tables import AuditsTable, LabelledRun, SpendsTable, full_title
 from fedpriv.report import numbers
 from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
-from fedpriv.report.reading import MEANING, epsilon_at, meaning, spent
+from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.tables.accuracy import cell_numbers, how_read, run_notes
+from fedpriv.report.tables.accuracy import cell_numbers, reading_notes, run_notes
 
 WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
@@ -41,12 +42,12 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
     shown = [shown_line(line, seeds) for line, seeds in found]
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
     said = {seeds[0].audit for _, seeds in found}
-    threats = [f"{words(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
+    threats = [f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
     details = [*threats, *footnotes(used, missing)]
     long = tidy(
         name, AUDIT_COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)]
     )
-    title = titled(declared) + stand_ins(used.runs)
+    title = full_title(declared) + stand_ins(used.runs)
     return PrintedTable(name, title, long, display_frame(shown), [HOW], details=details)
 
 
@@ -64,8 +65,8 @@ def run_findings(results: Results, line: LabelledRun) -> Iterator[Seeds]:
 def line_numbers(line: LabelledRun, seeds: Seeds) -> Iterator[Number]:
     """Yield what is stated and what was found, each with all that gives it meaning."""
     first = seeds[0]
-    key = {"row": line.label, "run": line.run, "column": f"{words(first.audit)}: {first.about}"}
-    about = {name: getattr(first, name) for name in ABOUT} | {"verdict": verdict(seeds)}
+    key = {"row": line.label, "run": line.run, "column": f"{audit_title(first.audit)}: {first.about}"}
+    about = {name: getattr(first, name) for name in ABOUT} | {"verdict": audit_verdict(seeds)}
     for quantity in ("epsilon", "lower_bound"):
         sample = [getattr(one, quantity) for one in seeds]
         yield {**key, **about, "quantity": quantity, "sample": sample}
@@ -74,37 +75,31 @@ def line_numbers(line: LabelledRun, seeds: Seeds) -> Iterator[Number]:
 def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
     """Return the cells of one line."""
     first = seeds[0]
+    whose = reduce(lambda text, words: text.replace(*words), WORDS.items(), first.about)
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
         ("", "Run"): line.label,
-        ("Stated", "whose ε"): readable(first.about),
+        ("Stated", "whose ε"): whose,
         ("Stated", "kind"): first.kind,
-        ("Stated", "ε"): numbers.epsilon([one.epsilon for one in seeds], first.kind),
+        ("Stated", "ε"): numbers.epsilon_of_seeds([one.epsilon for one in seeds], first.kind),
         ("Stated", "δ"): numbers.delta(first.delta),
-        ("Audit", "name"): words(first.audit),
+        ("Audit", "name"): audit_title(first.audit),
         # Rounded down.
         ("Audit", "lower bound"): numbers.size([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
         ("Audit", "confidence"): first.sure,
-        ("Audit", "verdict"): verdict(seeds),
+        ("Audit", "verdict"): audit_verdict(seeds),
         ("Audit", "cost"): first.cost,
     }
 
 
-def readable(stated: str) -> str:
-    """Words of a finding about an ε as readers call it."""
-    for ours, theirs in WORDS.items():
-        stated = stated.replace(ours, theirs)
-    return stated
-
-
-def verdict(seeds: Seeds) -> str:
+def audit_verdict(seeds: Seeds) -> str:
     """Verdict on the stated ε, and in how many seeds where they do not agree."""
     refuted = sum(one.refuted for one in seeds)
     several = f" ({refuted} of {len(seeds)} seeds)" if 0 < refuted < len(seeds) else ""
     return ("refuted" if refuted else "not refuted") + several
 
 
-def words(audit: str) -> str:
+def audit_title(audit: str) -> str:
     """Return an audit as it is printed."""
     return audit.replace("_", " ")
 
@@ -130,8 +125,17 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
     base = cell_numbers(results, of)
     places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
     found = [{spend: spend_numbers(results, place, spend) for spend in spends} for place in places]
-    read = [f"{of.columns[one['column']].label}, round {numbers.rounds(one['sample'])}" for one in places]
-    named = [(group(results, place), said) for place, said in zip(places, read, strict=True)]
+    read = [
+        f"{of.columns[one['column']].label}, round {numbers.round_range(one['sample'])}" for one in places
+    ]
+    named = []
+    for place, said in zip(places, read, strict=True):  # below a row's label, or the N and δ of its one run
+        heading = place["row"]
+        if not isinstance(heading, str):
+            rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
+            clients, delta = rounds["population"].iloc[0], epsilons["delta"].iloc[0]
+            heading = f"N = {clients:,}, δ = {numbers.delta(delta)}"
+        named.append((heading, said))
     # A way of counting that no run here has is no line, unless there is no other.
     spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
     shown = [
@@ -144,17 +148,17 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
         for spend in spends
     ]
     used = results.of(*of.runs())
-    title = titled(declared) + stand_ins(used.runs)
+    title = full_title(declared) + stand_ins(used.runs)
     long = tidy(
         name, SPEND_TABLE_COLUMNS, [line for lines in found for some in lines.values() for line in some]
     )
-    details = dict.fromkeys([*accountings(spends), *how_read(of, base), *run_notes(used, of)])
+    details = dict.fromkeys([*accountings(spends), *reading_notes(of, base), *run_notes(used, of)])
     return PrintedTable(name, title, long, display_frame(shown), [CELLS, MATCHING], details=list(details))
 
 
 def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
     """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
-    rows = spent(results, place["run"], spend)
+    rows = ledger_rows(results, place["run"], spend)
     if rows.empty:
         return []
     epsilons = epsilon_at(results, place["run"], spend, place["sample"])
@@ -181,16 +185,11 @@ def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dic
     return {("", name): words or numbers.NONE for name, words in header.items()}
 
 
-def group(results: Results, place: Number) -> str:
-    """Heading above the columns of a row: its label, or the clients and the δ of its one run."""
-    if isinstance(place["row"], str):
-        return place["row"]
-    rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
-    return f"N = {rounds['population'].iloc[0]:,}, δ = {numbers.delta(epsilons['delta'].iloc[0])}"
-
-
 def cell(lines: Sequence[Number]) -> str:
     """Return ε and what it leaves to an attacker."""
-    if not lines or (text := numbers.epsilon(lines[0]["sample"], lines[0]["epsilon_status"])) == numbers.NONE:
+    if (
+        not lines
+        or (text := numbers.epsilon_of_seeds(lines[0]["sample"], lines[0]["epsilon_status"])) == numbers.NONE
+    ):
         return numbers.NONE
     return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from fedpriv.paper.metrics import COLUMNS as NEEDS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable, titled
+from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable, full_title
 from fedpriv.report import numbers
 from fedpriv.report.long import STATISTIC, Number, display_frame, tidy
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
 from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
-from fedpriv.report.results import Results, config_of, differing, flattened
+from fedpriv.report.results import Results, config_of, flatten
 from fedpriv.report.sample import Sample
 
 LABELS = {"last": "last round", "best_drawn": "best round of sampled clients"}  # of a measure
@@ -34,20 +34,20 @@ class TableColumn(NamedTuple):
         return " ".join(filter(None, (self.group, self.label)))
 
 
-def columns_of(results: Results, declared: RunsTable) -> list[TableColumn]:
+def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
     """Return the columns; there are no gains over a reference that was not run."""
     gains = results.has(declared.reference)
     wanted = [one for one in declared.columns if gains or not one.name.startswith("gain")]
-    return [column for one in wanted for column in of_name(one, declared)]
+    return [column for one in wanted for column in columns_named(one, declared)]
 
 
-def of_name(declared: RunColumn, table: RunsTable) -> Iterator[TableColumn]:
+def columns_named(declared: RunColumn, table: RunsTable) -> Iterator[TableColumn]:
     """Yield the columns of a name: one, but of `round` one for every accuracy that is read at a round."""
     of, _, measure = declared.name.partition("_")
     if declared.name == "round":
         for one in table.columns:
             if one.name in ("accuracy_last", "accuracy_within"):
-                yield rounds(one)
+                yield round_column(one)
         return
     known = measure in LABELS
     metric = METRICS["accuracy" if known else declared.name]
@@ -63,7 +63,7 @@ def of_name(declared: RunColumn, table: RunsTable) -> Iterator[TableColumn]:
     yield TableColumn(group, label, declared.name, read, metric.show, declared.spend)
 
 
-def rounds(of: RunColumn) -> TableColumn:
+def round_column(of: RunColumn) -> TableColumn:
     """Return the column of the rounds at which a column of accuracies is read."""
     budget = [EpsilonBudget("", of.spend, of.within, 0.0)] if of.spend and of.within else []
     metric, label = METRICS["round"], of.label or ("" if budget else LABELS["last"])
@@ -93,20 +93,28 @@ def runs_table(
     """
     chosen = lines_of(results, declared)
     there = [line for line in chosen if results.has(line.run)]
-    columns = columns or columns_of(results, declared)
+    columns = columns or table_columns(results, declared)
     found = {line: [column.read(results, line.run) for column in columns] for line in there}
     if declared.best_first:
         firsts = {
             line: numbers.interval(some[0].seeds.fillna(0.0)).mean for line, some in found.items() if some
         }
         chosen = sorted(chosen, key=lambda line: firsts.get(line, float("-inf")), reverse=True)
-    configs = {line: flattened(config_of(results, line.run)) for line in there}
-    keys = declared.keys or (differing([*configs.values()]) if declared.reference else ())
+    configs = {line: flatten(config_of(results, line.run)) for line in there}
+    keys = list(declared.keys)
+    if declared.reference and not keys:  # in which those differ that have them
+        every = dict.fromkeys(key for config in configs.values() for key in config)
+        found_in = {key: {one[key] for one in configs.values() if key in one} for key in every}
+        keys = [key for key, values in found_in.items() if len(values) > 1]
     settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
     texts = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
     display = display_frame(texts or [{("", "Run"): f"not run: {declared.match}"}])
-    measured = {
-        line: [number_of(line, *one) for one in zip(columns, some, strict=True)]
+    measured: dict[LabelledRun, list[Number]] = {
+        line: [
+            {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
+            | {"sample": sample.seeds, **sample.meaning}
+            for column, sample in zip(columns, some, strict=True)
+        ]
         for line, some in found.items()
     }
     lines = [number | settings[line] for line in chosen for number in measured.get(line, [])]
@@ -115,19 +123,13 @@ def runs_table(
         long = long.drop(columns="status")
     used = results.of(*(line.run for line in there))
     infinite = declared.infinite if (display == "∞").to_numpy().any() else ""
-    notes = [f"∞: {infinite}"] * bool(infinite) + [*how_compared(declared, chosen)]
+    notes = [f"∞: {infinite}"] * bool(infinite) + [*comparison_notes(declared, chosen)]
     details = [
-        *how_counted(columns, [number for some in measured.values() for number in some]),
+        *counting_notes(columns, [number for some in measured.values() for number in some]),
         *footnotes(used, [line.run for line in chosen if line not in found]),
     ]
-    title = titled(declared) + stand_ins(used.runs)
+    title = full_title(declared) + stand_ins(used.runs)
     return PrintedTable(name, title, long, display, notes, details=details)
-
-
-def number_of(line: LabelledRun, column: TableColumn, sample: Sample) -> Number:
-    """Return a number of one run; an ε, or what is read within one, with everything that gives it meaning."""
-    key = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
-    return {**key, "sample": sample.seeds, **sample.meaning}
 
 
 def shown_line(
@@ -156,13 +158,18 @@ def lines_of(results: Results, declared: RunsTable) -> list[LabelledRun]:
     return [LabelledRun(run=run, label=run) for run in runs]
 
 
-def how_counted(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iterator[str]:
+def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iterator[str]:
     """Yield the notes that say at which δ, for whom and against whom the ε of the columns are counted."""
     said: dict[str, list[str]] = {}
     epsilons = [column for column in columns if column.quantity == "epsilon"]
     for column in epsilons:
         there = [line for line in found if line["column"] == column.name]
-        meant = {line["row"]: meant_by(line) for line in there if line.get("unit", "none") != "none"}
+        meant = {}
+        for line in there:
+            if line.get("unit", "none") != "none":
+                level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
+                whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
+                meant[line["row"]] = f"{whose}; {line['epsilon_status']}"
         for one in dict.fromkeys(meant.values()):
             rows = ", ".join(row for row, other in meant.items() if other == one)
             of = f" of {rows}" * (len(set(meant.values())) > 1)
@@ -171,14 +178,7 @@ def how_counted(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iter
     yield from accountings(column.spend for column in epsilons if column.spend)
 
 
-def meant_by(line: Number) -> str:
-    """Meaning of an ε: whose it is, against which neighbours, at which δ, and its status."""
-    level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
-    whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
-    return f"{whose}; {line['epsilon_status']}"
-
-
-def how_compared(declared: RunsTable, chosen: Sequence[LabelledRun]) -> Iterator[str]:
+def comparison_notes(declared: RunsTable, chosen: Sequence[LabelledRun]) -> Iterator[str]:
     """Yield the notes that say at which round accuracies are read, and against what."""
     for one in declared.columns:
         if one.name == "accuracy_within":

@@ -1,7 +1,7 @@
 """What the noise of Table IV guarantees an example: full participation, so that nothing is sampled."""
 
 from fedpriv.account import plans
-from fedpriv.paper.tables import titled
+from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
 from fedpriv.report.long import display_frame, tidy
 from fedpriv.report.render import PrintedTable
@@ -45,4 +45,4 @@ def table4_examples(results, declared, name):
                 found.append(key | {"quantity": quantity, "value": value} | status)
                 line[column.capitalize(), heading] = text
         shown.append(line)
-    return PrintedTable(name, titled(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW])
+    return PrintedTable(name, full_title(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW])
