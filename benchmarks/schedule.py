@@ -130,8 +130,8 @@ def main():
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 16, 100])
     asked = parser.parse_args()
     plan = load_preset(asked.config)
-    sizes = jobs.Sizes(plan, jobs.read(jobs.INDEX))
-    batches = jobs.batches(plan, sizes)
+    sizes = jobs.Sizes(plan, jobs.read_times(jobs.INDEX))
+    batches = jobs.training_jobs(plan, sizes)
     runs, on_gpus = (
         sum(map(count, batches)) for count in (lambda j: len(j.runs), lambda j: sizes.gpu(j.runs))
     )
