@@ -82,8 +82,11 @@ def test_a_failed_job_is_told_with_the_end_of_its_log(tmp_path):
 
 
 def test_what_ends_before_its_first_job_is_told_in_its_own_words(tmp_path):
-    process = follow(tmp_path, "raise SystemExit('BadInput: seed: unknown key')")
-    assert "    BadInput: seed: unknown key" in process.communicate()[0].splitlines()
+    code = """raise SystemExit('BadInput: seed: unknown key\\n  File "Snakefile", line 1')"""
+    process = follow(tmp_path, code)
+    lines = process.communicate()[0].splitlines()
+    assert "    BadInput: seed: unknown key" in lines
+    assert not any(line.lstrip().startswith("File") for line in lines)
     assert process.returncode == 1
 
 

@@ -108,7 +108,7 @@ def follow(command: Sequence[str], kept: Path) -> int:
     if process.returncode == -signal.SIGKILL and signals:  # its lock is left behind
         subprocess.run([*command, "--unlock"], capture_output=True)
     if process.returncode and total == "?":  # before the first job
-        tell(*end(kept))
+        tell(*(line for line in end(kept) if not line.lstrip().startswith('File "')))
     tell(f"All that Snakemake said: {kept}")
     if process.returncode and signals:
         tell(f"interrupted after {done} of {total} steps; the same command goes on from there")

@@ -188,7 +188,7 @@ def lines(root: Path) -> Iterator[str]:
             facts |= {
                 "seconds": seconds,
                 "examples": work(run).trained,
-                "uncommitted": uncommitted(told["environment"]["code"]),
+                "uncommitted": uncommitted(told["environment"].get("code", "")),
             }
             spent.append(facts)
     for (paper, hardware), some in pd.DataFrame(spent).groupby(["paper", "hardware"]):
