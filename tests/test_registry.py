@@ -2,11 +2,15 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from fedpriv import registry
 from fedpriv.errors import BadInput
+from fedpriv.frozen import chosen_from
+from fedpriv.mechanisms.sampling import CohortLaw, Full
 from fedpriv.registry import Registry
 
 
@@ -76,3 +80,15 @@ def test_the_packages_that_add_something_are_known_by_name(install):
     before = registry.packages()
     install("numbers", {"two": "added_module:two"}, package="adder")
     assert registry.packages() - before == {"adder"}
+
+
+def test_a_name_of_a_package_beside_the_suite_that_is_not_installed_is_said_to_be_of_it(monkeypatch):
+    monkeypatch.setattr(registry, "points", lambda group: ())
+    cohorts = Registry("cohorts", CohortLaw, {"full": Full})
+    law = TypeAdapter(Annotated[CohortLaw, chosen_from(cohorts, "law")])
+    with pytest.raises(ValidationError) as told:
+        law.validate_python({"law": "spaced", "size": 3})
+    wanted = "law: spaced is of the package fedpriv-studies: pip install packages/fedpriv-studies"
+    assert told.value.errors()[0]["msg"] == wanted
+    with pytest.raises(ValidationError, match="law: found seldom, allowed: full"):
+        law.validate_python("seldom")

@@ -20,10 +20,10 @@ from fedpriv.config.jobs import INDEX, Sizes, read_times
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.data.source import CREDENTIALS, mirrors
 from fedpriv.errors import no_such
-from fedpriv.models import native
 from fedpriv.paper.paper import read_yaml
 from fedpriv.progress import counted, duration
 from fedpriv.store.machine import cores
+from fedpriv.store.machine import engines as machine_engines
 
 KeptOf = Callable[[Plan], Collection[str]]  # the identities of what is stored of a preset
 DRIVER = Path("/proc/driver/nvidia/version")
@@ -98,10 +98,11 @@ def torch() -> Check:
 
 def engines() -> Check:
     """Say whether small networks are trained in C, and why not."""
-    why = {native.why_not(name) for name in native.UNITS if not native.available(name)}
+    found = machine_engines()
+    why = found.why_not() if found else ["the package fedpriv-engines is not installed"]
     if not why:
         return Check("compiled code", "ok", "available")
-    return Check("compiled code", "to do", f"{', '.join(sorted(map(str, why)))}; torch does its work, slower")
+    return Check("compiled code", "to do", f"{', '.join(why)}; torch does its work, slower")
 
 
 def free(folder: Path) -> float:

@@ -1,13 +1,13 @@
 import pytest
 
-from fedpriv.models import native
+from fedpriv.store import machine
 
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch, tmp_path):
     """A machine where nothing is set: no mirror, no credentials, no Slurm."""
-    for name in native.UNITS:
-        native.available(name)  # found once a process, and the compiler is about to be out of sight
+    if engines := machine.engines():
+        engines.why_not()  # found once a process, and the compiler is about to be out of sight
     names = ("FEDPRIV_MIRROR", "KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_CONFIG_DIR")
     for name in names:
         monkeypatch.delenv(name, raising=False)

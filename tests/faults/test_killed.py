@@ -12,7 +12,7 @@ from support.fault import Fault, at_call, at_removal, at_rename, die, die_twice,
 from support.small import ACCOUNT, TRAIN, contents, render, state_in, trained_in
 
 from fedpriv.cli import app
-from fedpriv.models import native
+from fedpriv.store.machine import engines
 
 
 def by(number: signal.Signals, when: str, moment: Callable, *place: object, **how: object) -> Fault:
@@ -25,8 +25,9 @@ def in_writing(when: str, size: int) -> Fault:
 
 a_round = partial(at_call, "fedpriv.train.loop", "run_round")
 measuring = partial(at_call, "fedpriv.train.probes", "record_client_distances")
-engine = "fedpriv.models.native.gradients", "check_range"
-working = partial(at_call, *(engine if native.available("cnn5") else ("fedpriv.local.threads", "as_read")))
+engine = "fedpriv_engines.native.gradients", "check_range"
+fast = (found := engines()) and not found.why_not()
+working = partial(at_call, *(engine if fast else ("fedpriv.local.threads", "as_read")))
 TRAINING = [
     by(SIGKILL, "train: in the first round, before there is a state", a_round, 1),
     by(SIGKILL, "train: in the midst of a round, while clients work", working, 7),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from fedpriv.local import threads
 from fedpriv.local.client import Client, ClientResults, ClientState, OptimizerState, Task
 from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.threads import CpuBackend
@@ -22,9 +23,9 @@ DEVICE = torch.device(os.environ.get("FEDPRIV_TEST_DEVICE", "cpu"))
 
 
 def without_kernels(task: Task, speed: Speed) -> CpuBackend:
-    """Return the threads as they are where nothing can be compiled."""
+    """Return the threads as they are where no package brings engines."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDPRIV_NATIVE", "0")
+        patch.setattr(threads, "engines", lambda: None)
         return CpuBackend(task, speed)
 
 

@@ -1,9 +1,9 @@
 """Local work on a CPU: one Python thread a core, each on its own clients.
 
 Each thread runs its operators on one core, so there are no barriers inside an operator; torch and the
-native kernels release the interpreter's lock. A client's result depends on nothing but the client, hence
-not on the number of threads. Where a model's engine in C knows the optimiser, all mini-batches of a
-client are one call.
+engines in C release the interpreter's lock. A client's result depends on nothing but the client, hence
+not on the number of threads. Where an engine of the package `fedpriv-engines` knows the model, its
+gradients at a batch, or all mini-batches of a client, are one call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -33,12 +33,9 @@ from fedpriv.local.client import (
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
-from fedpriv.models import native
 from fedpriv.models.base import Params
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native import steps
-from fedpriv.models.native.gradients import GradientEngine, Gradients
-from fedpriv.store.machine import cores
+from fedpriv.store.machine import cores, engines
 
 
 class Steps(NamedTuple):
@@ -58,38 +55,59 @@ class Steps(NamedTuple):
         return self.task.inputs, self.task.labels, rows, torch.tensor([len(batch) for batch in self.plan])
 
 
-def adam(net: steps.SmallNet, asked: Steps) -> float:
-    """Take the steps of Adam; return the loss on the last mini-batch."""
-    work, memory = asked.work, asked.kept.memory
-    before = int(memory.steps)
-    memory.steps += len(asked.plan)
-    how = steps.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
-    state = asked.kept.weights, memory.first, memory.second, before
-    drawn = None if asked.uniforms is None else asked.uniforms[:-1]
-    return steps.train_small(net, *asked.batches, *state, how, asked.start, drawn)
+class Gradients(NamedTuple):
+    """What the gradients at the examples of a batch are."""
+
+    total: torch.Tensor  # [d], their sum
+    sampled: torch.Tensor  # [samples, d], those of the first examples
+    loss: float  # the sum of the losses
+    clipped: int  # how many were clipped
 
 
-def plain_sgd(net: steps.MlpNet, asked: Steps) -> float:
-    """Take the steps of plain SGD; return the loss on the last mini-batch."""
-    return steps.train_mlp(net, *asked.batches, asked.kept.weights, asked.work.learning_rate)
+class GradientEngine(Protocol):
+    """Gradients of a model at all examples of a batch in one call, float32."""
+
+    @property
+    def name(self) -> str:
+        """What computes, and its version."""
+        ...
+
+    def gradient(
+        self,
+        inputs: torch.Tensor,
+        labels: torch.Tensor,
+        rows: torch.Tensor,
+        weights: torch.Tensor,
+        clip: float = 0.0,
+        samples: int = 0,
+    ) -> Gradients:
+        """Return the gradients at the examples `rows`, each clipped to a norm; 0: none is."""
+        ...
+
+    def logits(self, inputs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """Return the logits `[n, classes]` of inputs `[n, ...]`."""
+        ...
 
 
-class Unit(NamedTuple):
-    """What a unit in C does for a client."""
+class StepEngine(Protocol):
+    """All local steps of a client in one call, float32."""
 
-    knows: Callable[[FedAvg], bool]  # whether `take` takes the steps of this work
-    take: Callable[[Any, Steps], float]
-    logits: Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
+    @property
+    def name(self) -> str:
+        """What computes, and its version."""
+        ...
 
+    def knows(self, work: FedAvg) -> bool:
+        """Say whether `take` takes the steps of this work."""
+        ...
 
-UNITS = {
-    "mlp": Unit(  # a step is the gradient times the rate, and nothing else
-        lambda work: work.optimizer == "sgd" and not (work.momentum or work.proximal or work.clip_gradient),
-        plain_sgd,
-        steps.mlp_logits,
-    ),
-    "small_net": Unit(lambda work: work.optimizer == "adam", adam, steps.small_logits),
-}
+    def take(self, asked: Steps) -> float:
+        """Take the steps, in place; return the loss on the last mini-batch."""
+        ...
+
+    def logits(self, inputs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """Return the logits `[n, classes]` of inputs `[n, ...]`."""
+        ...
 
 
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
@@ -101,20 +119,18 @@ class CpuBackend:
     def __init__(self, task: Task, speed: Speed):
         torch.set_num_threads(1)
         self.task, self.chunk = task, speed.chunk
-        net = task.model.gradient_engine(task.classes) if task.loss.is_plain(task.labels) else None
-        steps = task.model.step_engine(task.classes) if task.loss.is_plain(task.labels) else None
-        read = task.inputs.dtype, tuple(task.inputs.shape[1:])
-        known = net and net.available() and read == (net.dtype, net.inputs)
-        self.engine = net if known else None  # for gradients
-        known = steps and native.available(steps.unit) and read == (torch.uint8, (28, 28))
-        self.step_engine = steps if known else None  # for all local steps at once
-        units = [one.unit for one in (self.engine, self.step_engine) if one]
-        # The engines in C know float32 alone, and are faster in it than torch is in bfloat16.
-        self.dtype = torch.bfloat16 if speed.dtype == "bfloat16" and not units else torch.float32
+        self.engine: GradientEngine | None = None  # for gradients
+        self.step_engine: StepEngine | None = None  # for all local steps at once
+        if (found := engines()) and task.loss.is_plain(task.labels):
+            read = task.inputs.dtype, tuple(task.inputs.shape[1:])
+            self.engine = found.gradient_engine(task.model.gradient_engine(task.classes), read)
+            self.step_engine = found.step_engine(task.model.step_engine(task.classes), read)
+        names = [one.name for one in (self.engine, self.step_engine) if one]
+        # The engines know float32 alone, and are faster in it than torch is in bfloat16.
+        self.dtype = torch.bfloat16 if speed.dtype == "bfloat16" and not names else torch.float32
         filters = any(len(shape) == 4 for shape in task.shapes.values())
         self.copied = filters or self.dtype != torch.float32  # whether a pass reads the weights otherwise
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
-        names = [f"{unit} {native.version(unit)}" for unit in units]
         dtype = str(self.dtype).removeprefix("torch.")
         self.name = ", ".join((library, *names, dtype, f"{self.chunk} examples a pass"))
         workers = speed.threads or cores()
@@ -147,7 +163,7 @@ class CpuBackend:
     def _forward(self, flat: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
         """Return what computes the logits of a chunk of inputs at `flat` `[d]`."""
         if net := self.step_engine:
-            return lambda chunk: UNITS[net.unit].logits(net, chunk, flat)
+            return lambda chunk: net.logits(chunk, flat)
         if engine := self.engine:
             return lambda chunk: engine.logits(chunk, flat)
         params = self._read(unflatten(self.task.effective(flat).detach(), self.task.shapes))
@@ -176,7 +192,7 @@ class CpuBackend:
         denominator: float,
         leaves: Params | None = None,
     ) -> tuple[Pieces, float, torch.Tensor]:
-        """Return Σ gradients over `rows` / denominator `[d]` in pieces; by an `engine` in C if given.
+        """Return Σ gradients over `rows` / denominator `[d]` in pieces; by an `engine` if given.
 
         And Σ losses / denominator, and the running statistics that this batch has `[r]`. `leaves` are those
         of `flat`, where they are there from an earlier step.
@@ -323,8 +339,8 @@ class CpuBackend:
         uniforms: torch.Tensor | None,
     ) -> float:
         """Take a step for each batch (rows of the inputs), in place; return the loss on the last one."""
-        if (net := self.step_engine) and (unit := UNITS[net.unit]).knows(work):
-            return unit.take(net, Steps(self.task, work, flat, kept, plan, uniforms))
+        if (net := self.step_engine) and net.knows(work):
+            return net.take(Steps(self.task, work, flat, kept, plan, uniforms))
         weights, loss, running = kept.weights, 0.0, self.task.running
         # Where a gradient is zero Winograd's algorithm leaves rounding, and Adam would make steps of it.
         engine = None if work.optimizer == "adam" else self.engine

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fedpriv.config.run import Run
     from fedpriv.data.own import Public
     from fedpriv.data.photographs import Photos
-    from fedpriv.models.native import steps
-    from fedpriv.models.native.gradients import GradientEngine
     from fedpriv.streams import Streams
     from fedpriv.trace import Facts
 
@@ -27,6 +25,7 @@ Params = dict[str, "torch.Tensor"]
 Shapes = dict[str, tuple[int, ...]]
 Example = tuple[int, ...]  # the shape of what a model reads: (channels, height, width), or (features,)
 GREY: Example = (1, 28, 28)
+Engine = tuple[Any, ...]  # a unit of the package `fedpriv-engines`, and its arguments
 # What happens to a tensor: it goes through the scheme, it is averaged as it is, it never leaves its client.
 Handling = Literal["protected", "clear", "kept"]
 
@@ -183,12 +182,12 @@ class Model(Part):
         """Return the weights before training: see `initial_weights`."""
         return initial_weights(self.shapes(classes, example), rng)
 
-    def gradient_engine(self, classes: int) -> GradientEngine | None:
-        """Return this model as an engine of gradients in C knows it; None: none does."""
+    def gradient_engine(self, classes: int) -> Engine | None:
+        """Engine of gradients that knows this model, and what it must be told; None: there is none."""
         return None
 
-    def step_engine(self, classes: int) -> steps.MlpNet | steps.SmallNet | None:
-        """Return this model as an engine of local steps in C knows it; None: none does."""
+    def step_engine(self, classes: int) -> Engine | None:
+        """Engine of local steps that knows this model, and what it must be told; None: there is none."""
         return None
 
     def size(self, classes: int) -> int:

@@ -18,13 +18,12 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedpriv.frozen import Real, Thousands
-from fedpriv.models.base import GREY, Example, Handling, Normalised, Params, pooled_twice
+from fedpriv.models.base import GREY, Engine, Example, Handling, Normalised, Params, pooled_twice
 
 if TYPE_CHECKING:
     import torch
 
     from fedpriv.config.run import Run
-    from fedpriv.models.native.steps import SmallNet
 
 
 class Bnn(Normalised):
@@ -86,12 +85,11 @@ class Bnn(Normalised):
             return "protected"
         return "clear" if self.bn == "shared" else "kept"
 
-    def step_engine(self, classes: int) -> SmallNet | None:
-        from fedpriv.models.native.steps import SmallNet
-
+    def step_engine(self, classes: int) -> Engine | None:
         if self.widths[:2] != (16, 16):
             return None
-        return SmallNet(self.widths[2], classes, True, self.normalises, self.binarise_input, self.threshold)
+        how = True, self.normalises, self.binarise_input, self.threshold
+        return "small_net", self.widths[2], classes, *how
 
     def forward(
         self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params

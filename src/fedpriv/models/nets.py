@@ -15,6 +15,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import Positive, Real, Thousands
 from fedpriv.models.base import (
     GREY,
+    Engine,
     Example,
     Features,
     Handling,
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
     import torch
 
-    from fedpriv.models.native.gradients import GradientEngine
-    from fedpriv.models.native.steps import MlpNet, SmallNet
-
 
 class Mlp(Model):
     """Dense layers with ReLU between them, and no biases; `widths` are the units of the hidden ones."""
@@ -46,10 +44,8 @@ class Mlp(Model):
         units = (math.prod(example), *self.widths, classes)
         return {f"dense{layer}.weight": (units[layer], units[layer - 1]) for layer in range(1, len(units))}
 
-    def step_engine(self, classes: int) -> MlpNet:
-        from fedpriv.models.native.steps import MlpNet
-
-        return MlpNet((*self.widths, classes))
+    def step_engine(self, classes: int) -> Engine:
+        return "mlp", (*self.widths, classes)
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         first, *rest = params.values()
@@ -94,16 +90,12 @@ class Cnn(Model):
             reads = (units, 1, 1)
         return shapes
 
-    def gradient_engine(self, classes: int) -> GradientEngine | None:
-        from fedpriv.models.native import gradients
+    def gradient_engine(self, classes: int) -> Engine:
+        return "cnn", (*self.widths, classes), self.kernel, self.activation
 
-        return gradients.cnn_engine((*self.widths, classes), self.kernel, self.activation)
-
-    def step_engine(self, classes: int) -> SmallNet | None:
-        from fedpriv.models.native.steps import SmallNet
-
+    def step_engine(self, classes: int) -> Engine | None:
         known = self.kernel == 3 and self.activation == "tanh" and len(self.widths) == 3
-        return SmallNet(self.widths[2], classes) if known and self.widths[:2] == (16, 16) else None
+        return ("small_net", self.widths[2], classes) if known and self.widths[:2] == (16, 16) else None
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         from torch.nn import functional as F
@@ -228,7 +220,5 @@ class Resnet50Head(LinearHead):
     def width(self) -> int:
         return WIDTHS[self.backbone]
 
-    def gradient_engine(self, classes: int) -> GradientEngine | None:
-        from fedpriv.models.native import gradients
-
-        return gradients.head_engine(self.width, classes)
+    def gradient_engine(self, classes: int) -> Engine:
+        return "head", self.width, classes

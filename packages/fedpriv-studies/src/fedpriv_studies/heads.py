@@ -13,7 +13,7 @@ from pydantic import model_validator
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Count, Positive, choice_error
-from fedpriv.models.base import Example, Features, Model, Params, Shapes
+from fedpriv.models.base import Engine, Example, Features, Model, Params, Shapes
 from fedpriv.models.nets import LinearHead
 from fedpriv.trace import Facts
 from fedpriv_studies.statistics import Statistics, facts, normalise
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import torch
 
     from fedpriv.config.run import Run
-    from fedpriv.models.native.gradients import GradientEngine
     from fedpriv.streams import Streams
 
 
@@ -52,10 +51,8 @@ class OnPublicFeatures(LinearHead):
 
         return torch.zeros(classes * (example[0] + 1))
 
-    def gradient_engine(self, classes: int) -> GradientEngine | None:
-        from fedpriv.models.native import gradients
-
-        return gradients.head_engine(self.width, classes, self.constant)
+    def gradient_engine(self, classes: int) -> Engine | None:
+        return "head", self.width, classes, self.constant
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         weight = params["head.weight"]
@@ -208,10 +205,8 @@ class ScatterLinear(OnScattering, LinearHead):
 
     name: Literal["scatter_linear"] = "scatter_linear"
 
-    def gradient_engine(self, classes: int) -> GradientEngine | None:
-        from fedpriv.models.native import gradients
-
-        return gradients.head_engine(self.width, classes)
+    def gradient_engine(self, classes: int) -> Engine:
+        return "head", self.width, classes
 
 
 class ScatterCnn(OnScattering):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import torch
+from fedpriv_engines.native.steps import Adam, SmallNet
 from torch.nn import functional as F
 
 from fedpriv.models.bnn import Bnn
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native.steps import Adam, SmallNet
 from fedpriv.models.nets import Cnn
 
 FLOAT = SmallNet(100, 10)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fedpriv.models import native
+from fedpriv.local.threads import Gradients
+from fedpriv_engines import native
 
 
 def check(tensors: Mapping[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype]]) -> None:
@@ -35,15 +36,6 @@ def check_range(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
         raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
 
 
-class Gradients(NamedTuple):
-    """What the gradients at the examples of a batch are."""
-
-    total: torch.Tensor  # [d], their sum
-    sampled: torch.Tensor  # [samples, d], those of the first examples
-    loss: float  # the sum of the losses
-    clipped: int  # how many were clipped
-
-
 class GradientEngine(NamedTuple):
     """A model as a unit in C knows it: `net` is the C structure; weights `[d]` float32 are the model's."""
 
@@ -53,6 +45,11 @@ class GradientEngine(NamedTuple):
     dtype: torch.dtype  # of its numbers
     classes: int
     size: int  # d
+
+    @property
+    def name(self) -> str:
+        """Unit, and a digest of its sources."""
+        return f"{self.unit} {native.version(self.unit)}"
 
     def available(self) -> bool:
         """Say whether the engine can be called; the first call may compile it, a few seconds."""

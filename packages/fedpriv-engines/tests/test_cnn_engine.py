@@ -8,18 +8,25 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import cnn_oracle
 import pytest
 import torch
+from fedpriv_engines import native
+from fedpriv_engines.native import gradients
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support import cnn_oracle
 
-from fedpriv.models import native
-from fedpriv.models.native import gradients
-from fedpriv.models.native.gradients import Gradients
+from fedpriv.local.threads import Gradients
 from fedpriv.models.nets import Cnn
 
 pytestmark = pytest.mark.skipif(not native.available("cnn5"), reason=native.why_not("cnn5"))
+
+
+def engine_of(model: Cnn, classes: int) -> gradients.GradientEngine:
+    """Return the engine that a model names."""
+    _, *told = model.gradient_engine(classes)
+    return gradients.cnn_engine(*told)
+
 
 MODEL = Cnn(widths=(8, 16), activation="tanh")
 MODELS = st.builds(
@@ -36,7 +43,7 @@ def distance(found: torch.Tensor, true: torch.Tensor) -> float:
 
 def gradient(model: Cnn, classes: int, images, labels, weights, **options) -> Gradients:
     rows = torch.arange(len(images))
-    return model.gradient_engine(classes).gradient(images, labels, rows, weights, **options)
+    return engine_of(model, classes).gradient(images, labels, rows, weights, **options)
 
 
 @settings(deadline=None, max_examples=25)
@@ -51,7 +58,7 @@ def test_gradients_equal_those_of_pytorch_in_float64(model: Cnn, classes: int, n
     assert found.loss == pytest.approx(sum(losses), rel=1e-5)
     assert found.clipped == 0
     exact = cnn_oracle.logits(model, classes, images, weights.double())
-    assert distance(model.gradient_engine(classes).logits(images, weights), exact) < 1e-5
+    assert distance(engine_of(model, classes).logits(images, weights), exact) < 1e-5
 
 
 @settings(deadline=None, max_examples=15)
@@ -76,7 +83,7 @@ def test_every_gradient_is_brought_inside_the_ball_before_it_counts(
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 def test_an_example_has_the_same_bits_in_any_lane_and_company(clip):
     images, labels, weights = cnn_oracle.example(MODEL, 10, 50)
-    engine = MODEL.gradient_engine(10)
+    engine = engine_of(MODEL, 10)
     together = engine.gradient(images, labels, torch.arange(50), weights, clip, 50)
     for row in (0, 7, 31, 49):
         alone = engine.gradient(images, labels, torch.tensor([row]), weights, clip, 1)
@@ -88,7 +95,7 @@ def test_threads_at_work_together_find_the_bits_that_one_finds_alone():
 
     def work(start: int) -> torch.Tensor:
         rows = torch.arange(start, 90)
-        return MODEL.gradient_engine(10).gradient(images, labels, rows, weights, samples=3).total
+        return engine_of(MODEL, 10).gradient(images, labels, rows, weights, samples=3).total
 
     alone = [work(start) for start in range(12)]
     with ThreadPoolExecutor(4) as pool:
@@ -106,11 +113,12 @@ def test_a_gradient_that_is_not_finite_counts_as_zero_where_it_is_clipped_and_sh
 
 NARROWER = """
 import sys, torch
-from support import cnn_oracle
+import cnn_oracle
 from fedpriv.models.nets import Cnn
+from fedpriv_engines.native.gradients import cnn_engine
 model = Cnn(widths=(5, 6, 7))
 images, labels, weights = cnn_oracle.example(model, 10, 21)
-found = model.gradient_engine(10).gradient(images, labels, torch.arange(21), weights, 0.3, 9)
+found = cnn_engine(*model.gradient_engine(10)[1:]).gradient(images, labels, torch.arange(21), weights, 0.3, 9)
 torch.save([found.total, found.sampled], sys.argv[1])
 """
 
@@ -123,9 +131,7 @@ def test_narrower_vectors_find_the_same_to_rounding(tmp_path):
     environment = os.environ | {
         "CC": f"{compiler} -mno-avx",
         "XDG_CACHE_HOME": str(tmp_path),
-        "PYTHONPATH": os.pathsep.join(
-            [str(Path(__file__).parents[1]), str(Path(native.__file__).parents[3])]
-        ),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(Path(native.__file__).parents[2])]),
     }
     subprocess.run([sys.executable, "-c", NARROWER, str(tmp_path / "found")], env=environment, check=True)
     narrow = torch.load(tmp_path / "found")
@@ -147,6 +153,6 @@ def test_what_the_engine_would_misread_is_refused_by_name(name, change):
     images, labels, weights = cnn_oracle.example(MODEL, 10, 4)
     right = {"inputs": images, "labels": labels, "rows": torch.arange(4), "weights": weights}
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
-        MODEL.gradient_engine(10).gradient(**(right | change))
+        engine_of(MODEL, 10).gradient(**(right | change))
     with pytest.raises(ValueError, match=r"^widths: found .*, allowed "):
         gradients.cnn_engine((8, 0, 10), 5, "tanh")

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fedpriv.models import native
-from fedpriv.models.native.gradients import check, check_range
+from fedpriv_engines import native
+from fedpriv_engines.native.gradients import check, check_range
 
 POINTER, NUMBER = ctypes.c_void_p, ctypes.c_int64
 Tensors = dict[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype]]  # as `check` has them

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fedpriv_engines import native
+from fedpriv_engines.native import gradients as head
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
-
-from fedpriv.models import native
-from fedpriv.models.native import gradients as head
 
 pytestmark = pytest.mark.skipif(not native.available("head"), reason=native.why_not("head"))
 

@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from fedpriv_engines import native
+from fedpriv_engines.native.steps import MlpNet, mlp_logits, train_mlp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from fedpriv.models import native
 from fedpriv.models.base import initial_weights
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native.steps import MlpNet, mlp_logits, train_mlp
 from fedpriv.models.nets import Mlp
 
 in_c = pytest.mark.skipif(not native.available("mlp"), reason=native.why_not("mlp"))

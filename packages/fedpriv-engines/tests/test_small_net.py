@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from support.small_net_oracle import (
+from fedpriv_engines import native
+from fedpriv_engines.native.steps import Adam, SmallNet, small_logits, train_small
+from small_net_oracle import (
     FLOAT,
     NETS,
     NORMAL,
@@ -18,9 +20,7 @@ from support.small_net_oracle import (
     shapes,
 )
 
-from fedpriv.models import native
 from fedpriv.models.flat import unflatten
-from fedpriv.models.native.steps import Adam, SmallNet, small_logits, train_small
 
 if not native.available("small_net"):
     pytest.skip(native.why_not("small_net"), allow_module_level=True)

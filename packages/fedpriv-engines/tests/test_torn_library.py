@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from fedpriv_engines import native
 
-from fedpriv.models import native
-
-REPORT = "from fedpriv.models import native; print(native.available('cnn5'))"
+REPORT = "from fedpriv_engines import native; print(native.available('cnn5'))"
 
 
 TORN = {

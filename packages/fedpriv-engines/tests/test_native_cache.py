@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from fedpriv_engines import native
 
-from fedpriv.models import native
-
-REPORT = "from fedpriv.models import native; print(native.available('cnn5'), native.why_not('cnn5'))"
+REPORT = "from fedpriv_engines import native; print(native.available('cnn5'), native.why_not('cnn5'))"
 
 
 def start(code: str, **environment: str) -> subprocess.Popen[str]:
     """Start a fresh Python that has compiled nothing."""
-    source = str(Path(native.__file__).parents[3])
+    source = str(Path(native.__file__).parents[2])
     everything = {**os.environ, "PYTHONPATH": source, **environment}
     return subprocess.Popen([sys.executable, "-c", code], env=everything, stdout=subprocess.PIPE, text=True)
 
@@ -52,7 +51,7 @@ def test_the_environment_switches_the_kernels_off(monkeypatch):
 
 
 def test_importing_compiles_nothing_and_leaves_torch_alone(tmp_path):
-    code = "import sys, fedpriv.models.native; print('torch' in sys.modules)"
+    code = "import sys, fedpriv_engines.native; print('torch' in sys.modules)"
     assert said(start(code, XDG_CACHE_HOME=str(tmp_path / "cache"))) == "False"
     assert not (tmp_path / "cache").exists()
 
