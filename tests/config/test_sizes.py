@@ -28,7 +28,7 @@ def index(path, *rows):
     """Write an index of stored runs; what a row does not say is of `NAME` and a number."""
     usual = {"paper": PAPER, "run": NAME, "model": "cnn", "scheme": "client_dp", "examples": 1000}
     with path.open("w", newline="") as file:
-        lines = csv.DictWriter(file, jobs.COLUMNS)
+        lines = csv.DictWriter(file, jobs.INDEX_COLUMNS)
         lines.writeheader()
         lines.writerows(
             usual | {"identity": number, "core_seconds": 10} | row for number, row in enumerate(rows)
@@ -63,7 +63,7 @@ def test_another_run_takes_its_work_over_the_rate_of_those_most_like_it(rows, ra
     assert found == pytest.approx(work(plan().runs[PAPER][NAME]).passes / rate)
 
 
-HEAD = ",".join(jobs.COLUMNS)
+HEAD = ",".join(jobs.INDEX_COLUMNS)
 LINE = "tiny,dp,0,abc,tiny,digits,client_dp,4,0.1,CPU,cnn,279,{}"
 SPOILT = {
     "of a spreadsheet": "\ufeff" + HEAD + "\n" + LINE.format(1),

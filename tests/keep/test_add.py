@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedpriv.config.jobs import COLUMNS
+from fedpriv.config.jobs import INDEX_COLUMNS
 from fedpriv.store import npz, parquet, rundir, summary
 from fedpriv.store.rundir import take_stored
 from fedpriv.store.summary import stored_files, stored_path
@@ -59,7 +59,7 @@ def test_the_runs_in_git_are_those_of_their_index_and_no_file_is_large():
     reference = Path(__file__).parents[2] / REFERENCE
     with (reference / "runs/index.csv").open() as file:
         lines = list(csv.DictReader(file))
-    wanted = [stored_path(reference, *(line[key] for key in COLUMNS[:4])) for line in lines]
+    wanted = [stored_path(reference, *(line[key] for key in INDEX_COLUMNS[:4])) for line in lines]
     assert wanted == stored_files(reference)
     assert max(path.stat().st_size for path in wanted) < 1.4e6
 

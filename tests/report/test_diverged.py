@@ -9,7 +9,7 @@ from fedpriv.paper.spends import SpendSelector
 from fedpriv.report.claims import judge
 from fedpriv.report.reading import DIVERGED, best_drawn, last_reading, reading_within
 from fedpriv.report.results import collect, load_results
-from fedpriv.report.tables import KINDS
+from fedpriv.report.tables import TABLE_KINDS
 from fedpriv.store import parquet, summary
 
 
@@ -57,7 +57,7 @@ def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_pa
 
 @pytest.mark.parametrize("seeds, words", [((0, 1), "diverged"), ((1,), "diverged (1 of 2 seeds)")])
 def test_tables_say_diverged_instead_of_a_number(seeds, words, tmp_path, declared):
-    table = KINDS["accuracy"](results_of(tmp_path, 6, seeds), declared, "table1")
+    table = TABLE_KINDS["accuracy"](results_of(tmp_path, 6, seeds), declared, "table1")
     line = table.display.iloc[0]
     assert line["BDP"] == f"{words} (88)" and line["Baseline"].startswith("97.")
     row = table.tidy.query(

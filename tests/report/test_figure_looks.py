@@ -23,7 +23,7 @@ from fedpriv.paper.paper import homes, load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.figures import draw_figure, house_style
 from fedpriv.report.figures.layout import Label, place_labels, separate
-from fedpriv.report.figures.looks import LOOKS, meaning, of_curves
+from fedpriv.report.figures.looks import LOOKS, curve_meaning, of_curves
 from fedpriv.report.results import SCHEMAS, to_categories
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
@@ -106,7 +106,7 @@ def test_what_is_drawn_of_a_paper_has_a_look_of_its_own_whichever_figure_draws_i
     lines = [one for name, one in FIGURES.items() if isinstance(one, LinesFigure) and "equation" not in name]
     curves = [(curve, declared) for declared in lines for curve in declared.parts()[0].curves]
     named = [
-        meaning(curve.label, curve.spend.accountant if curve.spend and len(declared.lines) == 1 else "")
+        curve_meaning(curve.label, curve.spend.accountant if curve.spend and len(declared.lines) == 1 else "")
         for curve, declared in curves
     ]
     assert len(named) > 60 and set(named) <= set(LOOKS)

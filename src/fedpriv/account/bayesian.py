@@ -103,7 +103,7 @@ def _chords(
 
 
 # Log-moments worked on at once: a chunk of rounds stays in a core's cache.
-CHUNK = 1 << 18
+MOMENT_CHUNK = 1 << 18
 
 # The share of δ that pays for the estimator; the rest goes to the Chernoff bound.
 ESTIMATOR_SHARE = 0.01
@@ -292,7 +292,7 @@ def _round_costs(
 ) -> np.ndarray:
     """Cost of each round at each Hölder exponent `[E, T, Λ]`, from distances `[T, K, n, m]`."""
     found = np.zeros((len(exponents), *worst.shape))
-    together = max(1, CHUNK // max(1, sampled[0].size * len(LAMBDAS)))
+    together = max(1, MOMENT_CHUNK // max(1, sampled[0].size * len(LAMBDAS)))
     for start in range(0, len(sampled), together):
         rounds = slice(start, start + together)
         moments = _log_moments(samples, sampled, by_rate, rounds)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 
-ALLOWED = "a CSV file with the columns of a plain trace (docs/accounting-alone.md)"
+ALLOWED_FILE = "a CSV file with the columns of a plain trace (docs/accounting-alone.md)"
 # What makes rows of a trace one phase: the rate at which units come, and the noise that hides them.
 RATE, NOISE = "sampling_rate", "noise_multiplier"
 
@@ -42,10 +42,10 @@ def read_plain_trace(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path)
     except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: {ALLOWED}") from None
+        raise BadInput(f"{path}: found no such file, allowed: {ALLOWED_FILE}") from None
     except (OSError, ValueError) as error:  # pandas' own errors are of the second kind
         reason = str(error).partition("\n")[0]
-        raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {ALLOWED}") from None
+        raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {ALLOWED_FILE}") from None
 
 
 def phases(trace: Trace) -> list[AlikeReleases]:

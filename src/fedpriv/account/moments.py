@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])
 
 # Terms worked on at once: a chunk stays in a core's cache.
-CHUNK = 1 << 18
+LAMBDA_CHUNK = 1 << 18
 
 # Exponents up to this, at rates from this on, are summed as they are: nothing overflows, and what underflows
 # is far below the rest. All else is summed in log space.
@@ -99,7 +99,7 @@ def _log_sums(rate: float, scale: np.ndarray, orders: Sequence[int]) -> np.ndarr
     weights = [_weights(rate, n) for n in trials]
     found = np.empty((len(scale), len(orders)))
     ascending = np.argsort(scale)
-    rows = max(1, CHUNK // len(k))
+    rows = max(1, LAMBDA_CHUNK // len(k))
     for start in range(0, len(scale), rows):
         some = ascending[start : start + rows]
         exponents = np.multiply.outer(scale[some], power)

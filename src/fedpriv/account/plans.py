@@ -94,7 +94,7 @@ def compose_phases(phases: Sequence[Phase], delta: float, accountant: str = "mom
             return spend
     raise BadInput(
         f"accountant: found {accountant} with {len(set(phases))} different phases, allowed: one that counts "
-        f"such a plan (pld: at most {pld.MOST} different phases)"
+        f"such a plan (pld: at most {pld.MOST_MECHANISMS} different phases)"
     )
 
 

@@ -53,7 +53,7 @@ SMOOTH = 100.0
 NEARLY = 0.01
 
 # Lower bounds count larger losses as this: their exponentials are no floats.
-LARGEST = 600.0
+LARGEST_LOSS = 600.0
 
 
 def loss_range(rate: float, multiplier: float) -> tuple[float, float]:
@@ -133,7 +133,7 @@ def loss_from_below(rate: float, multiplier: float, width: float, added: bool) -
     from scipy.optimize import isotonic_regression  # takes longest to import
 
     grid = _grid(rate, multiplier, width, added)
-    grid = grid[np.abs(grid * width) < LARGEST]
+    grid = grid[np.abs(grid * width) < LARGEST_LOSS]
     losses, gain = grid * width, -np.expm1(-width)
     middle = losses[:-1] + width / 2
     # What each of these tests achieves at the points to its left and right.
@@ -525,7 +525,7 @@ STEP = 1.1
 
 # More distinct mechanisms than this have no curve: each is a loss distribution of its own, and all of them
 # are composed at every evaluated round.
-MOST = 8
+MOST_MECHANISMS = 8
 
 
 def interval(
@@ -579,7 +579,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     There is no loss distribution here for sampling without replacement, or seen. Between the `evaluated`
     rounds a curve carries the value of the next one, which is larger: ε never falls from round to round.
     """
-    if view.law in ("fixed", "seen") or len(view.mechanisms) > MOST:
+    if view.law in ("fixed", "seen") or len(view.mechanisms) > MOST_MECHANISMS:
         return []
     # As in rdp.py: add/remove at twice the sensitivity bounds replaced clients.
     found = (_curve(view, delta, sensitivity) for sensitivity in view.relations)

@@ -32,7 +32,7 @@ def witness(
     return gaussian_epsilon(float(np.linalg.norm(ratio)), delta)
 
 
-MOST = 100.0  # ε that is looked for
+MOST_EPSILON = 100.0  # ε that is looked for
 
 
 def clopper_pearson(count: int, trials: int, alpha: float) -> float:
@@ -97,7 +97,7 @@ def bit_bound(
 
 def largest_refuted(refuted: Callable[[float], bool]) -> float:
     """Return the largest value, 0 to `MOST`, that is refuted; whatever is below one that is, is too."""
-    low, high = 0.0, MOST
+    low, high = 0.0, MOST_EPSILON
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)

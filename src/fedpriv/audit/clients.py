@@ -223,7 +223,7 @@ def quantile_low(values: np.ndarray, delta: float, confidence: float) -> float:
     return max(0.0, float(np.sort(values)[::-1][above])) if above < len(values) else 0.0
 
 
-MOST = 100  # clients of whom each is accounted by itself
+MOST_FOLLOWED = 100  # clients of whom each is accounted by itself
 DRAWS = 20_000  # of a client and a transcript
 
 
@@ -256,7 +256,7 @@ def followed_client(known: Known) -> Iterator[Finding]:
     if not stated:
         return
     # Who moves a sum most costs most, or nearly: of very many only those are looked at.
-    most = moved[:, np.argsort(-np.square(moved).sum(axis=0), kind="stable")[:MOST]]
+    most = moved[:, np.argsort(-np.square(moved).sum(axis=0), kind="stable")[:MOST_FOLLOWED]]
     each = [removal_epsilon(rate_of(view), column, stated[0].delta) for column in most.T]
     for one in stated:
         over = sum(value > one.epsilon for value in each)

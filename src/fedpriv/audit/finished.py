@@ -19,7 +19,7 @@ from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
 
 OF_RUN = ["run", "seed"]
-COLUMNS = [*OF_RUN, *Finding._fields]
+FINDING_COLUMNS = [*OF_RUN, *Finding._fields]
 
 AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "outlier": clients.outlier,
@@ -63,13 +63,13 @@ def audit_runs(directories: Sequence[Path], out: Path) -> Path:
         for told in [RunDir(directory).summary]
         for found in audit_run(directory)
     ]
-    return parquet.save_frame(pd.DataFrame(rows, columns=COLUMNS), out)
+    return parquet.save_frame(pd.DataFrame(rows, columns=FINDING_COLUMNS), out)
 
 
 def load_findings(path: Path) -> dict[tuple[str, int], list[Finding]]:
     """Read what `audit_runs` wrote, by run and seed; anything else is BadInput naming the file."""
-    frame = parquet.load_frame(path, COLUMNS, "the findings of audits")
+    frame = parquet.load_frame(path, FINDING_COLUMNS, "the findings of audits")
     found: dict[tuple[str, int], list[Finding]] = {}
-    for run, seed, *finding in frame[COLUMNS].itertuples(index=False):
+    for run, seed, *finding in frame[FINDING_COLUMNS].itertuples(index=False):
         found.setdefault((run, seed), []).append(Finding(*finding))
     return found

@@ -275,7 +275,17 @@ def targets(plan: Plan) -> list[str]:
 
 INDEX = Path("results/reference/runs/index.csv")
 WHICH = ("paper", "run", "seed", "identity", "preset")  # of a summary, as it says them
-COLUMNS = (*WHICH, "data", "scheme", "clients", "accuracy", "hardware", "model", "examples", "core_seconds")
+INDEX_COLUMNS = (
+    *WHICH,
+    "data",
+    "scheme",
+    "clients",
+    "accuracy",
+    "hardware",
+    "model",
+    "examples",
+    "core_seconds",
+)
 NEEDED = {"paper", "run", "identity", "model", "scheme", "examples", "core_seconds"}  # here
 MARGIN = 1.5  # asked over known: seeds of a run differ by as much, as busy as their machines were
 START = 5  # minutes, granted to a job beside its runs

@@ -25,7 +25,7 @@ from fedpriv.frozen import DISCRIMINATORS, Frozen, Mistake, Name, Thousands, mis
 from fedpriv.local.work import Speed
 from fedpriv.models import MODELS
 from fedpriv.paper.paper import (
-    OWN,
+    PART_KEYS,
     Paper,
     folder_of,
     load_paper,
@@ -120,7 +120,7 @@ def mark_layers(fragment: Any, by: str) -> Any:
     """Return a fragment of a run with every value marked; what says how it is laid stays as it is."""
     if not isinstance(fragment, Mapping):
         return Said(fragment, by)
-    return {key: value if key in OWN else mark_layers(value, by) for key, value in fragment.items()}
+    return {key: value if key in PART_KEYS else mark_layers(value, by) for key, value in fragment.items()}
 
 
 def origins(

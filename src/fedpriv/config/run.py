@@ -238,7 +238,7 @@ class Evaluation(Part):
         return ""
 
 
-LARGEST = 2**38  # bytes of one array, 256 GiB
+LARGEST_ARRAY = 2**38  # bytes of one array, 256 GiB
 
 
 class Run(Frozen):
@@ -352,7 +352,7 @@ def too_large(run: Run) -> str:
         ),
     }
     for keys, size in arrays.items():
-        if size > LARGEST:
-            gib = 2**30
-            return f"{keys}: found {size / gib:,.0f} GiB in one array, allowed: at most {LARGEST // gib} GiB"
+        if size > LARGEST_ARRAY:
+            found, most = size / 2**30, LARGEST_ARRAY // 2**30
+            return f"{keys}: found {found:,.0f} GiB in one array, allowed: at most {most} GiB"
     return ""

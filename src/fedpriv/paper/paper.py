@@ -25,7 +25,7 @@ from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 
-NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class Loader(yaml.SafeLoader):
@@ -46,7 +46,7 @@ class Loader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node.tag in NUMBERS and not DECIMAL.fullmatch(node.value):
+        if node.tag in NUMBER_TAGS and not DECIMAL.fullmatch(node.value):
             raise self.refused(node, plain(node.value), "a decimal number, or text in quotes")
         try:
             return super().construct_object(node, deep=deep)
@@ -123,7 +123,7 @@ def merge(below: Any, above: Any) -> Any:
 
 WORD = r"^[a-z0-9_]+$"
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
-OWN = ("uses", "over")  # of a part or a run; all other keys are a run's
+PART_KEYS = ("uses", "over")  # of a part or a run; all other keys are a run's
 Word = Annotated[Name, WithJsonSchema({"anyOf": [{"type": "string", "pattern": WORD}, {"type": "integer"}]})]
 Words = Annotated[tuple[Word, ...], Field(min_length=1)]
 

@@ -31,7 +31,7 @@ from fedpriv.paper.metrics import COLUMNS, RUN
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
-Unit = Literal["client", "instance"]
+BudgetUnit = Literal["client", "instance"]
 
 
 class Rendered(Frozen):
@@ -146,7 +146,7 @@ class AccuracyColumn(Frozen):
     """How the published ε of each cell is counted."""
     within: str = ""
     """The column whose published ε that is; by default its own."""
-    spends: dict[Unit, SpendInWords] = {}
+    spends: dict[BudgetUnit, SpendInWords] = {}
     """By unit, how the row's budgets are counted."""
 
     @model_validator(mode="after")
@@ -189,7 +189,7 @@ class Row(Frozen):
     """By column."""
     published: dict[str, PublishedCell] = {}
     """By column; those without a published accuracy are ours."""
-    budgets: dict[Unit, RowBudget] = {}
+    budgets: dict[BudgetUnit, RowBudget] = {}
     """By unit, of all columns."""
 
     @property
@@ -222,29 +222,10 @@ class AccuracyTable(TableSpec):
 
     @model_validator(mode="after")
     def _complete(self) -> "AccuracyTable":
-        """Raise the error that names what is missing, or too much, in a row."""
-        names = ", ".join(self.columns)
+        """Raise the error that names what is missing, or too much."""
         units = dict.fromkeys(unit for column in self.columns.values() for unit in column.spends)
         for row in self.rows:
-            of = f"of {row.cited}"
-            if not row.run and set(row.runs) != set(self.columns):
-                raise choice_error(f"rows.runs {of}", row.runs, f"run, or exactly the columns {names}")
-            if row.run and not set(row.runs) < set(self.columns):
-                raise choice_error(f"rows.runs {of}", row.runs, f"some of the columns {names}, beside run")
-            if not set(row.published) <= set(self.columns):
-                raise choice_error(f"rows.published {of}", row.published, f"some of the columns {names}")
-            if row.own_baseline and not row.baseline:
-                raise choice_error(f"rows.own_baseline {of}", [True], "true beside a baseline")
-            if set(row.budgets) != set(units):
-                allowed = f"exactly the spends of the columns, {', '.join(units) or 'none'}"
-                raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
-            for name, column in self.columns.items():
-                printed = row.published.get(name)
-                found = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
-                own = column.spend and not column.within and not row.free
-                wanted = ["accuracy", "epsilon", "delta"] if own else ["accuracy"]
-                if list(found) != wanted and (found or own):
-                    raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
+            self._check_row(row, units)
         budgets = [name for name, column in self.columns.items() if column.spend and not column.within]
         for name, column in self.columns.items():
             if column.within and column.within not in budgets:
@@ -254,6 +235,27 @@ class AccuracyTable(TableSpec):
         if len(set(keys)) < len(keys):
             raise choice_error("rows.label", keys, "every label once")
         return self
+
+    def _check_row(self, row: Row, units: Iterable[str]) -> None:
+        names, of = ", ".join(self.columns), f"of {row.cited}"
+        if not row.run and set(row.runs) != set(self.columns):
+            raise choice_error(f"rows.runs {of}", row.runs, f"run, or exactly the columns {names}")
+        if row.run and not set(row.runs) < set(self.columns):
+            raise choice_error(f"rows.runs {of}", row.runs, f"some of the columns {names}, beside run")
+        if not set(row.published) <= set(self.columns):
+            raise choice_error(f"rows.published {of}", row.published, f"some of the columns {names}")
+        if row.own_baseline and not row.baseline:
+            raise choice_error(f"rows.own_baseline {of}", [True], "true beside a baseline")
+        if set(row.budgets) != set(units):
+            allowed = f"exactly the spends of the columns, {', '.join(units) or 'none'}"
+            raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
+        for name, column in self.columns.items():
+            printed = row.published.get(name)
+            found = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
+            own = column.spend and not column.within and not row.free
+            wanted = ["accuracy", "epsilon", "delta"] if own else ["accuracy"]
+            if list(found) != wanted and (found or own):
+                raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
 
     @property
     def labels(self) -> dict[str, str]:

@@ -247,7 +247,7 @@ def verdict(counts: Mapping[str, int], claim: Claim) -> str:
     return UNDECIDED if undecided else NOT_JUDGED if counts["not_judged"] else NOT_RUN
 
 
-COLUMNS = [
+CLAIM_COLUMNS = [
     *("id", "place", "claim", "verdict", "outcome", "soundness", "measured", "test", "reason"),
     *("cells", "decided", *COUNTS.values()),
 ]
@@ -275,7 +275,7 @@ def claims_table(
         for one in found
         if one.seeds is not None
     ]
-    tidy = pd.DataFrame(lines, columns=COLUMNS)
+    tidy = pd.DataFrame(lines, columns=CLAIM_COLUMNS)
     display = pd.DataFrame(
         {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}
         | {("", name.capitalize()): tidy[name] for name in ("claim", "place", "verdict")}

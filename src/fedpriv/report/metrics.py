@@ -74,7 +74,7 @@ def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
 def accuracy_within(results: Results, cell: Cell, limit: float, spend: SpendSelector) -> Sample:
     """Return the accuracy at the last evaluated round before an ε first exceeds a limit."""
     found = Sample(reading.reading_within(results, cell.run, (spend, limit))["accuracy"])
-    found.meaning = meaning(results, cell, spend)
+    found.meaning = epsilon_meaning(results, cell, spend)
     budget = mark_epsilon(f"{limit:g}", found.meaning.get("epsilon_status", ""))
     found.words = f"{METRICS['accuracy'].words(found)} within ε = {budget}"
     return found
@@ -112,7 +112,7 @@ def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     return Sample(found.fillna(np.inf), words)
 
 
-def meaning(results: Results, cell: Cell, spend: SpendSelector) -> Number:
+def epsilon_meaning(results: Results, cell: Cell, spend: SpendSelector) -> Number:
     """Meaning of an ε by column of the ledger: how it is counted, for whom, at which δ, its status."""
     return spend_words(spend) | reading.meaning(ledger_rows(results, cell.run, spend), "delta")
 
@@ -123,7 +123,7 @@ def ledger_reader(values: Callable[[Results, str, SpendSelector], pd.Series]) ->
     def read(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
         there = len(ledger_rows(results, cell.run, spend))
         found = values(results, cell.run, spend) if there else pd.Series([np.nan])
-        return Sample(found, meaning=meaning(results, cell, spend))
+        return Sample(found, meaning=epsilon_meaning(results, cell, spend))
 
     return read
 

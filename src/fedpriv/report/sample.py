@@ -24,7 +24,7 @@ import pandas as pd
 from fedpriv.report import numbers
 
 ACCURACY, PUBLISHED, GAIN, EPSILON, GROWTH = "accuracy", "published", "gain", "epsilon", "growth"
-UNITS = {GAIN: "gain {} points", EPSILON: "ε {}"}  # of both sides of a comparison
+SIDE_UNITS = {GAIN: "gain {} points", EPSILON: "ε {}"}  # of both sides of a comparison
 Values = pd.DataFrame | float  # a row a seed and a column a comparison; or the same for every seed
 
 
@@ -184,9 +184,9 @@ class Compared(NamedTuple):
         left, _, right = self
         if not (left.words and right.words):
             only = left if left.words else right
-            return UNITS.get(only.kind, "{}").format(only.words)
+            return SIDE_UNITS.get(only.kind, "{}").format(only.words)
         first, second = (right, left) if self.at_least and left.kind in (EPSILON, GROWTH) else (left, right)
-        return UNITS.get(left.kind if left.kind == right.kind else "", "{}").format(
+        return SIDE_UNITS.get(left.kind if left.kind == right.kind else "", "{}").format(
             against_text(first, second)
         )
 

@@ -27,7 +27,7 @@ DAMAGED = (
 
 
 # How a file begins -> what it is.
-KINDS = {
+FILE_KINDS = {
     b"\x93NUMPY": "a single array, as np.save writes it",
     b"PAR1": "a Parquet file",
     b"\x89HDF": "an HDF5 file",
@@ -96,7 +96,7 @@ def load_all(
             check_seal(path)
         with path.open("rb") as opened:
             if (head := opened.read(8)) and not head.startswith(b"PK"):
-                known = (kind for beginning, kind in KINDS.items() if head.startswith(beginning))
+                known = (kind for beginning, kind in FILE_KINDS.items() if head.startswith(beginning))
                 kind = next(known, "text" if head.isascii() else "another kind of file")
                 raise ValueError(f"{kind}, and no archive, as np.savez writes it")
         with np.load(path) as file:

@@ -177,7 +177,7 @@ def same_run(one: Stored, other: Stored) -> bool:
 
 
 RESUME = "resume"  # the folder that no workflow knows
-ALLOWED = "the {} that a run wrote"
+ALLOWED_PART = "the {} that a run wrote"
 
 
 class RunDir:
@@ -225,14 +225,14 @@ class RunDir:
         self._look()
         if self.stored:
             return stored_trace(self.stored)
-        return parquet.load_frame(self.path / TRACE, allowed=ALLOWED.format("trace"))
+        return parquet.load_frame(self.path / TRACE, allowed=ALLOWED_PART.format("trace"))
 
     def distances(self) -> dict[str, np.ndarray]:
         """Return the sampled distances."""
         self._look()
         if self.stored:
             return stored_distances(self.stored)
-        found = npz.load_all(self.path / DISTANCES, ALLOWED.format("distances"))
+        found = npz.load_all(self.path / DISTANCES, ALLOWED_PART.format("distances"))
         return {name: array for name, array in found.items() if is_read(name)}
 
     def ledger(self, columns: Iterable[str]) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from fedpriv.trace import is_read
 from fedpriv.train.record import RoundState
 
 SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
-HEAD = 8  # bytes of a safetensors file before its JSON
+HEAD_BYTES = 8  # bytes of a safetensors file before its JSON
 OPTIONAL = ("second", "average")  # tensors that not every state has
 
 
@@ -117,7 +117,7 @@ def sealed_metadata(path: Path) -> dict[str, str]:
     except Broken:
         content = path.read_bytes() if path.is_file() else b"a folder or a device"
         # Of a state that is cut or of which a bit flipped, its mark or the head of its format is left.
-        if len(content) > HEAD and content[HEAD : HEAD + 1] != b"{" and MARK not in content:
+        if len(content) > HEAD_BYTES and content[HEAD_BYTES : HEAD_BYTES + 1] != b"{" and MARK not in content:
             raise BadInput(
                 f"{path}: found no state of a run, allowed: one; move it away or delete it"
             ) from None

@@ -113,7 +113,7 @@ def write_index(reference: Path) -> None:
     """Write which runs are stored, a line each, and what they took: jobs are sized by it."""
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(jobs.COLUMNS)
+        lines.writerow(jobs.INDEX_COLUMNS)
         lines.writerows(map(line, counted("index of stored runs", stored_files(reference), "run")))
 
 

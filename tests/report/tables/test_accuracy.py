@@ -9,11 +9,11 @@ from fedpriv.paper.claims import Claim
 from fedpriv.report import numbers
 from fedpriv.report.render import INDENT
 from fedpriv.report.results import collect, load_results
-from fedpriv.report.tables import KINDS
+from fedpriv.report.tables import TABLE_KINDS
 
 
 def table_of(results, declared):
-    return KINDS[declared.kind](results, declared, "table1")
+    return TABLE_KINDS[declared.kind](results, declared, "table1")
 
 
 def lines(block):

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from fedpriv.audit.finding import Finding
-from fedpriv.audit.finished import COLUMNS
+from fedpriv.audit.finished import FINDING_COLUMNS
 from fedpriv.paper.figures import AuditsFigure
 from fedpriv.paper.tables import AuditsTable
 from fedpriv.report import figures
@@ -38,7 +38,7 @@ def results_of(tmp_path):
         found = [
             {"run": "one", "seed": seed} | one._asdict() for seed, some in enumerate(by_seed) for one in some
         ]
-        parquet.save_frame(pd.DataFrame(found, columns=COLUMNS), tmp_path / "findings.parquet")
+        parquet.save_frame(pd.DataFrame(found, columns=FINDING_COLUMNS), tmp_path / "findings.parquet")
         return to_categories(tables, tmp_path / "findings.parquet")
 
     return made

@@ -8,12 +8,12 @@ from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import AccuracyTable, SpendsTable, resolve_tables
 from fedpriv.report import render
-from fedpriv.report.tables import KINDS
+from fedpriv.report.tables import TABLE_KINDS
 
 
 def companion_of(results, declared, spends):
     spec = {"title": "Every ε", "of": declared.model_dump(), "spends": spends}
-    return KINDS["spends"](results, SpendsTable.model_validate(spec), "companion")
+    return TABLE_KINDS["spends"](results, SpendsTable.model_validate(spec), "companion")
 
 
 def lines(table):

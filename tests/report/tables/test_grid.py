@@ -8,7 +8,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import AccuracyTable, accuracy_tables
 from fedpriv.report.results import collect, load_results
-from fedpriv.report.tables import KINDS
+from fedpriv.report.tables import TABLE_KINDS
 
 GRID = {
     "kind": "accuracy",
@@ -44,7 +44,7 @@ def results(tmp_path_factory):
 
 
 def test_a_grid_has_the_papers_layout_with_what_is_published_in_brackets(results, declared):
-    table = KINDS["accuracy"](results, declared, "grid")
+    table = TABLE_KINDS["accuracy"](results, declared, "grid")
     assert table.title == "Evaluation. Accuracy"
     assert table.display.to_numpy().tolist() == [
         ["10", "10.1 ± 0.6 (11.73)", "42.0 ± 0.6 (41.71)"],
@@ -54,7 +54,7 @@ def test_a_grid_has_the_papers_layout_with_what_is_published_in_brackets(results
 
 
 def test_the_csv_of_a_grid_holds_what_comparisons_read(results, declared):
-    tidy = KINDS["accuracy"](results, declared, "grid").tidy.query("quantity == 'accuracy'")
+    tidy = TABLE_KINDS["accuracy"](results, declared, "grid").tidy.query("quantity == 'accuracy'")
     assert len(tidy.query("source == 'published'")) == 3
     assert set(tidy.query("source == 'reproduced'")["status"]) == {"ok", "not run"}
 

@@ -9,11 +9,11 @@ from fedpriv.frozen import parse
 from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import numbers, render
 from fedpriv.report.results import collect, load_results
-from fedpriv.report.tables import KINDS
+from fedpriv.report.tables import TABLE_KINDS
 
 
 def table_of(results, declared):
-    return KINDS[declared.kind](results, declared, "table4")
+    return TABLE_KINDS[declared.kind](results, declared, "table4")
 
 
 def lines(table):

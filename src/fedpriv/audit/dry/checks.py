@@ -25,7 +25,7 @@ NORMS = (0.5, 1.01, 3.0, 10.0, 1e6)  # of hostile uploads, in units of the bound
 HUGE = 3e38  # near the largest number of float32
 ROUNDED = 1e-3  # its square is what float32 may move a sum by, relatively
 DRAWS = 400  # of a round's noise, for what is kept of it
-NUMBERS = 16  # of an upload, there
+PROBE_NUMBERS = 16  # of an upload, there
 
 
 class ProbedRound(NamedTuple):
@@ -174,8 +174,8 @@ def memory_fault(site: Site, said: Statement, alpha: float) -> str:
 
     It is looked at after the first round and the last.
     """
-    site, rounds = site._replace(dimension=NUMBERS), site.mechanism.plan.rounds
-    memory, streams = site.mechanism.scheme.memory(NUMBERS), Streams(0, "dry run of what is kept")
+    site, rounds = site._replace(dimension=PROBE_NUMBERS), site.mechanism.plan.rounds
+    memory, streams = site.mechanism.scheme.memory(PROBE_NUMBERS), Streams(0, "dry run of what is kept")
     for round in range(1, rounds + 1) if memory else ():
         probe = probe_of(site, said, round, memory, streams)
         if round in (1, rounds) and leaks(probe, alpha / 2):

@@ -24,7 +24,7 @@ from fedpriv.report.results import Results
 from fedpriv.store.files import writing
 
 # A kind draws a panel, whose labels end up in one legend, and returns what is to be written into it.
-KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], Iterable[Label] | None]] = {
+FIGURE_KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], Iterable[Label] | None]] = {
     "rounds": rounds.draw_rounds,
     "audits": audits.draw_audits,
     "python": lambda axes, results, declared, part: declared.call(axes, results, part.curves),
@@ -92,7 +92,7 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
         if declared.kind == "rounds":
             said = ", ".join(filter(None, (said, rounds.delta_text(results, part))))
         titles[axes] = axes.set_title(escape_figure(said))
-        labels[axes] = KINDS[declared.kind](axes, results, declared, part) or ()
+        labels[axes] = FIGURE_KINDS[declared.kind](axes, results, declared, part) or ()
         if shared:
             axes.label_outer()
         elif axes is not row[0]:

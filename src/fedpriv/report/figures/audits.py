@@ -27,7 +27,7 @@ POINTS = {
     "lower bound, refutes it": POINT | {"marker": "s", "markersize": 4, "color": "C1"},
     "no ε holds": POINT | {"marker": ">", "markersize": 6, "color": "C1"},
 }
-WORDS = {
+OWNER_WORDS = {
     "client": "client level",
     "instance": "example level",
     "example": "example level",
@@ -113,8 +113,8 @@ def lines_of(results: Results, curve: DrawnRun) -> list[BoundLine]:
 def owner_text(about: str) -> str:
     """Owner of an ε and the way of counting, as readers say it."""
     unit, _, counted = about.removesuffix(")").partition(" (")
-    told = " ".join(WORDS.get(word, word) for word in counted.split())
-    return f"{WORDS.get(unit, unit)}, {told}" if told else WORDS.get(unit, unit)
+    told = " ".join(OWNER_WORDS.get(word, word) for word in counted.split())
+    return f"{OWNER_WORDS.get(unit, unit)}, {told}" if told else OWNER_WORDS.get(unit, unit)
 
 
 def tighter_epsilon(results: Results, run: str, one: Finding) -> list[float]:

@@ -35,10 +35,10 @@ GREY = "#606060"
 
 def color_of(label: str) -> str:
     """Return the colour of what has this label; black where it has none of its own."""
-    return LOOKS.get(meaning(label), LOOKS["published"])["color"]
+    return LOOKS.get(curve_meaning(label), LOOKS["published"])["color"]
 
 
-def meaning(label: str, accountant: str = "") -> str:
+def curve_meaning(label: str, accountant: str = "") -> str:
     """Meaning of a curve: the longest name that its label begins with, else its accountant or label."""
     words = label.split(", ")
     begins = (", ".join(words[:count]) for count in range(len(words), 0, -1))
@@ -49,7 +49,7 @@ def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
     """Return the looks of the curves of a panel."""
     one = len(declared.lines) == 1
     return looks(
-        meaning(label, read["spend"].accountant if one and "spend" in read else "")
+        curve_meaning(label, read["spend"].accountant if one and "spend" in read else "")
         for label in declared.lines.values()
         for read in declared.ways().values()
     )

@@ -18,7 +18,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas
 from fedpriv.report.figures import COLUMN, HEIGHT, PAGE, add_legend, house_style, legend_entries, save_figure
 from fedpriv.report.figures.looks import GREY, LOOKS
-from fedpriv.report.figures.rounds import GUARANTEE, UNITS, logarithmic
+from fedpriv.report.figures.rounds import GUARANTEE, LEVEL_WORDS, logarithmic
 from fedpriv.report.numbers import delta as in_powers
 from fedpriv.report.render import escape_figure
 
@@ -70,7 +70,7 @@ def draw_trace(costs: pd.DataFrame, releases: np.ndarray, parts: Sequence[AlikeR
             axes.plot(at, line["epsilon"], label=escape_figure(label), **look)
         axes.set(
             xlabel="Step" if first["unit"] == "instance" else "Round",
-            ylabel=f"{UNITS.get(first['unit'], first['unit'])} ε",
+            ylabel=f"{LEVEL_WORDS.get(first['unit'], first['unit'])} ε",
             xlim=(0, 1.02 * releases[-1]),
         )
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))

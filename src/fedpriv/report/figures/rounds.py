@@ -28,7 +28,7 @@ from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
 
 PERCENT = ("accuracy", "drawn_accuracy")
-UNITS = {"client": "Client-level", "instance": "Example-level"}
+LEVEL_WORDS = {"client": "Client-level", "instance": "Example-level"}
 LOGARITHMIC = ("epsilon", "growth", "norms")
 GUARANTEE = "guarantee"
 FEW = 3  # seeds, and fewer, are drawn themselves
@@ -67,7 +67,7 @@ def axis_name(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
     """Return the name of the vertical axis; of an ε with the unit that it protects."""
     found = [meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
     units = sorted({str(one["unit"]) for one in found if one})
-    unit = " and ".join(UNITS.get(one, one) for one in units)
+    unit = " and ".join(LEVEL_WORDS.get(one, one) for one in units)
     quantity = "accuracy" if declared.quantity in PERCENT else declared.quantity
     axis = "L2 norm" if quantity == "norms" else METRICS[quantity].axis
     return axis.format(unit=unit).strip()

@@ -13,7 +13,7 @@ from fedpriv.report.tables.accuracy import accuracy_table
 from fedpriv.report.tables.epsilons import audits_table, spends_table
 from fedpriv.report.tables.runs import runs_table
 
-KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {
+TABLE_KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {
     "accuracy": accuracy_table,
     "spends": spends_table,
     "runs": runs_table,
@@ -27,7 +27,7 @@ def write_table(results: Results, declared: TableSpec, stem: Path, main: bool = 
 
     `main` is the table whose cells count as the paper's.
     """
-    table = KINDS[declared.kind](results, declared, stem.name)
+    table = TABLE_KINDS[declared.kind](results, declared, stem.name)
     table = table._replace(caption=caption(results, declared), place=declared.theirs, main=main)
     marks = legend(table.caption, *(cell for block in table.blocks for cell in block.to_numpy().ravel()))
     if marks and marks not in " ".join(table.notes):

@@ -111,7 +111,7 @@ def reproduced_numbers(results: Results, cell: Cell) -> Iterator[Number]:
 
 KEY = ["table", "row", "column", "source", "quantity"]
 OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
-COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
+LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
 CELL = ("table", "row", "column", "run")
 WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
 AT_END = "Accuracy at the last round."
@@ -125,7 +125,7 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Prin
     return PrintedTable(
         name,
         full_title(declared) + stand_ins(used.runs),
-        tidy(name, COLUMNS, found),
+        tidy(name, LONG_COLUMNS, found),
         theirs,
         [*caveats(declared, found, used)],
         details=[*read_at(declared, found), *reading_notes(declared, found), *run_notes(used, declared)],

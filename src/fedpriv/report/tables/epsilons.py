@@ -17,7 +17,7 @@ from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.tables.accuracy import cell_numbers, reading_notes, run_notes
 
-WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
+READER_WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
 AUDIT_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
 HOW = (
@@ -75,7 +75,7 @@ def line_numbers(line: LabelledRun, seeds: Seeds) -> Iterator[Number]:
 def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
     """Return the cells of one line."""
     first = seeds[0]
-    whose = reduce(lambda text, words: text.replace(*words), WORDS.items(), first.about)
+    whose = reduce(lambda text, words: text.replace(*words), READER_WORDS.items(), first.about)
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
         ("", "Run"): line.label,

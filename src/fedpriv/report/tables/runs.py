@@ -76,7 +76,7 @@ def round_column(of: RunColumn) -> TableColumn:
     )
 
 
-COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
+RUN_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
 HOW_READ = (
     "Accuracy, last round: of all clients. Best round of sampled clients: as the authors' code prints it; "
     "the test split itself chooses the round. Where all clients hold the server's weights, both are of these."
@@ -118,7 +118,7 @@ def runs_table(
         for line, some in found.items()
     }
     lines = [number | settings[line] for line in chosen for number in measured.get(line, [])]
-    long = tidy(name, [*COLUMNS, *keys, "status"], lines)
+    long = tidy(name, [*RUN_COLUMNS, *keys, "status"], lines)
     if long["status"].isna().all():  # no run has diverged
         long = long.drop(columns="status")
     used = results.of(*(line.run for line in there))
