@@ -85,7 +85,7 @@ def test_after_fewer_rounds_less_has_leaked(run, capsys):
         (["{run}", "--q", ".3"], "audit RUN does not take --sample-rate"),
         (["{run}", "--round", "99"], "--round: found 99, allowed: 1 to 6"),
         (["--mechanism", "client_dp", "--q", ".3"], "--noise-multiplier is missing"),
-        (["--mechanism", "nobody", *PLAN], "--mechanism: found nobody, allowed: client_dp"),
+        (["--mechanism", "nobody", *PLAN], "--mechanism: found nobody, allowed: none, client_dp"),
         (["--mechanism", "client_dp", *PLAN, "--q", "2"], "--sample-rate: found 2"),
         (["--mechanism", "none", *PLAN], "--mechanism: found none with these settings, whose facts state no"),
         (["--mechanism", "client_dp", *PLAN, "--set", "x"], "--set x is not KEY=VALUE"),

@@ -143,6 +143,6 @@ def test_arithmetic_pairs_the_seeds_that_both_have(by_seed, data):
 def test_an_accuracy_that_no_round_affords_is_no_number_in_a_difference_and_0_alone():
     none = Sample(pd.Series([np.nan, np.nan]), kind="accuracy")
     some = Sample(pd.Series([0.5, 0.7]), kind="accuracy")
-    assert np.isnan((some - none).seeds).all() and (some - none).text(percent) == "—"
+    assert np.isnan((some - none).seeds).all() and percent(some - none) == "—"
     assert (none >= 0.2).margins.tolist() == [-0.2, -0.2]
     assert abs(some - 0.6).values.shape == (2, 2) and some.interval.mean == pytest.approx(0.6)
