@@ -67,7 +67,7 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
         ["git", "ls-files", "src/fedpriv"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     package = {Path(file).relative_to("src") for file in listed.stdout.splitlines() if (ROOT / file).exists()}
-    assert {".c", ".css", ".j2", ".mplstyle", ".py"} <= {file.suffix for file in package}
+    assert {".css", ".j2", ".mplstyle", ".py"} <= {file.suffix for file in package}
     assert not [file for file in package if not (wheel / file).exists()]
     assert not list(wheel.glob("tests*"))
 

@@ -161,7 +161,7 @@ def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
     ("preset", "words"),
     [
         ({"seed": 1}, ("seed", "unknown key")),
-        ({"papers": ["other"]}, ("papers", "other", "allowed: small")),
+        ({"papers": ["other"]}, ("papers", "other", "allowed: ", "small")),
         ({"only": ["*_n100_*"]}, ("only", "*_n100_*", "small/plain, small/private")),
         ({"patches": {"nosuch": {}}}, ("patches", "nosuch", "small/plain, small/private")),
         ({"patches": {"*": {"rounds": -1}}}, ("small.runs.plain", "rounds", "-1")),

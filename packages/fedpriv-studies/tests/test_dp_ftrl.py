@@ -64,7 +64,7 @@ DELTA, SHORT = 1e-3, AlikeRounds(0.3, 2.0, 8)
     ids=str,
 )
 def test_no_sound_scheme_is_refuted(name, settings):
-    found = dry.audited(dry.named(name, SHORT, DELTA, settings), DELTA, 800, seed=1)
+    found = dry.audit_mechanism(dry.mechanism_by_name(name, SHORT, DELTA, settings), DELTA, 800, seed=1)
     assert not found.refuted, found.broken
     assert 0 < found.epsilon < np.inf and found.lower_bound <= found.epsilon
 
@@ -74,7 +74,7 @@ IN_TURN = AlikeRounds(0.1, 3.0, 20)
 
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_of_correlated_noise_most_of_epsilon_is_seen_and_no_more(matrix):
-    found = dry.audited(dry.named("dp_ftrl", IN_TURN, DELTA, {"matrix": matrix}), DELTA, 6000)
+    found = dry.audit_mechanism(dry.mechanism_by_name("dp_ftrl", IN_TURN, DELTA, {"matrix": matrix}), DELTA, 6000)
     assert not found.refuted and 0.4 * found.epsilon < found.lower_bound <= found.epsilon
 
 
@@ -105,9 +105,9 @@ class Independent(DpFtrl):
     [(Halved, "the noise has 0.25"), (Independent, "comes again in round")],
 )
 def test_noise_that_is_not_that_of_the_stated_matrix_is_found(scheme, said):
-    mechanism = dry.named("dp_ftrl", IN_TURN, DELTA)
+    mechanism = dry.mechanism_by_name("dp_ftrl", IN_TURN, DELTA)
     wrong = scheme(clip_l2=1.0, noise_multiplier=3.0)
-    found = dry.audited(mechanism._replace(scheme=wrong, stated=mechanism.scheme), DELTA, 1000)
+    found = dry.audit_mechanism(mechanism._replace(scheme=wrong, stated=mechanism.scheme), DELTA, 1000)
     assert found.refuted and said in found.broken
 
 
@@ -119,6 +119,6 @@ class Jumping(Spaced):
 
 
 def test_a_client_that_comes_out_of_turn_is_found():
-    mechanism = dry.named("dp_ftrl", IN_TURN, DELTA)
-    found = dry.audited(mechanism._replace(law=Jumping(size=40)), DELTA, 1000)
+    mechanism = dry.mechanism_by_name("dp_ftrl", IN_TURN, DELTA)
+    found = dry.audit_mechanism(mechanism._replace(law=Jumping(size=40)), DELTA, 1000)
     assert found.refuted and "a client comes again after 1 rounds" in found.broken

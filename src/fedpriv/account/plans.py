@@ -76,7 +76,7 @@ def compose_phases(phases: Sequence[Phase], delta: float, accountant: str = "mom
     Raises BadInput naming the phase and the value that is out of range.
 
     >>> phases = [Phase(0.01, 1.0, 1000), Phase(0.02, 1.5, 500)]
-    >>> round(composed(phases, 1e-5, "rdp").epsilon, 2)
+    >>> round(compose_phases(phases, 1e-5, "rdp").epsilon, 2)
     2.56
     """
     _planner(accountant, {})

@@ -43,7 +43,7 @@ def test_features_of_the_laptops_aptos_runs_are_made_with_the_network_closed(
     out = inputs.prepare(one, tmp_path / "resources", [str(tmp_path / "mirror")], plan.preset.speed)
     made = arrays.load(out)
     assert made.x_train.shape == (4 * one.photos.copies, one.model.width) and len(made.x_test) == 4
-    assert f"backbone {one.model.network}" in made.note and not asked
+    assert f"backbone {one.model.backbone}" in made.note and not asked
 
 
 def test_all_that_the_laptop_needs_are_the_files_of_its_datasets():
