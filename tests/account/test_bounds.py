@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from fedpriv.account import moments, pld, rdp
+from fedpriv.account import moments, pld, rdp, views
 from fedpriv.account.ledgers import ACCOUNTANTS
 from fedpriv.account.plans import planners
 from fedpriv.audit import clients
@@ -155,10 +155,10 @@ def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_n
     ratio = np.log1p(rate * np.expm1((x - 0.5) / multiplier**2))
     density = np.exp(-((x / multiplier) ** 2) / 2) / multiplier / math.sqrt(2 * math.pi)
     exact = math.log1p(np.trapezoid(density * np.expm1(alpha * ratio), x)) / (alpha - 1)
-    found = rdp.divergences(rdp.planned(rate, multiplier), "C")[index]
+    found = rdp.divergences(views.planned_mechanism(rate, multiplier), "C")[index]
     assert found >= exact - 1e-10
     # The log-moment at α is (α − 1) times the divergence: what its slack allows grows towards α = 1.
-    following = rdp.divergences(rdp.planned(rate, multiplier), "C")[index + 1]
+    following = rdp.divergences(views.planned_mechanism(rate, multiplier), "C")[index + 1]
     assert found <= following * (1 + 2 * rdp.SLACK) + 2 * rdp.SLACK / (alpha - 1)
 
 

@@ -33,6 +33,6 @@ def test_equal_arrays_give_equal_bytes(tmp_path):
 
 def test_an_unknown_dataset_is_bad_input_with_the_names_there_are(tmp_path):
     with pytest.raises(
-        BadInput, match="No dataset 'imagenet'. There are aptos, digits, fashion_mnist, femnist, fund"
+        BadInput, match=r"No dataset 'imagenet'\. There are aptos, digits, fashion_mnist, femnist, fund"
     ):
         data.prepare("imagenet", tmp_path, [])

@@ -61,8 +61,8 @@ def test_runs_that_are_trained_together_end_with_the_same_bits_and_where_one_fai
     assert "failed: train_tiny_seed0_0" in said and "another process" in said
     assert "training: failed: tiny private seed 0" in said and "rule" not in said
     said = followed("--cores", "2", *wanted, cwd=together)
-    assert re.search(r"^\[ *\d+/\d+ +0:\d\d\] training tiny.* private seed \d$", said, re.MULTILINE)
-    assert re.search(r"accounting tiny.* private seed \d", said)
+    assert re.search(r"^\[ *\d+/\d+ +0:\d\d\] training tiny: run 1 of 2, \w+ seed \d$", said, re.MULTILINE)
+    assert re.search(r"accounting tiny: run 1 of 2, \w+ seed \d", said)
     assert {path: path.stat().st_ino for path in before} == before
     found = {path.relative_to(runs): path.read_bytes() for path in runs.glob("*/*/model.safetensors")}
     assert len(found) == 4 and found == models

@@ -1,4 +1,4 @@
-"""All of a preset on a cluster, with the times of the stored runs: what is asked for is used, nobody waits."""
+"""All of a preset on a cluster, with the times of stored runs: what is asked for is used, nobody waits."""
 
 import re
 import runpy
