@@ -74,7 +74,9 @@ IN_TURN = AlikeRounds(0.1, 3.0, 20)
 
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_of_correlated_noise_most_of_epsilon_is_seen_and_no_more(matrix):
-    found = dry.audit_mechanism(dry.mechanism_by_name("dp_ftrl", IN_TURN, DELTA, {"matrix": matrix}), DELTA, 6000)
+    found = dry.audit_mechanism(
+        dry.mechanism_by_name("dp_ftrl", IN_TURN, DELTA, {"matrix": matrix}), DELTA, 6000
+    )
     assert not found.refuted and 0.4 * found.epsilon < found.lower_bound <= found.epsilon
 
 

@@ -120,6 +120,7 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
         layout.spread_labels(row[-1], ends)
     for axes, some in labels.items():
         layout.place_labels(axes, some)
+    figure.draw_without_rendering()  # what was placed may move a panel a little
     return figure
 
 
