@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib import rcParams
 from matplotlib.colors import to_rgb
@@ -135,6 +135,9 @@ POINTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_s
 
 @settings(max_examples=20, deadline=None)
 @given(POINTS, st.lists(st.floats(0.1, 0.9), max_size=2))
+@example([(0.0, 0.25), (0.0, 0.0), (0.0, 0.0)], [])
+@example([(0.0, 0.25), (0.0, 0.0), (0.03125, 0.0)], [])
+@house_style()
 def test_labels_are_placed_where_they_hide_nothing(points, lines):
     figure = Figure(figsize=(2.4, 1.9))
     axes = figure.subplots()
