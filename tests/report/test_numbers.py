@@ -1,5 +1,7 @@
 """Means and intervals, against scipy's own, and numbers as they are printed."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,3 +61,16 @@ def test_numbers_are_printed_with_their_interval():
     assert numbers.size([np.inf, np.inf]) == "∞"
     assert numbers.round_range([280, 285]) == "280–285"
     assert numbers.attacker(0.99966) == "> 99.9"
+
+
+def test_every_published_accuracy_is_counted_whatever_its_verdict():
+    verdicts = [
+        "reached (one seed)",
+        numbers.SUBSTITUTE,
+        "no round within the budget",
+        "unstable: rises",
+        "new",
+    ]
+    counts = numbers.verdict_counts(verdicts * 2)
+    assert sum(map(int, re.findall(r"(?:^|, )(\d+) ", counts))) == 2 * len(verdicts)
+    assert counts.startswith("2 reached, 2 unstable") and "2 no round within the budget" in counts

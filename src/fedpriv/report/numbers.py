@@ -268,7 +268,7 @@ def verdict_counts(verdicts: Iterable[str]) -> str:
     }
     found = Counter(words.get(one) or verdict_alone(one) for one in verdicts)
     order = (*REACHED.values(), UNSTABLE, *words.values(), NOT_RUN)
-    return ", ".join(f"{found[one]} {one}" for one in order if found[one])
+    return ", ".join(f"{found[one]} {one}" for one in dict.fromkeys((*order, *found)) if found[one])
 
 
 def decision_of_margins(margins: np.ndarray) -> str:

@@ -144,8 +144,9 @@ def summary(papers: Iterable[str], folder: Path) -> str:
 def trained(papers: Iterable[str], folder: Path) -> str:
     """Return how many runs were trained here, and how many were stored before; nothing without any."""
     runs = [glance_at(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
-    here = f"Trained here: {sum(not stored for _, stored in runs)} of {len(runs)} runs"
-    return f"{here}; the others are stored runs, which come with the code." if runs else ""
+    stored = sum(elsewhere for _, elsewhere in runs)
+    others = "; the others are stored runs, which come with the code" if stored else ""
+    return f"Trained here: {len(runs) - stored} of {len(runs)} runs{others}." if runs else ""
 
 
 def code(versions: Sequence[str]) -> str:
