@@ -32,21 +32,25 @@ ATTEMPTS = 3
 FAULTS = ("preempted", "node lost", "disk full", "out of time", "given up")
 
 
-def lengths(plan, sizes, job):
+def stored_seconds(sizes, key):
+    """Return the seconds of a seed on one core: its own where it is stored, else what is known of its run."""
+    known = sizes.took.seconds.get(key.identity, sizes.known(key.paper, key.run))
+    return jobs.UNKNOWN if known is None else known
+
+
+def lengths(sizes, job):
     """Return the hours of each run of a job, and the most that is lost of each when it is killed."""
-    known = sizes.took.seconds
-    seconds = [known.get(key.identity, sizes.known(key.paper, key.run) or jobs.UNKNOWN) for key in job.runs]
     scale = (GPU if sizes.gpu(job.runs) else 1 / sizes.threads) / 3600
-    hours = np.array(seconds) * scale
+    hours = np.array([stored_seconds(sizes, key) for key in job.runs]) * scale
     return hours, hours * [min(KEPT / key.config.rounds, 1) for key in job.runs]
 
 
-def simulate(plan, sizes, batches, nodes, faults, seed=0):
+def simulate(sizes, batches, nodes, faults, seed=0):
     """Return the hours until the last job ends, those that jobs held, and how often each thing went wrong."""
     rng = np.random.default_rng(seed)
     free = {node: [CORES, 1] for node in range(nodes)}
     needs = [(sizes.threads, sizes.gpu(job.runs)) for job in batches]
-    work = [lengths(plan, sizes, job) for job in batches]
+    work = [lengths(sizes, job) for job in batches]
     left, attempts = [hours.sum() + BEGIN for hours, _ in work], [1] * len(batches)
     waiting = sorted(range(len(batches)), key=lambda job: -batches[job].priority)
     events, number, running, given_up = [], itertools.count(), {}, []
@@ -106,19 +110,18 @@ def simulate(plan, sizes, batches, nodes, faults, seed=0):
         elif kind == "again":
             waiting = sorted([*waiting, which], key=lambda job: -batches[job].priority)
         elif kind == "node lost":
-            for job in [job for job, (node, *_) in running.items() if node == which]:
-                free[which] = None
-                stop(job, "node lost")
             free[which] = None
+            for job in [job for job, (node, *_) in running.items() if node == which]:
+                stop(job, "node lost")
             heapq.heappush(events, (now + DOWN, next(number), "back", which))
         elif kind == "back":
             free[which] = [CORES, 1]
             heapq.heappush(events, (now + rng.exponential(LOST), next(number), "node lost", which))
 
 
-def best(plan, sizes, batches, nodes):
+def best(sizes, batches, nodes):
     """Return the hours before which no schedule ends: the longest run, or all work of GPUs or of cores."""
-    work = [lengths(plan, sizes, job)[0] for job in batches]
+    work = [lengths(sizes, job)[0] for job in batches]
     gpus = sum(hours.sum() for hours, job in zip(work, batches, strict=True) if sizes.gpu(job.runs))
     cores = sum(hours.sum() for hours in work) * sizes.threads
     return max(gpus / nodes, cores / (nodes * CORES), max(hours.max() for hours in work))
@@ -132,16 +135,14 @@ def main():
     plan = load_preset(asked.config)
     sizes = jobs.Sizes(plan, jobs.read_times(jobs.INDEX))
     batches = jobs.training_jobs(plan, sizes)
-    runs, on_gpus = (
-        sum(map(count, batches)) for count in (lambda j: len(j.runs), lambda j: sizes.gpu(j.runs))
-    )
-    print(f"{len(batches)} submissions of {runs:,} runs, {on_gpus} with a GPU\n")
+    runs, with_gpu = sum(len(job.runs) for job in batches), sum(sizes.gpu(job.runs) for job in batches)
+    print(f"{len(batches)} submissions of {runs:,} runs, {with_gpu} with a GPU\n")
     heads = ("GPUs", "no schedule is faster, h", "simulated, h", "with faults, h", "jobs' hours", *FAULTS)
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for nodes in asked.gpus:
-        bound = best(plan, sizes, batches, nodes)
-        calm, *_ = simulate(plan, sizes, batches, nodes, faults=False)
-        rough, held, counts = simulate(plan, sizes, batches, nodes, faults=True)
+        bound = best(sizes, batches, nodes)
+        calm, *_ = simulate(sizes, batches, nodes, faults=False)
+        rough, held, counts = simulate(sizes, batches, nodes, faults=True)
         numbers = " | ".join(str(count) for count in counts.values())
         print(f"| {nodes} | {bound:.2f} | {calm:.2f} | {rough:.2f} | {held:.1f} | {numbers} |")
 

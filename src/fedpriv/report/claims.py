@@ -3,7 +3,7 @@
 import ast
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -361,6 +361,14 @@ def papers_cells(paper: Path) -> pd.DataFrame:
     every = published_and_reproduced(paper)
     main = [path.stem for path in paper.glob("tables/*.json") if render.read_table(path).main]
     return every.loc[every["table"].isin(main)] if len(every) else every
+
+
+def accuracies_text(papers: Iterable[str], folder: Path) -> str:
+    """Return in a sentence how the published accuracies of papers came out, of which something was run."""
+    finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
+    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ())]
+    run = [one for one in verdicts if one != NOT_RUN]
+    return f"{len(run)} published accuracies: {numbers.verdict_counts(run)}." if run else ""
 
 
 def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:

@@ -172,11 +172,11 @@ def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
             *(f"    {file}" for file in report_files(plan) if not file.endswith((".parquet", ".json"))),
         )
         return
-    from fedpriv.report import page
+    from fedpriv.report.claims import accuracies_text
 
     report = results / plan.preset.preset / "report.html"
     say(
-        page.summary(plan.papers, report.parent),
+        accuracies_text(plan.papers, report.parent),
         f"The report: {report}",
         f"Open it: {report.resolve().as_uri()}",
     )

@@ -25,7 +25,7 @@ from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain_style, published
 from fedpriv.report.notes import data_note, runs, substitutes
-from fedpriv.report.numbers import NOT_RUN, STANDING, verdict_counts
+from fedpriv.report.numbers import STANDING
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load_results
 from fedpriv.store.files import writing
@@ -58,7 +58,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     text = page.render(
         declared=plan.preset,
         papers=papers,
-        summary=summary(papers, out.parent),
+        summary=compare.accuracies_text(papers, out.parent),
         trained=trained(papers, out.parent),
         picture=picture(cells),
         full=full,
@@ -127,18 +127,14 @@ def stored_results(papers: Mapping[str, Paper], stored: Path) -> dict[str, Any]:
     """Return the picture and the counts of the stored results of these papers; nothing without any."""
     cells = compared_cells(papers, stored)
     return (
-        {"picture": picture(cells), "summary": summary(papers, stored), "folder": stored.as_posix()}
+        {
+            "picture": picture(cells),
+            "summary": compare.accuracies_text(papers, stored),
+            "folder": stored.as_posix(),
+        }
         if cells
         else {}
     )
-
-
-def summary(papers: Iterable[str], folder: Path) -> str:
-    """Return in a sentence how the published accuracies of papers came out, of which something was run."""
-    finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
-    verdicts = [one for path in finished for one in compare.papers_cells(path).get("verdict", ())]
-    run = [one for one in verdicts if one != NOT_RUN]
-    return f"{len(run)} published accuracies: {verdict_counts(run)}." if run else ""
 
 
 def trained(papers: Iterable[str], folder: Path) -> str:
