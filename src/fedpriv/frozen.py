@@ -104,7 +104,7 @@ class Frozen(BaseModel):
         return value
 
 
-class Part(Frozen):
+class RunPart(Frozen):
     """A part of a run: model, scheme, cohort law, ... It knows which runs it cannot be in."""
 
     def refuses(self, run: Any) -> str:

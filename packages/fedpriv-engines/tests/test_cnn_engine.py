@@ -22,7 +22,7 @@ from fedpriv.models.nets import Cnn
 pytestmark = pytest.mark.skipif(not native.available("cnn5"), reason=native.why_not("cnn5"))
 
 
-def engine_of(model: Cnn, classes: int) -> gradients.GradientEngine:
+def engine_of(model: Cnn, classes: int) -> gradients.CompiledGradients:
     """Return the engine that a model names."""
     _, *told = model.gradient_engine(classes)
     return gradients.cnn_engine(*told)

@@ -28,8 +28,8 @@ from fedpriv.frozen import (
     Fraction,
     Frozen,
     Millions,
-    Part,
     Positive,
+    RunPart,
     Thousands,
     ThousandsOrZero,
     choice_error,
@@ -143,7 +143,7 @@ def least_multiplier(epsilon: float, accountant: str, plan: tuple[tuple[str, Any
 RESULTS_VERSION = 2
 
 
-class Server(Part):
+class Server(RunPart):
     """The server's step: w += rate(t) · v, of any scheme.
 
     v = momentum · v + step or, with `optimizer: adam`, m / (√s + τ), where m and s are moving averages of the
@@ -175,7 +175,7 @@ class Server(Part):
         return ""
 
 
-class Probe(Part):
+class Probe(RunPart):
     """Which clients' distances are written down for the Bayesian accountant."""
 
     clients: ThousandsOrZero = 30
@@ -191,7 +191,7 @@ class Probe(Part):
         return ""
 
 
-class Canaries(Part):
+class Canaries(RunPart):
     """Clients without data whose random updates attack a run: an audit, which needs a run of its own.
 
     Each takes part with probability `included`, and then comes as often as other clients do.
@@ -210,7 +210,7 @@ class Canaries(Part):
         return ""
 
 
-class Evaluation(Part):
+class Evaluation(RunPart):
     """Whose weights are evaluated: the server's, or those of every client, whose accuracies are averaged.
 
     Clients' weights are theirs after they have received the round's broadcast.

@@ -5,10 +5,10 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from fedpriv.frozen import Below1, Count, CountOrZero, Frozen, Part, Positive, PositiveOrZero, Share
+from fedpriv.frozen import Below1, Count, CountOrZero, Frozen, Positive, PositiveOrZero, RunPart, Share
 
 
-class LocalWork(Part):
+class LocalWork(RunPart):
     """What a client does with the weights that it is sent."""
 
     one_gradient: ClassVar[bool] = (

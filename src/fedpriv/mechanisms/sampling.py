@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import NUMBER, Count, Part
+from fedpriv.frozen import NUMBER, Count, RunPart
 from fedpriv.registry import Registry
 from fedpriv.trace import Facts
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fedpriv.streams import Streams
 
 
-class CohortLaw(Part):
+class CohortLaw(RunPart):
     """How the clients of a round are drawn; `expected` is public, the realised size is not."""
 
     law: str

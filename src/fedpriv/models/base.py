@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Part
+from fedpriv.frozen import RunPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ class Features(NamedTuple):
     threads: int = 0  # 0: one a core
 
 
-class Model(Part):
+class Model(RunPart):
     """A frozen description; the weights live outside, in one flat vector `[d]` (`fedpriv.models.flat`)."""
 
     reads: ClassVar[Literal["images", "features"]] = "images"  # what its dataset gives

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedpriv.data.arrays import NOBODY
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Millions, Part, unless
+from fedpriv.frozen import Millions, RunPart, unless
 from fedpriv.store import npz
 
 
@@ -66,7 +66,7 @@ def load_partition(path: Path, law: str) -> Partition:
     return partition
 
 
-class PartitionLaw(Part):
+class PartitionLaw(RunPart):
     """How the training examples are dealt to `clients`; with `repeat`, an example more than once.
 
     Augmented copies of a photograph stay together with `deal: images`; with `copies` each is dealt by itself.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from fedpriv.frozen import Part
+from fedpriv.frozen import RunPart
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.mechanisms.sampling import CohortLaw, Full
 from fedpriv.trace import MECHANISMS, Facts, Mechanism, Relation, Unit
@@ -58,7 +58,7 @@ VERBS = ("gradient", "memory", "bound", "release", "combine", "remember", "broad
 DECLARED = ("mechanism", "plan")
 
 
-class Scheme(Part):
+class Scheme(RunPart):
     """No protection: every verb leaves its argument alone; schemes override the verbs they change.
 
     Rows are updates, or whole weights for a scheme that `sends` these. A scheme declares what it releases

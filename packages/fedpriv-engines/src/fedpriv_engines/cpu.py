@@ -15,7 +15,7 @@ from fedpriv.local.work import FedAvg
 from fedpriv.models.base import Engine
 from fedpriv_engines import native
 from fedpriv_engines.native import steps
-from fedpriv_engines.native.gradients import GradientEngine, cnn_engine, head_engine
+from fedpriv_engines.native.gradients import CompiledGradients, cnn_engine, head_engine
 
 Read = tuple[torch.dtype, tuple[int, ...]]  # of the inputs: their dtype, the shape of one
 IMAGES: Read = (torch.uint8, (28, 28))
@@ -26,7 +26,7 @@ def why_not() -> list[str]:
     return sorted({native.why_not(name) for name in native.UNITS if not native.available(name)})
 
 
-def gradient_engine(told: Engine | None, read: Read) -> GradientEngine | None:
+def gradient_engine(told: Engine | None, read: Read) -> CompiledGradients | None:
     """Return the engine of gradients that a model names; None: there is none for such inputs."""
     if told is None:
         return None
@@ -34,7 +34,7 @@ def gradient_engine(told: Engine | None, read: Read) -> GradientEngine | None:
     return net if net.available() and read == (net.dtype, net.inputs) else None
 
 
-class Mlp(NamedTuple):
+class MlpSteps(NamedTuple):
     """Plain SGD of dense layers: a step is the gradient times the rate, and nothing else."""
 
     net: steps.MlpNet
@@ -42,7 +42,7 @@ class Mlp(NamedTuple):
     @property
     def name(self) -> str:
         """Unit, and a digest of its sources."""
-        return f"{self.net.unit} {native.version(self.net.unit)}"
+        return native.engine_name(self.net.unit)
 
     def knows(self, work: FedAvg) -> bool:
         """Say whether `take` takes the steps of this work."""
@@ -57,7 +57,7 @@ class Mlp(NamedTuple):
         return steps.mlp_logits(self.net, inputs, weights)
 
 
-class Small(NamedTuple):
+class SmallSteps(NamedTuple):
     """Adam of the small network, binary or not."""
 
     net: steps.SmallNet
@@ -65,7 +65,7 @@ class Small(NamedTuple):
     @property
     def name(self) -> str:
         """Unit, and a digest of its sources."""
-        return f"{self.net.unit} {native.version(self.net.unit)}"
+        return native.engine_name(self.net.unit)
 
     def knows(self, work: FedAvg) -> bool:
         """Say whether `take` takes the steps of this work."""
@@ -86,9 +86,11 @@ class Small(NamedTuple):
         return steps.small_logits(self.net, inputs, weights)
 
 
-def step_engine(told: Engine | None, read: Read) -> Mlp | Small | None:
+def step_engine(told: Engine | None, read: Read) -> MlpSteps | SmallSteps | None:
     """Return the engine of local steps that a model names; None: there is none for such inputs."""
     if told is None or not native.available(told[0]) or read != IMAGES:
         return None
     arguments: Any = told[1:]
-    return Mlp(steps.MlpNet(*arguments)) if told[0] == "mlp" else Small(steps.SmallNet(*arguments))
+    if told[0] == "mlp":
+        return MlpSteps(steps.MlpNet(*arguments))
+    return SmallSteps(steps.SmallNet(*arguments))

@@ -137,9 +137,9 @@ def why_not(name: str) -> str:
     return _state(name)[1]
 
 
-def version(name: str) -> str:
-    """Return a digest of the C sources of `name`, eight digits: what it computes."""
-    return _digest(_source(f"{name}.c"))[:8]
+def engine_name(unit: str) -> str:
+    """Return a unit and a digest of its C sources, eight digits: a run says that they computed it."""
+    return f"{unit} {_digest(_source(f'{unit}.c'))[:8]}"
 
 
 def library(name: str) -> ctypes.CDLL:

@@ -36,7 +36,7 @@ def check_range(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
         raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
 
 
-class GradientEngine(NamedTuple):
+class CompiledGradients(NamedTuple):
     """A model as a unit in C knows it: `net` is the C structure; weights `[d]` float32 are the model's."""
 
     unit: str
@@ -49,7 +49,7 @@ class GradientEngine(NamedTuple):
     @property
     def name(self) -> str:
         """Unit, and a digest of its sources."""
-        return f"{self.unit} {native.version(self.unit)}"
+        return native.engine_name(self.unit)
 
     def available(self) -> bool:
         """Say whether the engine can be called; the first call may compile it, a few seconds."""
@@ -149,7 +149,7 @@ class _CnnNet(ctypes.Structure):
     )
 
 
-def cnn_engine(widths: tuple[int, ...], kernel: int, activation: str) -> GradientEngine:
+def cnn_engine(widths: tuple[int, ...], kernel: int, activation: str) -> CompiledGradients:
     """Return the engine of the network with these units: of both convolutions, of the dense layers, classes.
 
     It reads images `[28, 28]` uint8. Raises ValueError for what C does not know.
@@ -164,14 +164,14 @@ def cnn_engine(widths: tuple[int, ...], kernel: int, activation: str) -> Gradien
     terms = [kernel**2, kernel**2 * first, 49 * second, *dense[:-1]]
     size = sum((t + 1) * width for t, width in zip(terms, widths, strict=True))
     net = _CnnNet(len(widths), (ctypes.c_int64 * LAYERS)(*widths), ACTIVATIONS[activation])
-    return GradientEngine(f"cnn{kernel}", net, (28, 28), torch.uint8, widths[-1], size)
+    return CompiledGradients(f"cnn{kernel}", net, (28, 28), torch.uint8, widths[-1], size)
 
 
 class _HeadNet(ctypes.Structure):
     _fields_ = (("features", ctypes.c_int64), ("classes", ctypes.c_int64), ("constant", ctypes.c_float))
 
 
-def head_engine(features: int, classes: int, constant: float = 1.0) -> GradientEngine:
+def head_engine(features: int, classes: int, constant: float = 1.0) -> CompiledGradients:
     """Return the engine of `classes` linear maps of `features` numbers, all finite.
 
     Weights are `[classes, features]`, then the biases, each of which counts `constant` times.
@@ -180,4 +180,4 @@ def head_engine(features: int, classes: int, constant: float = 1.0) -> GradientE
     if features < 1 or classes < 1:
         raise ValueError(f"features and classes: found {features} and {classes}, allowed are 1 or more")
     net = _HeadNet(features, classes, constant)
-    return GradientEngine("head", net, (features,), torch.float16, classes, (features + 1) * classes)
+    return CompiledGradients("head", net, (features,), torch.float16, classes, (features + 1) * classes)
