@@ -116,13 +116,6 @@ class LittleNoiseHereAndThere(Noisy):
         return super().noise(context, total, bounded) * torch.where(few, 0.05, (1 / (1 - 0.02275)) ** 0.5)
 
 
-class RepeatsWithOtherSigns(Noisy):
-    def noise(self, context, total, bounded):
-        noise, half = super().noise(context, total, bounded), len(total) // 2
-        noise[:half] = noise[half : 2 * half] * context.noise("signs").like(total[:half]).sign()
-        return noise
-
-
 class CountsTwice(ClientDP):
     def combine(self, bounded, context):
         return super().combine(
