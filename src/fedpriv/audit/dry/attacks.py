@@ -113,7 +113,7 @@ def statement(site: Site, delta: float) -> Statement:
     best = met.sort_values("epsilon", kind="stable").iloc[0]
     fields: dict[str, Any] = {name: best[name] for name in Statement._fields if name in best}
     noise = np.empty(0) if bits else multipliers(trace, best["accounting"], best["unit"])
-    return Statement(**fields | {"epsilon": float(best["epsilon"])}, multipliers=noise)
+    return Statement(**fields, multipliers=noise)
 
 
 def multipliers(trace: Trace, accounting: str, unit: str) -> np.ndarray:
