@@ -48,7 +48,7 @@ def test_missing_and_unreadable_images_are_named_and_counted_and_not_listed(raw,
     assert (listed.counts.missing, listed.counts.unreadable, listed.counts.rows) == (1, 1, 12)
     assert not {"p3", "p6"} & {image.id for image in listed.images}
     assert "tiny: 1 missing: p3; 1 unreadable: p6" in capsys.readouterr().err
-    with pytest.raises(BadInput, match=r"1 missing: p3; 1 unreadable: p6, .*\(of 12.*unreadable: skip"):
+    with pytest.raises(BadInput, match=r"1 missing: p3; 1 unreadable: p6, .*\(of 12.* and rerun"):
         photographs.refuse(listed, path)
 
 

@@ -78,7 +78,7 @@ def show(
 
     A paper's name means its reference results, and a table's alone those of the paper that has it. Of a
     cell: numbers and their meaning, each seed at the round read off, settings, machines, code. Of a run of a
-    preset: its config, who says each key, its traces.
+    preset: its config and its traces.
     """
     words = words or []
     if len(words) > 4:
@@ -128,7 +128,7 @@ def element_page(found: Mapping[str, Any]) -> Page:
 
 def run_page(found: Mapping[str, Any], config: str) -> Page:
     """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
-    keys = [{"key": path, **one} for path, one in found["keys"].items()]
+    keys = [{"key": path, "value": value} for path, value in found["keys"].items()]
     seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
     command = f"    fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0"
     return Page(
@@ -166,7 +166,7 @@ def cell_page(found: Mapping[str, Any], paper: str) -> Page:
     if found["not run"]:
         parts.append(f"No finished run here: {', '.join(found['not run'])}.")
     runs = [*found["runs"], *found["not run"]]
-    parts += ["Every key of a run, and who says it:", *(f"    fedpriv show {paper} {run}" for run in runs)]
+    parts += ["Every key of a run:", *(f"    fedpriv show {paper} {run}" for run in runs)]
     return Page(*parts)
 
 

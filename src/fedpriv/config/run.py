@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_val
 from pydantic_core import PydanticCustomError
 
 from fedpriv.data import DATASETS, arrays
-from fedpriv.data.own import OWN, Named, Npz, owners
+from fedpriv.data.own import Named, Npz, owners
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import (
@@ -72,7 +72,7 @@ def count_owners(dataset: Any, least: Any, validation: Any) -> int:
     """Return the number of owners with `least` training examples or more when `validation` are set aside."""
     where = "partition.clients"
     if isinstance(dataset, Mapping) and "npz" in dataset:
-        dataset = OWN["npz"](dataset)
+        dataset = Npz.model_validate(dataset)
     if isinstance(dataset, Npz):
         owner = owners(Path(dataset.npz))
         if validation and isinstance(validation, int):

@@ -217,16 +217,13 @@ def refuse(manifest: Manifest, path: Path) -> None:
     if names := wrong(manifest):
         raise BadInput(
             f"{manifest.folder}: found {names} (of {manifest.counts.rows:,}; {path} names all), allowed: "
-            f"whole images; repair them, delete {path} and rerun, or leave them out with "
-            "photos: {unreadable: skip}"
+            f"whole images; repair them, delete {path} and rerun"
         )
 
 
 COLUMNS = ("id_code", "diagnosis")
 # All that Pillow raises on damaged bytes, but for a bomb.
 DAMAGED = (OSError, SyntaxError, ValueError, EOFError, struct.error)
-# The brightest of 16 bits that a camera of 14 bits or fewer may have written as it was, without scaling it.
-DARK = 2**14
 SUFFIXES = (".png", ".jpg", ".jpeg")  # the first that is there, if one id has several
 
 
@@ -256,8 +253,8 @@ class Photos(Frozen):
     """Of the augmentation."""
     dedup: Literal["keep", "drop"] = "keep"
     """drop: only the first of pixel-identical images stays."""
-    unreadable: Literal["refuse", "skip"] = "refuse"
-    """What a missing or damaged image means."""
+    unreadable: Literal["refuse"] = "refuse"
+    """A missing or damaged image ends with one line."""
 
 
 class LabelledImage(NamedTuple):
@@ -351,20 +348,12 @@ def turn(image: Image) -> None:
 
 
 def rgb(image: Image) -> Image:
-    """Return a loaded image as RGB: 16 bits of grey become the upper 8, and nothing shows through.
+    """Return a loaded image as RGB; one of more than 8 bits, or transparent, is a ValueError.
 
     Pillow's own conversion makes white of 16 bits, of more and of floats, and shows what is transparent.
     """
-    import numpy as np
-    from PIL import Image
-
-    if image.mode.startswith("I;16"):
-        grey = np.asarray(image)
-        if (most := int(grey.max())) < DARK:
-            raise ValueError(f"16 bits a pixel of which none is above {most:,}: scale them to 8")
-        return Image.fromarray((grey >> 8).astype(np.uint8)).convert("RGB")
-    if image.mode in ("I", "F"):
-        raise ValueError(f"32 bits a pixel (mode {image.mode}), of any range: scale them to 8")
+    if image.mode[0] in "IF":
+        raise ValueError(f"16 or 32 bits a pixel (mode {image.mode}), of any range: scale them to 8")
     if image.has_transparency_data:
         image = image.convert("RGBA")
         if image.getchannel("A").getextrema() != (255, 255):

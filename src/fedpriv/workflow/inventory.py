@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fedpriv.account.spend import Spend
-from fedpriv.config.plan import RunKey, lay, layer_of, load_preset, origins
+from fedpriv.config.plan import RunKey, load_preset
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput, named
 from fedpriv.paper.paper import Paper, homes, load_paper, merge
@@ -90,7 +90,6 @@ def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
 SEEDS = {"seed": "int64", "round": "float64", "accuracy": "float64", "epsilon": "float64"}
 BESIDE = ("delta", "attacker_accuracy")  # quantities that the meaning of an ε says
 MACHINE = ("hardware", "engine", "code")
-SCHEMA = "default of the schema"
 
 
 def paper(folder: Path) -> dict[str, Any]:
@@ -228,7 +227,7 @@ def meaning(one: Mapping[str, Any]) -> str:
 
 
 def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:
-    """Return every key of a run, what it is and who says it, and of every seed the identity and the trace.
+    """Return every key of a run, and of every seed the identity and the trace.
 
     `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
     what is. A trace that is found neither in the preset's results nor below `reference` is null.
@@ -237,15 +236,10 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     paper = named("paper", paper, plan.runs)
     run = named("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     one = plan.runs[paper][run]
-    above = (plan.preset.stand_ins, plan.preset.patches, str(config))
-    tree = lay(origins(plan.folders[paper], *above), paper, run)
     return {
         "paper": paper,
         "run": run,
-        "keys": {
-            path: {"value": value, "said by": layer_of(tree, path.split(".")) or SCHEMA}
-            for path, value in flatten(one.model_dump(mode="json")).items()
-        },
+        "keys": flatten(one.model_dump(mode="json")),
         "seeds": {
             key.seed: {"identity": key.identity, "trace": trace(key, plan.preset.preset, reference)}
             for key in plan.keys(paper, run)
