@@ -7,12 +7,10 @@ import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-import dp_accounting as dp
 import numpy as np
 import pandas as pd
 import pytest
 from support.extras import EXTRAS, needed_by
-from support.library import pld_accountant, rdp_accountant
 
 from fedpriv.account import epsilon, ledger, plans, spends
 from fedpriv.account.check import checked_trace
@@ -63,23 +61,6 @@ def test_noise_may_be_given_over_the_bound_or_beside_it() -> None:
     bound = TRACE.assign(clip_l2=7.0)
     for other in (beside, bound):
         pd.testing.assert_frame_equal(ledger(other, 1e-5), ledger(TRACE, 1e-5))
-
-
-def test_a_fixed_cohort_costs_what_the_library_says_of_sampling_without_replacement() -> None:
-    trace = TRACE.drop(columns="sampling_rate").assign(
-        sampling_law="fixed", population=100, cohort_size=10, noise_multiplier=4.0
-    )
-    once = dp.SampledWithoutReplacementDpEvent(100, 10, dp.GaussianDpEvent(2.0))
-    theirs = rdp_accountant("replace_one").compose(once, 20).get_epsilon(1e-5)
-    assert spent(trace, "rdp", "2C") == pytest.approx(theirs, rel=0.01)
-
-
-def test_noise_that_changes_on_the_way_is_composed_release_by_release() -> None:
-    theirs = pld_accountant()
-    for multiplier, steps in ((1.0, 5), (2.0, 15)):
-        theirs.compose(dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(multiplier)), steps)
-    found = spent(TRACE.assign(noise_multiplier=[1.0] * 5 + [2.0] * 15), "pld")
-    assert found == pytest.approx(theirs.get_epsilon(1e-5), rel=0.01)
 
 
 @pytest.mark.parametrize("column", ["unit", "sampling_law", "sampling_rate", "noise_multiplier"])

@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from fedpriv.mechanisms.clipping import Bounded, clip, norms_of
 from fedpriv.mechanisms.sampling import Poisson
-from fedpriv.schemes import AdaptiveDP, ClientDP, DpflBnn, Instance, NbAFL
+from fedpriv.schemes import ClientDP, DpflBnn, Instance, NbAFL
 from fedpriv.streams import Streams
 
 FACTS = {"noise_multiplier": 2.0, "noise_std": 2.0}
@@ -165,16 +165,6 @@ class Remembers(ClientDP):
 
     def remember(self, bounded, context):
         return {"share": bounded.inside.float().sum(0, keepdim=True) / context.expected}, {}
-
-
-class CountsByZeroAndOne(AdaptiveDP):
-    """The count is not centred, so that a client moves it by 1, with the noise of ½."""
-
-    def remember(self, bounded, context):
-        count = bounded.inside.double().sum(0, keepdim=True)
-        noisy = count + self.count_noise_multiplier / 2 * context.noise("count").like(count)
-        now = context.memory["clip_l2"] * (self.adaptation * (self.quantile - noisy / context.expected)).exp()
-        return {"clip_l2": now.clamp(1e-30, 1e30)}, {"count_noise_multiplier": self.count_noise_multiplier}
 
 
 class Sticky(Poisson):

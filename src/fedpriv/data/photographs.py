@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from fedpriv.data import source
 from fedpriv.data.source import folder_of, is_url
 from fedpriv.errors import BadInput
-from fedpriv.frozen import CountOrZero, Frozen, Thousands, parse, unless
+from fedpriv.frozen import CountOrZero, Frozen, Thousands, parse
 from fedpriv.progress import aside, progress
 from fedpriv.store.files import writing
 from fedpriv.store.machine import cores
@@ -42,7 +42,6 @@ class Photograph(Frozen):
     label: int
     test: bool
     sha256: str  # of the decoded pixels
-    blank: bool = unless(False)  # all of one colour
 
 
 class Counts(Frozen):
@@ -56,14 +55,13 @@ class Counts(Frozen):
     identical_groups: int
     identical_images: int
     conflicting_groups: int  # of which the labels differ
-    blank: int = unless(0)  # images of one single colour
 
     def __str__(self) -> str:
         return (
             f"{self.rows:,} rows: {self.test:,} test and {self.train:,} training images; "
             f"{self.missing:,} missing, {self.unreadable:,} unreadable; {self.identical_groups:,} "
             f"pixel-identical groups ({self.identical_images:,} images), {self.conflicting_groups:,} with "
-            "conflicting labels" + (f"; {self.blank:,} of one single colour" if self.blank else "")
+            "conflicting labels"
         )
 
 
@@ -107,7 +105,6 @@ def count(total: int, images: Sequence[Photograph], missing: int, unreadable: in
         identical_groups=len(groups),
         identical_images=sum(map(len, groups)),
         conflicting_groups=sum(len({image.label for image in group}) > 1 for group in groups),
-        blank=sum(image.blank for image in images),
     )
 
 
@@ -132,7 +129,6 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
             label=row.label,
             test=number < dataset.test_rows,
             sha256=fingerprint(image),
-            blank=blank(image),
         )
 
     seen = []
@@ -197,8 +193,6 @@ def write_of(dataset: Photographs, folder: Path, path: Path, threads: int = 0) -
     aside(f"{dataset.name}: {manifest.counts}")
     if names := wrong(manifest):
         aside(f"{dataset.name}: {names}")
-    if plain := [image.id for image in manifest.images if image.blank]:
-        aside(f"{dataset.name}: {listing('of one single colour', plain)}")
     return manifest
 
 
@@ -359,11 +353,6 @@ def rgb(image: Image) -> Image:
         if image.getchannel("A").getextrema() != (255, 255):
             raise ValueError("transparent pixels, and nobody says what is behind: paste it on a background")
     return image.convert("RGB")
-
-
-def blank(image: Image) -> bool:
-    """Return whether an RGB image has one single colour, as a failed conversion leaves it."""
-    return len(image.getcolors(1) or ()) == 1
 
 
 def fingerprint(image: Image) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
 from fedpriv.account import ledger
-from fedpriv.account.check import Trace, checked_trace
+from fedpriv.account.check import checked_trace
 from fedpriv.account.randomized_response import ONE_BIT
 from fedpriv.account.views import views
 from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
@@ -54,7 +54,6 @@ class Statement(NamedTuple):
     unit: str
     relation: str
     sensitivity: str
-    multipliers: np.ndarray  # [T], the noise over the bound that it is counted from; empty for bits
 
     @property
     def attack(self) -> str:
@@ -111,16 +110,7 @@ def statement(site: Site, delta: float) -> Statement:
     if any(view.mechanism != "gaussian" or view.law not in SAMPLED for view in views(trace, {})):
         raise BadInput(f"{found}whose rounds depend on each other, allowed: independent noise and cohorts")
     best = met.sort_values("epsilon", kind="stable").iloc[0]
-    fields: dict[str, Any] = {name: best[name] for name in Statement._fields if name in best}
-    noise = np.empty(0) if bits else multipliers(trace, best["accounting"], best["unit"])
-    return Statement(**fields, multipliers=noise)
-
-
-def multipliers(trace: Trace, accounting: str, unit: str) -> np.ndarray:
-    """Noise over the bound `[T]` that each round is counted with, of sum and memory together."""
-    view = next(one for one in views(trace, {}) if (one.accounting, one.unit) == (accounting, unit))
-    noise = np.array([one.noise_multiplier for one in view.mechanisms])
-    return np.where(view.counts > 0, noise, math.inf).min(axis=1)
+    return Statement(**{name: best[name] for name in Statement._fields})
 
 
 class Sight(NamedTuple):

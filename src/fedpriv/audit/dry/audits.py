@@ -10,12 +10,10 @@ from fedpriv.audit import bounds
 from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Sight, Statement, canaries, statement
 from fedpriv.audit.dry.checks import (
     ALPHA,
-    EACH,
     NOISE,
     Seen,
     check_runs,
     histogram,
-    memory_fault,
     probe_round,
 )
 from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, zero_rows
@@ -58,8 +56,6 @@ def audit_mechanism(
     said = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
     ran = transcripts(mechanism, said, wanted, seed)
     faults = ran.faults | check_runs(ran.seen)
-    if said.attack == "sum" and (text := memory_fault(ran.seen.site, said, EACH)):
-        faults["memory"] = text
     lower = lower_bound(ran, said, delta, confidence, wrong=not faults.keys().isdisjoint(NOISE))
     return Finding(
         audit="dry_run",
