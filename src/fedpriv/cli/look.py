@@ -76,9 +76,8 @@ def show(
 ) -> None:
     """Show a paper, a table, a row, a cell with its seeds, or a run.
 
-    A paper's name means its reference results, and a table's alone those of the paper that has it. Of a
-    cell: numbers and their meaning, each seed at the round read off, settings, machines, code. Of a run of a
-    preset: its config and its traces.
+    A paper's name means its reference results. Of a cell: numbers and their meaning, each seed at the round
+    read off, settings, machines, code. Of a run of a preset: its config and its traces.
     """
     words = words or []
     if len(words) > 4:
@@ -95,8 +94,8 @@ def show(
         lines = [{"paper": name, "results": folders} for name, folders in there.items()]
         print_result({"papers": there}, Page(Table("", lines), "", "    fedpriv show PAPER"), as_json)
         return
-    folder, others = results.located(words, reference)
-    table, row, column = [*others, "", "", ""][:3]
+    folder = results.results_of(words[0], reference)
+    table, row, column = [*words[1:], "", "", ""][:3]
     folder = folder.resolve()
     if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
         folder = near

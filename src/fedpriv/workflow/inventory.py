@@ -1,7 +1,7 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,31 +59,10 @@ def results_of(word: str, reference: Path) -> Path:
     for folder in places:
         if elements(folder) or (folder / "claims.csv").exists():
             return folder
-    inside = [f"{word.rstrip('/')}/{path.parent.name}" for place in places for path in place.glob("*/tables")]
-    if inside:
-        return Path(named("result of one paper", word, inside))
     by_paper = rendered(reference)
     by_name = {"/".join(one.parts[-2:]): one for folders in by_paper.values() for one in folders}
     there = {paper: folders[0] for paper, folders in by_paper.items()} | by_name
     return there[named("result", word, there, "fedpriv show")]
-
-
-def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
-    """Return RESULTS/PAPER and the words after it.
-
-    A table or figure that stands first is that of the one paper which has it at the fullest size.
-    """
-    first, *others = words
-    there = rendered(reference)
-    having = [folders[0] for folders in there.values() if first in rendered_names(folders[0])]
-    if Path(first).exists() or first in there or not having:
-        return results_of(first, reference), others
-    first_of_all = min(ranked(folder)[0] for folder in having)
-    best = [folder for folder in having if ranked(folder)[0] == first_of_all]
-    if len(best) > 1:
-        said = " or ".join(f"fedpriv show {folder.name} {first}" for folder in best)
-        raise BadInput(f"'{first}' is in {len(best)} papers: {said}")
-    return best[0], [*words]
 
 
 # Of what is read of the seeds of a table: numbers.
