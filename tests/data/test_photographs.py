@@ -101,21 +101,6 @@ def test_a_picture_in_the_alpha_channel_is_refused(mode, tmp_path):
         photographs.decoded(path)
 
 
-@pytest.mark.parametrize("mode", ["P", "L", "RGB"])
-def test_a_colour_that_stands_for_transparent_is_refused_where_a_pixel_has_it(mode, tmp_path):
-    for there in (False, True):
-        found = Image.new("L", (9, 9)).convert(mode)
-        found.putpixel((0, 0), 1 if mode != "RGB" else (1, 1, 1))
-        unused = 200 if mode != "RGB" else (200, 0, 0)
-        path = tmp_path / f"{there}.png"
-        found.save(path, transparency=found.getpixel((0, 0)) if there else unused)
-        if there:
-            with pytest.raises(ValueError, match=r"^transparent pixels"):
-                photographs.decoded(path)
-        else:
-            assert photographs.decoded(path).tobytes() == found.convert("RGB").tobytes()
-
-
 @pytest.mark.parametrize(("mode", "kind"), [("RGBA", "PNG"), ("L", "PNG"), ("CMYK", "TIFF"), ("P", "PNG")])
 def test_an_opaque_picture_is_the_same_in_every_mode(mode, kind, tmp_path):
     array = RAMP if mode in ("L", "P") else COLOUR
