@@ -85,11 +85,7 @@ def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
         ({"owner": np.arange(24) / 2}, "owner: found float64"),
         ({"weights": np.arange(24)}, "weights, allowed: an npz file with x_train"),
         ({"x_train": made()["x_train"][:0], "y_train": np.arange(0)}, "an empty train split"),
-        ({"y_train": np.array([{}] * 24)}, "y_train holds objects of Python"),
-        (
-            {"owner": np.array(["a", "b"] * 12, object)},
-            r"owner holds objects of Python: save owner\.astype\(str\)",
-        ),
+        ({"y_train": np.array([{}] * 24)}, "Object arrays cannot be loaded"),
         *(
             (
                 made(dtype, shape),
