@@ -1,6 +1,5 @@
 """Published beside reproduced, from the files that the workflow wrote."""
 
-import io
 import re
 import shutil
 from dataclasses import replace
@@ -10,11 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from report.conftest import write_small
-from rich.console import Console
 
 from fedpriv.cli.compare import published
 from fedpriv.cli.options import finite
-from fedpriv.cli.table import Page
+from fedpriv.cli.table import layout
 from fedpriv.errors import BadInput
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.tables import AccuracyTable, Row
@@ -38,10 +36,7 @@ def paper(runs, declared, tmp_path):
 
 
 def printed(results):
-    out = io.StringIO()
-    tables = [table for paper in papers(results) for table in published(paper)]
-    Console(file=out, width=200).print(Page(*tables))
-    return out.getvalue()
+    return "\n".join(layout([part for paper in papers(results) for part in published(paper)], 200))
 
 
 def test_every_published_accuracy_gets_a_verdict(paper):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli import complete
 from fedpriv.cli.options import (
     NOISE,
     RATE,
@@ -48,7 +47,6 @@ Accountant = Annotated[
         metavar="moments|rdp|pld|all|...",
         help="How ε is counted; all shows the first three, others are of packages.",
         callback=known,
-        autocompletion=complete.accountants,
     ),
 ]
 Settings = Annotated[
