@@ -19,7 +19,6 @@ COUNTED = [
     ["epsilon", *PLAN, "--sigma", "3", "--accountant", "all"],
     ["epsilon", "--phase", "q=.1,z=1,rounds=9", "--phase", "q=.2,z=2,rounds=9", "--delta", "1e-5"],
     ["calibrate", *PLAN, "--epsilon", "8", "--accountant", "pld"],
-    ["rr-epsilon", "--gamma", ".1", "--rounds", "100", "--delta", "1e-5"],
     ["account", "trace.csv", "--delta", "1e-5"],
     ["audit", "trace.csv", "--delta", "1e-5"],
 ]

@@ -364,10 +364,6 @@ VERBS = {
             audit.audit,
             "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
         ),
-        "rr-epsilon": (
-            calculators.rr_epsilon,
-            "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",
-        ),
     },
     "Maintain": {
         "doctor": (doctor, "fedpriv doctor --time config/laptop.yaml"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,7 +47,7 @@ def compare(
         shown = [part for paper in claims.papers(folder) for part in published(paper)]
         print_result(claims.compared_facts(folder), shown, as_json)
         return
-    from fedpriv.report.numbers import fraction_text
+    from fedpriv.report.numbers import percent
     from fedpriv.workflow import inventory
 
     one, other = (
@@ -58,9 +58,9 @@ def compare(
     accuracies = [
         {
             **dict(zip(("table", "row", "column"), pair.cell, strict=False)),
-            "A": fraction_text(pair.first),
-            "B": fraction_text(pair.second),
-            "B - A": fraction_text(pair.difference),
+            "A": percent(pair.first),
+            "B": percent(pair.second),
+            "B - A": percent(pair.difference),
             "seeds": f"{pair.difference.n} paired",
         }
         for pair in pairs
@@ -92,7 +92,7 @@ def published(paper: Path) -> list[Table | str]:
     parts: list[Table | str] = []
     every, main = claims.published_accuracies(paper), list[str]()
     for name in dict.fromkeys(line[0] for line in every):
-        lines = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
+        lines: list[Any] = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
         table = read_table(paper / f"tables/{name}.json")
         main += [line["verdict"] for line in lines] * table.main
         ours = "" if table.main else " (ours: not counted)"
