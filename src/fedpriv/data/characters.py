@@ -66,25 +66,14 @@ def idx(path: Path) -> np.ndarray:
     """
     try:
         data = decompressed(path)
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: a file that was fetched") from None
-    except ValueError as error:
+        if data[:3] != b"\0\0\x08" or not (rank := data[3]):
+            raise ValueError(f"the header {data[:4].hex(' ')}")
+        shape = np.frombuffer(data, ">u4", rank, offset=4).astype(np.int64)
+        return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+    except (OSError, ValueError, IndexError) as error:
         raise BadInput(
-            f"{path}: found {error}, allowed: a whole idx file; delete it and fetch again"
+            f"{path}: found {error}, allowed: a whole idx file of uint8; delete it and fetch again"
         ) from error
-    rank = data[3] if len(data) > 3 else 0
-    start = 4 + 4 * rank
-    if data[:3] != b"\0\0\x08" or rank == 0 or len(data) < start:
-        raise BadInput(
-            f"{path}: found header {data[:4].hex(' ')}, allowed: 00 00 08 and a rank (idx of uint8)"
-        )
-    shape = tuple(int(size) for size in np.frombuffer(data, ">u4", rank, offset=4))
-    expected = int(np.prod(shape, dtype=object))
-    if len(data) - start != expected:
-        raise BadInput(
-            f"{path}: found {len(data) - start} values, allowed: {expected}, as its header {shape} says"
-        )
-    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
 def decode_mnist(raw: Path) -> Arrays:
