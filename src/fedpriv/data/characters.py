@@ -177,15 +177,15 @@ def examples(data: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         fields = msgpack.unpackb(zlib.decompress(data), ext_hook=array)
         pixels, labels = fields["pixels"], fields["label"]
-        shapes = pixels.shape, labels.shape
+        found = f"pixels {pixels.dtype} {list(pixels.shape)}, label {labels.dtype} {list(labels.shape)}"
     except (KeyError, TypeError, AttributeError, OverflowError, zlib.error) as error:
         raise ValueError(f"a damaged blob ({type(error).__name__}: {error})") from error
-    if not count or shapes != ((count, 28, 28), (count,)):
-        raise ValueError(f"pixels {list(shapes[0])} and label {list(shapes[1])} of {count} examples")
-    if pixels.dtype.kind != "f" or not ((pixels >= 0) & (pixels <= 1)).all():
-        raise ValueError(f"pixels of {pixels.dtype}, or outside of 0 to 1")
-    if labels.dtype.kind != "i" or not ((labels >= 0) & (labels < CLASSES)).all():
-        raise ValueError(f"label of {labels.dtype}, or outside of 0 to {CLASSES - 1}")
+    if not count or (pixels.shape, labels.shape) != ((count, 28, 28), (count,)):
+        raise ValueError(f"{found} of {count} examples")
+    if (pixels.dtype.kind, labels.dtype.kind) != ("f", "i") or not (
+        ((pixels >= 0) & (pixels <= 1)).all() and ((labels >= 0) & (labels < CLASSES)).all()
+    ):
+        raise ValueError(f"{found}, or others than 0 to 1 and 0 to {CLASSES - 1}")
     return np.rint(255 * pixels).astype(np.uint8), labels.astype(np.int64)
 
 
