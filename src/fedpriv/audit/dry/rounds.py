@@ -50,30 +50,24 @@ class AttackedMechanism(NamedTuple):
 def planned_settings(mechanism: str, plan: AlikeRounds, delta: float) -> Settings:
     """Give a mechanism a bound of 1 and the plan's noise."""
     noise = plan.noise_multiplier
-    match mechanism:
-        case (
-            "global_dp" | "global_dp_released"
-        ):  # the budget has no say here; released, clipping bounds nothing
-            clipping = {"clipping": "released"} if mechanism == RELEASED else {}
-            budget = {"epsilon": 1.0, "delta": delta}
-            return {"clip": 1.0, "noise_multiplier": noise, "budget": budget, **clipping}
-        case "instance":  # DP-SGD: every example is clipped
-            return {"clip_l2": 1.0, "noise_multiplier": noise, "per_example_clip": True, "distances": 0}
-        case "joint":  # everybody's shares of noise are together the plan's
-            share = noise / math.sqrt(CLIENTS)
-            return {"clip_l2": 1.0, "noise_multiplier": share, "top_up": 0.0, "distances": 0}
-        case "split":  # next to no noise of clients, which the server clips, and the plan's of the server
-            multipliers = {"noise_multiplier": 1e-3, "server_noise_multiplier": noise}
-            return {"clip_l2": 1.0, "distances": 0, **multipliers}
-        case "nbafl":  # the label ε at which an upload has the plan's noise
-            label = 2 * plan.rounds * plan.sampling_rate / noise
-            return {"epsilon": label, "constant": 1.0, "weight_clip": 1.0, "scaling": "paper", "clip": "norm"}
-        case (
-            "dpfl_bnn"
-        ):  # the γ at which an answer, over 2γ, has the plan's noise over what a bit moves it by
-            return {"gamma": 0.5 / math.sqrt(1 + 4 * noise**2)}
-        case _:
-            return {"clip_l2": 1.0, "noise_multiplier": noise}
+    usual = {"clip_l2": 1.0, "noise_multiplier": noise, "distances": 0}
+    # The budget has no say here.
+    server = {"clip": 1.0, "noise_multiplier": noise, "budget": {"epsilon": 1.0, "delta": delta}}
+    # The label ε at which an upload has the plan's noise.
+    label = {"epsilon": 2 * plan.rounds * plan.sampling_rate / noise, "constant": 1.0, "weight_clip": 1.0}
+    own: dict[str, Settings] = {
+        "global_dp": server,
+        RELEASED: server | {"clipping": "released"},  # which bounds nothing
+        "instance": usual | {"per_example_clip": True},
+        # Everybody's shares of noise are together the plan's.
+        "joint": usual | {"noise_multiplier": noise / math.sqrt(CLIENTS), "top_up": 0.0},
+        # Next to no noise of clients, which the server clips, and the plan's of the server.
+        "split": usual | {"noise_multiplier": 1e-3, "server_noise_multiplier": noise},
+        "nbafl": label | {"scaling": "paper", "clip": "norm"},
+        # The γ at which an answer, over 2γ, has the plan's noise over what a bit moves it by.
+        "dpfl_bnn": {"gamma": 0.5 / math.sqrt(1 + 4 * noise**2)},
+    }
+    return own.get(mechanism, usual)
 
 
 def mechanism_by_name(
@@ -94,10 +88,8 @@ def mechanism_by_name(
     set_by_plan = planned_settings(mechanism, plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
-    bounded = {"clipping": "bounded"} if mechanism == RELEASED else {}
-    return AttackedMechanism(
-        scheme, law, plan, hooks, scheme.model_copy(update=bounded) if bounded else scheme
-    )
+    stated = scheme.model_copy(update={"clipping": "bounded"}) if mechanism == RELEASED else scheme
+    return AttackedMechanism(scheme, law, plan, hooks, stated)
 
 
 def cohort(plan: AlikeRounds, settings: Any, usual: str) -> CohortLaw:
@@ -217,8 +209,7 @@ class Site(NamedTuple):
 
     def row(self, facts: Facts, round: int, size: int) -> dict[str, Any]:
         """Return the round's row of a trace: what the loop writes down of it, and the facts."""
-        size, population, law = (1, 1, Full()) if self.of_examples else (size, self.population, None)
-        law = law or self.mechanism.law
+        population, law = (1, Full()) if self.of_examples else (self.population, self.mechanism.law)
         return {
             **law.facts(population, self.mechanism.plan.rounds),
             **facts,
@@ -231,7 +222,7 @@ class Site(NamedTuple):
             "population": population,
             "expected_cohort": law.expected(population),
             "sampling_rate": law.expected(population) / population,
-            "cohort_size": size,
+            "cohort_size": 1 if self.of_examples else size,
             "holders": 1,
             "clear_values": 0,
             "test_accuracy": math.nan,
