@@ -95,7 +95,12 @@ class Frozen(BaseModel):
                 return value
         if unknown := [key for key in value if key not in cls.model_fields]:
             allowed = ", ".join(cls.model_fields) or "none"
-            errors = [_unknown(key, value[key], allowed) for key in unknown]
+            errors: list[InitErrorDetails] = []
+            for key in unknown:
+                context = {"unknown": (key,), "found": short_repr(value[key]), "allowed": allowed}
+                message = "unknown key (found {found}), allowed: {allowed}"
+                kind = PydanticCustomError("unknown_key", message, context)
+                errors.append(InitErrorDetails(type=kind, input=value[key]))
             raise ValidationError.from_exception_data(cls.__name__, errors)
         return value
 
@@ -139,13 +144,6 @@ class Deltas(Frozen):
 def account_version() -> list[Any]:
     """Return the version of our accounting, and of each package that may add accountants to it."""
     return [ACCOUNT_VERSION, {name: version(name) for name in sorted(packages())}]
-
-
-def _unknown(key: Any, found: Any, allowed: str) -> InitErrorDetails:
-    """Error of an unknown key."""
-    said = {"unknown": (key,), "found": short_repr(found), "allowed": allowed}
-    message = "unknown key (found {found}), allowed: {allowed}"
-    return InitErrorDetails(type=PydanticCustomError("unknown_key", message, said), input=found)
 
 
 def unless(default: T) -> T:

@@ -3,11 +3,15 @@
 import csv
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.child import PROCESSES, Child, live
+from support.fault import at_call, held
 
+from fedpriv.cli import app
 from fedpriv.config.jobs import INDEX_COLUMNS
 from fedpriv.store import npz, parquet, rundir, summary
 from fedpriv.store.rundir import take_stored
@@ -150,3 +154,18 @@ def test_the_same_result_measured_elsewhere_is_the_one_that_is_stored(fedpriv, h
 def test_results_or_a_preset_that_are_not_there_are_named(words, fedpriv, here):
     code, _, err = fedpriv(*words)
     assert (code, len(err)) == (2, 1) and "none" in err[0]
+
+
+def test_two_at_once_store_the_runs_of_both(here):
+    """The first is held when it is about to write the index; the second needs not wait for it."""
+    shutil.copytree(here / "results/tiny", here / "other/tiny")
+    shutil.rmtree(here / RUNS / "seed1")
+    shutil.rmtree(here / "other/tiny/tiny/runs/dp/seed0")
+    arrived, go = PROCESSES.Event(), PROCESSES.Event()
+    moment = partial(at_call, "fedpriv.workflow.archive", "write_index", 1, partial(held, arrived, go))
+    first = Child(here, partial(app.main, KEEP), moment)
+    arrived.wait()
+    assert live(here, partial(app.main, ["keep", "other/tiny"])).code == 0
+    go.set()
+    assert first.end().code == 0 and seeds(here) == [0, 1]
+    assert len((here / REFERENCE / "runs/index.csv").read_text().splitlines()) == 3

@@ -45,7 +45,7 @@ def select_device(wanted: str) -> torch.device:
 
 @cache  # refers to it for the life of the process
 def own_claim() -> DeviceLock:
-    """Return this process's claim on one of the GPUs that torch sees here.
+    """Return this process's claim on one of the GPUs that torch sees here, by locks of this user's.
 
     What CUDA_VISIBLE_DEVICES hides is not taken. Nobody waits: when every device is taken, they are shared
     evenly. Claims of other users are not seen.
@@ -53,7 +53,7 @@ def own_claim() -> DeviceLock:
     import torch
 
     names = [str(torch.cuda.get_device_properties(one).uuid) for one in range(torch.cuda.device_count())]
-    return claim(names, claims_folder())
+    return claim(names, Path(tempfile.gettempdir()) / f"fedpriv-devices-{os.getuid()}")
 
 
 @cache
@@ -69,11 +69,6 @@ def kernels() -> Any:
         return None
     with suppress(ImportError):
         return next((point.load() for point in entry_points(group="fedpriv_engines", name="gpu")), None)
-
-
-def claims_folder() -> Path:
-    """Folder in which this user's processes claim devices on this machine."""
-    return Path(tempfile.gettempdir()) / f"fedpriv-devices-{os.getuid()}"
 
 
 def claim(names: Sequence[str], place: Path) -> DeviceLock:
