@@ -90,11 +90,6 @@ def first_alike(copies: Sequence[Copy]) -> np.ndarray:
     return np.array([first.setdefault(key, place) for place, key in enumerate(keys)], dtype=np.int64)
 
 
-def batches(copies: Sequence[Copy], size: int) -> list[Sequence[Copy]]:
-    """Cut `copies` into batches of `size`, the last one smaller."""
-    return [copies[start : start + size] for start in range(0, len(copies), size)]
-
-
 def pixels(folder: Path, side: int, streams: Streams, batch: Sequence[Copy]) -> torch.Tensor:
     """Return the pixels of a batch, uint8 [n, 3, side, side]; an image is read once for all its copies in it.
 
@@ -259,7 +254,8 @@ def pooled(
     where = gpus.select_device(device)
     dtype = backbone.fast_dtype(where)
     copies = [Copy(image, number) for image in train for number in range(photos.copies)]
-    work = batches([*copies, *(Copy(image, 0) for image in test)], size)
+    whole = [*copies, *(Copy(image, 0) for image in test)]
+    work = [whole[start : start + size] for start in range(0, len(whole), size)]
     # Made at once: what is kept of each batch by itself would leave the freed activations in pieces.
     x = np.empty((len(copies) + len(test), kind.width), dtype=np.float16)
 
@@ -329,17 +325,14 @@ def prepared(
         if name == "random":
             drawn = np.sort(Streams(0, dataset).numpy("calibration").permutation(len(train))[:CALIBRATION])
             aside(f"{dataset}: calibrating a random backbone on {len(drawn)} images")
-            plain = [[Copy(train[one], 0) for one in part] for part in equal(drawn, TOGETHER)]
+            # None much smaller than others: statistics count each part alike.
+            some = np.array_split(drawn, max(round(len(drawn) / TOGETHER), 1))
+            plain = [[Copy(train[one], 0) for one in part] for part in some]
             found = pool.map(lambda part: backbone.statistics(network, load(part)), plain)
             backbone.calibrate(network, list(found))
         with writing(kept) as partial_file:
             save_file(network.state_dict(), partial_file)
     return load_file(kept)
-
-
-def equal(drawn: np.ndarray, size: int) -> list[np.ndarray]:
-    """Cut `drawn` into parts of about `size`, none much smaller: statistics count each part alike."""
-    return np.array_split(drawn, max(round(len(drawn) / size), 1))
 
 
 def note(
