@@ -58,15 +58,6 @@ def test_a_table_without_any_image_is_bad_input(raw, path):
     assert not path.exists()
 
 
-def test_where_no_image_is_found_the_line_names_the_first_and_where_it_was_looked_for(raw):
-    (raw / "train_images").rename(raw / "once")
-    (raw / "train_images").mkdir()
-    (raw / "once").rename(raw / "train_images/train_images")  # as an archive that was unpacked twice
-    said = rf"\(the first, p0: is not there\), allowed: images {raw}/train_images/p0\.png, \.jpg, \.jpeg$"
-    with pytest.raises(BadInput, match=said):
-        photographs.look(TINY, raw)
-
-
 def test_a_manifest_that_says_the_same_keeps_its_time(raw, path):
     photographs.write(TINY, [], path)
     before = path.stat().st_mtime_ns

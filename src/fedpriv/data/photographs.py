@@ -143,10 +143,9 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
     missing = tuple(row.id for row, found in zip(listed, seen, strict=True) if found is None)
     unreadable = {row.id: found for row, found in zip(listed, seen, strict=True) if isinstance(found, str)}
     if not images:
-        first, why = listed[0].id, seen[0] or "is not there"
         raise BadInput(
-            f"{folder / 'train.csv'}: found no readable image of its {len(listed)} rows (the first, {first}: "
-            f"{why}), allowed: images {folder / 'train_images' / first}{', '.join(SUFFIXES)}"
+            f"{folder / 'train.csv'}: found no readable image of its {len(listed)} rows, allowed: images "
+            f"{folder / 'train_images' / listed[0].id}{', '.join(SUFFIXES)}, ..."
         )
     return Manifest(
         dataset=dataset.name,
