@@ -31,18 +31,17 @@ def planned(file, law=(), **more):
     return parse(Run.model_validate, told, "x")
 
 
-@pytest.mark.parametrize(("least", "validation"), [(1, 0), (3, 3), (5, 0), (1, 8)])
-def test_it_is_the_number_of_owners_that_are_dealt_and_one_more_is_refused(file, least, validation):
-    run = planned(file, {"min_examples": least}, validation=validation)
+@pytest.mark.parametrize("least", [1, 3, 5])
+def test_it_is_the_number_of_owners_that_are_dealt_and_one_more_is_refused(file, least):
+    run = planned(file, {"min_examples": least})
     clients = run.partition.clients
     saved = arrays.save(file.with_name("saved.npz"), own_arrays("", dict(np.load(file))))
     dealt = partition_for(run, found := arrays_for(run, saved), 0)
     assert isinstance(dealt, Partition) and dealt.clients == clients
-    if validation == 0:
-        assert clients == sum(size >= least for size in SIZES)
-    said = planned(file, {"min_examples": least, "clients": clients}, validation=validation)
+    assert clients == sum(size >= least for size in SIZES)
+    said = planned(file, {"min_examples": least, "clients": clients})
     assert said == run and said.identity("x", 0) == run.identity("x", 0)
-    more = planned(file, {"min_examples": least, "clients": clients + 1}, validation=validation)
+    more = planned(file, {"min_examples": least, "clients": clients + 1})
     with pytest.raises(BadInput, match=f"found {clients + 1}, allowed: at most {clients} "):
         partition_for(more, found, 0)
 
@@ -62,6 +61,8 @@ def test_where_nobody_can_count_owners_all_is_one_line(file):
         planned(file, {"law": "iid"})
     with pytest.raises(BadInput, match="clients: found all, allowed: a number, for nobody knows the owners"):
         named("mnist")
+    with pytest.raises(BadInput, match="clients: found all, allowed: a number with validation"):
+        planned(file, validation=3)
     with np.load(file) as found:
         np.savez(file, **{name: found[name] for name in found.files if name != "owner"})
     with pytest.raises(BadInput, match="found no owner, allowed: that of each training example"):

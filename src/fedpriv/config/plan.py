@@ -79,15 +79,6 @@ class Preset(Frozen):
     """Train runs that are stored in results/reference, too."""
 
 
-class Layers(NamedTuple):
-    """What a run is made of, from the lowest to the highest."""
-
-    defaults: Mapping[str, Any]
-    runs: Mapping[str, Mapping[str, Any]]
-    stand_ins: Mapping[str, Any]
-    patches: Mapping[str, Mapping[str, Any]]
-
-
 class Planned(NamedTuple):
     """A run, the dataset that it stands in for, if it does, and what the preset leaves out of it."""
 
@@ -228,12 +219,14 @@ def matches(glob: str, paper: str, run: str) -> bool:
     return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
 
 
-def lay(layers: Layers, paper: str, name: str) -> dict[str, Any]:
-    """Config of a run with everything laid over everything."""
-    said = merge(layers.defaults, layers.runs[name])
+def lay(
+    preset: Preset, own: Mapping[str, Any], paper: str, name: str, patched: bool = True
+) -> dict[str, Any]:
+    """Config of a run, its `own` keys with the preset's stand-ins and patches over them."""
+    said = dict(own)
     if "dataset" in said:
-        said = said | {"dataset": layers.stand_ins.get(str(said["dataset"]), said["dataset"])}
-    for glob, patch in layers.patches.items():
+        said["dataset"] = preset.stand_ins.get(str(said["dataset"]), said["dataset"])
+    for glob, patch in preset.patches.items() if patched else ():
         if matches(glob, paper, name):
             said = merge(said, patch)
     return said
@@ -254,28 +247,24 @@ def cut_words(whole: Run, run: Run) -> str:
     return ", ".join(less)
 
 
-def plan_runs(
-    preset: Preset,
-    defaults: Mapping[str, Any],
-    runs: Mapping[str, Mapping[str, Any]],
-    paper: str,
-    where: str,
-) -> dict[str, Planned]:
+def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
     """Return the runs of a paper that `preset` keeps, patched and with its stand-ins.
 
     What is wrong with a key is BadInput that names it; of several runs of which the same is wrong the first
     is named, and how many more there are. All that is wrong is told together.
     """
-    layers = Layers(defaults, runs, preset.stand_ins, preset.patches)
     planned: dict[str, Planned] = {}
     wrong: dict[str, list[str]] = {}  # a mistake -> the runs that have it
-    for name, own in runs.items():
-        if not any(matches(glob, paper, name) for glob in preset.only):
+    for name in paper.runs:
+        if not any(matches(glob, paper.paper, name) for glob in preset.only):
             continue
-        found = check_run(lay(layers, paper, name))
+        own = merge(paper.defaults, paper.runs[name])
+        found = check_run(lay(preset, own, paper.paper, name))
         if isinstance(found, Run):
-            wanted = own.get("dataset", defaults.get("dataset"))
-            whole = check_run(lay(layers._replace(patches={}), paper, name)) if preset.patches else found
+            wanted = own.get("dataset")
+            whole = found
+            if preset.patches:
+                whole = check_run(lay(preset, own, paper.paper, name, patched=False))
             planned[name] = Planned(
                 found,
                 wanted if isinstance(wanted, str) and wanted != found.dataset else None,
@@ -288,11 +277,11 @@ def plan_runs(
         errors = []
         for text, (first, *more) in wrong.items():
             others = f" (and {len(more)} more runs, {more[-1]} the last)" if more else ""
-            errors.append(BadInput(f"{where}: {paper}.runs.{first}: {text}{others}"))
+            errors.append(BadInput(f"{where}: {paper.paper}.runs.{first}: {text}{others}"))
         raise together(errors)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
-        raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper}")
+        raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")
     return planned
 
 
@@ -307,15 +296,9 @@ def check_run(told: Mapping[str, Any]) -> Run | list[Mistake]:
 
 
 def elements(papers: Mapping[str, Paper], asked: Iterable[str]) -> list[str]:
-    """Tables and figures as PAPER/NAME; a NAME alone is that of the one paper which has it."""
+    """Tables and figures as PAPER/NAME."""
     there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
-    found = []
-    for word in asked:
-        having = [one for one in there if word in (one, one.partition("/")[2])]
-        if len(having) > 1:
-            raise BadInput(f"'{word}' is in {len(having)} papers: {' or '.join(having)}.")
-        found += having or [named("table or figure", word, there, "fedpriv list tables")]
-    return found
+    return [named("table or figure", word, there, "fedpriv list tables") for word in asked]
 
 
 def make_plan(
@@ -346,7 +329,7 @@ def make_plan(
     if run and run[0] in preset.papers:
         paper = load_paper(run[0], folder_of(run[0], folders), run[1])
         if run[1] in paper.runs and any(matches(glob, *run) for glob in preset.only):
-            planned = plan_runs(preset, paper.defaults, paper.runs, run[0], where)
+            planned = plan_runs(preset, paper, where)
             return Plan(preset, {run[0]: paper}, {run[0]: planned})
 
     # 3. The papers; every glob of the preset means a run of one.
@@ -362,9 +345,7 @@ def make_plan(
         read = {name: paper.showing(shown[name]) for name, paper in read.items() if name in shown}
 
     # 5. Their runs.
-    planned = {
-        name: plan_runs(preset, paper.defaults, paper.runs, name, where) for name, paper in read.items()
-    }
+    planned = {name: plan_runs(preset, paper, where) for name, paper in read.items()}
     for name, paper in read.items():
         check_free(paper, planned[name], f"{where}: {name}")
     return Plan(preset, read, planned)

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from fedpriv.data import DATASETS, arrays
+from fedpriv.data import DATASETS
 from fedpriv.data.own import Named, Npz, owners
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput, plain, require_known
@@ -48,7 +48,6 @@ from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.client_dp import RunBudget
 from fedpriv.schemes.exchange import Hooks
 from fedpriv.store import summary
-from fedpriv.streams import Streams
 
 ALL = "all"
 
@@ -56,8 +55,8 @@ ALL = "all"
 def count_clients(told: Any) -> Any:
     """Config of a run with a number in place of `clients: all`: as many as there are owners.
 
-    Counted are owners of the training examples, those with `min_examples` or more, without what `validation`
-    sets aside. Where nobody can count them, all is a choice_error.
+    Counted are owners of the training examples, those with `min_examples` or more. Where nobody can count
+    them, or `validation` sets some aside, all is a choice_error.
     """
     law = told.get("partition") if isinstance(told, Mapping) else None
     if not isinstance(law, Mapping) or law.get("clients") != ALL:
@@ -69,24 +68,22 @@ def count_clients(told: Any) -> Any:
 
 
 def count_owners(dataset: Any, least: Any, validation: Any) -> int:
-    """Return the number of owners with `least` training examples or more when `validation` are set aside."""
+    """Return the number of owners with `least` training examples or more, where none are set aside."""
     where = "partition.clients"
+    if validation:
+        raise choice_error(where, [ALL], "a number with validation")
     if isinstance(dataset, Mapping) and "npz" in dataset:
         dataset = Npz.model_validate(dataset)
     if isinstance(dataset, Npz):
         owner = owners(Path(dataset.npz))
-        if validation and isinstance(validation, int):
-            n = len(owner)
-            whole = arrays.Arrays(owner, np.zeros(n, np.int64), owner, owner, 1, owner=owner)
-            owner = arrays.hold_out(whole, validation, Streams(0, dataset.name).numpy("validation")).owner
         sizes = np.unique(owner, return_counts=True)[1]
         return int((sizes >= least).sum()) if isinstance(least, int) else len(sizes)
     known = DATASETS.get(dataset) if isinstance(dataset, str) else None
     writers = int(known.writers) if known else 0
-    if writers and least == 1 and not validation:
+    if writers and least == 1:
         return writers
     if writers:
-        raise choice_error(where, [ALL], f"a number; all with min_examples 1 and no validation: {writers:,}")
+        raise choice_error(where, [ALL], f"a number; all with min_examples 1: {writers:,}")
     raise choice_error(where, [ALL], f"a number, for nobody knows the owners in {plain(dataset)}")
 
 
