@@ -38,6 +38,11 @@ PAPER = tiny_paper(
 PRESET = {"preset": "test", "papers": ["small"], "seeds": 2}
 
 
+@pytest.fixture(scope="module")
+def paper():
+    return load_preset(CONFIG / "paper.yaml")
+
+
 @pytest.fixture
 def plan_of(tmp_path):
     """Return a function that plans a preset over the small paper, both with some keys changed."""
@@ -60,17 +65,16 @@ def changed(path, value):
     return {path[0]: paper[path[0]]}
 
 
-def test_the_paper_preset_runs_every_run_as_declared():
-    plan = load_preset(CONFIG / "paper.yaml")
-    assert not plan.preset.patches and not plan.preset.stand_ins
-    assert {name: set(runs) for name, runs in plan.runs.items()} == {
-        name: set(paper.runs) for name, paper in plan.papers.items()
+def test_the_paper_preset_runs_every_run_as_declared(paper):
+    assert not paper.preset.patches and not paper.preset.stand_ins
+    assert {name: set(runs) for name, runs in paper.runs.items()} == {
+        name: set(declared.runs) for name, declared in paper.papers.items()
     }
 
 
 @pytest.mark.parametrize(("clients", "epsilon"), [(100, 8.31), (1000, 3.16), (10000, 1.003)])
-def test_the_noise_of_the_paper_spends_the_published_dp_budgets(clients, epsilon):
-    run = load_preset(CONFIG / "paper.yaml").runs["bdp2019"][f"noniid_n{clients}_dp"]
+def test_the_noise_of_the_paper_spends_the_published_dp_budgets(paper, clients, epsilon):
+    run = paper.runs["bdp2019"][f"noniid_n{clients}_dp"]
     rate = run.cohort.expected(clients) / clients
     spent = moments.epsilon(
         sampling_rate=rate,
@@ -82,22 +86,22 @@ def test_the_noise_of_the_paper_spends_the_published_dp_budgets(clients, epsilon
 
 
 @pytest.mark.parametrize(("clients", "rounds"), [(100, 11), (1000, 55), (10000, 423)])
-def test_the_noise_of_global_dp_ends_near_the_published_rounds(clients, rounds):
-    run = load_preset(CONFIG / "paper.yaml").runs["global_dp"][f"median_poisson_n{clients}"]
+def test_the_noise_of_global_dp_ends_near_the_published_rounds(paper, clients, rounds):
+    run = paper.runs["global_dp"][f"median_poisson_n{clients}"]
     assert run.scheme.horizon(run.cohort, clients, run.rounds) == rounds
     assert run.scheme.budget.delta == run.account.delta
 
 
-def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas():
-    plan = load_preset(CONFIG / "paper.yaml")
-    for paper, declared in plan.papers.items():
+def test_every_row_of_a_table_has_runs_with_its_clients_and_deltas(paper):
+    for name_of_paper, declared in paper.papers.items():
+        runs = paper.runs[name_of_paper]
         for table in accuracy_tables(declared.tables).values():
             cells = [(row, table.cell(row, name)) for row in table.rows for name in table.columns]
             for row, cell in cells:
-                private = plan.runs[paper][cell.run]
+                private = runs[cell.run]
                 assert private.partition.clients == row.clients
                 if row.baseline:
-                    ours, theirs = private.partition, plan.runs[paper][row.baseline.run].partition
+                    ours, theirs = private.partition, runs[row.baseline.run].partition
                     # Where copies are is a reading of private training; without privacy it is nothing.
                     assert ours.model_dump() | {"deal": ""} == theirs.model_dump() | {"deal": ""}
                 deltas = {"client": private.account.delta, "instance": private.account.instance_delta}

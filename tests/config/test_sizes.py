@@ -1,6 +1,8 @@
 """What a training asks for: minutes of stored runs, memory of what clients send, a GPU where it pays."""
 
 import csv
+import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,13 @@ PAPER, NAME = "bdp2019", "iid_n100_dp"
 
 
 def plan(**changes):
+    return planned(json.dumps(changes))  # read once
+
+
+@cache
+def planned(changes):
     config = read_yaml(ROOT / "config/paper.yaml")
-    return make_plan(merge(config, {"again": True} | changes), ROOT / "config/papers")
+    return make_plan(merge(config, {"again": True} | json.loads(changes)), ROOT / "config/papers")
 
 
 def keys(*runs, paper=PAPER):
