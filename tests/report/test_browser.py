@@ -147,8 +147,7 @@ def test_on_paper_folds_stay_closed_and_no_column_is_cut_off(opened):
     assert max(rights) <= A4_LANDSCAPE["width"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1400, "light")])
 def test_axe_finds_nothing_that_shuts_people_out_of_the_report(opened, width, scheme):
     page = opened(viewport={"width": width, "height": 900}, color_scheme=scheme)
     open_all(page)
@@ -160,14 +159,7 @@ def test_axe_finds_nothing_that_shuts_people_out_of_the_site(browser, tmp_path):
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", tmp_path], cwd=ROOT, check=True
     )
-    pages = (
-        "index.html",
-        "add-a-paper.html",
-        "api.html",
-        "cluster.html",
-        "recipes.html",
-        "papers/bdp2019.html",
-    )
+    pages = "index.html", "add-a-paper.html", "cluster.html", "recipes.html"
     for scheme in ("light", "dark"):
         page = browser.new_page(color_scheme=scheme)
         for name in pages:
