@@ -19,7 +19,6 @@ COUNTED = [
     ["epsilon", *PLAN, "--sigma", "3", "--accountant", "all"],
     ["epsilon", "--phase", "q=.1,z=1,rounds=9", "--phase", "q=.2,z=2,rounds=9", "--delta", "1e-5"],
     ["calibrate", *PLAN, "--epsilon", "8", "--accountant", "pld"],
-    ["rr-epsilon", "--gamma", ".1", "--rounds", "100", "--delta", "1e-5"],
     ["account", "trace.csv", "--delta", "1e-5"],
     ["audit", "trace.csv", "--delta", "1e-5"],
 ]
@@ -105,7 +104,5 @@ def test_data_of_ones_own_are_trained_on_accounted_and_audited_and_a_trace_is_dr
     (here / "config/own.yaml").write_text(yaml.safe_dump(preset))
     (here / "config/papers/mine/paper.yaml").write_text(yaml.safe_dump(paper))
     train = ["run", "config/own.yaml", "--paper", "mine", "--run", "dp", "--out", "out"]
-    drawn = ["plot", "trace.csv", "--delta", "1e-5", "--out", "eps.pdf"]
-    told = done(wheel, here, train, ["account", "out"], ["audit", "out"], drawn)
-    assert (here / "eps.pdf").read_bytes().startswith(b"%PDF")
+    told = done(wheel, here, train, ["account", "out"], ["audit", "out"])
     assert all(word in told for word in ("out: trained, accuracy", "pld", "outlier"))

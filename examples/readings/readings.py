@@ -26,13 +26,12 @@ import numpy as np
 import pandas as pd
 from recount import clipped, counted_at, with_recounted
 
-from fedpriv.account.spend import legend
 from fedpriv.errors import BadInput
 from fedpriv.paper.paper import read_yaml
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers, render
 from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
-from fedpriv.report.notes import footnotes
+from fedpriv.report.notes import footnotes, preset_notes
 from fedpriv.report.numbers import interval
 from fedpriv.report.reading import (
     MEANING,
@@ -240,8 +239,13 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
     baseline = [declared.baseline["run"]] if declared.baseline else []
     used = results.of(*declared.runs(results), *baseline)
     missing = [run for run in baseline if not results.has(run)]
-    marks = f"ε {legend(*display.to_numpy().ravel())}; what is published stands as printed."
-    notes = [marks, *how_read(declared, wanted), *how_many(order), *footnotes(used, missing)]
+    notes = [
+        "What is published stands as printed.",
+        *how_read(declared, wanted),
+        *how_many(order),
+        *footnotes(used),
+    ]
+    notes += preset_notes(used.runs, missing)
     long = tidy(name, [*COLUMNS, *declared.keys, "status"], lines)
     title = f"Configurations of {declared.place}, {declared.data}, 100 clients"
     caption = declared.caption.format(place=declared.place)

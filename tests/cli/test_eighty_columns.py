@@ -103,8 +103,6 @@ def test_no_help_shows_a_type_of_python(verb, said):
         ("compare bdp2019 laptop/n", "laptop/nbafl"),
         ("run config/lap", "config/laptop.yaml"),
         ("run config/laptop.yaml --paper bdp2019 --run iid_n100_d", "iid_n100_dp"),
-        ("fetch fem", "femnist"),
-        ("epsilon --accountant p", "pld"),
     ],
 )
 def test_a_shell_completes_names_without_anything_heavy(typed, offered, monkeypatch, capsys):

@@ -18,7 +18,7 @@ from fedpriv.workflow import archive
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TYPED = re.findall(r"^    (fedpriv .+)$", re.sub(r"\\\n +", "", README), re.MULTILINE)
-CHEAP = ("epsilon", "calibrate", "rr-epsilon", "show config", "list")
+CHEAP = ("epsilon", "calibrate", "show config", "list")
 
 
 def test_the_version_is_that_of_the_package_and_of_its_results(fedpriv):

@@ -10,7 +10,6 @@ from support.nasty import NASTY, seen, together
 
 from fedpriv.cli.compare import published
 from fedpriv.cli.options import print_result
-from fedpriv.cli.table import Page
 from fedpriv.config.plan import Plan, Preset
 from fedpriv.progress import visible
 from fedpriv.report import claims, page
@@ -88,7 +87,7 @@ def test_a_comparison_reads_back_every_text_and_prints_only_what_is_seen(made, c
     assert claim["reason"] == visible(filled["A reason."])
     rows = {str(line["row"]) for line in facts["accuracies"]}
     assert rows == {visible(filled["A row"]), visible(filled["Another row"])}
-    print_result(facts, Page(*published(folder)), False)
+    print_result(facts, published(folder), False)
     out = capsys.readouterr().out.rstrip("\n").split("\n")
     assert [visible(line) for line in out] == out
     print_result(facts, [], True)

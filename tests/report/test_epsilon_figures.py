@@ -9,7 +9,7 @@ from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
 from fedpriv.report.figures import caption, draw_figure
-from fedpriv.report.figures.notes import notes
+from fedpriv.report.figures.notes import content
 from fedpriv.report.results import collect, load_results
 
 SPENDS = {
@@ -62,7 +62,7 @@ def lines_of(axes):
 
 def words_of(results, declared):
     """Return what stands beside a figure."""
-    return " ".join([caption(results, declared), *notes(results, declared)])
+    return " ".join([caption(results, declared), *content(results, declared, "")["notes"]])
 
 
 def test_growth_is_the_mean_over_seeds_of_what_was_spent_after_the_first_round(instance_results):

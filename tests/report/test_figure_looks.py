@@ -1,7 +1,6 @@
 """In no figure do words hide words or points; colours mean one thing, and can be read."""
 
 import json
-import math
 from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
@@ -17,8 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from support.figure_words import drawn_words, overlaps
 
-from fedpriv.audit.finding import Finding
-from fedpriv.paper.figures import AuditsFigure, LinesFigure
+from fedpriv.paper.figures import LinesFigure
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.figures import draw_figure, house_style
@@ -35,7 +33,7 @@ FIGURES = {
 
 
 def made(results, declared, seed):
-    """Return made-up results of all runs of a figure: accuracies, ε, and bounds such as there might be."""
+    """Return made-up results of all runs of a figure: accuracies and ε such as there might be."""
     random = np.random.default_rng(seed)
     base = results.of("n100_dp")
     frames = {name: [] for name in SCHEMAS}
@@ -59,16 +57,7 @@ def made(results, declared, seed):
     tables = {
         name: pd.concat(some).astype(SCHEMAS[name])[list(SCHEMAS[name])] for name, some in frames.items()
     }
-    made_up = to_categories(tables, base.audited)
-    made_up.__dict__["found"] = {(run, 0): list(findings(random)) for run in declared.runs()}
-    return made_up
-
-
-def findings(random):
-    """Yield what audits might find: bounds within the axis and beyond it, and one that no ε satisfies."""
-    for number, bound in enumerate((random.uniform(0.001, 1), 10 ** random.uniform(0, 5), math.inf)):
-        stated = 10 ** random.uniform(-1, 3.8)
-        yield Finding("removed", f"client ({number})", "not a guarantee", stated, 1e-5, bound, 1.0, "none")
+    return to_categories(tables, base.audited)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -171,23 +160,6 @@ def test_labels_at_ends_are_moved_apart_within_the_axes_and_keep_their_order(lab
     free = [(middle - size / 2, middle + size / 2) for middle, size in sorted(labels)]
     if all(low >= 0 and high <= 100 for low, high in free) and all(a[1] <= b[0] for a, b in pairwise(free)):
         assert list(moved) == pytest.approx(middles)  # none is moved without need
-
-
-def test_only_the_ends_of_the_axis_of_audits_say_that_more_is_beyond(results):
-    declared = AuditsFigure(title="Audits", lines={"n100_dp": "a run"})
-    for seed in range(3):
-        with house_style():
-            figure = draw_figure(made(results, declared, seed), declared)
-            figure.draw_without_rendering()
-        (axes,) = figure.axes
-        low, high = axes.get_xlim()
-        ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
-        said = {tick: label.get_text() for tick, label in ticks if low <= tick <= high}
-        beyond = [tick for tick, text in said.items() if text.startswith("≥")]
-        stated = [
-            value for line in axes.get_lines() if line.get_label() == "stated" for value in line.get_xdata()
-        ]
-        assert beyond == [max(said)] and max(stated) <= max(said)
 
 
 def test_figures_have_all_their_words_in_one_ink_or_the_colour_of_their_line(results):

@@ -8,7 +8,7 @@ from support.made_runs import write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
 from fedpriv.report.figures import caption, draw_figure
-from fedpriv.report.figures.notes import notes
+from fedpriv.report.figures.notes import content
 from fedpriv.report.results import collect, load_results
 
 GAMMAS = {"none": 0.5, "tenth": 0.1, "again": 0.1}
@@ -58,7 +58,7 @@ def results(runs):
 
 def words_of(results, declared) -> str:
     """Return what stands beside a figure."""
-    return " ".join([caption(results, declared), *notes(results, declared)])
+    return " ".join([caption(results, declared), *content(results, declared, "")["notes"]])
 
 
 def test_the_divergence_is_drawn_for_every_gamma_below_one_half(results):
@@ -120,23 +120,6 @@ def test_curves_may_be_of_drawn_clients(results):
     assert draw_figure(results, everyone).axes[0].get_lines()[0].get_ydata().max() == pytest.approx(90.05)
     assert "of clients drawn with replacement" in words_of(results, drawn)
     assert "the mean over all clients' own weights" in words_of(results, drawn)
-
-
-def test_norms_are_of_updates_and_of_the_noise_on_their_mean(tmp_path):
-    facts = {"norm_median": 0.7, "noise_std": 0.9}  # 1,000 numbers, a cohort of 30
-    made = [write_run(tmp_path, "dp", seed, scheme="client_dp", facts=facts) for seed in range(3)]
-    made.append(write_run(tmp_path, "none", 0, scheme="none"))
-    said = {"title": "Norms", "quantity": "norms", "panels": {"": "Clients"}}
-    declared = RoundsFigure.model_validate(said | {"lines": {"dp": "private", "none": "not", "gone": "gone"}})
-    results = load_results(collect(made, tmp_path))
-    (axes,) = draw_figure(results, declared).axes
-    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines() if line.get_label()[0] != "_"}
-    assert set(lines) == {"private, updates", "private, noise", "not, updates"}
-    assert lines["private, updates"] == pytest.approx(0.7)
-    assert lines["private, noise"] == pytest.approx(0.9 * 1000**0.5 / 30)
-    assert axes.get_yscale() == "log" and "Not run in this preset: Clients: gone" in words_of(
-        results, declared
-    )
 
 
 def test_every_epsilon_of_bits_has_a_line_of_its_own(results):

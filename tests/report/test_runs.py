@@ -24,10 +24,10 @@ def table(tmp_path):
 
 def test_a_line_has_the_settings_in_which_a_run_differs_and_no_others(table):
     plain, private = table.display.to_dict("records")
-    assert (plain["", "Run"], private["", "Run"]) == ("plain", "private")
-    assert "scheme.name client_dp" in private["", "Set to"] and "scheme.name none" in plain["", "Set to"]
+    assert (plain["Run"], private["Run"]) == ("plain", "private")
+    assert "scheme.name client_dp" in private["Set to"] and "scheme.name none" in plain["Set to"]
     (shared,) = [note for note in table.notes if note.startswith("All runs: ")]
-    keys = {word.split(" ")[0] for word in private["", "Set to"].split("; ")}
+    keys = {word.split(" ")[0] for word in private["Set to"].split("; ")}
     assert not keys & {word.split(" ")[0] for word in shared.removeprefix("All runs: ").split("; ")}
 
 

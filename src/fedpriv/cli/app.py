@@ -32,7 +32,7 @@ from fedpriv.cli.options import (
     take_only,
 )
 from fedpriv.cli.table import NOTHING, Table, spend_table
-from fedpriv.errors import BadInput, Stopped, short_repr
+from fedpriv.errors import BadInput, Stopped, named, short_repr
 from fedpriv.progress import aside
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
@@ -177,9 +177,7 @@ Preset = Annotated[
 
 
 def fetch(
-    datasets: Annotated[
-        list[str], typer.Argument(metavar="DATASET", help="As listed.", autocompletion=complete.datasets)
-    ],
+    datasets: Annotated[list[str], typer.Argument(metavar="DATASET", help="As listed.")],
     mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
@@ -190,8 +188,7 @@ def fetch(
     """
     from fedpriv import data
 
-    for name in datasets:
-        data.named(name)
+    datasets = [named("dataset", name, sorted(data.DATASETS)) for name in datasets]
     mirrors = [*(mirror or ()), *data.source.mirrors()]
     files = {name: list(map(str, data.fetch(name, resources, mirrors))) for name in datasets}
     text = [f"{name}: {data.described(name, paths)}" for name, paths in files.items()]
@@ -318,7 +315,7 @@ def doctor(
     )
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}
     lines = [{"": finding.name} | facts[finding.name] for finding in findings]
-    print_result(facts, Table("", lines), as_json)
+    print_result(facts, [Table("", lines)], as_json)
     raise typer.Exit(1 if any(finding.state == "missing" for finding in findings) else 0)
 
 
@@ -366,11 +363,6 @@ VERBS = {
         "audit": (
             audit.audit,
             "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
-        ),
-        "plot": (traces.plot, "fedpriv plot trace.csv --delta 1e-5 --out eps.pdf"),
-        "rr-epsilon": (
-            calculators.rr_epsilon,
-            "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",
         ),
     },
     "Maintain": {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate, take_only
-from fedpriv.cli.table import Page, Table
+from fedpriv.cli.table import Table
 from fedpriv.cli.traces import Ignored, attacked, deltas, is_trace
 from fedpriv.errors import BadInput
 from fedpriv.progress import aside
@@ -131,7 +131,7 @@ def show(path: Path, findings: Sequence[Finding], took: float, as_json: bool) ->
         for one in findings
     ]
     threats = dict.fromkeys(f"{one.audit.replace('_', ' ')}: {one.threat}" for one in findings)
-    shown = Page(Table("", lines), *threats) if findings else [f"{path}: nothing of it can be attacked"]
+    shown = [Table("", lines), *threats] if findings else [f"{path}: nothing of it can be attacked"]
     facts = {"findings": [one.as_dict() for one in findings], "seconds": took}
     print_result(facts, shown, as_json)
     if refuted := broken_guarantees(findings):

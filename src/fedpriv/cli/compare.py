@@ -9,16 +9,9 @@ import typer
 
 from fedpriv.cli import complete
 from fedpriv.cli.options import REFERENCE, AsJson, Reference, print_result
-from fedpriv.cli.table import Page, Table
+from fedpriv.cli.table import Table
 
 CELL = ("row", "column", "published", "reproduced", "verdict")
-COLOURS = {
-    "reproduced": "green",
-    "reached": "green",
-    "partly": "yellow",
-    "not reproduced": "red",
-    "not reached": "red",
-}
 
 
 def compare(
@@ -47,48 +40,63 @@ def compare(
     accuracies of each and their difference with a 95 % interval, over the seeds that both have.
     """
     if not second:
-        from fedpriv.report import claims as compare
+        from fedpriv.report import claims
         from fedpriv.workflow.inventory import results_of
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
-        shown = [part for paper in compare.papers(folder) for part in published(paper)]
-        print_result(compare.compared_facts(folder), Page(*shown), as_json)
+        shown = [part for paper in claims.papers(folder) for part in published(paper)]
+        print_result(claims.compared_facts(folder), shown, as_json)
         return
+    from fedpriv.report.numbers import percent
     from fedpriv.workflow import inventory
 
     one, other = (
         inventory.result(Path(word) if Path(word).exists() else inventory.results_of(word, reference))
         for word in (first, second)
     )
-    found = inventory.pairs(one, other)
+    pairs = inventory.pairs(one, other)
+    accuracies = [
+        {
+            **dict(zip(("table", "row", "column"), pair.cell, strict=False)),
+            "A": percent(pair.first),
+            "B": percent(pair.second),
+            "B - A": percent(pair.difference),
+            "seeds": f"{pair.difference.n} paired",
+        }
+        for pair in pairs
+    ]
     changed = [
         {"key": key, "A": one.settings.get(key, ""), "B": other.settings.get(key, "")}
         for key in dict.fromkeys((*one.settings, *other.settings))
         if one.settings.get(key) != other.settings.get(key)
     ]
-    facts = {"A": first, "B": second, "cells": [fact(pair) for pair in found], "settings": changed}
-    parts: list[Table | str] = [f"A: {first}", f"B: {second}", Table("accuracy (%)", list(map(line, found)))]
+    names = ("first", "second", "difference")
+    cells = [{"cell": pair.cell} | {name: getattr(pair, name)._asdict() for name in names} for pair in pairs]
+    parts: list[Table | str] = [f"A: {first}", f"B: {second}", Table("accuracy (%)", accuracies)]
     if one.settings and other.settings:
         both = one.accuracies.merge(other.accuracies, on="seed", suffixes=("_A", "_B"))
-        seeds = [seed(said) for said in both.to_dict("records")]
+        seeds = []
+        for seed, a, b in both[["seed", "accuracy_A", "accuracy_B"]].itertuples(index=False):
+            words = {"A": f"{100 * a:.2f}", "B": f"{100 * b:.2f}", "B - A": f"{100 * (b - a):+.2f}"}
+            seeds.append({"seed": seed, **words})
         parts += [Table("seeds, at the last round", seeds), Table("settings that differ", changed)]
-    print_result(facts, Page(*parts), as_json)
+    print_result({"A": first, "B": second, "cells": cells, "settings": changed}, parts, as_json)
 
 
 def published(paper: Path) -> list[Table | str]:
     """Return a block for every table of accuracies, how the paper's cells came out, and the verdicts."""
-    from fedpriv.report import claims as compare
+    from fedpriv.report import claims
     from fedpriv.report.numbers import verdict_counts
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
-    every, main = compare.published_accuracies(paper), list[str]()
+    every, main = claims.published_accuracies(paper), list[str]()
     for name in dict.fromkeys(line[0] for line in every):
         lines: list[Any] = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
         table = read_table(paper / f"tables/{name}.json")
         main += [line["verdict"] for line in lines] * table.main
         ours = "" if table.main else " (ours: not counted)"
-        parts += [Table(f"{name}{ours}: {table.title}", lines, COLOURS, once=False), ""]
+        parts += [Table(f"{name}{ours}: {table.title}", lines, once=False), ""]
     if every:
         parts += [f"{len(main)} published accuracies (%): {verdict_counts(main)}.", ""]
     verdicts = [
@@ -98,30 +106,6 @@ def published(paper: Path) -> list[Table | str]:
             "decided": f"{claim['decided']} of {claim['cells']}",
             "verdict": claim["verdict"],
         }
-        for claim in compare.claims(paper).to_dict("records")
+        for claim in claims.claims(paper).to_dict("records")
     ]
-    return [*parts, Table(f"{paper.name}: claims", verdicts, COLOURS, once=False)]
-
-
-def line(pair: Any) -> dict[str, Any]:
-    """Return one cell of two results in words."""
-    from fedpriv.report.numbers import fraction_text
-
-    return {
-        **dict(zip(("table", "row", "column"), pair.cell, strict=False)),
-        "A": fraction_text(pair.first),
-        "B": fraction_text(pair.second),
-        "B - A": fraction_text(pair.difference),
-        "seeds": f"{pair.difference.n} paired",
-    }
-
-
-def fact(pair: Any) -> dict[str, Any]:
-    """Return one cell of two results as plain data."""
-    return {"cell": pair.cell} | {name: getattr(pair, name)._asdict() for name in pair._fields[1:]}
-
-
-def seed(said: dict[Any, Any]) -> dict[str, str]:
-    """Return the accuracies of a seed of two runs, in percent."""
-    one, other = 100 * said["accuracy_A"], 100 * said["accuracy_B"]
-    return {"seed": said["seed"], "A": f"{one:.2f}", "B": f"{other:.2f}", "B - A": f"{other - one:+.2f}"}
+    return [*parts, Table(f"{paper.name}: claims", verdicts, once=False)]

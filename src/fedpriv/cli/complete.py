@@ -6,6 +6,7 @@ Each function is told the words before, and what has been typed of the next one.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import typer
 
@@ -38,11 +39,15 @@ def runs(ctx: typer.Context, incomplete: str) -> list[str]:
     return beginning(incomplete, (run for name in names for run in load_paper(name, folders[name]).runs))
 
 
+def folders() -> dict[str, Path]:
+    """Return the folders of reference results, by what a person calls them: PAPER, or PRESET/PAPER."""
+    there = sorted(path.parent for path in REFERENCE.glob("*/*/tables"))
+    return {path.name: path for path in there} | {"/".join(path.parts[-2:]): path for path in there}
+
+
 def results(incomplete: str) -> list[str]:
     """Return papers with reference results, and these by preset; else the shell completes a path."""
-    there = sorted(path.parent for path in REFERENCE.glob("*/*/tables"))
-    by_preset = ["/".join(path.parts[-2:]) for path in there]
-    return beginning(incomplete, [path.name for path in there] * ("/" not in incomplete) + by_preset)
+    return beginning(incomplete, folders())
 
 
 def shown(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -53,21 +58,4 @@ def shown(ctx: typer.Context, incomplete: str) -> list[str]:
     if words[0].endswith(".yaml"):
         ctx.params["paper"] = words[-1]
         return papers(incomplete) if len(words) == 1 else runs(ctx, incomplete)
-    folders = [REFERENCE / words[0], *REFERENCE.glob(f"*/{words[0]}")]
-    return beginning(incomplete, sorted({one.stem for path in folders for one in path.glob("[tf]*/*.json")}))
-
-
-def datasets(incomplete: str) -> list[str]:
-    """Return the datasets."""
-    from fedpriv.data import DATASETS
-
-    return beginning(incomplete, sorted(DATASETS))
-
-
-def accountants(incomplete: str) -> list[str]:
-    """Return the accountants of plans; those of packages by their entry points, which are not loaded."""
-    from fedpriv.registry import points
-
-    return beginning(
-        incomplete, ["moments", "rdp", "pld", "all", *(one.name for one in points("accountants"))]
-    )
+    return beginning(incomplete, sorted(path.stem for path in folders()[words[0]].glob("[tf]*/*.json")))

@@ -21,7 +21,7 @@ from fedpriv.cli.options import (
     preset_file,
     print_result,
 )
-from fedpriv.cli.table import Page, Table
+from fedpriv.cli.table import Table
 from fedpriv.errors import BadInput, named
 from fedpriv.progress import aside
 
@@ -58,7 +58,7 @@ def listed(
         found = {kind: found.get(kind, [])}
     shown = [Table(name, lines) for name, lines in found.items() if kind or name not in LONG]
     note = [] if kind else [f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"]
-    print_result(found, Page(*shown, *note), as_json)
+    print_result(found, [*shown, *note], as_json)
 
 
 def show(
@@ -88,12 +88,12 @@ def show(
     if words and words[0].endswith(".yaml"):
         config, paper, run = [*words, "", ""][:3]
         found = results.resolved(preset_file(Path(config)), paper, run, reference)
-        print_result(found, run_page(found, config), as_json)
+        print_result(found, run_parts(found, config), as_json)
         return
     if not words:
         there = {name: [str(one) for one in folders] for name, folders in results.rendered(reference).items()}
         lines = [{"paper": name, "results": folders} for name, folders in there.items()]
-        print_result({"papers": there}, Page(Table("", lines), "", "    fedpriv show PAPER"), as_json)
+        print_result({"papers": there}, [Table("", lines), "", "    fedpriv show PAPER"], as_json)
         return
     folder, others = results.located(words, reference)
     table, row, column = [*others, "", "", ""][:3]
@@ -102,18 +102,17 @@ def show(
         folder = near
     if not table:
         found = results.paper(folder)
-        shown = paper_page(found)
+        shown = paper_parts(found)
     elif not row:
         found = results.element(folder, table)
-        shown = element_page(found)
+        shown = element_parts(found)
     else:
         found = results.show(folder, table, row, column, configs)
-        preset = configs / f"{folder.parent.name}.yaml"
-        shown = cell_page(found, f"{preset} {folder.name}")
+        shown = cell_parts(found, f"{configs / folder.parent.name}.yaml {folder.name}")
     print_result(found, shown, as_json)
 
 
-def element_page(found: Mapping[str, Any]) -> Page:
+def element_parts(found: Mapping[str, Any]) -> list[Table | str]:
     """Return a table as a paper would print it, or the caption of a figure, and where its files are."""
     from fedpriv.report.render import OURS
 
@@ -122,41 +121,38 @@ def element_page(found: Mapping[str, Any]) -> Page:
         lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
         parts += ["", OURS] if number else []
         parts.append(Table("" if number else found["title"], lines, once=False))
-    said = ["", *found["notes"]] if parts else [found["title"], found["caption"]]
-    return Page(*parts, *said, "", *(f"    {one}" for one in found["files"]))
+    parts += ["", *found["notes"]] if parts else [found["title"], found["caption"]]
+    return [*parts, "", *(f"    {one}" for one in found["files"])]
 
 
-def run_page(found: Mapping[str, Any], config: str) -> Page:
+def run_parts(found: Mapping[str, Any], config: str) -> list[Table | str]:
     """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
-    keys = [{"key": path, **one} for path, one in found["keys"].items()]
-    seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
-    command = f"    fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0"
-    return Page(
-        Table(f"{found['paper']}: {found['run']}", keys),
-        Table("seeds", seeds),
+    return [
+        Table(
+            f"{found['paper']}: {found['run']}", [{"key": key, **one} for key, one in found["keys"].items()]
+        ),
+        Table("seeds", [{"seed": seed, **one} for seed, one in found["seeds"].items()]),
         "A seed is trained, or where it is stored is said, by",
-        command,
-    )
+        f"    fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0",
+    ]
 
 
-def paper_page(found: Mapping[str, Any]) -> Page:
+def paper_parts(found: Mapping[str, Any]) -> list[Table | str]:
     """Return what there is of a paper, what came of it, and what to type next."""
-    counts = {
-        name: ", ".join(f"{many} {outcome}" for outcome, many in found[name].items())
-        for name in ("accuracies", "claims")
-    }
-    results = found["results"]
-    said = [f"{name}: {text}" for name, text in counts.items() if text]
-    more = [f"    fedpriv show {results} TABLE [ROW] [COLUMN]", f"    fedpriv compare {results}"]
-    return Page(Table(results, found["elements"]), *said, *more)
+    parts: list[Table | str] = [Table(found["results"], found["elements"])]
+    for name in ("accuracies", "claims"):
+        if counts := ", ".join(f"{many} {outcome}" for outcome, many in found[name].items()):
+            parts.append(f"{name}: {counts}")
+    command = f"    fedpriv show {found['results']} TABLE [ROW] [COLUMN]"
+    return [*parts, command, f"    fedpriv compare {found['results']}"]
 
 
-def cell_page(found: Mapping[str, Any], paper: str) -> Page:
+def cell_parts(found: Mapping[str, Any], paper: str) -> list[Table | str]:
     """Return the numbers of a row or a cell, the seeds and runs behind it, and what shows a run's config."""
     from fedpriv.workflow.inventory import BESIDE, spoken
 
-    told = [spoken(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
-    parts: list[Table | str] = [Table("numbers", told)]
+    numbers = [spoken(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
+    parts: list[Table | str] = [Table("numbers", numbers)]
     if found["seeds"]:
         parts.append(Table("seeds, at the round read off", [percent_cells(one) for one in found["seeds"]]))
     for run, behind in found["runs"].items() if len({one["column"] for one in found["numbers"]}) == 1 else ():
@@ -166,19 +162,22 @@ def cell_page(found: Mapping[str, Any], paper: str) -> Page:
     if found["not run"]:
         parts.append(f"No finished run here: {', '.join(found['not run'])}.")
     runs = [*found["runs"], *found["not run"]]
-    parts += ["Every key of a run, and who says it:", *(f"    fedpriv show {paper} {run}" for run in runs)]
-    return Page(*parts)
+    return [
+        *parts,
+        "Every key of a run, and who says it:",
+        *(f"    fedpriv show {paper} {run}" for run in runs),
+    ]
 
 
 def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said of a seed with accuracies in percent, and other numbers in a few digits."""
-    told = {}
+    """Return the cells of a seed, with accuracies in percent, and other numbers in a few digits."""
+    cells = {}
     for name, value in one.items():
         if name.endswith("accuracy") and value is not None:
-            told[f"{name} (%)"] = f"{100 * value:.2f}"
+            cells[f"{name} (%)"] = f"{100 * value:.2f}"
         elif name != "table":
-            told[name] = f"{value:.5g}" if isinstance(value, float) else value
-    return told
+            cells[name] = f"{value:.5g}" if isinstance(value, float) else value
+    return cells
 
 
 def keep(

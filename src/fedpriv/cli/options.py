@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,12 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedpriv.cli.table import Table, layout
 from fedpriv.errors import BadInput, no_such, plain
-from fedpriv.progress import put, say
+from fedpriv.progress import say
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from fedpriv.account.spend import Spend
 
 RATE = ("--sample-rate", "-q", "--q")
@@ -82,14 +82,16 @@ CONFIGS = Path("config")
 WIDE = 10_000
 
 
-def print_result(facts: Mapping[str, Any], shown: list[str] | RenderableType, as_json: bool) -> None:
-    """Print the facts as one JSON object, of ASCII alone; or for people, lines or what rich lays out."""
+def print_result(facts: Mapping[str, Any], shown: Sequence[Table | str], as_json: bool) -> None:
+    """Print the facts as one JSON object, of ASCII alone; or for people tables and sentences.
+
+    At a terminal they are as wide as that; elsewhere as they need to be, for programs that read lines.
+    """
     if as_json:
         say(json.dumps(finite(facts), allow_nan=False))
-    elif isinstance(shown, list):
-        say(*shown)
-    else:
-        put(rendered(shown), sys.stdout)
+        return
+    narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+    say(*layout(shown, shutil.get_terminal_size().columns if narrow else WIDE))
 
 
 def finite(value: Any) -> Any:
@@ -106,16 +108,3 @@ def finite(value: Any) -> Any:
 def spend_as_dict(spend: Spend) -> dict[str, Any]:
     """Return a spend as plain data, with the status and the attacker accuracy that belong to every ε."""
     return asdict(spend) | {"status": spend.status, "attacker_accuracy": spend.attacker_accuracy}
-
-
-def rendered(shown: RenderableType) -> str:
-    """Return what rich would print here: colours and width are those of the terminal, if stdout is one.
-
-    Elsewhere a line is as wide as it needs to be, for programs that read lines.
-    """
-    from rich.console import Console
-
-    console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE, highlight=False)
-    with console.capture() as capture:
-        console.print(shown, crop=False)
-    return capture.get().rstrip("\n")

@@ -7,22 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedpriv.config.plan import Plan, RunKey, arrays_id, load_preset, partition_id
-from fedpriv.config.run import Run
-from fedpriv.errors import no_such
+from fedpriv.config.plan import RunKey, arrays_id, load_preset, partition_id
+from fedpriv.errors import named
 from fedpriv.progress import progress
 
 if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
-
-
-def select_run(plan: Plan, paper: str, name: str) -> Run:
-    """Return the run `name` of `paper`, or BadInput with the names there are."""
-    if paper not in plan.runs:
-        raise no_such("paper", paper, plan.runs)
-    if name not in plan.runs[paper]:
-        raise no_such("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
-    return plan.runs[paper][name]
 
 
 def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
@@ -65,10 +55,11 @@ def train_run(
     Raises BadInput when `out` holds a finished run of another config.
     """
     plan = load_preset(config, papers, run=(paper, name))
-    run = select_run(plan, paper, name)
+    paper = named("paper", paper, plan.runs)
+    name = named("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     if settings:
         plan = load_preset(config, papers, {f"{paper}/{name}": settings}, (paper, name))
-        run = select_run(plan, paper, name)
+    run = plan.runs[paper][name]
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source
     from fedpriv.store.rundir import RunDir, forget_stored, take_stored

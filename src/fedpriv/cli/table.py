@@ -7,15 +7,13 @@ is a command, which is not wrapped at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedpriv.progress import visible
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.text import Text
-
     from fedpriv.account.spend import Spend
 
 PROSE = 40  # columns: the narrowest that a cell of words is wrapped to
@@ -23,99 +21,91 @@ NOTHING = "no ε: no accountant counts what was released"
 ESTIMATE = "What an estimate is, and why it is no guarantee: docs/accounting.md"
 
 
-class Table:
-    """Lines under a title, with the columns of which any line says something.
+class Table(NamedTuple):
+    """Lines under a title; what all lines say alike may stand `once`, above them."""
 
-    What all lines say alike stands `once`, above them. `colours` are those of cells, by their first words.
-    """
-
-    def __init__(
-        self,
-        title: str,
-        lines: Sequence[Mapping[str, Any]],
-        colours: Mapping[str, str] | None = None,
-        once: bool = True,
-    ) -> None:
-        self.title, self.colours = title, colours or {}
-        names = dict.fromkeys(key for one in lines for key in one)
-        told = {name: [visible(words(one.get(name))) for one in lines] for name in names}
-        alike = [name for name, cells in told.items() if once and len(lines) > 1 and len({*cells}) == 1]
-        self.alike = {name: told[name][0] for name in alike if told[name][0]}
-        self.columns = {name: cells for name, cells in told.items() if any(cells) and name not in self.alike}
-        self.lines = list(zip(*self.columns.values(), strict=True))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        width = options.max_width
-        if self.title:
-            yield from wrapped(self.title, width, style="bold")
-        if self.alike:
-            yield from wrapped(
-                f"All: {', '.join(f'{name} {text}' for name, text in self.alike.items())}", width
-            )
-        for heads in (dict(zip(self.columns, self.columns, strict=True)), self.narrow()):
-            if room := self.room(width, heads):
-                yield from self.boxed(room, heads)
-                return
-        yield from self.records(width)
-
-    def narrow(self) -> dict[str, str]:
-        """Return the headings, broken between words where that makes their columns narrower."""
-        least = {name: max(map(len, (*name.split(" "), *cells))) for name, cells in self.columns.items()}
-        return {name: "\n".join(broken(name, least[name], below="")) for name in self.columns}
-
-    def room(self, width: int, heads: Mapping[str, str]) -> int:
-        """Return how wide the widest column may be, so that all fit into `width`; 0 if they cannot."""
-        from rich.cells import cell_len
-
-        widths = [
-            max(map(cell_len, (*heads[name].split("\n"), *cells))) for name, cells in self.columns.items()
-        ]
-        if not widths:
-            return width
-        left = width - sum(widths) - 2 * len(widths) + 2 + max(widths)
-        longest = max(cell_len(word) for line in self.lines for cell in line for word in cell.split(" "))
-        return left if left >= min(max(widths), max(PROSE, longest)) else 0
-
-    def boxed(self, room: int, heads: Mapping[str, str]) -> Iterator[RenderableType]:
-        """Yield the table, no cell of which is wider than `room`."""
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table as Box
-
-        made = Box(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-        for name, cells in self.columns.items():
-            justify = "right" if all(map(is_number, cells)) else "left"
-            made.add_column(heads[name], justify=justify, no_wrap=True)
-        for line in self.lines:
-            made.add_row(*(self.coloured("\n".join(broken(cell, room, below=""))) for cell in line))
-        if self.lines:
-            yield made
-
-    def records(self, width: int) -> Iterator[Text]:
-        """Yield of every line as many pairs on one as there is room for."""
-        for line in self.lines:
-            rows: list[str] = []
-            for name, cell in zip(self.columns, line, strict=True):
-                pair = f"{name}: {cell}" if name else cell
-                if rows and len(rows[-1]) + len(pair) + 5 <= width:
-                    rows[-1] += f"   {pair}" if cell else ""
-                elif cell:
-                    rows.append(pair)
-            for number, row in enumerate(rows):
-                yield from wrapped(row, width, "  " if number else "")
-
-    def coloured(self, cell: str) -> Text:
-        """Return a cell in its colour, if it has one."""
-        from rich.text import Text
-
-        return Text(cell, self.colours.get(cell.partition(",")[0], ""))
+    title: str
+    lines: Sequence[Mapping[str, Any]]
+    once: bool = True
 
 
-def wrapped(text: str, width: int, indent: str = "", style: str = "", below: str = "  ") -> Iterator[Text]:
-    """Yield the lines of a text; those below the first are indented by `below` more than that."""
-    from rich.text import Text
+def layout(parts: Sequence[Table | str], width: int) -> Iterator[str]:
+    """Yield tables and sentences one below the other, in lines of at most `width` columns."""
+    for part in parts:
+        if isinstance(part, str):
+            yield from wrapped(visible(part), width, below="")
+        else:
+            yield from table_lines(part, width)
 
-    lines = [text] if not text or text.startswith(" ") else broken(text, width, indent, below)
-    yield from (Text(line, style, no_wrap=True, overflow="ignore") for line in lines)
+
+def table_lines(table: Table, width: int) -> Iterator[str]:
+    """Yield a table, with the columns of which any line says something."""
+    names = dict.fromkeys(key for one in table.lines for key in one)
+    texts = {name: [visible(words(one.get(name))) for one in table.lines] for name in names}
+    if table.title:
+        yield from wrapped(table.title, width)
+    alike = [name for name, cells in texts.items() if table.once and len(cells) > 1 and len({*cells}) == 1]
+    if shown := [f"{name} {texts[name][0]}" for name in alike if texts[name][0]]:
+        yield from wrapped(f"All: {', '.join(shown)}", width)
+    columns = {name: cells for name, cells in texts.items() if any(cells) and name not in alike}
+    # Headings are broken between words where only that makes the table fit.
+    longest = {name: max(map(len, (*name.split(" "), *cells))) for name, cells in columns.items()}
+    for heads in ([[name] for name in columns], [broken(name, longest[name], below="") for name in columns]):
+        if columns and (room := widest_column(columns, heads, width)):
+            yield from grid(columns, heads, room)
+            return
+    for cells in zip(*columns.values(), strict=True):
+        yield from record(dict(zip(columns, cells, strict=True)), width)
+
+
+def widest_column(columns: Mapping[str, list[str]], heads: Sequence[list[str]], width: int) -> int:
+    """Return how wide the widest column may be, so that all fit into `width`; 0 if they cannot."""
+    from rich.cells import cell_len
+
+    widths = [
+        max(map(cell_len, (*head, *cells))) for head, cells in zip(heads, columns.values(), strict=True)
+    ]
+    room = width - sum(widths) - 2 * len(widths) + 2 + max(widths)
+    longest = max(cell_len(word) for cells in columns.values() for cell in cells for word in cell.split(" "))
+    return room if room >= min(max(widths), max(PROSE, longest)) else 0
+
+
+def grid(columns: Mapping[str, list[str]], heads: Sequence[list[str]], room: int) -> Iterator[str]:
+    """Yield a table with a line below its headings, no cell of which is wider than `room`."""
+    from rich.cells import cell_len
+
+    rows = [[broken(cell, room, below="") for cell in cells] for cells in zip(*columns.values(), strict=True)]
+    widths = [
+        max(cell_len(line) for cell in column for line in cell) for column in zip(heads, *rows, strict=True)
+    ]
+    right = [all(map(is_number, cells)) for cells in columns.values()]
+    for number, row in enumerate([list(heads), *rows]):
+        for cells in zip_longest(*row, fillvalue=""):
+            padded = []
+            for cell, width, numeric in zip(cells, widths, right, strict=True):
+                space = " " * (width - cell_len(cell))
+                padded.append(space + cell if numeric else cell + space)
+            yield "  ".join(padded).rstrip()
+        if number == 0:
+            yield "─" * (sum(widths) + 2 * len(widths) - 2)
+
+
+def record(cells: Mapping[str, str], width: int) -> Iterator[str]:
+    """Yield a line of a table as pairs, as many side by side as there is room for."""
+    rows: list[str] = []
+    for name, cell in cells.items():
+        pair = f"{name}: {cell}" if name else cell
+        if rows and len(rows[-1]) + len(pair) + 5 <= width:
+            rows[-1] += f"   {pair}" if cell else ""
+        elif cell:
+            rows.append(pair)
+    for number, row in enumerate(rows):
+        yield from wrapped(row, width, "  " if number else "")
+
+
+def wrapped(text: str, width: int, indent: str = "", below: str = "  ") -> list[str]:
+    """Return the lines of a text or a command; those below the first are indented by `below` more."""
+    return [text] if not text or text.startswith(" ") else broken(text, width, indent, below)
 
 
 def broken(text: str, width: int, indent: str = "", below: str = "  ") -> list[str]:
@@ -132,41 +122,27 @@ def broken(text: str, width: int, indent: str = "", below: str = "  ") -> list[s
     return [line.replace("\u00a0", " ") for line in lines]
 
 
-class Page:
-    """Tables and sentences one below the other."""
-
-    def __init__(self, *parts: Table | str) -> None:
-        self.parts = parts
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        for part in self.parts:
-            if isinstance(part, str):
-                yield from wrapped(visible(part), options.max_width, below="")
-            else:
-                yield part
-
-
 def spend_table(
     spends: Sequence[Spend],
     columns: Mapping[str, Sequence[str]] | None = None,
     notes: Sequence[str] = (),
-) -> Page:
+) -> list[Table | str]:
     """Return a line for every spend; together with what is said above it, a line says the whole spend.
 
     `columns` stand before ε, `notes` below.
     """
     if not spends:
-        return Page(NOTHING)
+        return [NOTHING]
     below = [*notes, *([ESTIMATE] if any(one.kind == "estimate" for one in spends) else [])]
     if len(spends) == 1 and not columns:
-        return Page(str(spends[0]), *below)
+        return [str(spends[0]), *below]
     lines = [
         {name: texts[number] for name, texts in (columns or {}).items()}
         | {"ε": one.shown, "δ": f"{one.delta:g}"}
         | one.words
         for number, one in enumerate(spends)
     ]
-    return Page(Table("", lines), *below)
+    return [Table("", lines), *below]
 
 
 def words(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What plain traces are asked for: the ε that they cost, the bound beneath it, a picture of both."""
+"""What plain traces are asked for: the ε that they cost, and the bound beneath it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedpriv.cli.options import AsJson, Delta, print_result
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +24,6 @@ Ignored = Annotated[
         "--ignore", metavar="COLUMN", help="Of a trace: a column without a word on privacy; repeatable."
     ),
 ]
-SUFFIXES = (".pdf", ".png", ".svg")
 
 
 def is_trace(path: Path) -> bool:
@@ -72,25 +70,3 @@ def attacked(path: Path, at: Deltas, ignore: Collection[str]) -> list[Finding]:
 
     with rows_of(path) as trace:
         return audit_trace(trace, at, ignore)
-
-
-def plot(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE.csv", help="A plain trace.")],
-    out: Annotated[Path, typer.Option(help="The picture: .pdf, .png or .svg.")],
-    delta: Delta,
-    ignore: Ignored = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draw the ε of a trace against its rounds, by every accountant.
-
-    Where the sampling rate or the noise changes, a dashed line says from which round on.
-    """
-    if not is_trace(trace):
-        raise BadInput(f"plot draws a plain trace, a CSV file, and {trace} is none.")
-    require_known("--out", [out.suffix.lower()], SUFFIXES)
-    with rows_of(trace) as rows:
-        from fedpriv.report.figures import of_trace  # takes longest to import
-
-        drawn = of_trace.write_picture(rows, deltas(trace, delta, None), out, ignore or ())
-    facts = {"file": str(out), "phases": [one._asdict() for one in drawn]}
-    print_result(facts, [f"{out}: {of_trace.phases_text(drawn)}"], as_json)

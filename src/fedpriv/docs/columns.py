@@ -1,18 +1,11 @@
 """Tables of the pages that are read off the code and the stored runs: columns, deviations, hours."""
 
-import ast
-import io
 import math
-import tokenize
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-import numpy as np
-import pandas as pd
-
-from fedpriv.config.jobs import work
-from fedpriv.config.plan import load_preset
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.progress import duration
 from fedpriv.report.results import RUNS
@@ -59,41 +52,28 @@ a run and seed:
 """
 
 
-def shown(default: Any) -> str:
-    """Return a default as the table shows it."""
-    if default is None:
-        return ""
-    if default == "":
-        return "empty"
-    return "∞" if default == math.inf else f"`{str(default).lower()}`"
-
-
 def columns_page() -> str:
     """Return docs/trace.md."""
-    said, where = ["column", "dtype", "says"], "where a scheme says nothing"
+    names = ["column", "dtype", "says"]
     own = {f"mechanism `{name}`": one.columns for name, one in MECHANISMS.items()}
     not_all = {"clients in turn": PARTICIPATION} | own
-    parts = [
-        HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED)),
-        head([*said, where]),
-        *(line([*told(name, one), shown(one.default)]) for name, one in COLUMNS.items()),
-        OWN,
-        head([*said, where, "where"]),
-        *(
-            line([*told(name, one), shown(one.default), of])
-            for of, columns in not_all.items()
-            for name, one in columns.items()
-        ),
-        RESULTS,
-        head(said),
-        *(line(told(name, one)) for name, one in RUNS.items()),
-    ]
+    parts = [HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED))]
+    parts += [head([*names, DEFAULT]), *(line(cells(*one)) for one in COLUMNS.items())]
+    parts += [OWN, head([*names, DEFAULT, "where"])]
+    for where, columns in not_all.items():
+        parts += [line([*cells(*one), where]) for one in columns.items()]
+    parts += [RESULTS, head(names), *(line(cells(*one)[:3]) for one in RUNS.items())]
     return "".join(parts)
 
 
-def told(name: str, column: TraceColumn) -> list[str]:
-    """Return what every table says of a column."""
-    return [f"`{name}`", column.dtype, column.meaning]
+DEFAULT = "where a scheme says nothing"
+
+
+def cells(name: str, column: TraceColumn) -> list[str]:
+    """Return the cells of a column: its name, dtype and meaning, and its default."""
+    texts = {None: "", "": "empty", math.inf: "∞"}
+    default = texts.get(column.default, f"`{str(column.default).lower()}`")
+    return [f"`{name}`", column.dtype, column.meaning, default]
 
 
 DEVIATIONS_HEAD = """\
@@ -113,86 +93,45 @@ ELEMENTS = {
 }
 
 
-def texts(source: str) -> Iterator[str]:
-    """Yield every docstring of a module and every run of comment lines."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            yield ast.get_docstring(node) or ""
-    comments = [
-        token
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        if token.type == tokenize.COMMENT
-    ]
-    block, last = "", 0
-    for token in comments:
-        line = token.start[0]
-        if line != last + 1:
-            yield block
-            block = ""
-        block, last = f"{block}\n{token.string.lstrip('# ')}", line
-    yield block
-
-
 def marks(source: str) -> list[str]:
     """Return the text of every mark in a module: up to the next mark or the end of its paragraph."""
-    found = []
-    for text in texts(source):
-        for marked in text.split("DEVIATION:")[1:]:
-            found.append(" ".join(marked.split("\n\n")[0].split()))
-    return found
+    marked = (re.split(r'\n\s*\n|"""', text)[0] for text in source.split("DEVIATION:")[1:])
+    return [" ".join(text.split()) for text in marked]
 
 
 def deviations_page(root: Path) -> str:
-    """Return docs/deviations.md for the repository at `root`."""
+    """Return docs/deviations.md for the repository at `root`: a line a mark, with the file that has it."""
     package = root / "src/fedpriv"
     blocks = [DEVIATIONS_HEAD]
     for element, rooms in ELEMENTS.items():
-        files = [path for room in rooms for path in sorted((package / room).rglob("*.py"))]
-        said = [
-            deviation_line(path, root, one)
-            for path in files
-            for one in marks(path.read_text(encoding="utf-8"))
-        ]
-        blocks.append("\n".join([f"## {element}\n", *said, ""]))
+        lines = []
+        for path in (path for room in rooms for path in sorted((package / room).rglob("*.py"))):
+            file = path.resolve().relative_to(root.resolve())
+            for text in marks(path.read_text(encoding="utf-8")):
+                lines.append(f"- [`{path.stem}`](../{file}): {text[0].upper()}{text[1:]}")
+        blocks.append("\n".join([f"## {element}\n", *lines, ""]))
     return "\n".join(blocks)
 
 
-def deviation_line(path: Path, root: Path, said: str) -> str:
-    """Return a deviation with the file that has it."""
-    return f"- [`{path.stem}`](../{path.resolve().relative_to(root.resolve())}): {said[0].upper()}{said[1:]}"
-
-
 OPENING, CLOSING = "<!-- hours: written by `make docs` -->\n", "<!-- end of hours -->\n"
-NUMBERS = ("runs", "uncommitted", "in all", "median of a run", "examples a second")
+NUMBERS = ("runs", "uncommitted", "in all", "median of a run")
 
 
 def hours_page(root: Path) -> str:
-    """Return docs/stored-runs.md with its table of hours as the stored runs have it."""
+    """Return docs/stored-runs.md with a line for each paper and hardware: what its stored runs took."""
     before, rest = (root / "docs/stored-runs.md").read_text(encoding="utf-8").split(OPENING)
-    table = head(["paper", *NUMBERS, "hardware"], NUMBERS) + "".join(lines(root))
-    return f"{before}{OPENING}{table}{CLOSING}{rest.split(CLOSING)[1]}"
-
-
-def lines(root: Path) -> Iterator[str]:
-    """Yield a line for each paper and hardware; stored runs of a config that has changed are left out."""
-    runs = {path: rundir.stored_summary(path) for path in stored_files(root / REFERENCE)}
-    plans = {
-        name: load_preset(root / f"config/{name}.yaml") for name in {one["preset"] for one in runs.values()}
-    }
-    spent: list[dict[str, Any]] = []
-    for path, told in runs.items():
-        run = plans[told["preset"]].runs[told["paper"]].get(told["run"])
-        if run and told["identity"] == run.identity(told["run"], told["seed"]):
-            facts = {"paper": told["paper"], "hardware": told["environment"]["hardware"]}
-            seconds = float(sum(rundir.stored_trace(path)["seconds"]))
-            facts |= {
-                "seconds": seconds,
-                "examples": work(run).trained,
-                "uncommitted": uncommitted(told["environment"].get("code", "")),
-            }
-            spent.append(facts)
-    for (paper, hardware), some in pd.DataFrame(spent).groupby(["paper", "hardware"]):
-        seconds = some["seconds"].to_numpy()
-        rate = f"{some['examples'].sum() / seconds.sum():,.0f}"
-        took = duration(seconds.sum()), duration(float(np.median(seconds)))
-        yield line([paper, len(some), some["uncommitted"].sum(), *took, rate, hardware])
+    spent: dict[tuple[str, str], list[tuple[float, bool]]] = {}
+    for path in stored_files(root / REFERENCE):
+        run = rundir.stored_summary(path)
+        environment, seconds = run["environment"], float(sum(rundir.stored_trace(path)["seconds"]))
+        runs = spent.setdefault((run["paper"], environment["hardware"]), [])
+        runs.append((seconds, uncommitted(environment.get("code", ""))))
+    parts = [head(["paper", *NUMBERS, "hardware"], NUMBERS)]
+    for (paper, hardware), runs in sorted(spent.items()):
+        seconds, changed = zip(*runs, strict=True)
+        parts.append(
+            line(
+                [paper, len(runs), sum(changed), duration(sum(seconds)), duration(median(seconds)), hardware]
+            )
+        )
+    return f"{before}{OPENING}{''.join(parts)}{CLOSING}{rest.split(CLOSING)[1]}"

@@ -10,26 +10,22 @@ A quote names a cell of a reference table, and is the number that the tables pri
 
 The folder is that of the quote before, unless it is named. `mean` leaves the interval out, `status` says what
 an ε is, `seeds` on how many a number rests. Before each table stands a comment that says what it shows; each
-kind of comment is a class, whose `lines` are those of its table. The pages have the tables and the numbers,
+kind of comment is a function that yields its lines. The pages have the tables and the numbers,
 and no comment.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import yaml
 
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.frozen import Frozen
-from fedpriv.paper.claims import OURS
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
@@ -51,19 +47,16 @@ WORDS = ("published", "mean", "seeds", *QUANTITIES)  # what a quote may say besi
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """Return the text of each page, by its path."""
-    return {root / page: written(root, root / "docs/source" / source) for page, source in SOURCES.items()}
-
-
-def written(root: Path, source: Path) -> str:
-    """Return a source with its tables and its numbers as they are in the reference results now."""
-    reference = root / REFERENCE
+    """Return the text of each page, by its path, with the tables and numbers of the reference results."""
+    reference, found = root / REFERENCE, {}
 
     def table(block: re.Match[str]) -> str:
-        asked = TABLES[block[1]].model_validate(yaml.safe_load(block[2]))
-        return "".join(asked.lines(reference))
+        return "".join(TABLES[block[1]](reference, **yaml.safe_load(block[2])))
 
-    return filled(BLOCK.sub(table, source.read_text(encoding="utf-8")), reference)
+    for page, source in SOURCES.items():
+        text = (root / "docs/source" / source).read_text(encoding="utf-8")
+        found[root / page] = filled(BLOCK.sub(table, text), reference)
+    return found
 
 
 def filled(text: str, reference: Path) -> str:
@@ -123,108 +116,41 @@ def read(path: Path) -> pd.DataFrame:
     return claims.read_csv(path, [], {})
 
 
-class Asked(Frozen):
-    """What a comment asks for."""
-
-    def lines(self, reference: Path) -> Iterator[str]:
-        """Yield the lines of the table from the reference results."""
-        raise NotImplementedError
-
-
-class Tables(Asked):
-    """Tables as a paper would print them."""
-
-    of: str  # preset/paper
-    tables: tuple[str, ...]
-
-    def lines(self, reference: Path) -> Iterator[str]:
-        for name in self.tables:
-            table = read_table(reference / self.of / f"tables/{name}.json")
-            yield "\n\n".join((f"**{escape_markdown(table.title)}**", *grids(table))) + "\n\n"
+def paper_tables(reference: Path, of: str, tables: Iterable[str]) -> Iterator[str]:
+    """Yield tables of `of`, preset/paper, as a paper would print them."""
+    for name in tables:
+        table = read_table(reference / of / f"tables/{name}.json")
+        yield "\n\n".join((f"**{escape_markdown(table.title)}**", *grids(table))) + "\n\n"
 
 
-def number(one: dict[Hashable, Any]) -> str:
-    """Return an accuracy in percent, or why there is none, or an ε; what is published as it is printed."""
-    status = one.get("status", "ok")  # there is no such column where every number is
-    return printed_number(one) if status in ("ok", "") else str(status)
+def paper_counts(reference: Path, papers: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """Yield a line a paper: what of it is reproduced, and how many published accuracies are reached."""
+    yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
+    for paper in papers:
+        cells = claims.papers_cells(reference / paper["of"])
+        count = "none in a table" if cells.empty else f"{len(cells)}: {verdict_counts(cells['verdict'])}"
+        yield line([paper["name"], paper["here"], count, paper["says"]])
 
 
-class Grid(Asked):
-    """A line a family of runs: numbers of tables whose rows and columns call their runs alike."""
-
-    of: str  # preset/paper
-    heads: tuple[str, str]  # of tables, and of their rows
-    tables: dict[str, str]  # the label of each
-    rows: dict[str, str]  # the label of each
-    columns: dict[str, str]  # the head of each
-    runs: str  # how the one run of a {row} and a {column} is called in its table; * stands for anything
-    show: str  # numbers by their columns in that table, in braces
-
-    def lines(self, reference: Path) -> Iterator[str]:
-        yield head([*self.heads, *self.columns.values()])
-        for table, label in self.tables.items():
-            numbers = read(reference / self.of / "tables" / f"{table}.csv")
-            for row, called in self.rows.items():
-                names = [self.runs.format(row=row, column=column) for column in self.columns]
-                yield line([label, called, *(self.cell(numbers, name) for name in names)])
-                label = ""
-
-    def cell(self, numbers: pd.DataFrame, name: str) -> str:
-        """Return what is shown of the run that is so called."""
-        of_run = numbers[[fnmatchcase(run, name) for run in numbers["run"]]]
-        if of_run.empty:
-            return "not run"
-        return self.show.format_map({one["column"]: number(one) for one in of_run.to_dict("records")})
-
-
-class PaperLine(Frozen):
-    """One line: the results that are counted, and what is said of them."""
-
-    of: str  # preset/paper
-    name: str
-    here: str  # what of it is reproduced
-    says: str
-
-
-class PaperCounts(Asked):
-    """Papers, and how many of their published accuracies are reached."""
-
-    papers: tuple[PaperLine, ...]
-
-    def lines(self, reference: Path) -> Iterator[str]:
-        yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
-        for paper in self.papers:
-            cells = claims.papers_cells(reference / paper.of)
-            count = "none in a table" if cells.empty else f"{len(cells)}: {verdict_counts(cells['verdict'])}"
-            yield line([paper.name, paper.here, count, paper.says])
-
-
-class Claims(Asked):
-    """A line a claim of a paper: its verdict, a measured cell, and one of its runs with its minutes."""
-
-    of: str  # preset/paper
-
-    def lines(self, reference: Path) -> Iterator[str]:
-        results = reference / self.of
-        paper = load_paper(results.name, reference.parents[1] / "config/papers")
-        declared = {claim.id: claim for claim in paper.claims}
-        index = read(reference / "runs/index.csv")
-        took = pd.to_numeric(index["core_seconds"]).groupby([index["paper"], index["run"]]).median() / 60
-        yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
-        for claim in claims.claims(results).to_dict("records"):
-            if claim["id"].startswith(OURS):
-                continue
-            case = next(declared[claim["id"]].judged(accuracy_tables(paper.tables)))
+def paper_claims(reference: Path, of: str) -> Iterator[str]:
+    """Yield a line a claim of a paper: its verdict, a measured cell, and one of its runs with its minutes."""
+    paper = load_paper(Path(of).name, reference.parents[1] / "config/papers")
+    declared, tables = {claim.id: claim for claim in paper.claims}, accuracy_tables(paper.tables)
+    index = read(reference / "runs/index.csv")
+    took = pd.to_numeric(index["core_seconds"]).groupby([index["paper"], index["run"]]).median() / 60
+    yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
+    for claim in claims.claims(reference / of).to_dict("records"):
+        if not declared[claim["id"]].ours:
+            case = next(declared[claim["id"]].judged(tables))
             run = next(cell.run for cell in (*case.left.values(), *case.right.values()))
-            said = claim["claim"], claim["place"], claim["verdict"], claim["measured"].partition("; ")[0]
-            yield line([*map(escape_markdown, said), f"`{run}`", f"{took[paper.paper, run]:.1f}"])
+            words = claim["claim"], claim["place"], claim["verdict"], claim["measured"].partition("; ")[0]
+            yield line([*map(escape_markdown, words), f"`{run}`", f"{took[paper.paper, run]:.1f}"])
 
 
-# What a comment begins with: what it asks for.
-TABLES: dict[str, type[Asked]] = {
-    "table": Tables,
-    "grid": Grid,
-    "counts": PaperCounts,
-    "claims": Claims,
+# What a comment begins with -> the lines of what it asks for.
+TABLES: dict[str, Callable[..., Iterator[str]]] = {
+    "table": paper_tables,
+    "counts": paper_counts,
+    "claims": paper_claims,
 }
 BLOCK = re.compile(rf"<!-- ({'|'.join(TABLES)})\n((?s:.*?))-->\n")

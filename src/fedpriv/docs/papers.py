@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fedpriv.config.jobs import names_built
-from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.plan import load_preset
 from fedpriv.paper.paper import Paper, homes, load_paper
 from fedpriv.paper.tables import full_title, main_of_places
 from fedpriv.report import claims
@@ -44,10 +44,12 @@ def pages(root: Path) -> dict[str, str]:
 
 def page(root: Path, paper: Paper, home: Path) -> str:
     """Return docs/papers/<paper>.md: its results of the largest preset, and links to the others."""
-    best, *others = found(root, paper.paper) or [None]
-    studies = sorted((root / REFERENCE).glob(f"*/{paper.paper}_*/tables"))
-    smaller = [f"[preset `{path.parent.name}`]({link(root, path)})" for path in others if path]
-    elsewhere = [f"[{path.parent.name}]({link(root, path.parent)})" for path in studies]
+    there = [path for path in (root / REFERENCE).glob(f"*/{paper.paper}") if path.parent.name != RUNS]
+    best, *others = sorted(there, key=lambda path: (path.parent.name != FULL, path)) or [None]
+    studies = sorted(path.parent for path in (root / REFERENCE).glob(f"*/{paper.paper}_*/tables"))
+    smaller = [f" · [preset `{path.parent.name}`]({link(root, path)})" for path in others if path]
+    declared = [*paper.tables.values(), *paper.figures.values()]
+    places = ", ".join(dict.fromkeys(one.theirs for one in declared if one.theirs))
     head = HEAD.format(
         title=escape_markdown(paper.title),
         paper=paper.paper,
@@ -57,67 +59,56 @@ def page(root: Path, paper: Paper, home: Path) -> str:
         by=escape_markdown(paper.by),
         year=paper.year,
         url=paper.url,
-        places=f" Re-run here: {escape_markdown(', '.join(theirs(paper)))}." if theirs(paper) else "",
-        others="".join(f" · {one}" for one in (*smaller, *elsewhere)),
+        places=f" Re-run here: {escape_markdown(places)}." if places else "",
+        others="".join([*smaller, *(f" · [{path.name}]({link(root, path)})" for path in studies)]),
     )
-    stored = list(preset_blocks(root, paper, best)) if best else ["No results of it are stored in git yet."]
-    return "\n\n".join([head.strip(), *stored, *left_open(paper)]) + "\n"
+    stored = list(result_blocks(root, paper, best)) if best else ["No results of it are stored in git yet."]
+    if unsound := [one for one in paper.claims if one.unsound]:
+        stored.append("## Statements that do not follow, whatever the numbers say")
+        words = ((escape_markdown(text) for text in (one.text, one.place, one.unsound)) for one in unsound)
+        stored.append("\n".join(f"- *{text}* ({place}) {why}" for text, place, why in words))
+    if paper.notes:
+        stored.append("## What the paper leaves open, and how it is set here")
+        stored.append("\n".join(f"- {' '.join(note.split())}" for note in paper.notes))
+    return "\n\n".join([head.strip(), *stored]) + "\n"
 
 
-def theirs(paper: Paper) -> list[str]:
-    """Return the places in the paper that are re-run, once each."""
-    declared = [*paper.tables.values(), *paper.figures.values()]
-    return list(dict.fromkeys(one.theirs for one in declared if one.theirs))
-
-
-def found(root: Path, paper: str) -> list[Path]:
-    """Return the folders of stored results of a paper, a preset each, the full size first."""
-    there = (path for path in (root / REFERENCE).glob(f"*/{paper}") if path.parent.name != RUNS)
-    return sorted(there, key=lambda path: (path.parent.name != FULL, path))
-
-
-def preset_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
+def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     """Yield the blocks of one preset's results: what the paper prints, a list of the rest, verdicts."""
     plan, rest = load_preset(root / "config" / f"{results.parent.name}.yaml"), []
-    yield f"## Preset `{plan.preset.preset}`"
-    yield told(plan, paper, results)
+    preset, planned = plan.preset, plan.planned[paper.paper].values()
+    yield f"## Preset `{preset.preset}`"
+    about = f"[config/{preset.preset}.yaml]({UP}/config/{preset.preset}.yaml): {len(planned)} of the paper's "
+    about += f"{len(paper.runs)} runs."
+    if other := sorted(
+        {f"{one.run.data} in place of {one.stand_in_for}" for one in planned if one.stand_in_for}
+    ):
+        about += f" Substitute data: {', '.join(other)}."
+    if paper.claims:
+        counts = claims.claims(results)["verdict"].value_counts()
+        about += f" Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}."
+    yield about
     for kind, declared in (("tables", paper.tables), ("figures", paper.figures)):
         paths = {name: results / kind / f"{name}.json" for name in names_built(declared, plan, paper.paper)}
         there = {name: declared[name] for name, path in paths.items() if path.exists()}
         main = main_of_places(there)
         for name, one in there.items():
-            path = paths[name]
             if name not in main:
-                text = link(root, path.with_suffix(".md"))
-                rest.append(f"- [{escape_markdown(full_title(one))}]({text})")
+                file = link(root, paths[name].with_suffix(".md"))
+                rest.append(f"- [{escape_markdown(full_title(one))}]({file})")
             elif kind == "tables":
-                yield from table_blocks(root, path)
+                yield from table_blocks(root, paths[name])
             else:
-                yield from figure_blocks(root, path)
+                texts = read_texts(paths[name])
+                title, caption = escape_markdown(texts["title"]), escape_markdown(texts["caption"])
+                yield f"### {title}"
+                yield f"![{title}]({link(root, paths[name].with_suffix('.png'))})\n{caption}"
     if rest:
         yield "### Other configurations, and ours"
         yield "\n".join(rest)
     yield f"[What the tables rest on]({link(root, results / 'details.md')})"
     if paper.claims:
         yield from table_blocks(root, results / "claims.json")
-
-
-def told(plan: Plan, paper: Paper, results: Path) -> str:
-    """Return how much of the paper a preset runs, on what, how often, and how the verdicts came out."""
-    preset, planned = plan.preset, plan.planned[paper.paper]
-    instead = sorted(
-        {f"{one.run.data} in place of {one.stand_in_for}" for one in planned.values() if one.stand_in_for}
-    )
-    said = [
-        f"[config/{preset.preset}.yaml]({UP}/config/{preset.preset}.yaml): {len(planned)} of the paper's "
-        f"{len(paper.runs)} runs."
-    ]
-    if instead:
-        said.append(f"Substitute data: {', '.join(instead)}.")
-    if paper.claims:
-        counts = claims.claims(results)["verdict"].value_counts()
-        said.append(f"Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}.")
-    return " ".join(said)
 
 
 def table_blocks(root: Path, path: Path) -> Iterator[str]:
@@ -130,28 +121,6 @@ def table_blocks(root: Path, path: Path) -> Iterator[str]:
     for part in grids(table):
         yield "\n".join(re.sub(" {2,}", " ", line) for line in part.splitlines())
     yield "\n".join(f"- {escape_markdown(note)}" for note in table.notes)
-
-
-def figure_blocks(root: Path, path: Path) -> Iterator[str]:
-    """Yield a stored figure with its caption."""
-    found = read_texts(path)
-    title = escape_markdown(found["title"])
-    yield f"### {title}"
-    yield f"![{title}]({link(root, path.with_suffix('.png'))})\n{escape_markdown(found['caption'])}"
-
-
-def left_open(paper: Paper) -> Iterator[str]:
-    """Yield the statements that do not follow, and what the paper leaves open."""
-    if unsound := [
-        f"- *{escape_markdown(one.text)}* ({escape_markdown(one.place)}) {escape_markdown(one.unsound)}"
-        for one in paper.claims
-        if one.unsound
-    ]:
-        yield "## Statements that do not follow, whatever the numbers say"
-        yield "\n".join(unsound)
-    if paper.notes:
-        yield "## What the paper leaves open, and how it is set here"
-        yield "\n".join(f"- {' '.join(note.split())}" for note in paper.notes)
 
 
 def link(root: Path, path: Path) -> str:

@@ -7,7 +7,6 @@ installation.
 import ast
 import inspect
 import json
-import re
 import textwrap
 from collections.abc import Iterable
 from itertools import pairwise
@@ -30,22 +29,14 @@ def remarks(cls: type[Frozen]) -> dict[str, str]:
     pydantic would read them for every class that is made: half again what `import fedpriv.config.plan` takes.
     """
     found: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        if issubclass(base, Frozen) and base is not Frozen:
-            found |= said(inspect.getsource(base))
-    return found
-
-
-def said(source: str) -> dict[str, str]:
-    """Return the docstrings below the keys in the source of a class."""
-    found: dict[str, str] = {}
-    (cls,) = ast.parse(textwrap.dedent(source)).body
-    for key, remark in pairwise(cls.body if isinstance(cls, ast.ClassDef) else ()):
-        match key, remark:
-            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                found[name] = " ".join(text.split())
-            case _:
-                pass
+    for base in (base for base in reversed(cls.__mro__) if issubclass(base, Frozen) and base is not Frozen):
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        for key, remark in pairwise(tree.body if isinstance(tree, ast.ClassDef) else ()):
+            match key, remark:
+                case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    found[name] = " ".join(text.split())
+                case _:
+                    pass
     return found
 
 
@@ -94,67 +85,48 @@ class Fragment(Whole):
         return made
 
 
-def laid_over() -> Schema:
-    """Return the definitions of a fragment of a run, of a part, and of a run as a paper declares it."""
-    run = Run.model_json_schema(schema_generator=Fragment)
-    defs = run.pop("$defs") | {"Run": run}
-    keys = {key: {"$ref": f"#/$defs/Run/properties/{key}"} for key in run["properties"]}
-    for cls in (Part, DeclaredRun):
-        made = cls.model_json_schema(schema_generator=Fragment)
-        defs[cls.__name__] = made | {"properties": made["properties"] | keys, "additionalProperties": False}
-    return defs
-
-
-def map_to(name: str) -> Schema:
-    """Return the schema of a map from any name to a definition."""
-    return {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{name}"}}
-
-
 def mapping(properties: Schema, required: Iterable[str], defs: Schema) -> Schema:
-    """Return the schema of a mapping with no other keys, and with those definitions that it refers to."""
-    found: Schema = {}
-    todo = [properties]
-    while todo:
-        for name in re.findall(r'"#/\$defs/(\w+)', json.dumps(todo.pop())):
-            if name not in found:
-                found[name] = defs[name]
-                todo.append(defs[name])
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [key for key in required if key in properties],
-        "additionalProperties": False,
-        "$defs": dict(sorted(found.items())),
-    }
+    """Return the schema of a mapping with no other keys."""
+    made = {"type": "object", "properties": properties, "additionalProperties": False, "$defs": defs}
+    return made | {"required": [key for key in required if key in properties]}
 
 
 def schemas() -> dict[str, Schema]:
     """Return the schema of a preset and of each file of a paper, by name."""
-    fragments = laid_over()
+    # A fragment of a run, a part, and a run as a paper declares it: of all of them nothing is required.
+    run = Run.model_json_schema(schema_generator=Fragment)
+    fragments = run.pop("$defs") | {"Run": run}
+    keys = {key: {"$ref": f"#/$defs/Run/properties/{key}"} for key in run["properties"]}
+    for cls in (Part, DeclaredRun):
+        one = cls.model_json_schema(schema_generator=Fragment)
+        fragments[cls.__name__] = one | {
+            "properties": one["properties"] | keys,
+            "additionalProperties": False,
+        }
+
+    def map_to(name: str) -> Schema:
+        return {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{name}"}}
+
     preset = Preset.model_json_schema(schema_generator=Whole)
     paper = Paper.model_json_schema(schema_generator=Whole)
-    elsewhere = {key for keys in KEYS.values() for key in keys}
+    elsewhere = {key for some in KEYS.values() for key in some}
     files = {"paper": [key for key in paper["properties"] if key not in elsewhere], **KEYS}
     made = {
-        name: mapping({key: paper["properties"][key] for key in keys}, paper["required"], paper["$defs"])
-        for name, keys in files.items()
+        name: mapping({key: paper["properties"][key] for key in some}, paper["required"], paper["$defs"])
+        for name, some in files.items()
     }
     runs = made["runs"]["properties"] | {"defaults": {"$ref": "#/$defs/Run"}, "runs": map_to("DeclaredRun")}
     made["runs"] = mapping(runs, ["runs"], fragments)
     for kind in TABLES.values():  # what else is required may stand in table_defaults
-        made["tables"]["$defs"][kind.__name__]["required"] = ["kind"]
+        paper["$defs"][kind.__name__]["required"] = ["kind"]
     patched = preset["properties"] | {"patches": map_to("Run")}
     made["preset"] = mapping(patched, preset["required"], preset["$defs"] | fragments)
     return made
 
 
-def write(folder: Path) -> None:
-    """Write each schema as `folder`/NAME.json."""
+if __name__ == "__main__":
+    folder = Path("config/schema")
     folder.mkdir(parents=True, exist_ok=True)
     for name, one in schemas().items():
         with writing(folder / f"{name}.json") as path:
             path.write_text(json.dumps(one, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write(Path("config/schema"))

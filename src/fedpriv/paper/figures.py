@@ -12,9 +12,6 @@ from fedpriv.frozen import Frozen, Positive, Real, choice_error, single_value
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 from fedpriv.paper.tables import Rendered, Scripted
 
-Norm = Literal["", "update", "noise"]
-NORMS = {"updates": {"norm": "update"}, "noise": {"norm": "noise"}}  # label -> what is drawn of a run
-
 
 class DrawnRun(NamedTuple):
     """What is drawn of a run, under the name that readers know it by."""
@@ -22,7 +19,6 @@ class DrawnRun(NamedTuple):
     run: str
     label: str
     spend: SpendSelector | None = None
-    norm: Norm = ""
 
     @property
     def counted(self) -> SpendSelector:
@@ -77,16 +73,13 @@ class LinesFigure(FigureSpec):
     spends: Spends = {}
     """Label -> which ε is drawn; a list: each under its own words."""
 
-    def ways(self) -> dict[str, dict[str, Any]]:
-        """Fields of `DrawnRun` of every line that is drawn of a run, by its label."""
-        return {way: {"spend": spend} for way, spend in self.spends.items()} or {"": {}}
-
     def curves(self, panel: str = "") -> list[DrawnRun]:
-        """Return a curve for every line and every way of reading it."""
+        """Return a curve for every line and every ε that is drawn of it."""
+        spends: Mapping[str, SpendSelector | None] = self.spends or {"": None}
         return [
-            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), **read)
+            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), spend)
             for line, label in self.lines.items()
-            for way, read in self.ways().items()
+            for way, spend in spends.items()
         ]
 
     def named(self, line: str, panel: str = "") -> str:
@@ -118,9 +111,7 @@ class BudgetLine(Frozen):
 
 
 # What can be drawn against rounds; the last four where evaluation.metrics asks for them.
-OfRounds = Literal[
-    "accuracy", "drawn_accuracy", "epsilon", "growth", "norms", "perplexity", "auroc", "f1", "error"
-]
+OfRounds = Literal["accuracy", "drawn_accuracy", "epsilon", "growth", "perplexity", "auroc", "f1", "error"]
 
 
 class RoundsFigure(LinesFigure):
@@ -131,7 +122,7 @@ class RoundsFigure(LinesFigure):
 
     kind: Literal["rounds"] = "rounds"
     quantity: OfRounds = "accuracy"
-    """growth: of ε over ε₁; norms: the median of a cohort's updates, and that of the noise on their mean."""
+    """growth: of ε over ε₁."""
     panels: dict[str, Titled] = Field(min_length=1)
     """What stands for {panel} -> what is drawn there."""
     lines: dict[str, str] = Field({"": ""}, min_length=1)
@@ -161,25 +152,11 @@ class RoundsFigure(LinesFigure):
             for key, panel in self.panels.items()
         ]
 
-    def ways(self) -> dict[str, dict[str, Any]]:
-        return NORMS if self.quantity == "norms" else super().ways()
-
     def ends(self, key: str, panel: Panel) -> Iterator[tuple[DrawnRun, float]]:
         """Yield whose ε ends in a panel, and at what."""
         for label, epsilon in panel.budgets.items():
             budget = self.budgets[label]
             yield DrawnRun(self.named(budget.line, key), label, budget.spend), epsilon
-
-
-class AuditsFigure(FigureSpec):
-    """Stated ε, tighter accountants and the lower bounds of audits on one axis: a line a run and ε."""
-
-    kind: Literal["audits"] = "audits"
-    lines: dict[str, str] = Field(min_length=1)
-    """A run -> what readers know it by."""
-
-    def parts(self) -> list[AxesPair]:
-        return [AxesPair("", [DrawnRun(run, label) for run, label in self.lines.items()])]
 
 
 class PythonFigure(Scripted, LinesFigure):
@@ -191,6 +168,5 @@ class PythonFigure(Scripted, LinesFigure):
 
 FIGURES: dict[str, type[FigureSpec]] = {
     "rounds": RoundsFigure,
-    "audits": AuditsFigure,
     "python": PythonFigure,
 }

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import legend
 from fedpriv.errors import BadInput
 from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
 from fedpriv.paper.claims import Case, Claim
@@ -20,7 +19,7 @@ from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
 from fedpriv.report.long import STATISTIC, printed_number
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.notes import footnotes, stand_ins, substitutes
+from fedpriv.report.notes import footnotes, preset_notes, stand_ins, substitutes
 from fedpriv.report.numbers import (
     FAILS,
     HOLDS,
@@ -202,16 +201,23 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     outcome = verdict(counts, claim)
     why = next((one for one in found if outcome == NOT_JUDGED == numbers.verdict_alone(one)), outcome)
     unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
-    seeds = {len(one.margins) for one in outcomes if one.margins is not None}
-    alone = outcome == UNDECIDED and seeds == {1}
+    measured, seeds = [], set[int]()
+    for standing, one in zip(found, outcomes, strict=True):
+        if one.margins is None:
+            measured.append(f"{one.cell}: {one.measured}")
+            continue
+        seeds.add(len(one.margins))
+        alone = f": {ONE_SEED}" if len(one.margins) == 1 else ""
+        measured.append(f"{one.cell}: {one.measured} ({standing}{alone})")
+    of_one_seed = f" ({ONE_SEED})" if outcome == UNDECIDED and seeds == {1} else ""
     return {
         "id": claim.id,
         "place": claim.place,
         "claim": claim.text,
-        "verdict": why + (f", {UNSOUND}" if unsound else "") + (f" ({ONE_SEED})" if alone else ""),
+        "verdict": why + (f", {UNSOUND}" if unsound else "") + of_one_seed,
         "outcome": outcome,
         "soundness": UNSOUND if unsound else "",
-        "measured": "; ".join(map(outcome_text, outcomes)),
+        "measured": "; ".join(measured),
         "test": claim.check,
         "reason": claim.unsound,
         "cells": len(outcomes),
@@ -224,14 +230,6 @@ def standing_of(outcome: Outcome) -> str:
     if outcome.instead or outcome.margins is None:
         return outcome.instead or NOT_RUN
     return numbers.decision_of_margins(outcome.margins)
-
-
-def outcome_text(outcome: Outcome) -> str:
-    """Words on what was measured in one case, and what that decides."""
-    if outcome.margins is None:
-        return f"{outcome.cell}: {outcome.measured}"
-    why = f": {ONE_SEED}" if len(outcome.margins) == 1 else ""
-    return f"{outcome.cell}: {outcome.measured} ({standing_of(outcome)}{why})"
 
 
 def verdict(counts: Mapping[str, int], claim: Claim) -> str:
@@ -258,23 +256,12 @@ CASE = ["id", "case", "seed", "left", "right", "gain"]
 def write_claims(
     results: Results, claims: Sequence[Claim], tables: Mapping[str, TableSpec], stem: Path
 ) -> list[Path]:
-    """Judge claims about these tables; write `stem`.csv, _seeds.csv, .json and .md."""
-    return render.write_table_files(claims_table(results, claims, tables), stem)
-
-
-def claims_table(
-    results: Results, claims: Sequence[Claim], tables: Mapping[str, TableSpec]
-) -> render.PrintedTable:
-    """Return a line a claim; the notes say what a verdict means."""
-    rows = accuracy_tables(tables)
-    cases = [(claim, [outcome(results, claim, case) for case in claim.judged(rows)]) for claim in claims]
-    lines = [judge(claim, found) for claim, found in cases]
-    seeds = [
-        one.seeds.assign(id=claim.id, case=one.cell)
-        for claim, found in cases
-        for one in found
-        if one.seeds is not None
-    ]
+    """Judge claims about these tables; write `stem`.csv, _seeds.csv, .json and .md, a line a claim."""
+    rows, lines, seeds = accuracy_tables(tables), [], [pd.DataFrame(columns=CASE)]
+    for claim in claims:
+        outcomes = [outcome(results, claim, case) for case in claim.judged(rows)]
+        lines.append(judge(claim, outcomes))
+        seeds += [one.seeds.assign(id=claim.id, case=one.cell) for one in outcomes if one.seeds is not None]
     tidy = pd.DataFrame(lines, columns=CLAIM_COLUMNS)
     display = pd.DataFrame(
         {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}
@@ -282,17 +269,16 @@ def claims_table(
         | {("Cells", "decided"): [f"{line['decided']} of {line['cells']}" for line in lines]}
         | {("Cells", name): tidy[name].astype(str) for name in ("hold", "fail", "undecided")}
     )
-    details = [
+    items = [
         f"Tested: {line['test']}. Measured: {line['measured']}."
         + (f" Unsound: {line['reason']}" if line["reason"] else "")
         for line in lines
     ]
     meanings = [f"{verdict}: {meaning}." for verdict, meaning in {**OUTCOMES, **SOUNDNESS}.items()]
-    said = legend(*details)
-    notes = [*([f"ε {said}."] if said else []), *meanings, numbers.STANDING]
-    title = "Claims and verdicts" + stand_ins(results.runs)
-    table = render.PrintedTable("claims", title, tidy, display, notes, details, footnotes(results))
-    return table._replace(seeds=pd.concat([pd.DataFrame(columns=CASE), *seeds])[CASE])
+    notes, title = [*meanings, numbers.STANDING], "Claims and verdicts" + stand_ins(results.runs)
+    details = [*footnotes(results), *preset_notes(results.runs, ())]
+    table = render.PrintedTable("claims", title, tidy, display, notes, items, details)
+    return render.write_table_files(table._replace(seeds=pd.concat(seeds)[CASE]), stem)
 
 
 CLAIM_COUNTS = ("cells", "decided", *COUNTS.values())  # of a claim
@@ -319,7 +305,7 @@ def compared_facts(directory: Path) -> dict[str, Any]:
         }
         for paper in papers(directory)
     }
-    return found.get(directory) or {paper.name: told for paper, told in found.items()}
+    return found.get(directory) or {paper.name: facts for paper, facts in found.items()}
 
 
 def claims(paper: Path) -> pd.DataFrame:
@@ -328,22 +314,10 @@ def claims(paper: Path) -> pd.DataFrame:
     return read_csv(paper / "claims.csv", columns, dict.fromkeys(CLAIM_COUNTS, "int64"))
 
 
-def published_accuracies(paper: Path) -> list[Sequence[str]]:
-    """Return a line for every accuracy that the paper's tables print, in words, under `ACCURACY`."""
-    lines = []
-    for line in published_and_reproduced(paper).to_dict("records"):
-        published, reproduced = (
-            f"{100 * line['published']:.4g}",
-            printed_number(line | {"quantity": "accuracy"}),
-        )
-        lines.append((line["table"], line["row"], line["column"], published, reproduced, line["verdict"]))
-    return lines
-
-
 def published_and_reproduced(paper: Path) -> pd.DataFrame:
     """Return a line for every accuracy that the paper's tables print: published, reproduced, verdict."""
-    found = sorted((paper / "tables").glob("*.csv"))
-    tables = [read_csv(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in found]
+    files = sorted((paper / "tables").glob("*.csv"))
+    tables = [read_csv(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in files]
     tables = [table.loc[table["quantity"] == "accuracy"] for table in tables if "source" in table]
     if not tables:
         return pd.DataFrame()
@@ -366,9 +340,21 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
     """Return in a sentence how the published accuracies of papers came out, of which something was run."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
-    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ())]
-    run = [one for one in verdicts if one != NOT_RUN]
-    return f"{len(run)} published accuracies: {numbers.verdict_counts(run)}." if run else ""
+    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ()) if one != NOT_RUN]
+    return f"{len(verdicts)} published accuracies: {numbers.verdict_counts(verdicts)}." if verdicts else ""
+
+
+def published_accuracies(paper: Path) -> list[Sequence[str]]:
+    """Return them in words, under `ACCURACY_COLUMNS`."""
+    return [
+        (
+            *(line["table"], line["row"], line["column"]),
+            f"{100 * line['published']:.4g}",
+            printed_number(line | {"quantity": "accuracy"}),
+            line["verdict"],
+        )
+        for line in published_and_reproduced(paper).to_dict("records")
+    ]
 
 
 def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:

@@ -14,10 +14,10 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.numbers import (
     UNSTABLE,
     Interval,
-    epsilon_text,
-    fraction_text,
+    epsilon_of_seeds,
     interval,
     is_unstable,
+    percent,
     whole_number,
 )
 from fedpriv.report.reading import SpendLabels
@@ -71,9 +71,9 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     if is_unstable(line.get("status")):
         return f"{UNSTABLE} ({100 * found.mean:.1f})"
     if accuracy:
-        return fraction_text(found)
+        return percent(found)
     if quantity == "epsilon":
-        return epsilon_text(found, str(line.get("epsilon_status") or line["kind"]))
+        return epsilon_of_seeds(found, str(line.get("epsilon_status") or line["kind"]))
     return whole_number([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
 
 

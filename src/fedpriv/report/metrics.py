@@ -7,7 +7,7 @@ in `METRICS` and one in `fedpriv.paper.metrics`, which says how it is asked for:
     METRICS["epsilon"].sample(results, Cell("iid_n100_dp"), spend).interval
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -155,11 +155,6 @@ def trace_reader(name: str) -> Callable[..., Sample]:
     return run_reader(partial(fact, name=name))
 
 
-def decimals(values: Iterable[float], digits: int) -> str:
-    """Return the mean over seeds with its interval, to so many digits; without any a dash."""
-    return numbers.short_interval(numbers.interval(values), digits)
-
-
 def epsilon_text(found: Sample) -> str:
     """Return an ε with the mark of its status."""
     return numbers.epsilon_of_seeds(found, found.meaning.get("epsilon_status", ""))
@@ -184,10 +179,10 @@ EVERY = (
     Metric("accuracy", ACCURACY, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
     Metric("accuracy_within", ACCURACY, "", numbers.percent, accuracy_within, PERCENT),
     Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
-    end_metric("perplexity", "perplexity", partial(decimals, digits=2)),
+    end_metric("perplexity", "perplexity", partial(numbers.short_interval, digits=2)),
     end_metric("auroc", "AUROC (%)", numbers.percent, PERCENT),
     end_metric("f1", "F1 (%)", numbers.percent, PERCENT),
-    end_metric("error", "mean absolute error", partial(decimals, digits=3)),
+    end_metric("error", "mean absolute error", partial(numbers.short_interval, digits=3)),
     Metric(
         "round",
         "Read at round",
@@ -218,7 +213,7 @@ EVERY = (
     upload_metric(
         "times_smaller",
         "smaller than float32",
-        lambda ratios: f"{decimals(ratios, 1)}×",
+        lambda ratios: f"{numbers.short_interval(ratios, 1)}×",
         run_reader(
             lambda results, run: reading.float32_bytes(results, run) / fact(results, run, "upload_bytes")
         ),

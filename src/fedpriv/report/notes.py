@@ -5,17 +5,16 @@ what it was set to, what it ran on.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from fedpriv.account.check import nothing_bounded
 from fedpriv.paper.spends import SpendSelector
 from fedpriv.report import numbers
-from fedpriv.report.long import display_frame
-from fedpriv.report.numbers import METHOD, few_numbers, interval
+from fedpriv.report.numbers import METHOD, few_numbers
 from fedpriv.report.reading import last_reading
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, flatten, rows_of
@@ -83,111 +82,86 @@ def substitutes(runs: pd.DataFrame) -> list[str]:
     return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
 
 
-def footnotes(results: Results, missing: Iterable[str] = ()) -> list[str]:
-    """Return the notes on what the runs in `results` rest on, a sentence each; `missing` were not run."""
-    runs = results.runs
-    found = [
-        note
-        for part in (data_note, cut_note, models_note, seeds_note, divergence_note, evaluation_note)
-        for note in part(runs)
-    ]
-    found += [*copies_note(results), *unbounded_note(results.rounds)]
-    found += [*accounting_notes(results.epsilons, results.rounds), *machines_note(results)]
-    names = sorted(set(missing))
-    return found + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
-
-
-def data_note(runs: pd.DataFrame) -> Iterator[str]:
-    """Name the data, and what they stand in for."""
-    told = unique(runs, ("data", "stand_in_for"))
-    stands = ", substitute data for {}"
-    found = [name + (stands.format(wanted) if wanted else "") for name, wanted in told]
-    if found:
-        yield f"Data: {'; '.join(found)}."
-
-
-def cut_note(runs: pd.DataFrame) -> Iterator[str]:
-    """Say what the preset leaves out of the paper's runs."""
-    if found := [f"{run} ({less})" for run, less in unique(runs, ("run", "cut")) if less]:
-        yield f"Cut by the preset, so that nothing published is judged: {'; '.join(found)}."
-
-
-def models_note(runs: pd.DataFrame) -> Iterator[str]:
-    """Name the models that were trained, with their options and sizes."""
-    told = unique(runs, ("config", "parameters"))
-    found = sorted({(json.dumps(json.loads(config)["model"]), parameters) for config, parameters in told})
-    names = []
-    for described, parameters in found:
-        model = json.loads(described)
+def footnotes(results: Results) -> list[str]:
+    """Return the notes on what the runs in `results` rest on, a sentence each."""
+    runs, rounds = results.runs, results.rounds
+    if runs.empty:
+        return []
+    # Data and models, with their options and sizes.
+    notes = [data_note(runs)]
+    models = {}
+    for config, parameters in unique(runs, ("config", "parameters")):
+        model = json.loads(config)["model"]
         options = [
             f"{key} {'-'.join(map(str, value)) if isinstance(value, list) else value}"
             for key, value in model.items()
             if key != "name"
         ]
-        names.append(f"{', '.join([model['name'], *options])} ({parameters:,} parameters)")
-    if names:
-        yield f"Model{'s' * (len(names) > 1)}: {'; '.join(names)}."
+        name = f"{', '.join([model['name'], *options])} ({parameters:,} parameters)"
+        models[json.dumps(model), parameters] = name
+    notes.append(f"Model{'s' * (len(models) > 1)}: {'; '.join(models[key] for key in sorted(models))}.")
 
-
-def seeds_note(runs: pd.DataFrame) -> Iterator[str]:
-    """Say how many seeds there are and what the intervals mean."""
-    counts = runs.groupby("run", observed=True)["seed"].nunique()
-    if len(counts):
-        found = " to ".join(map(str, sorted({counts.min(), counts.max()})))
-        alone = "; one seed has no interval" if counts.min() == 1 else ""
-        yield f"Seeds a run: {found}; {METHOD}{alone}. Published numbers are single runs."
-
-
-def divergence_note(runs: pd.DataFrame) -> Iterator[str]:
-    """Say which runs have diverged, and when."""
+    # Seeds, what their intervals mean, and those that came to nothing.
+    seeds = runs.groupby("run", observed=True)["seed"].nunique()
+    counts = " to ".join(map(str, sorted({seeds.min(), seeds.max()})))
+    alone = "; one seed has no interval" if seeds.min() == 1 else ""
+    notes.append(f"Seeds a run: {counts}; {METHOD}{alone}. Published numbers are single runs.")
     gone = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
-    if found := [f"{run} seed {seed} after round {round:,}" for run, seed, round in gone]:
-        yield f"Diverged, their weights no longer finite: {'; '.join(found)}."
+    if ends := [f"{run} seed {seed} after round {last:,}" for run, seed, last in gone]:
+        notes.append(f"Diverged, their weights no longer finite: {'; '.join(ends)}.")
 
-
-def unbounded_note(trained: pd.DataFrame) -> Iterator[str]:
-    """Say in which runs there is noise on a sum of which nothing bounds a client's part."""
-    bare = trained.loc[nothing_bounded(trained)]
-    if runs := sorted(set(bare["run"])):
-        yield (
-            f"Nothing bounds what a client adds to the sum in {', '.join(runs)} (clipping of the authors' "
-            "code: small updates are scaled up, large ones pass). Noise of std "
-            f"{few_numbers(bare['noise_std'])} on it hides nobody: no ε holds."
-        )
-
-
-def copies_note(results: Results) -> Iterator[str]:
-    """Say what an example is where an image has several copies and an ε is for one of them."""
-    noisy = results.rounds.loc[results.rounds["instance_noise_multiplier"] > 0, "run"].unique()
-    made = configs(rows_of(results.runs, *noisy))
-    if found := {config.get("photos", {}).get("copies", 1) for config in made} - {1}:
-        yield f"An example-level ε is for one augmented copy; an image has {few_numbers(found)}."
-
-
-def evaluation_note(runs: pd.DataFrame) -> Iterator[str]:
-    """Say whose weights were evaluated, where it was not the server's."""
-    found = (config.get("evaluation", {}) for config in configs(runs))
-    ways = dict.fromkeys((how["stride"], how["drawn"]) for how in found if how.get("models") == "clients")
-    for stride, drawn in ways:
+    # Whose weights were evaluated, where it was not the server's.
+    configs = [json.loads(config) for config in runs["config"].unique()]
+    evaluations = [config.get("evaluation", {}) for config in configs]
+    of_clients = [(one["stride"], one["drawn"]) for one in evaluations if one.get("models") == "clients"]
+    for stride, drawn in dict.fromkeys(of_clients):
         part = f"; on one of {stride} test examples" if stride > 1 else ""
-        yield (
+        notes.append(
             "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
             f"{part}. Sampled: {drawn} clients, with replacement."
         )
 
+    # What an example-level ε is of, and noise that hides nobody.
+    noisy = rows_of(runs, *rounds.loc[rounds["instance_noise_multiplier"] > 0, "run"].unique())["config"]
+    if copies := {json.loads(one).get("photos", {}).get("copies", 1) for one in noisy} - {1}:
+        notes.append(f"An example-level ε is for one augmented copy; an image has {few_numbers(copies)}.")
+    bare = rounds.loc[nothing_bounded(rounds)]
+    if names := sorted(set(bare["run"])):
+        notes.append(
+            f"Nothing bounds what a client adds to the sum in {', '.join(names)} (clipping of the authors' "
+            "code: small updates are scaled up, large ones pass). Noise of std "
+            f"{few_numbers(bare['noise_std'])} on it hides nobody: no ε holds."
+        )
+    notes += accounting_notes(results.epsilons, rounds)
 
-def configs(runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the distinct configs of the runs."""
-    return [json.loads(config) for config in runs["config"].unique()]
+    # Hardware and time.
+    machines = unique(runs, ("hardware", "results_version"))
+    where = "; ".join(f"{hardware}, results version {version}" for hardware, version in machines)
+    took = minutes(rounds["seconds"].sum())
+    return [*notes, f"Trained in {took} on {where}. What each run was set to: runs.md."]
 
 
-def machines_note(results: Results) -> Iterator[str]:
-    """Name the hardware, say how long training took, and where all else is that runs were set to."""
-    told = unique(results.runs, ("hardware", "results_version"))
-    where = "; ".join(f"{hardware}, results version {version}" for hardware, version in told)
-    if where:
-        minutes = results.rounds["seconds"].sum() / 60
-        yield f"Trained in {minutes:,.0f} minutes on {where}. What each run was set to: runs.md."
+def preset_notes(runs: pd.DataFrame, missing: Iterable[str]) -> list[str]:
+    """Return what a preset leaves out: parts of the runs that it has, and what is `missing`."""
+    cut = [f"{run} ({less})" for run, less in unique(runs, ("run", "cut")) if less]
+    names = sorted(set(missing))
+    notes = [f"Cut by the preset, so that nothing published is judged: {'; '.join(cut)}."] if cut else []
+    return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
+
+
+def data_note(runs: pd.DataFrame) -> str:
+    """Names of the data, and what they stand in for."""
+    names = [
+        name + (f", substitute data for {wanted}" if wanted else "")
+        for name, wanted in unique(runs, ("data", "stand_in_for"))
+    ]
+    return f"Data: {'; '.join(names)}."
+
+
+def minutes(seconds: float) -> str:
+    """Return a time in minutes, in words."""
+    text = f"{seconds / 60:,.0f}"
+    return f"{text} minute{'' if text == '1' else 's'}"
 
 
 def accounting_notes(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
@@ -219,68 +193,52 @@ def accountings(spends: Iterable[SpendSelector]) -> list[str]:
     return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
 
 
-FACTS = ("run", "data", "stand_in_for", "seeds", "rounds_trained", "seconds_trained")  # of the CSV, means
-SHOWN = ("dataset", "rounds")  # settings with a column of their own
 MACHINE = ("hardware", "engine", "code", "libraries")
-
-
-class Runs(NamedTuple):
-    """The runs of a paper: a line each, the settings that all of them share, the machines by letter."""
-
-    lines: list[dict[str, Any]]
-    shared: dict[str, str]
-    machines: dict[str, dict[str, str]]
-    settings: dict[str, dict[str, str]]  # all of them, by run
-    seconds: float  # of training, of all runs and seeds
-
-
-def runs(results: Results, declared: Sequence[str]) -> Runs:
-    """Facts of the runs in `results`; a run that is only `declared` was not run."""
-    machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
-    settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
-    shared = shared_settings(list(settings.values()))
-    lines = []
-    for name in declared:
-        if not results.has(name):
-            lines.append({"run": name})
-            continue
-        found = set(unique(rows_of(results.runs, name), MACHINE))
-        lines.append(
-            run_facts(results.of(name))
-            | {"run": name, "machines": [key for key, machine in machines.items() if machine in found]}
-            | {"settings": {key: text for key, text in settings[name].items() if key not in shared}}
-        )
-    told = {
-        key: dict(zip(MACHINE, one, strict=True)) | {"libraries": libraries(one[-1])}
-        for key, one in machines.items()
-    }
-    return Runs(lines, shared, told, settings, results.rounds["seconds"].sum())
+SHOWN = ("dataset", "rounds")  # settings with a column of their own
 
 
 def runs_table(results: Results) -> PrintedTable:
     """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
-    found = runs(results, list(dict.fromkeys(results.runs["run"])))
-    shown = [shown_line(one) for one in found.lines]
-    keys = list(dict.fromkeys(key for settings in found.settings.values() for key in settings))
-    told = [{**{name: one[name] for name in FACTS}, **found.settings[one["run"]]} for one in found.lines]
+    machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
+    settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
+    shared = shared_settings(list(settings.values()))
+    lines, shown = [], []
+    for run, config in settings.items():
+        of_run = results.of(run)
+        first, rounds = of_run.runs.sort_values("seed").iloc[0], of_run.rounds.groupby("seed")
+        last, seconds, made = rounds["round"].max(), rounds["seconds"].sum(), unique(of_run.runs, MACHINE)
+        own = {key: text for key, text in config.items() if key not in (*shared, *SHOWN)}
+        words = {
+            "Run": run,
+            "Data": first["data"],
+            "Seeds": str(len(of_run.runs)),
+            "Rounds": numbers.whole_number(last),
+            "Accuracy (%)": numbers.percent(last_reading(of_run, run)["accuracy"]),
+            "Seconds": numbers.short_interval(seconds, 1),
+            "Machine": ", ".join(key for key, machine in machines.items() if machine in made),
+            "Set to": settings_text(own),
+        }
+        shown.append(words)
+        facts = {name: first[name] for name in ("run", "data", "stand_in_for")} | {"seeds": len(of_run.runs)}
+        means = {"rounds_trained": last.mean(), "seconds_trained": round(seconds.mean(), 1)}
+        lines.append({**facts, **means, **config})
     notes = [
         f"Accuracy: at the last round, on the split {' and '.join(results.runs['evaluated_on'].unique())}.",
-        f"All runs: {settings_text(found.shared)}.",
-        *details(results),
-        *(f"Machine {letter}: {settings_text(machine)}." for letter, machine in found.machines.items()),
+        f"All runs: {settings_text(shared)}.",
     ]
-    tidy = pd.DataFrame(told, columns=[*FACTS, *keys])
+    # How much data there is, how it was made, and how many clients hold an example.
+    columns = ("data", "train_examples", "test_examples", "evaluated_on", "repetition", "data_note")
+    for name, train, test, split, repetition, made in unique(results.runs, columns):
+        often = f", each at {repetition:.3g} clients" if repetition > 1 else ""
+        on = f"accuracy on {test:,} {split} examples." + (f" {made.removesuffix('.')}." if made else "")
+        notes.append(f"{name}: {train:,} training examples{often}; {on}")
+    for key, (*machine, versions) in machines.items():
+        libraries = ", ".join(f"{name} {version}" for name, version in json.loads(versions or "{}").items())
+        notes.append(
+            f"Machine {key}: {settings_text(dict(zip(MACHINE, [*machine, libraries], strict=True)))}."
+        )
     title = "What every run was set to, and what it ran on"
-    return PrintedTable("runs", title, tidy, display_frame(shown), notes)
-
-
-def shown_line(one: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Return the cells of one run."""
-    words = {name.capitalize(): str(one[name]) for name in ("run", "data", "seeds", "rounds")}
-    words |= {"Accuracy (%)": one["accuracy"], "Seconds": one["seconds"]}
-    words |= {"Machine": ", ".join(one["machines"])}
-    words["Set to"] = settings_text({key: text for key, text in one["settings"].items() if key not in SHOWN})
-    return {("", name): text for name, text in words.items()}
+    return PrintedTable("runs", title, pd.DataFrame(lines), pd.DataFrame(shown), notes)
 
 
 def settings_text(settings: Mapping[str, str]) -> str:
@@ -288,44 +246,10 @@ def settings_text(settings: Mapping[str, str]) -> str:
     return "; ".join(f"{key} {text}" for key, text in settings.items())
 
 
-def details(results: Results) -> Iterator[str]:
-    """Yield how much data there is, how it was made, and how many clients hold an example."""
-    columns = ("data", "train_examples", "test_examples", "evaluated_on", "repetition", "data_note")
-    for name, train, test, split, repetition, made in unique(results.runs, columns):
-        often = f", each at {repetition:.3g} clients" if repetition > 1 else ""
-        how = f" {made.removesuffix('.')}." if made else ""
-        yield f"{name}: {train:,} training examples{often}; accuracy on {test:,} {split} examples.{how}"
-
-
-def run_facts(of_run: Results) -> dict[str, Any]:
-    """Return the facts of one run as text; the numbers are means over seeds."""
-    runs, rounds = of_run.runs.sort_values("seed").set_index("seed"), of_run.rounds.groupby("seed")
-    first = runs.iloc[0]
-    return {
-        "data": first["data"],
-        "stand_in_for": first["stand_in_for"],
-        "seeds": len(runs),
-        "identities": runs["identity"].to_dict(),
-        "accuracy": numbers.percent(last_reading(of_run, first["run"])["accuracy"]),
-        "evaluated_on": first["evaluated_on"],
-        "diverged": {seed: after for seed, after in runs["diverged"].items() if after},
-        "rounds": numbers.whole_number(rounds["round"].max()),
-        "rounds_trained": rounds["round"].max().mean(),
-        "seconds_trained": round(rounds["seconds"].sum().mean(), 1),
-        "seconds": numbers.short_interval(interval(rounds["seconds"].sum()), 1),
-        "peak_mib": numbers.whole_number([of_run.rounds["peak_mib"].max()]),
-    }
-
-
 def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the settings that are in all of `settings`, with the same value."""
     first, *others = settings or [{}]
     return {key: text for key, text in first.items() if all(one.get(key) == text for one in others)}
-
-
-def libraries(text: str) -> str:
-    """Return JSON of versions by name as words."""
-    return ", ".join(f"{name} {version}" for name, version in json.loads(text or "{}").items())
 
 
 def letter(number: int) -> str:

@@ -39,8 +39,13 @@ class Interval(NamedTuple):
         return (self.high - self.low) / 2
 
 
-def interval(values: Iterable[float]) -> Interval:
+Seeds = Iterable[float] | Interval  # numbers by seed, or what is left of them
+
+
+def interval(values: Seeds) -> Interval:
     """Return the mean of `values` and its Student-t interval; a NaN among them makes all of it NaN."""
+    if isinstance(values, Interval):
+        return values
     sample = np.asarray(list(values), dtype=float)
     if not len(sample) or np.isnan(sample).any():
         return Interval(np.nan, np.nan, np.nan, len(sample))
@@ -61,54 +66,43 @@ def interval_text(found: Interval, digits: int) -> str:
     return text if found.n == 1 else f"{text} ± {found.half:.{digits}f}"
 
 
-def short_interval(found: Interval, digits: int) -> str:
+def short_interval(values: Seeds, digits: int) -> str:
     """Return `mean ± half-width`, or the mean alone where that rounds to nothing: of what no seed changes."""
+    found = interval(values)
     return interval_text(found._replace(n=1) if found.half < 0.5 * 10**-digits else found, digits)
 
 
-def percent(values: Iterable[float]) -> str:
+def percent(values: Seeds) -> str:
     """Return accuracies, fractions by seed, in percent; that of a run that has diverged is minus infinity."""
-    sample = np.asarray(list(values), dtype=float)
-    if gone := int(np.isneginf(sample).sum()):
-        return "diverged" if gone == len(sample) else f"diverged ({gone} of {len(sample)} seeds)"
-    return fraction_text(interval(sample))
+    if not isinstance(values, Interval):
+        values = np.asarray(list(values), dtype=float)
+        if gone := int(np.isneginf(values).sum()):
+            return "diverged" if gone == len(values) else f"diverged ({gone} of {len(values)} seeds)"
+    return interval_text(hundredfold(values), 1)
 
 
-def fraction_text(found: Interval) -> str:
-    """Return an accuracy, a fraction, in percent."""
-    return interval_text(hundredfold(found), 1)
-
-
-def share(values: Iterable[float]) -> str:
+def share(values: Seeds) -> str:
     """Return fractions by seed that no seed need change, in percent."""
-    return short_interval(hundredfold(interval(values)), 1)
+    return short_interval(hundredfold(values), 1)
 
 
-def hundredfold(found: Interval) -> Interval:
-    """Return the mean and interval of a fraction in percent."""
-    return Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n)
+def hundredfold(values: Seeds) -> Interval:
+    """Return the mean and interval of fractions in percent."""
+    mean, low, high, seeds = interval(values)
+    return Interval(100 * mean, 100 * low, 100 * high, seeds)
 
 
-def epsilon_of_seeds(values: Iterable[float], status: str) -> str:
-    """Return the ε of several seeds, all of this status: see `epsilon_text`."""
-    return epsilon_text(interval(values), status)
-
-
-def epsilon_text(found: Interval, status: str) -> str:
+def epsilon_of_seeds(values: Seeds, status: str) -> str:
     """Return an ε with the mark of its status, which alone says whether it is a guarantee."""
-    return mark_epsilon(size_text(found), status)
+    return mark_epsilon(size(values), status)
 
 
-def size(values: Iterable[float]) -> str:
-    """Text of a number as large as an ε, such as a bound below it: see `size_text`."""
-    return size_text(interval(values))
-
-
-def size_text(found: Interval) -> str:
-    """Return a number: two digits after the point, two that count below 0.1, none from 1000.
+def size(values: Seeds) -> str:
+    """Return a number such as an ε: two digits after the point, two that count below 0.1, none from 1000.
 
     From 100,000 on it is a power of ten: nobody reads on after the first digits.
     """
+    found = interval(values)
     if np.isinf(found.mean):
         return "∞"
     if found.mean == 0:

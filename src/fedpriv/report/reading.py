@@ -155,20 +155,6 @@ def fact(results: Results, run: str, name: str) -> pd.Series:
     return rows_of(results.rounds, run).groupby("seed")[name].mean()
 
 
-def norms(results: Results, run: str, of: str) -> pd.DataFrame:
-    """Return the median norm of a round's updates before they are bounded, or that of `noise` on their mean.
-
-    That of noise is the expected one, std·√d over the denominator; a run without noise has none. A row a
-    round, a column a seed.
-    """
-    rows = rows_of(results.rounds, run)
-    size = rows["expected_cohort"].where(rows["denominator"] == "expected", rows["cohort_size"])
-    dimension = rows["seed"].map(rows_of(results.runs, run).set_index("seed")["parameters"])
-    noise = rows["noise_std"] * dimension**0.5 / size
-    found = rows.assign(norm=rows["norm_median"] if of == "update" else noise.where(noise > 0))
-    return found.pivot(index="round", columns="seed", values="norm").dropna(how="all")
-
-
 def numbers_sent(results: Results, run: str) -> pd.Series:
     """Return by seed how many numbers a client sends in a round, protected or in the clear."""
     bits, clear, sent = (fact(results, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes"))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from fedpriv.account.spend import legend
 from fedpriv.errors import BadInput
 from fedpriv.progress import visible
 from fedpriv.store.files import writing
@@ -192,7 +193,13 @@ class PrintedTable(NamedTuple):
 
 
 def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
-    """Write `stem`.csv, .json and .md, a printed one as .tex; seeds to `stem`_seeds.csv; each whole."""
+    """Write `stem`.csv, .json and .md, a printed one as .tex; seeds to `stem`_seeds.csv; each whole.
+
+    The last note says what the marks in its texts mean.
+    """
+    cells = (cell for block in table.blocks for cell in block.to_numpy().ravel())
+    if marks := legend(table.caption, *table.items, *cells):
+        table = table._replace(notes=[*table.notes, f"ε {marks}."])
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
     texts = {end: escape_frame(frame, escape_csv).to_csv(index=False) for end, frame in frames.items()}
     texts |= {".json": as_json(table), ".md": markdown(table)}

@@ -39,8 +39,7 @@ def test_what_is_published_stands_in_brackets_and_below_it_what_each_column_cost
 def test_a_row_that_was_not_run_is_left_out_and_named(results, declared):
     table = table_of(results, declared)
     assert not any(line["Clients"] == "1,000" for line in lines(table.display))
-    assert "Not run in this preset: N = 1,000." in table.notes[1]
-    assert "Not run in this preset: n1000_dp, n1000_none." in table.details
+    assert "Not run in this preset: N = 1,000." in table.notes[0]
     alone = table_of(results, declared.model_copy(update={"rows": declared.rows[1:]}))
     assert lines(alone.display)[0]["DP"] == f"{numbers.NONE} (45)"
 
@@ -51,7 +50,7 @@ def test_a_budget_that_affords_no_round_shows_a_dash_with_a_note(results, declar
     table = table_of(results, type(declared).model_validate(data))
     accuracy, epsilon, *_ = lines(table.display)
     assert (accuracy["DP"], epsilon["DP"]) == (f"{numbers.NONE} (45)", f"{numbers.NONE} (0.1)")
-    assert f"{numbers.NONE}: some seed has no evaluated round" in table.notes[1]
+    assert f"{numbers.NONE}: some seed has no evaluated round" in table.notes[0]
     found = table.tidy.query("row == 100 and column == 'dp' and source == 'reproduced'")
     assert set(found["status"]) == {"no round within the budget"}
 

@@ -5,10 +5,7 @@ import pytest
 
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import FINDING_COLUMNS
-from fedpriv.paper.figures import AuditsFigure
 from fedpriv.paper.tables import AuditsTable
-from fedpriv.report import figures
-from fedpriv.report.figures.audits import lines_of
 from fedpriv.report.results import SCHEMAS, to_categories
 from fedpriv.report.tables.epsilons import Refuted, audits_table
 from fedpriv.store import parquet
@@ -19,7 +16,6 @@ GUARANTEE = Finding("outlier", "client (moments C)", "guarantee", 8.0, 1e-3, 6.0
 DECLARED = AuditsTable(
     title="Audits", lines=[{"run": "one", "label": "first"}, {"run": "gone", "label": "x"}]
 )
-FIGURE = AuditsFigure(title="Audits", lines={"one": "first"})
 
 
 @pytest.fixture
@@ -51,9 +47,7 @@ def row(schema):
 
 @pytest.fixture(autouse=True)
 def no_footnotes(monkeypatch):
-    monkeypatch.setattr(
-        "fedpriv.report.tables.epsilons.footnotes", lambda used, missing: [f"not run: {missing}"]
-    )
+    monkeypatch.setattr("fedpriv.report.tables.epsilons.footnotes", lambda used: [])
 
 
 def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost(results_of):
@@ -72,10 +66,7 @@ def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost(results_
         "no run",
     ]
     assert second[1] == "client (moments C)" and second[8] == "not refuted"
-    assert (
-        any(note.startswith("outlier: An attacker") for note in table.details)
-        and "['gone']" in table.details[-1]
-    )
+    assert table.details[0].startswith("outlier: An attacker") and "preset: gone." in table.details[-1]
 
 
 def test_the_csv_holds_the_stated_number_and_the_bound_over_seeds(results_of):
@@ -90,20 +81,3 @@ def test_a_refuted_guarantee_is_no_table_but_an_error_that_names_the_run(results
     wrong = GUARANTEE._replace(lower_bound=8.1)
     with pytest.raises(Refuted, match=r"one seed 0: refuted: client \(moments C\)"):
         audits_table(results_of([wrong]), DECLARED, "audits")
-
-
-def test_a_figure_has_a_line_an_epsilon_with_its_largest_bound_and_tighter_accounts(results_of):
-    results = results_of([GUARANTEE, GUARANTEE._replace(audit="canaries", lower_bound=5.0), ESTIMATE])
-    (curve, *_) = FIGURE.parts()[0].curves
-    (first, bound, tighter), second = lines_of(results, curve)
-    assert first == "client level, moments C" and bound.lower_bound == 6.0 and tighter == [7.0]
-    assert second[2] == []
-
-
-def test_a_figure_is_drawn_of_finite_bounds_and_of_none_at_all(results_of):
-    results = results_of(
-        [GUARANTEE, ESTIMATE, ESTIMATE._replace(about="client (label)", lower_bound=float("inf"))]
-    )
-    (axes,) = figures.draw_figure(results, FIGURE).axes
-    assert len(axes.get_yticks()) == 4 and axes.get_xscale() == "log"
-    assert {"stated", "no ε holds"} < set(axes.get_legend_handles_labels()[1])

@@ -50,7 +50,7 @@ def test_a_grid_has_the_papers_layout_with_what_is_published_in_brackets(results
         ["10", "10.1 ± 0.6 (11.73)", "42.0 ± 0.6 (41.71)"],
         ["100", "— (74.80)", "80.0 ± 0.6"],
     ]
-    assert "Not run in this preset: e100_c3." in table.details
+    assert "Not run in this preset: 100 (δ = 0.01 (c = 3))." in table.notes[0]
 
 
 def test_the_csv_of_a_grid_holds_what_comparisons_read(results, declared):

@@ -50,7 +50,6 @@ def test_the_details_say_how_both_levels_were_read_and_counted(joint_results, jo
         "sequential: an example is sampled with its share of all clients' examples",
         "Sequential accounting supposes that nobody knows",
         "An example-level ε is for one augmented copy; an image has 11.",
-        "Not run in this preset: digits_bdp, digits_dp, digits_dpsgd, digits_none.",
     ):
         assert words in notes
     assert "Sampling mismatch" not in notes

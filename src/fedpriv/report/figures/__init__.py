@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from fedpriv.account.spend import legend
 from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
 from fedpriv.report import claims
-from fedpriv.report.figures import audits, layout, notes, rounds
+from fedpriv.report.figures import layout, notes, rounds
 from fedpriv.report.figures.layout import Label
 from fedpriv.report.figures.looks import GREY
 from fedpriv.report.render import escape_figure
@@ -26,7 +26,6 @@ from fedpriv.store.files import writing
 # A kind draws a panel, whose labels end up in one legend, and returns what is to be written into it.
 FIGURE_KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], Iterable[Label] | None]] = {
     "rounds": rounds.draw_rounds,
-    "audits": audits.draw_audits,
     "python": lambda axes, results, declared, part: declared.call(axes, results, part.curves),
 }
 # What is drawn within is in the house style, or in matplotlib's own, whatever a user's matplotlibrc says.
@@ -34,42 +33,35 @@ house_style = partial(style.context, "fedpriv.report.figures.style", after_reset
 plain_style = partial(style.context, (), after_reset=True)
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT = 1.9  # of a panel, without the legend
-DATED = {"pdf": "CreationDate", "svg": "Date"}  # formats that say when they were made, unless told not to
 
 
 @house_style()
 def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Path]:
     """Draw the declared figure of collected runs as `stem`.pdf and .png, with what it says as .json and .md.
 
-    Each is written whole or not at all.
+    Each is written whole or not at all; the same results give the same bytes.
     """
     figure = draw_figure(results, declared)
-    files = [stem.with_suffix(suffix) for suffix in (".pdf", ".png", ".json", ".md")]
-    for file in files[:2]:
-        save_figure(figure, file)
     marks = legend(*(one.get_text() for one in figure.findobj(Text)))
-    said = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
-    content = notes.content(results, declared, said)
+    words = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
+    content = notes.content(results, declared, words)
     data = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    for file, text in zip(files[2:], (data, notes.markdown(content, stem.name)), strict=True):
+    files: dict[str, bytes] = {}
+    for kind, metadata in {"pdf": {"CreationDate": None}, "png": {}}.items():
+        drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
+        figure.savefig(drawn, format=kind, metadata=metadata)
+        files[kind] = drawn.getvalue()
+    files |= {"json": data.encode(), "md": notes.markdown(content, stem.name).encode()}
+    paths = [stem.with_suffix(f".{kind}") for kind in files]
+    for file, written in zip(paths, files.values(), strict=True):
         with writing(file) as path:
-            path.write_text(text, encoding="utf-8")
-    return files
-
-
-def save_figure(figure: Figure, out: Path) -> None:
-    """Write a figure in the format of its suffix, whole or not at all; the same one gives the same bytes."""
-    kind = out.suffix.lower().removeprefix(".")
-    drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
-    figure.savefig(drawn, format=kind, metadata={DATED[kind]: None} if kind in DATED else {})
-    with writing(out) as path:
-        path.write_bytes(drawn.getvalue())
+            path.write_bytes(written)
+    return paths
 
 
 def caption(results: Results, declared: FigureSpec) -> str:
-    """Return the caption of the figure, and what its marks mean."""
+    """Return the caption of the figure, and what its lines and points mean."""
     marks = rounds.legend(declared) if isinstance(declared, RoundsFigure) else ""
-    marks = audits.LEGEND if declared.kind == "audits" else marks
     return f"{claims.caption(results, declared)} {marks}".strip()
 
 
@@ -83,15 +75,16 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
     parts = declared.parts()
     parts = [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
     figure = Figure()
-    shared = declared.kind != "rounds" or getattr(declared, "quantity", "") not in rounds.PERCENT
+    against_rounds = isinstance(declared, RoundsFigure)
+    shared = not against_rounds or declared.quantity not in rounds.PERCENT
     row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
     titles: dict[Axes, Text] = {}
     labels: dict[Axes, Iterable[Label]] = {}
     for axes, part in zip(row, parts, strict=True):
-        said = part.title + notes.client_numbers(results, part)
-        if declared.kind == "rounds":
-            said = ", ".join(filter(None, (said, rounds.delta_text(results, part))))
-        titles[axes] = axes.set_title(escape_figure(said))
+        title = part.title + notes.client_numbers(results, part)
+        if against_rounds:
+            title = ", ".join(filter(None, (title, rounds.delta_text(results, part))))
+        titles[axes] = axes.set_title(escape_figure(title))
         labels[axes] = FIGURE_KINDS[declared.kind](axes, results, declared, part) or ()
         if shared:
             axes.label_outer()
@@ -103,17 +96,18 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
             axes.set_xticks([])
     if not any(axes.has_data() for axes in row):
         row[0].set_yticks([])  # of no quantity
+
+    # Curves are named at the end of the last panel where it has all of them, else in a legend below.
     entries = legend_entries(row)
-    alone = set(legend_entries(row[-1:])) >= {*entries} and declared.kind == "rounds"
+    alone = set(legend_entries(row[-1:])) >= {*entries} and against_rounds
     ends = layout.label_ends(row[-1], rounds.MARKS) if alone else {}
     entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
-    wide = alone or len(parts) > 1 or declared.kind == "audits"
-    lines = len(row[0].get_yticks()) if declared.kind == "audits" else 0
-    height = audits.MARGIN + audits.LINE * lines if lines else HEIGHT
-    figure.set_size_inches(PAGE if wide else COLUMN, height)
+    figure.set_size_inches(PAGE if alone or len(parts) > 1 else COLUMN, HEIGHT)
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
-    figure.set_figheight(height + below / figure.dpi)
-    figure.draw_without_rendering()  # from here on every length is known
+    figure.set_figheight(HEIGHT + below / figure.dpi)
+
+    # From here on every length is known; what is wider than its place makes the figure higher.
+    figure.draw_without_rendering()
     if lacking := layout.wrap(titles) + layout.spread_labels(row[-1], ends):
         figure.set_figheight(figure.get_figheight() + lacking / figure.dpi)
         figure.draw_without_rendering()

@@ -47,12 +47,10 @@ def curve_meaning(label: str, accountant: str = "") -> str:
 
 def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
     """Return the looks of the curves of a panel."""
-    one = len(declared.lines) == 1
-    return looks(
-        curve_meaning(label, read["spend"].accountant if one and "spend" in read else "")
-        for label in declared.lines.values()
-        for read in declared.ways().values()
-    )
+    accountants = [spend.accountant for spend in declared.spends.values()] or [""]
+    if len(declared.lines) > 1:  # a colour tells runs apart, not accountants
+        accountants = [""] * len(accountants)
+    return looks(curve_meaning(label, one) for label in declared.lines.values() for one in accountants)
 
 
 def looks(meanings: Iterable[str]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import pandas as pd
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.notes import accounting_notes, accountings, footnotes, unique
+from fedpriv.report.notes import accounting_notes, accountings, footnotes, preset_notes, unique
 from fedpriv.report.reading import ledger_rows
 from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results, rows_of
@@ -27,9 +27,21 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
         for part in declared.parts()
     ]
     alt = f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
-    told = [note if "±" in caption else INTERVAL.sub("", note) for note in notes(results, declared)]
+    # The status of every ε, what the runs rest on, what could not be drawn.
+    parts, used = declared.parts(), results.of(*declared.runs())
+    curves = [curve for part in parts for curve in part.read]
+    drawn = pd.concat([curve_rows(results, curve) for curve in curves])
+    notes = [
+        *meanings(results, parts),
+        *accountings(curve.spend for curve in curves if curve.spend),
+        *accounting_notes(drawn, used.rounds),
+        *footnotes(replace(used, epsilons=used.epsilons.iloc[:0])),  # nothing of the ε that are not drawn
+        *preset_notes(used.runs, ()),
+        *missing_notes(results, parts),
+    ]
+    notes = [note if "±" in caption else INTERVAL.sub("", note) for note in notes]
     texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
-    return texts | {"notes": told}
+    return texts | {"notes": notes}
 
 
 def markdown(content: Mapping[str, Any], name: str) -> str:
@@ -39,23 +51,6 @@ def markdown(content: Mapping[str, Any], name: str) -> str:
     title, alt, caption = (escape_markdown(content[key]) for key in ("title", "alt", "caption"))
     blocks = f"# {title}", f"![{alt}]({name}.png)", caption, place, items
     return "\n\n".join(filter(None, blocks)) + "\n"
-
-
-def notes(results: Results, declared: FigureSpec) -> list[str]:
-    """Return the notes: the status of every ε, what the runs rest on, what could not be drawn."""
-    parts = declared.parts()
-    curves = [curve for part in parts for curve in part.read]
-    drawn = pd.concat([curve_rows(results, curve) for curve in curves])
-    used = results.of(*declared.runs())
-    return [
-        *meanings(results, parts),
-        *accountings(curve.spend for curve in curves if curve.spend),
-        *accounting_notes(drawn, used.rounds),
-        *footnotes(
-            replace(used, epsilons=used.epsilons.iloc[:0])
-        ),  # of the ε that are not drawn nothing is said
-        *missing_notes(results, parts),
-    ]
 
 
 def curve_rows(results: Results, curve: DrawnRun) -> pd.DataFrame:

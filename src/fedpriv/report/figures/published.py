@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedpriv.report.figures import legend_entries
@@ -17,8 +18,8 @@ from fedpriv.report.render import escape_figure
 SHORT = {"baseline": "none", "Baseline": "none", "no noise": "none"}  # what fits below a mark
 
 
-def draw_published(panels: Mapping[str, pd.DataFrame]) -> Any:
-    """Return the figure: a panel a table, by its title.
+def draw_published(panels: Mapping[str, pd.DataFrame], measured: str = "reproduced") -> Figure:
+    """Return the figure: a panel a table, by its title; `measured` is what our numbers are.
 
     A panel has a line a cell: `row` and `column` as they are called, `published`, `value`, `low`, `high` and
     `status`. What was not run has its published number alone.
@@ -27,7 +28,7 @@ def draw_published(panels: Mapping[str, pd.DataFrame]) -> Any:
     widths = [max(len(cells) + 2, 7) for cells in panels.values()]
     every = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=widths)[0]
     for axes, (title, cells) in zip(every, panels.items(), strict=True):
-        draw_table(axes, cells.to_dict("records"), title)
+        draw_table(axes, cells.to_dict("records"), title, measured)
     every[0].set_ylabel("Accuracy (%)")
     known = legend_entries(every)
     place = {"loc": "outside upper center", "ncols": 4, "frameon": False, "fontsize": 9}
@@ -35,21 +36,21 @@ def draw_published(panels: Mapping[str, pd.DataFrame]) -> Any:
     return figure
 
 
-def draw_table(axes: Any, cells: list[dict[Any, Any]], title: str) -> None:
+def draw_table(axes: Axes, cells: list[dict[Any, Any]], title: str, measured: str) -> None:
     """Draw the cells of one table side by side."""
     for place, cell in enumerate(cells):
         published = {"markersize": 8, "fillstyle": "none", "color": "tab:blue", "label": "published"}
         axes.plot(place, 100 * cell["published"], "o", **published)
         value, low, high = (100 * cell[name] for name in ("value", "low", "high"))
         if is_unstable(cell["status"]):
-            axes.plot(place, value, "x", color="0.4", markersize=5, label="reproduced, unstable")
+            axes.plot(place, value, "x", color="0.4", markersize=5, label=f"{measured}, unstable")
         elif low < 0 or high > 100:  # few seeds far apart: a t-interval cut off would look like another one
             look = {"color": "black", "markersize": 5, "fillstyle": "none"}
-            axes.plot(place, value, "D", label="reproduced, 95 % interval beyond 0 to 100", **look)
+            axes.plot(place, value, "D", label=f"{measured}, 95 % interval beyond 0 to 100", **look)
         elif value == value:
             reach = [[value - low], [high - value]] if low == low else 0  # one seed has no interval
             look = {"color": "black", "markersize": 4, "capsize": 2, "linewidth": 1}
-            axes.errorbar(place, value, yerr=reach, fmt="o", label="reproduced, 95 % interval", **look)
+            axes.errorbar(place, value, yerr=reach, fmt="o", label=f"{measured}, 95 % interval", **look)
     rows = [cell["row"] for cell in cells]
     ends = [after for after in range(1, len(rows)) if rows[after] != rows[after - 1]]
     for end in ends:

@@ -20,7 +20,6 @@ from fedpriv.report.reading import (
     ledger_rows,
     meaning,
     metric,
-    norms,
     reading_within,
     status_of,
 )
@@ -29,7 +28,7 @@ from fedpriv.report.results import Results
 
 PERCENT = ("accuracy", "drawn_accuracy")
 LEVEL_WORDS = {"client": "Client-level", "instance": "Example-level"}
-LOGARITHMIC = ("epsilon", "growth", "norms")
+LOGARITHMIC = ("epsilon", "growth")
 GUARANTEE = "guarantee"
 FEW = 3  # seeds, and fewer, are drawn themselves
 MARKS = ("read off by the table", "published")
@@ -69,8 +68,7 @@ def axis_name(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
     units = sorted({str(one["unit"]) for one in found if one})
     unit = " and ".join(LEVEL_WORDS.get(one, one) for one in units)
     quantity = "accuracy" if declared.quantity in PERCENT else declared.quantity
-    axis = "L2 norm" if quantity == "norms" else METRICS[quantity].axis
-    return axis.format(unit=unit).strip()
+    return METRICS[quantity].axis.format(unit=unit).strip()
 
 
 def delta_text(results: Results, part: AxesPair) -> str:
@@ -138,8 +136,6 @@ def quantity_by_seed(results: Results, curve: DrawnRun, quantity: str) -> pd.Dat
     """Return a quantity, accuracies and shares in percent: a row a round, a column a seed."""
     if not results.has(curve.run):
         return pd.DataFrame()
-    if curve.norm:
-        return norms(results, curve.run, curve.norm)
     if quantity not in (*PERCENT, *LOGARITHMIC):
         percent = 100 if METRICS[quantity].percent else 1
         return percent * metric(results, curve.run, f"test_{quantity}")
@@ -193,8 +189,6 @@ def legend(declared: RoundsFigure) -> str:
         said.append("Accuracy: the mean of clients' own weights, of clients drawn with replacement.")
     if declared.quantity == "growth":
         said.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
-    if declared.quantity == "norms":
-        said.append("Updates: their median norm, before they are bounded. Noise: std·√d, on their mean.")
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
         said.append("Solid: a guarantee; dashed: none.")
     if declared.budgets:

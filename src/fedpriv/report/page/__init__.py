@@ -24,7 +24,7 @@ from fedpriv.progress import visible
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain_style, published
-from fedpriv.report.notes import data_note, runs, substitutes
+from fedpriv.report.notes import data_note, minutes, substitutes, unique
 from fedpriv.report.numbers import STANDING
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load_results
@@ -43,10 +43,11 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     `stored`, if there are any. A missing file is BadInput that names it.
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
-    cells = compared_cells(plan.papers, out.parent)
-    full = stored_results(plan.papers, stored) if stored and plan.preset.stand_ins else {}
+    full = {}
+    if stored and plan.preset.stand_ins and (cells := compared_cells(plan.papers, stored)):
+        full = {"picture": picture(cells), "folder": stored.as_posix()}
+        full["summary"] = compare.accuracies_text(papers, stored)
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
-    machines = [one for paper in papers.values() for one in paper["ran"].machines.values()]
     page = jinja2.Environment(
         loader=jinja2.PackageLoader("fedpriv.report", "page"),
         autoescape=True,
@@ -60,17 +61,17 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         papers=papers,
         summary=compare.accuracies_text(papers, out.parent),
         trained=trained(papers, out.parent),
-        picture=picture(cells),
+        picture=picture(compared_cells(plan.papers, out.parent)),
         full=full,
         patches={
             glob: yaml.safe_dump(patch, default_flow_style=True, width=float("inf"), sort_keys=False).strip()
             for glob, patch in plan.preset.patches.items()
         },
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
-        minutes=f"{sum(paper['ran'].seconds for paper in papers.values()) / 60:,.0f}",
-        machines=distinct(f"{one['hardware']}, {one['engine']}" for one in machines),
+        minutes=minutes(sum(paper["seconds"] for paper in papers.values())),
+        machines=dict.fromkeys(", ".join(one) for paper in papers.values() for one in paper["machines"]),
         code=code([one for paper in papers.values() for one in paper["code"]]),
-        data=distinct(note for paper in papers.values() for note in paper["data"]),
+        data=dict.fromkeys(paper["data"] for paper in papers.values()),
         outcomes=OUTCOMES,
         soundness=SOUNDNESS,
         standing=STANDING,
@@ -84,17 +85,23 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     """Return what the page says of one paper."""
     results, paper = load_results(folder), plan.papers[name]
-    claims = compare.claims(folder).to_dict("records")
+    judged = compare.claims(folder).to_dict("records")
+    claims: dict[str, list[dict[Any, Any]]] = {}
+    for claim in sorted(judged, key=lambda claim: claim["id"].startswith(OURS)):
+        whose = "Our questions" if claim["id"].startswith(OURS) else "Claims of the paper"
+        claims.setdefault(whose, []).append({**claim, "measured": claim["measured"].split("; ")})
     return {
         "declared": paper,
-        "claims": {whose: [told(claim) for claim in some] for whose, some in apart(claims).items() if some},
-        "counts": Counter(claim["outcome"] for claim in claims),
-        "asked": len(claims),
-        "unsound": sum(claim["soundness"] == UNSOUND for claim in claims),
+        "claims": claims,
+        "counts": Counter(claim["outcome"] for claim in judged),
+        "asked": len(judged),
+        "unsound": sum(claim["soundness"] == UNSOUND for claim in judged),
         "accuracies": compare.published_accuracies(folder),
         "tables": opened(paper.tables, lambda name, spec: table(name, spec, folder)),
         "figures": opened(figure_names(plan, name), lambda name, spec: figure(name, spec, folder)),
-        "ran": runs(results, list(paper.runs)),
+        "ran": fragment(read_table(folder / "runs.json")),
+        "machines": unique(results.runs, ("hardware", "engine")),
+        "seconds": results.rounds["seconds"].sum(),
         "data": data_note(results.runs),
         "code": list(results.runs["code"]),
         "replaced": substitutes(results.runs),
@@ -108,33 +115,6 @@ def opened(declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, An
     for name, spec in declared.items():
         found["open" if name in main else "folded"].append(shown(name, spec))
     return found
-
-
-def apart(claims: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the claims of the paper, and the questions that we asked beside them: their ids say so."""
-    theirs, ours = [], []
-    for claim in claims:
-        (ours if claim["id"].startswith(OURS) else theirs).append(claim)
-    return {"Claims of the paper": theirs, "Our questions": ours}
-
-
-def told(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a claim with its measured cells apart."""
-    return {**claim, "measured": claim["measured"].split("; ")}
-
-
-def stored_results(papers: Mapping[str, Paper], stored: Path) -> dict[str, Any]:
-    """Return the picture and the counts of the stored results of these papers; nothing without any."""
-    cells = compared_cells(papers, stored)
-    return (
-        {
-            "picture": picture(cells),
-            "summary": compare.accuracies_text(papers, stored),
-            "folder": stored.as_posix(),
-        }
-        if cells
-        else {}
-    )
 
 
 def trained(papers: Iterable[str], folder: Path) -> str:
@@ -156,10 +136,8 @@ def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.Da
     """Return the published cells that were run on the papers' data, by the place of their table."""
     found: dict[str, pd.DataFrame] = {}
     for name, paper in papers.items():
-        if (
-            not (folder / name / "claims.csv").is_file()
-            or (every := compare.papers_cells(folder / name)).empty
-        ):
+        there = (folder / name / "claims.csv").is_file()
+        if not there or (every := compare.papers_cells(folder / name)).empty:
             continue
         every = every.loc[every["value"].notna() & (every["stand_in_for"] == "") & (every["cut"] == "")]
         for table, cells in every.groupby("table", sort=False):
@@ -216,8 +194,3 @@ def content(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a table or figure that was built") from None
-
-
-def distinct(texts: Iterable[str]) -> list[str]:
-    """Return the different texts, in order; the empty one says nothing."""
-    return [text for text in dict.fromkeys(texts) if text]

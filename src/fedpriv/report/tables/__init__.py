@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedpriv.account.spend import legend
 from fedpriv.paper.tables import TableSpec
 from fedpriv.report import render
 from fedpriv.report.claims import caption
@@ -29,8 +28,5 @@ def write_table(results: Results, declared: TableSpec, stem: Path, main: bool = 
     """
     table = TABLE_KINDS[declared.kind](results, declared, stem.name)
     table = table._replace(caption=caption(results, declared), place=declared.theirs, main=main)
-    marks = legend(table.caption, *(cell for block in table.blocks for cell in block.to_numpy().ravel()))
-    if marks and marks not in " ".join(table.notes):
-        table = table._replace(notes=[*table.notes, f"ε {marks}."])
     render.write_table_files(table, stem)
     return table

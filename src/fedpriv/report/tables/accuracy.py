@@ -9,13 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import attacker_accuracy, legend, status
+from fedpriv.account.spend import attacker_accuracy, status
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, EpsilonBudget, Row, full_title
+from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
 from fedpriv.report.long import STATISTIC, Number, seed_statistic, spend_words, tidy
-from fedpriv.report.notes import LEVELS, RELATIONS, SEARCHED, accountings, footnotes, stand_ins
+from fedpriv.report.notes import (
+    LEVELS,
+    RELATIONS,
+    SEARCHED,
+    accountings,
+    footnotes,
+    preset_notes,
+    stand_ins,
+)
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
     CUT,
@@ -31,6 +39,33 @@ from fedpriv.report.numbers import (
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, reading
 from fedpriv.report.render import INDENT, PrintedTable
 from fedpriv.report.results import Results, rows_of
+
+KEY = ["table", "row", "column", "source", "quantity"]
+OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
+LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
+CELL = ("table", "row", "column", "run")
+WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
+AT_END = "Accuracy at the last round."
+
+
+def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
+    """Return the table in the paper's layout, what is published in brackets, our columns apart."""
+    found = [*with_verdicts(declared, cell_numbers(results, declared))]
+    theirs, ours = blocks(declared, found)
+    used = results.of(*declared.runs())
+    spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
+    searched = [SEARCHED.format(declared.searched)] if declared.searched else []
+    return PrintedTable(
+        name,
+        full_title(declared) + stand_ins(used.runs),
+        tidy(name, LONG_COLUMNS, found),
+        theirs,
+        [caveats(declared, found, used)],
+        details=[*reading_notes(declared, found), *accountings(spends), *searched, *footnotes(used)],
+        ours=ours,
+        seeds=seed_lines(name, found),
+        printed=True,
+    )
 
 
 def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
@@ -49,28 +84,25 @@ def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
     ]
 
 
-def budget_columns(budget: EpsilonBudget) -> Number:
-    """Way of counting a budget's ε, by column."""
-    return spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {})
-
-
-def single_budget(found: Sequence[Number]) -> Number:
-    """Budget that an accuracy is read within, where that is one ε; several have lines of their own."""
-    return found[0] if len(found) == 1 else {}
+def ways_of_counting(cell: Cell) -> list[Number]:
+    """Return how the ε of each budget is counted, by column."""
+    return [
+        spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {}) for budget in cell.within
+    ]
 
 
 def published_numbers(row: Row, cell: Cell) -> Iterator[Number]:
     """Yield what the paper prints in one cell."""
     if cell.published is None:
         return
-    key = {"source": "published", "clients": row.clients}
-    within = [budget_columns(budget) for budget in cell.within]
+    key, within = {"source": "published", "clients": row.clients}, ways_of_counting(cell)
+    alone = key | (within[0] if len(within) == 1 else {})  # several ε have lines of their own
     spread = {"std": cell.published_std} if cell.published_std else {}
-    yield key | single_budget(within) | {"quantity": "accuracy", "value": cell.published} | spread
+    yield alone | {"quantity": "accuracy", "value": cell.published} | spread
     if spread:
-        yield key | single_budget(within) | {"quantity": "accuracy_std", "value": cell.published_std}
+        yield alone | {"quantity": "accuracy_std", "value": cell.published_std}
     if cell.published_round:
-        yield key | single_budget(within) | {"quantity": "round", "value": cell.published_round}
+        yield alone | {"quantity": "round", "value": cell.published_round}
     for budget, meant in zip(cell.within, within, strict=True):
         known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
         yield known | {"quantity": "epsilon", "value": budget.epsilon}
@@ -81,11 +113,10 @@ def reproduced_numbers(results: Results, cell: Cell) -> Iterator[Number]:
     """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
     key: Number = {"source": "reproduced", "run": cell.run}
     ledgers = [ledger_rows(results, cell.run, budget.spend) for budget in cell.within]
-    within = [
-        budget_columns(budget) | meaning(rows) for budget, rows in zip(cell.within, ledgers, strict=True)
-    ]
+    within = [counted | meaning(rows) for counted, rows in zip(ways_of_counting(cell), ledgers, strict=True)]
+    meant = within[0] if len(within) == 1 else {}
     if not results.has(cell.run):
-        yield key | single_budget(within) | {"quantity": "accuracy", "status": "not run"}
+        yield key | meant | {"quantity": "accuracy", "status": "not run"}
         return
     read = reading(results, cell)
     clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
@@ -94,45 +125,19 @@ def reproduced_numbers(results: Results, cell: Cell) -> Iterator[Number]:
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"
     why = instability(results, cell.run, read) if cell.within and key["status"] == "ok" else ""
-    said = {"status": why} if why else {}
-    yield key | single_budget(within) | {"quantity": "accuracy", "sample": read["accuracy"]} | said
-    yield key | single_budget(within) | {"quantity": "round", "sample": read["round"]}
+    accuracy = {"quantity": "accuracy", "sample": read["accuracy"]}
+    yield key | meant | accuracy | ({"status": why} if why else {})
+    yield key | meant | {"quantity": "round", "sample": read["round"]}
     for level in cell.free:
         nothing = {"kind": "guarantee", "epsilon_status": status("guarantee")}
         yield key | nothing | {"level": level, "quantity": "epsilon", "sample": read["round"] * 0.0}
-    for budget, rows, meant in zip(cell.within, ledgers, within, strict=True):
+    for budget, rows, counted in zip(cell.within, ledgers, within, strict=True):
         epsilons = epsilon_at(results, cell.run, budget.spend, read["round"])
         delta = rows["delta"].iloc[0] if len(rows) else budget.delta
-        known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": delta}
+        known = key | counted | {"level": budget.unit, "spend": budget.spend, "delta": delta}
         yield known | {"quantity": "epsilon", "sample": epsilons}
         yield known | {"quantity": "delta", "sample": epsilons * 0 + delta}
         yield known | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)}
-
-
-KEY = ["table", "row", "column", "source", "quantity"]
-OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
-LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
-CELL = ("table", "row", "column", "run")
-WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
-AT_END = "Accuracy at the last round."
-
-
-def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
-    """Return the table in the paper's layout, what is published in brackets, our columns apart."""
-    found = [*with_verdicts(declared, cell_numbers(results, declared))]
-    theirs, ours = blocks(declared, found)
-    used = results.of(*declared.runs())
-    return PrintedTable(
-        name,
-        full_title(declared) + stand_ins(used.runs),
-        tidy(name, LONG_COLUMNS, found),
-        theirs,
-        [*caveats(declared, found, used)],
-        details=[*read_at(declared, found), *reading_notes(declared, found), *run_notes(used, declared)],
-        ours=ours,
-        seeds=seed_lines(name, found),
-        printed=True,
-    )
 
 
 def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
@@ -208,7 +213,7 @@ def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFra
     nothing was run is left out, unless there is no other.
     """
     placed = {
-        (one["row"], one["source"], *number_key(one)): one
+        (one["row"], one["source"], one["quantity"], one["column"], one.get("level", "")): one
         for one in found
         if "sample" in one or "value" in one
     }
@@ -235,25 +240,18 @@ def lines_of(declared: AccuracyTable, row: Row, columns: Sequence[str], found: P
     heading = row.label or f"{clients:,}"
     heading += f" (here N = {clients:,})" * bool(row.label and clients != row.clients)
     yield [heading, *(cell(declared, row, found, "accuracy", name) for name in columns)]
-    quantities = [(head, "epsilon", level) for level, head in budget_headings(declared, row).items()]
+    # Before an ε stands its δ, unless a note says it of all rows.
+    quantities, of_all = [], deltas_by_level(declared, declared.rows)
+    for level, deltas in deltas_by_level(declared, [row]).items():
+        said = deltas if len(of_all[level]) > 1 else []
+        quantities.append((", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in said)]), level))
+    quantities = [(head, "epsilon", level) for head, level in quantities]
     if any(one.round for other in declared.rows for one in other.published.values()):
         quantities.append(("round", "round", ""))
     for head, quantity, level in quantities:
         cells = [cell(declared, row, found, quantity, name, level) for name in columns]
         if any(cells):
             yield [INDENT + head, *cells]
-
-
-def budget_headings(declared: AccuracyTable, row: Row) -> dict[str, str]:
-    """Return by level what stands before the ε of a row: their δ, too, unless a note says it of all rows."""
-    found = deltas_by_level(declared, [row])
-    of_all = deltas_by_level(declared, declared.rows)
-    return {
-        level: ", ".join(
-            [WHOSE[level], *(f"δ={numbers.delta(one)}" for one in some if len(of_all.get(level, some)) > 1)]
-        )
-        for level, some in found.items()
-    }
 
 
 def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, list[float]]:
@@ -274,39 +272,31 @@ def cell(
     ours, theirs = (
         found.get((row.key, source, quantity, column, level)) for source in ("reproduced", "published")
     )
-    brackets = f"({text(declared, theirs)})" if theirs else ""
-    asked = (
-        quantity == "accuracy"
-        or theirs
-        or (quantity == "epsilon" and level in declared.cell(row, column).free)
-    )
-    nothing = numbers.NONE if asked else ""
-    return " ".join(filter(None, (text(declared, ours) if ours else nothing, brackets)))
-
-
-def number_key(number: Number) -> tuple[str, ...]:
-    """Key of a number in its line."""
-    return number["quantity"], number["column"], number.get("level", "")
-
-
-def text(declared: AccuracyTable, number: Number) -> str:
-    """Return a number in words."""
-    measured, quantity = "sample" in number, number["quantity"]
-    found = number["sample"] if measured else number["value"]
-    if quantity == "accuracy" and measured:
-        return UNSTABLE if is_unstable(number.get("status")) else numbers.percent(found)
+    if ours:
+        measured = measured_text(ours)
+    else:
+        free = quantity == "epsilon" and level in declared.cell(row, column).free
+        measured = numbers.NONE if quantity == "accuracy" or theirs or free else ""
+    if not theirs:
+        return measured
+    value, printed = theirs["value"], f"{theirs['value']:g}"
     if quantity == "accuracy":
-        spread = f" ± {100 * number['std']:.{digits(declared)}f}" if number.get("std") else ""
-        return f"{100 * found:.{digits(declared)}f}{spread}"
-    if not measured:
-        return f"{found:g}"
-    if quantity == "round":
-        return numbers.round_range(found)
-    # How much seeds differ is in the CSV.
-    return numbers.epsilon_of_seeds([np.mean(found)], number.get("epsilon_status", ""))
+        digits = printed_digits(declared)
+        spread = f" ± {100 * theirs['std']:.{digits}f}" if theirs.get("std") else ""
+        printed = f"{100 * value:.{digits}f}{spread}"
+    return f"{measured} ({printed})".strip()
 
 
-def digits(declared: AccuracyTable) -> int:
+def measured_text(number: Number) -> str:
+    """Return a measured number in words; how much the ε of seeds differ is in the CSV."""
+    if number["quantity"] == "accuracy":
+        return UNSTABLE if is_unstable(number.get("status")) else numbers.percent(number["sample"])
+    if number["quantity"] == "round":
+        return numbers.round_range(number["sample"])
+    return numbers.epsilon_of_seeds([np.mean(number["sample"])], number.get("epsilon_status", ""))
+
+
+def printed_digits(declared: AccuracyTable) -> int:
     """Return the number of digits that the paper prints after the point of a percentage."""
     cells = (declared.cell(row, name).published for row in declared.rows for name in declared.labels)
     printed = (f"{100 * value:.6g}" for value in cells if value is not None)
@@ -315,34 +305,46 @@ def digits(declared: AccuracyTable) -> int:
 
 def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     """Return the notes that say at which round a column was read, and what its ε means."""
-    found: dict[str, list[str]] = {}
-    for name, column in declared.columns.items():
+    cited = {row.key: row.cited for row in declared.rows}
+    labels = {name: column.label for name, column in declared.columns.items() if column.by_unit()}
+    if not labels:
+        return [AT_END]
+    rounds: dict[str, list[str]] = {}
+    for one in lines:
+        if (one["quantity"], one["source"]) == ("round", "reproduced") and one["column"] in labels:
+            at = f"{labels[one['column']]} {numbers.round_range(one['sample'])}"
+            rounds.setdefault(cited[one["row"]], []).append(at)
+    read = "; ".join(f"{row}: {', '.join(some)}" for row, some in rounds.items())
+    notes = [f"Read at round: {read}."] if rounds else []
+    said: dict[str, list[str]] = {}
+    for name, label in labels.items():
+        column = declared.columns[name]
         means = {level: counting_text(lines, name, level, spend) for level, spend in column.by_unit().items()}
         if "" in means:
             other = declared.labels.get(column.within)
             budget = f"the ε published for {other}" if other else "the published budget"
-            said = f"before ε ({means['']}) exceeds {budget}, and the ε spent by then."
+            until = f"before ε ({means['']}) exceeds {budget}, and the ε spent by then."
         else:
             both = ", ".join(f"{LEVELS[level]} ε ({words})" for level, words in means.items())
-            said = f"before any ε exceeds its budget, and the ε spent by then: {both}."
-        if means:
-            found.setdefault(said, []).append(column.label)
-    if not found:
-        return [AT_END]
-    read = "read at the last evaluated round"
-    notes = [f"{'; '.join(labels)}: {read} {said}" for said, labels in found.items()]
-    baseline = ["Baseline: accuracy at the last round."] if BASELINE in declared.labels else []
-    absent = (
-        f"The ledger of {line['run']} holds no ε ({line['spend']})."
-        for line in lines
-        if line["quantity"] == "epsilon" and line["source"] == "reproduced" and "epsilon_status" not in line
-    )
-    return [*notes, *baseline, *absent]
+            until = f"before any ε exceeds its budget, and the ε spent by then: {both}."
+        said.setdefault(until, []).append(label)
+    notes += [f"{'; '.join(some)}: read at the last evaluated round {until}" for until, some in said.items()]
+    if BASELINE in declared.labels:
+        notes.append("Baseline: accuracy at the last round.")
+    for one in lines:
+        if (one["quantity"], one["source"]) == ("epsilon", "reproduced") and "epsilon_status" not in one:
+            notes.append(f"The ledger of {one['run']} holds no ε ({one['spend']}).")
+    return notes
 
 
 def counting_text(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
-    there = [line for line in lines if number_key(line) == ("epsilon", column, level) and "relation" in line]
+    there = [
+        line
+        for line in lines
+        if (line["quantity"], line["column"], line.get("level", "")) == ("epsilon", column, level)
+        and "relation" in line
+    ]
     meant = ""
     if there:
         laws = {name: law.words for name, law in COHORTS.items()}
@@ -355,68 +357,43 @@ def counting_text(lines: Sequence[Number], column: str, level: str, spend: Spend
     return f"{spend}; {are}{meant}"
 
 
-def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> Iterator[str]:
-    """Yield what nobody can read the table without: its signs, and in one note what is unlike the paper."""
+def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> str:
+    """Return what nobody can read the table without: its signs, and what is unlike the paper."""
     accuracies = [one for one in found if one["quantity"] == "accuracy"]
-    seeds = sorted({len(one["sample"]) for one in accuracies if "sample" in one})
-    many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds" if seeds else ""
+    seeds = sorted({len(one["sample"]) for one in accuracies if "sample" in one}) or [0]
+    many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     signs = ["Accuracy in %"]
-    signs += [f"x ± y: mean and half-width of the 95 % Student-t interval over {many}"] * bool(
-        seeds and seeds[-1] > 1
-    )
-    signs += ["one seed has no interval"] * bool(seeds and seeds[0] == 1)
-    signs += ["in brackets: published"] * any(one["source"] == "published" for one in found)
-    spreads = "a published ± is a standard deviation, and widens our interval"
-    signs += [spreads] * any("std" in one for one in found)
-    marks = legend(*(text(declared, one) for one in found if one["quantity"] == "epsilon"))
-    signs += [f"ε {marks}"] * bool(marks)
-    alike = {
-        level: some for level, some in deltas_by_level(declared, declared.rows).items() if len(some) == 1
-    }
-    signs += [f"{WHOSE[level]} at δ = {numbers.delta(*some)}" for level, some in alike.items()]
-    yield f"{'; '.join(signs)}."
+    if seeds[-1] > 1:
+        signs.append(f"x ± y: mean and half-width of the 95 % Student-t interval over {many}")
+    if seeds[0] == 1:
+        signs.append("one seed has no interval")
+    if any(one["source"] == "published" for one in found):
+        signs.append("in brackets: published")
+    if any("std" in one for one in found):
+        signs.append("a published ± is a standard deviation, and widens our interval")
+    for level, deltas in deltas_by_level(declared, declared.rows).items():
+        if len(deltas) == 1:
+            signs.append(f"{WHOSE[level]} at δ = {numbers.delta(*deltas)}")
+    said = [f"{'; '.join(signs)}."]
+
     heads = {row.key: row.label or f"{row.clients:,}" for row in declared.rows}
-    said, ran = [], {one["row"] for one in accuracies if "sample" in one}
     reasons: dict[str, list[str]] = {}
     for one in accuracies:
         if is_unstable(one.get("status")):
-            reasons.setdefault(one["status"].removeprefix(f"{UNSTABLE}: "), []).append(
-                f"{heads[one['row']]} ({declared.labels[one['column']]})"
-            )
-    said += [f"Unstable: {MEANT[why]} at {', '.join(cells)}" for why, cells in reasons.items()]
+            where = f"{heads[one['row']]} ({declared.labels[one['column']]})"
+            reasons.setdefault(one["status"].removeprefix(f"{UNSTABLE}: "), []).append(where)
+    said += [f"Unstable: {MEANT[why]} at {', '.join(cells)}." for why, cells in reasons.items()]
     if any(one.get("status") == "no round within the budget" for one in accuracies):
-        said.append(f"{numbers.NONE}: some seed has no evaluated round within the budget")
+        said.append(f"{numbers.NONE}: some seed has no evaluated round within the budget.")
     if rows := [row.cited for row in declared.rows if row.own_baseline]:
         which = f" at {', '.join(rows)}" if len(rows) < len(declared.rows) else ""
-        said.append(f"Another network than the paper's{which}: it is held against its own baseline")
-    if gone := [row.cited for row in declared.rows if row.key not in ran]:
-        said.append(f"Not run in this preset: {', '.join(gone)}")
-    if cut := {run: less for run, less in used.runs[["run", "cut"]].itertuples(index=False) if less}:
-        said.append(f"Cut by the preset, so that nothing published is judged: {', '.join(cut)}")
-    if said:
-        yield f"{'. '.join(said)}."
-
-
-def read_at(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[str]:
-    """Yield at which rounds the accuracies within budgets were read."""
-    rows: dict[str, list[str]] = {}
-    for row in declared.rows:
-        for one in found:
-            column = declared.columns.get(one["column"])
-            if (
-                (one["row"], one["quantity"], one["source"]) == (row.key, "round", "reproduced")
-                and column
-                and column.by_unit()
-            ):
-                rows.setdefault(row.cited, []).append(f"{column.label} {numbers.round_range(one['sample'])}")
-    if rows:
-        cells = [f"{row}: {', '.join(some)}" for row, some in rows.items()]
-        yield f"Read at round: {'; '.join(cells)}."
-
-
-def run_notes(used: Results, declared: AccuracyTable) -> list[str]:
-    """Return the notes about the runs of a table, whose results are `used`."""
-    spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
-    missing = (run for run in declared.runs() if not used.has(run))
-    searched = [SEARCHED.format(declared.searched)] if declared.searched else []
-    return [*accountings(spends), *searched, *footnotes(used, missing)]
+        said.append(f"Another network than the paper's{which}: it is held against its own baseline.")
+    cited = {row.key: row.cited for row in declared.rows}
+    ran = {one["row"] for one in accuracies if "sample" in one}
+    missing = [
+        f"{cited[one['row']]} ({declared.labels[one['column']]})" if one["row"] in ran else cited[one["row"]]
+        for one in accuracies
+        if one.get("status") == "not run"
+    ]
+    said += preset_notes(used.runs, missing)
+    return " ".join(said)

@@ -1,6 +1,6 @@
 """Tables of ε: what every accountant counts of runs, and the lower bounds that audits put under it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -11,11 +11,11 @@ from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import AuditsTable, LabelledRun, SpendsTable, full_title
 from fedpriv.report import numbers
 from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
-from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, stand_ins
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.tables.accuracy import cell_numbers, reading_notes, run_notes
+from fedpriv.report.tables.accuracy import cell_numbers, reading_notes
 
 READER_WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
@@ -37,39 +37,29 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
     """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
     there = [line for line in declared.lines if results.has(line.run)]
     missing = [line.run for line in declared.lines if line not in there]
-    found = [(line, seeds) for line in there for seeds in run_findings(results, line)]
-    used = results.of(*(line.run for line in there))
-    shown = [shown_line(line, seeds) for line, seeds in found]
+    shown, lines, audits = [], list[Number](), set[str]()
+    for line in there:
+        # What was found about every ε of a run, over seeds.
+        alike: dict[tuple[str, str], list[Finding]] = {}
+        for seed, several in results.findings(line.run).items():
+            if wrong := broken_guarantees(several):
+                raise Refuted(f"{line.run} seed {seed}: refuted: {wrong[0]}")
+            for one in several:
+                alike.setdefault((one.audit, one.about), []).append(one)
+        for (audit, about), seeds in alike.items():
+            audits.add(audit)
+            shown.append(shown_line(line, seeds))
+            meant = {name: getattr(seeds[0], name) for name in ABOUT} | {"verdict": audit_verdict(seeds)}
+            key = {"row": line.label, "run": line.run, "column": f"{audit_title(audit)}: {about}"}
+            for quantity in ("epsilon", "lower_bound"):
+                sample = [getattr(one, quantity) for one in seeds]
+                lines.append({**key, **meant, "quantity": quantity, "sample": sample})
     shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
-    said = {seeds[0].audit for _, seeds in found}
-    threats = [f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in said]
-    details = [*threats, *footnotes(used, missing)]
-    long = tidy(
-        name, AUDIT_COLUMNS, [number for line, seeds in found for number in line_numbers(line, seeds)]
-    )
-    title = full_title(declared) + stand_ins(used.runs)
+    used = results.of(*(line.run for line in there))
+    threats = [f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in audits]
+    details = [*threats, *footnotes(used), *preset_notes(used.runs, missing)]
+    title, long = full_title(declared) + stand_ins(used.runs), tidy(name, AUDIT_COLUMNS, lines)
     return PrintedTable(name, title, long, display_frame(shown), [HOW], details=details)
-
-
-def run_findings(results: Results, line: LabelledRun) -> Iterator[Seeds]:
-    """Yield what was found about every ε of a run, over seeds."""
-    alike: dict[tuple[str, str], list[Finding]] = {}
-    for seed, several in results.findings(line.run).items():
-        if wrong := broken_guarantees(several):
-            raise Refuted(f"{line.run} seed {seed}: refuted: {wrong[0]}")
-        for one in several:
-            alike.setdefault((one.audit, one.about), []).append(one)
-    yield from alike.values()
-
-
-def line_numbers(line: LabelledRun, seeds: Seeds) -> Iterator[Number]:
-    """Yield what is stated and what was found, each with all that gives it meaning."""
-    first = seeds[0]
-    key = {"row": line.label, "run": line.run, "column": f"{audit_title(first.audit)}: {first.about}"}
-    about = {name: getattr(first, name) for name in ABOUT} | {"verdict": audit_verdict(seeds)}
-    for quantity in ("epsilon", "lower_bound"):
-        sample = [getattr(one, quantity) for one in seeds]
-        yield {**key, **about, "quantity": quantity, "sample": sample}
 
 
 def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
@@ -104,56 +94,53 @@ def audit_title(audit: str) -> str:
     return audit.replace("_", " ")
 
 
-SPEND_TABLE_COLUMNS = [
-    "table",
-    "row",
-    "column",
-    "quantity",
-    *STATISTIC,
-    "run",
-    "delta",
-    *SPEND_COLUMNS,
-    *MEANING,
-]
+OF_SPEND = ("run", "delta", *SPEND_COLUMNS, *MEANING)
+SPEND_TABLE_COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, *OF_SPEND]
 CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
 MATCHING = "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean with 2C."
 
 
 def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedTable:
     """Return a line for every way of counting, a column for every place where the table was read."""
-    of, spends = declared.of, declared.spends
+    of = declared.of
     base = cell_numbers(results, of)
     places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
-    found = [{spend: spend_numbers(results, place, spend) for spend in spends} for place in places]
-    read = [
-        f"{of.columns[one['column']].label}, round {numbers.round_range(one['sample'])}" for one in places
-    ]
-    named = []
-    for place, said in zip(places, read, strict=True):  # below a row's label, or the N and δ of its one run
+    heads = []
+    for place in places:  # below a row's label, or the N and δ of its one run
         heading = place["row"]
         if not isinstance(heading, str):
             rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
             clients, delta = rounds["population"].iloc[0], epsilons["delta"].iloc[0]
             heading = f"N = {clients:,}, δ = {numbers.delta(delta)}"
-        named.append((heading, said))
+        at = numbers.round_range(place["sample"])
+        heads.append((heading, f"{of.columns[place['column']].label}, round {at}"))
+
     # A way of counting that no run here has is no line, unless there is no other.
-    spends = [spend for spend in spends if any(lines[spend] for lines in found)] or list(spends)
-    shown = [
-        row_header(
-            spend,
-            [line for lines in found for line in lines[spend]],
-            both=any(row.budgets for row in of.rows),
+    counted = {spend: [spend_numbers(results, place, spend) for place in places] for spend in declared.spends}
+    counted = {spend: found for spend, found in counted.items() if any(found)} or counted
+    both, shown = any(row.budgets for row in of.rows), []
+    for spend, found in counted.items():
+        lines = [line for some in found for line in some if line["unit"] != "none"]
+        header = {"ε counted by": str(spend)}
+        header["Status"] = "; ".join(dict.fromkeys(line["epsilon_status"] for line in lines)) or spend.kind
+        header["Neighbours"] = ", ".join(
+            RELATIONS[one] for one in sorted({line["relation"] for line in lines})
         )
-        | {place: cell(lines[spend]) for place, lines in zip(named, found, strict=True)}
-        for spend in spends
-    ]
+        if both:  # whose ε it is, at which δ
+            header["Level"] = ", ".join(LEVELS[one] for one in sorted({line["unit"] for line in lines}))
+            deltas = sorted({line["delta"] for line in lines}, reverse=True)
+            header["δ"] = ", ".join(map(numbers.delta, deltas))
+        words = {("", name): text or numbers.NONE for name, text in header.items()}
+        shown.append(words | dict(zip(heads, map(cell, found), strict=True)))
     used = results.of(*of.runs())
     title = full_title(declared) + stand_ins(used.runs)
-    long = tidy(
-        name, SPEND_TABLE_COLUMNS, [line for lines in found for some in lines.values() for line in some]
-    )
-    details = dict.fromkeys([*accountings(spends), *reading_notes(of, base), *run_notes(used, of)])
-    return PrintedTable(name, title, long, display_frame(shown), [CELLS, MATCHING], details=list(details))
+    by_place = zip(*counted.values(), strict=True)
+    lines = [line for found in by_place for some in found for line in some]
+    long = tidy(name, SPEND_TABLE_COLUMNS, lines)
+    missing = [run for run in of.runs() if not results.has(run)]
+    details = [*accountings(counted), *reading_notes(of, base), *footnotes(used)]
+    details += preset_notes(used.runs, missing)
+    return PrintedTable(name, title, long, display_frame(shown), [CELLS, MATCHING], details=details)
 
 
 def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
@@ -170,26 +157,11 @@ def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list
     ]
 
 
-def row_header(spend: SpendSelector, lines: Sequence[Number], both: bool) -> dict[tuple[str, str], str]:
-    """Headings before the numbers of an ε; at both levels, whose ε it is at which δ as well."""
-    found = {
-        name: sorted({line[name] for line in lines if line["unit"] != "none"})
-        for name in ("relation", "unit", "delta")
-    }
-    counted = list(dict.fromkeys(line["epsilon_status"] for line in lines if line["unit"] != "none"))
-    header = {"ε counted by": str(spend), "Status": "; ".join(counted) or spend.kind}
-    header["Neighbours"] = ", ".join(RELATIONS[one] for one in found["relation"])
-    if both:
-        header["Level"] = ", ".join(LEVELS[one] for one in found["unit"])
-        header["δ"] = ", ".join(map(numbers.delta, reversed(found["delta"])))
-    return {("", name): words or numbers.NONE for name, words in header.items()}
-
-
 def cell(lines: Sequence[Number]) -> str:
     """Return ε and what it leaves to an attacker."""
-    if (
-        not lines
-        or (text := numbers.epsilon_of_seeds(lines[0]["sample"], lines[0]["epsilon_status"])) == numbers.NONE
-    ):
+    if not lines:
         return numbers.NONE
+    text = numbers.epsilon_of_seeds(lines[0]["sample"], lines[0]["epsilon_status"])
+    if text == numbers.NONE:
+        return text
     return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"

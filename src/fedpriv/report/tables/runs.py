@@ -1,6 +1,6 @@
 """A table with a run in every line: any number that can be read of a run, with its interval over seeds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -10,13 +10,14 @@ from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, Ru
 from fedpriv.report import numbers
 from fedpriv.report.long import STATISTIC, Number, display_frame, tidy
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, stand_ins
 from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, config_of, flatten
 from fedpriv.report.sample import Sample
 
 LABELS = {"last": "last round", "best_drawn": "best round of sampled clients"}  # of a measure
+READ_AT = ("accuracy_last", "accuracy_within")  # accuracies with a round
 
 
 class TableColumn(NamedTuple):
@@ -36,42 +37,41 @@ class TableColumn(NamedTuple):
 
 def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
     """Return the columns; there are no gains over a reference that was not run."""
-    gains = results.has(declared.reference)
-    wanted = [one for one in declared.columns if gains or not one.name.startswith("gain")]
-    return [column for one in wanted for column in columns_named(one, declared)]
+    columns = []
+    for one in declared.columns:
+        if one.name == "round":  # one for every accuracy that is read at a round
+            columns += [round_column(of) for of in declared.columns if of.name in READ_AT]
+        elif results.has(declared.reference) or not one.name.startswith("gain"):
+            columns.append(number_column(one, declared.reference))
+    return columns
 
 
-def columns_named(declared: RunColumn, table: RunsTable) -> Iterator[TableColumn]:
-    """Yield the columns of a name: one, but of `round` one for every accuracy that is read at a round."""
+def number_column(declared: RunColumn, reference: str) -> TableColumn:
+    """Return the column of a number, or of what an accuracy gains over that of the reference."""
     of, _, measure = declared.name.partition("_")
-    if declared.name == "round":
-        for one in table.columns:
-            if one.name in ("accuracy_last", "accuracy_within"):
-                yield round_column(one)
-        return
-    known = measure in LABELS
+    known, gain = measure in LABELS, of == "gain"
     metric = METRICS["accuracy" if known else declared.name]
     arguments = [measure] if known else [getattr(declared, need) for need in NEEDS[declared.name]]
 
     def read(results: Results, run: str) -> Sample:
         found = metric.read(results, Cell(run), *arguments)
-        return found - metric.read(results, Cell(table.reference), *arguments) if of == "gain" else found
+        return found - metric.read(results, Cell(reference), *arguments) if gain else found
 
-    group = declared.group or ("Difference (points)" if of == "gain" else metric.group)
+    group = declared.group or ("Difference (points)" if gain else metric.group)
     spent_label = str(declared.spend) if declared.spend and not declared.within else ""
     label = declared.label or (LABELS[measure] if known else metric.label or spent_label)
-    yield TableColumn(group, label, declared.name, read, metric.show, declared.spend)
+    return TableColumn(group, label, declared.name, read, metric.show, declared.spend)
 
 
 def round_column(of: RunColumn) -> TableColumn:
     """Return the column of the rounds at which a column of accuracies is read."""
-    budget = [EpsilonBudget("", of.spend, of.within, 0.0)] if of.spend and of.within else []
+    budget = (EpsilonBudget("", of.spend, of.within, 0.0),) if of.spend and of.within else ()
     metric, label = METRICS["round"], of.label or ("" if budget else LABELS["last"])
     return TableColumn(
         metric.group,
         label,
         metric.name,
-        lambda results, run: metric.read(results, Cell(run, tuple(budget))),
+        lambda results, run: metric.read(results, Cell(run, budget)),
         metric.show,
     )
 
@@ -91,71 +91,59 @@ def runs_table(
     A paper's own script may give `columns` in place of those declared. Where the best come first, a run
     without a first number comes last.
     """
-    chosen = lines_of(results, declared)
-    there = [line for line in chosen if results.has(line.run)]
+    # The lines as declared, or the reference and the runs that match, under their own names.
+    chosen = [*declared.lines]
+    if not chosen:
+        matching = (run for run in results.runs["run"].unique() if fnmatchcase(run, declared.match))
+        runs = dict.fromkeys(filter(None, [declared.reference, *matching]))
+        chosen = [LabelledRun(run=run, label=run) for run in runs]
     columns = columns or table_columns(results, declared)
-    found = {line: [column.read(results, line.run) for column in columns] for line in there}
+    found = {
+        line: [column.read(results, line.run) for column in columns]
+        for line in chosen
+        if results.has(line.run)
+    }
     if declared.best_first:
         firsts = {
             line: numbers.interval(some[0].seeds.fillna(0.0)).mean for line, some in found.items() if some
         }
         chosen = sorted(chosen, key=lambda line: firsts.get(line, float("-inf")), reverse=True)
-    configs = {line: flatten(config_of(results, line.run)) for line in there}
+
+    # What they were set to: the keys declared, or those in which runs differ that have them.
+    configs = {line: flatten(config_of(results, line.run)) for line in found}
     keys = list(declared.keys)
-    if declared.reference and not keys:  # in which those differ that have them
+    if declared.reference and not keys:
         every = dict.fromkeys(key for config in configs.values() for key in config)
         found_in = {key: {one[key] for one in configs.values() if key in one} for key in every}
         keys = [key for key, values in found_in.items() if len(values) > 1]
-    settings = {line: {key: configs.get(line, {}).get(key, "") for key in keys} for line in chosen}
-    texts = [shown_line(line, settings[line], columns, found.get(line)) for line in chosen]
+
+    # What people read, with dashes for a run that was not run, and what machines do.
+    texts, lines = [], list[Number]()
+    for line in chosen:
+        settings = {key: configs.get(line, {}).get(key, "") for key in keys}
+        samples = found.get(line, [])
+        shown = [column.show(sample) for column, sample in zip(columns, samples, strict=False)]
+        shown = shown or [numbers.NONE] * len(columns)
+        texts.append(
+            {("", "Run"): line.label if line in found else f"{line.label} (not run)"}
+            | {("", key): text for key, text in settings.items()}
+            | {(one.group, one.label): text for one, text in zip(columns, shown, strict=True)}
+        )
+        for column, sample in zip(columns, samples, strict=False):
+            number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
+            lines.append(number | {"sample": sample.seeds, **sample.meaning, **settings})
     display = display_frame(texts or [{("", "Run"): f"not run: {declared.match}"}])
-    measured: dict[LabelledRun, list[Number]] = {
-        line: [
-            {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
-            | {"sample": sample.seeds, **sample.meaning}
-            for column, sample in zip(columns, some, strict=True)
-        ]
-        for line, some in found.items()
-    }
-    lines = [number | settings[line] for line in chosen for number in measured.get(line, [])]
     long = tidy(name, [*RUN_COLUMNS, *keys, "status"], lines)
     if long["status"].isna().all():  # no run has diverged
         long = long.drop(columns="status")
-    used = results.of(*(line.run for line in there))
+
+    used = results.of(*(line.run for line in found))
     infinite = declared.infinite if (display == "∞").to_numpy().any() else ""
     notes = [f"∞: {infinite}"] * bool(infinite) + [*comparison_notes(declared, chosen)]
-    details = [
-        *counting_notes(columns, [number for some in measured.values() for number in some]),
-        *footnotes(used, [line.run for line in chosen if line not in found]),
-    ]
+    missing = [line.run for line in chosen if line not in found]
+    details = [*counting_notes(columns, lines), *footnotes(used), *preset_notes(used.runs, missing)]
     title = full_title(declared) + stand_ins(used.runs)
     return PrintedTable(name, title, long, display, notes, details=details)
-
-
-def shown_line(
-    line: LabelledRun,
-    settings: Mapping[str, str],
-    columns: Sequence[TableColumn],
-    found: Sequence[Sample] | None,
-) -> dict[tuple[str, str], str]:
-    """Return the cells of one line; a run that was not run has dashes for numbers."""
-    texts = [numbers.NONE] * len(columns)
-    if found is not None:
-        texts = [column.show(sample) for column, sample in zip(columns, found, strict=True)]
-    return (
-        {("", "Run"): line.label if found is not None else f"{line.label} (not run)"}
-        | {("", key): text for key, text in settings.items()}
-        | {(one.group, one.label): text for one, text in zip(columns, texts, strict=True)}
-    )
-
-
-def lines_of(results: Results, declared: RunsTable) -> list[LabelledRun]:
-    """Return the lines as declared, or the reference and the runs that match, under their own names."""
-    if declared.lines:
-        return [*declared.lines]
-    matching = (run for run in results.runs["run"].unique() if fnmatchcase(run, declared.match))
-    runs = dict.fromkeys(filter(None, [declared.reference, *matching]))
-    return [LabelledRun(run=run, label=run) for run in runs]
 
 
 def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iterator[str]:
