@@ -68,7 +68,7 @@ def test_items_are_counted_as_they_are_done_and_a_short_work_is_silent(capsys):
 
 
 def test_a_download_is_told_in_megabytes(capsys, at_once):
-    with transfer("raw", 1_000_000, 4_000_000) as advance:
+    with transfer("raw", 4_000_000) as advance:
         assert at_once(60)
-        advance(3_000_000)
-    assert capsys.readouterr().err == "raw: 1.0 MB of 4.0\nraw: 4.0 MB of 4.0\n"
+        advance(4_000_000)
+    assert capsys.readouterr().err == "raw: 0.0 MB of 4.0\nraw: 4.0 MB of 4.0\n"

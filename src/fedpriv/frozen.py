@@ -3,11 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache, reduce
 from importlib.metadata import version
 from operator import or_
-from typing import Annotated, Any, LiteralString, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -86,21 +85,18 @@ class Frozen(BaseModel):
     def _knows(cls, value: Any) -> Any:
         """Refuse unknown keys with those that there are, which pydantic's own error does not say.
 
-        What else is wrong is said with them. A mapping that says it is of another kind is refused for that.
+        A mapping that says it is of another kind is refused for that.
         """
-        known = isinstance(value, dict) and all(
-            value.get(key, field.default) == field.default
-            for key, field in cls.model_fields.items()
-            if key in (*DISCRIMINATORS, "kind") and isinstance(field.default, str)
-        )
-        strict = known and cls.model_config.get("extra") == "forbid"
-        if unknown := [key for key in value if key not in cls.model_fields] if strict else []:
-            others = {key: one for key, one in value.items() if key not in unknown}
+        if not isinstance(value, dict) or cls.model_config.get("extra") != "forbid":
+            return value
+        for key in (*DISCRIMINATORS, "kind"):
+            default = cls.model_fields[key].default if key in cls.model_fields else None
+            if isinstance(default, str) and value.get(key, default) != default:
+                return value
+        if unknown := [key for key in value if key not in cls.model_fields]:
             allowed = ", ".join(cls.model_fields) or "none"
-            wrong = [_unknown(key, value[key], allowed) for key in unknown]
-            # What is missing and stands there misspelt is told once.
-            wrong += [one for one in _wrong(cls, others) if not _misspelt(one, unknown)]
-            raise ValidationError.from_exception_data(cls.__name__, wrong)
+            errors = [_unknown(key, value[key], allowed) for key in unknown]
+            raise ValidationError.from_exception_data(cls.__name__, errors)
         return value
 
 
@@ -150,26 +146,6 @@ def _unknown(key: Any, found: Any, allowed: str) -> InitErrorDetails:
     said = {"unknown": (key,), "found": short_repr(found), "allowed": allowed}
     message = "unknown key (found {found}), allowed: {allowed}"
     return InitErrorDetails(type=PydanticCustomError("unknown_key", message, said), input=found)
-
-
-def _misspelt(wrong: InitErrorDetails, unknown: Iterable[Any]) -> bool:
-    """Return True for a missing key of which one that is there is nearly the name."""
-    kind, path = wrong["type"], list(wrong.get("loc", ()))
-    missing = isinstance(kind, PydanticCustomError) and kind.type == "missing" and len(path) == 1
-    return missing and bool(get_close_matches(str(path[0]), list(map(str, unknown))))
-
-
-def _wrong(cls: type[BaseModel], value: Any) -> Iterable[InitErrorDetails]:
-    """Yield all that is wrong with a value."""
-    try:
-        cls.model_validate(value)
-    except ValidationError as error:
-        for one in error.errors():
-            kind = cast(LiteralString, one["type"])
-            said = {**one.get("ctx", {}), "message": one["msg"]}
-            yield InitErrorDetails(
-                type=PydanticCustomError(kind, "{message}", said), loc=one["loc"], input=one["input"]
-            )
 
 
 def unless(default: T) -> T:

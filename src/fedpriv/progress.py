@@ -133,10 +133,10 @@ def progress(title: str, done: int, total: int, unit: str = "round") -> Generato
 
 
 @contextmanager
-def transfer(title: str, there: int, total: int | None) -> Generator[Callable[[int], None]]:
-    """Yield what has to be told how many more bytes have come; nobody may know how many there are."""
-    done = there
-    with _shown(title, there, total, _megabytes) as update:
+def transfer(title: str, total: int | None) -> Generator[Callable[[int], None]]:
+    """Yield the function to call with how many more bytes have come; nobody may know how many there are."""
+    done = 0
+    with _shown(title, done, total, _megabytes) as update:
 
         def advance(size: int) -> None:
             nonlocal done

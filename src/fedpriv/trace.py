@@ -1,13 +1,10 @@
 """What training writes down, one row a round: the columns of trace.parquet. It never contains ε."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 from fedpriv.registry import Registry
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Unit = Literal["client", "instance", "both", "none"]
 Relation = Literal["add_remove", "replace_one"]
@@ -52,9 +49,7 @@ class Released(NamedTuple):
 
     meaning: str
     columns: Mapping[str, TraceColumn] = {}  # each with a default
-    # (a row's facts, T) -> W `[T, m]`, by which the noise of T rounds is made of m independent normals, None
-    # where the facts do not say; no function: the noise of every round is independent
-    decoder: "Callable[[Facts, int], np.ndarray | None] | None" = None
+    independent: bool = True  # noise, from release to release
 
 
 # What a scheme can say that it released; who does not say has no guarantee.

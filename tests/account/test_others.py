@@ -67,11 +67,8 @@ EVENTS = {
 
 @pytest.mark.parametrize("name", EVENTS)
 @pytest.mark.parametrize(("accountant", "ours"), [(RdpAccountant, "rdp"), (PLDAccountant, "pld")])
-def test_an_event_costs_what_the_library_says_and_comes_back_as_an_equal_one(name, accountant, ours):
-    trace = foreign.from_dp_event(EVENTS[name])
-    found = cost(trace)[ours]
-    again = foreign.to_dp_event(trace)
-    assert theirs(again, accountant) == pytest.approx(found, abs=1e-3)
+def test_an_event_costs_what_the_library_says(name, accountant, ours):
+    found = cost(foreign.from_dp_event(EVENTS[name]))[ours]
     if name != "of one sample" or ours == "rdp":  # the library composes no losses within a sample
         assert theirs(EVENTS[name], accountant) == pytest.approx(found, abs=1e-3)
 
@@ -80,30 +77,7 @@ def test_a_sample_without_replacement_is_that_of_the_library():
     event = dp.SelfComposedDpEvent(dp.SampledWithoutReplacementDpEvent(20, 5, dp.GaussianDpEvent(2.0)), 15)
     trace = foreign.from_dp_event(event)
     assert cost(trace, "2C")["rdp"] == pytest.approx(theirs(event, neighboring_relation=REPLACE), abs=1e-3)
-    assert foreign.to_dp_event(trace) == event
     assert trace["noise_multiplier"].tolist() == [4.0]
-
-
-@pytest.mark.parametrize("unit", ["client", "instance"])
-@pytest.mark.parametrize(
-    "rows",
-    [
-        {"sampling_law": "poisson", "sampling_rate": [0.1, 0.1, 0.3]},
-        {"sampling_law": "full"},
-        {"sampling_law": "fixed", "population": 30, "cohort_size": [3, 3, 6]},
-    ],
-    ids=lambda rows: rows["sampling_law"],
-)
-def test_a_trace_becomes_an_event_that_costs_the_same(rows, unit):
-    trace = pd.DataFrame({"unit": unit, **rows, "noise_multiplier": [4.0, 6.0, 4.0], "releases": [5, 1, 2]})
-    event = foreign.to_dp_event(trace)
-    fixed = rows["sampling_law"] == "fixed"
-    words = {"neighboring_relation": REPLACE} if fixed else {}
-    assert cost(trace, "2C" if fixed else "C")["rdp"] == pytest.approx(theirs(event, **words), abs=1e-3)
-    back = foreign.from_dp_event(event, unit)
-    assert cost(back, "2C" if fixed else "C")["rdp"] == pytest.approx(
-        cost(trace, "2C" if fixed else "C")["rdp"], rel=1e-12
-    )
 
 
 @pytest.mark.parametrize(
@@ -120,21 +94,6 @@ def test_a_trace_becomes_an_event_that_costs_the_same(rows, unit):
 def test_an_event_that_is_not_of_gaussians_is_refused(event):
     with pytest.raises(BadInput, match="event: found"):
         foreign.from_dp_event(event)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"denominator": "present", "population": 10, "cohort_size": 2},
-        {"mechanism": "other"},
-        {"upload_noise_std": 1.0, "upload_l2": 1.0},
-    ],
-    ids=str,
-)
-def test_a_trace_that_no_event_is_of_is_refused(more):
-    row = {"unit": "client", "sampling_law": "poisson", "sampling_rate": 0.2, "noise_multiplier": 1.0}
-    with pytest.raises(BadInput, match="trace: found"):
-        foreign.to_dp_event(pd.DataFrame([row | more]))
 
 
 @pytest.mark.parametrize(("noise", "clients", "rounds"), [(1.0, 100, 500), (0.5, 20, 100)])

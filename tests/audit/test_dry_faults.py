@@ -2,33 +2,27 @@
 
 import math
 
-import numpy as np
 import pytest
 from support import dry_faults as faults
 
 from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
-from fedpriv.audit.dry.attacks import statement
-from fedpriv.audit.dry.checks import memory_fault, probe_round
-from fedpriv.audit.dry.rounds import CLIENTS, Site
 from fedpriv.mechanisms.sampling import Poisson
-from fedpriv.streams import Streams
 
 PLAN, DELTA, WANTED = AlikeRounds(0.3, 2.0, 12), 1e-3, 400
 SAID = {
     faults.HalfVariance: "the noise has 0.5",
-    faults.LayersShareNoise: "the difference of two layers",
-    faults.NoNoiseInOneRound: "the level of the noise changes",
+    faults.LayersShareNoise: "is not independent",
+    faults.NoNoiseInOneRound: "the noise of a round has",
     faults.NoiseOfRealisedCohort: "one upload moves the sum by 1.0",
     faults.NoiseOfTheRoundAlone: "comes again in another run",
     faults.NoiseEveryFourthRound: "the noise of round",
     faults.NoiseOfTheData: "the noise is another where other updates are sent",
     faults.CorrelatedOverRounds: "comes again in round",
     faults.CoupledNumbers: "numbers 8 and 301",
-    faults.TwoValues: "times as far as by chance",
+    faults.TwoValues: "the noise is not normal",
     faults.StudentT: "the noise is not normal",
     faults.LittleNoiseHereAndThere: "the noise is not normal",
-    faults.RepeatsWithOtherSigns: "pairs and not about",
     faults.OutsideOfStreams: "not from the run's streams",
     faults.CountsTwice: "one upload moves the sum by 1.",
     faults.ClipsTheMean: "an upload of norm",
@@ -36,12 +30,11 @@ SAID = {
     faults.ClipsOnlyLarge: "an upload of norm 3 has norm 3",
     faults.ForgetsWhatIsNoNumber: "an upload that is no number reaches the sum",
     faults.LoosensAfterRoundTen: "has norm 1.49",
-    faults.Remembers: "what is kept after round 1",
-    faults.CountsByZeroAndOne: "what is kept after round 1",
-    faults.Sticky: "the cohort of round",
+    faults.Remembers: "share, which is kept after round",
+    faults.Sticky: "and clients differ",
     faults.ComesTooOften: "a client comes with probability 0.3",
     faults.FixedSize: "cohorts differ 0.0",
-    faults.InPairs: "depends on whether client",
+    faults.InPairs: "and cohorts differ 1.5",
     faults.Favourites: "and clients differ",
     faults.DrawsTwice: "a client is drawn more than once",
     faults.SharesUploadNoise: "variance",
@@ -53,7 +46,7 @@ MANY = {
     *(faults.NoiseOfTheRoundAlone, faults.CoupledNumbers, faults.LittleNoiseHereAndThere),
     *(one for one in SAID if issubclass(one, Poisson)),
 }
-OF = {faults.AdaptiveDP: "adaptive_dp", faults.DpflBnn: "dpfl_bnn", faults.NbAFL: "nbafl"}
+OF = {faults.DpflBnn: "dpfl_bnn", faults.NbAFL: "nbafl"}
 OF |= {faults.Instance: "instance", faults.ClientDP: "client_dp"}
 
 
@@ -75,7 +68,7 @@ def test_a_dry_run_finds(fault):
 
 @pytest.mark.parametrize("fault", [faults.HalfVariance, faults.DrawsTwice])
 def test_where_more_leaks_than_is_stated_the_lower_bound_itself_exceeds_it(fault):
-    found = dry.audit_mechanism(planted(fault), DELTA, 4000)
+    found = dry.audit_mechanism(planted(fault), DELTA, 8000)
     assert found.lower_bound > found.epsilon
 
 
@@ -84,27 +77,3 @@ def test_a_scheme_is_held_to_its_own_facts_where_nobody_else_states_any():
     mechanism = dry.mechanism_by_name("client_dp", PLAN, DELTA)._replace(scheme=scheme, stated=None)
     found = dry.audit_mechanism(mechanism, DELTA, WANTED)
     assert found.refuted and found.epsilon < math.inf
-
-
-def test_a_count_that_a_client_moves_by_more_than_is_accounted_is_found():
-    settings = {"count_share": 0.5, "hooks": {"upload_noise_std": 1e-3}}
-    mechanism = dry.mechanism_by_name("adaptive_dp", AlikeRounds(1.0, 2.0, 3), DELTA, settings)
-    site = Site(mechanism, CLIENTS, CLIENTS + 100)
-    said = statement(site, DELTA)
-    of_the_sum = np.full(3, 2.0)  # as if a client moved the count by one half, and not by one
-    assert memory_fault(
-        site, said._replace(relation="zero_out", sensitivity="C", multipliers=of_the_sum), 1e-4
-    )
-    honest = (1 / (2 / 0.5**0.5) ** 2 + 4 * 0.5 / 2**2) ** -0.5
-    assert not memory_fault(
-        site, said._replace(relation="zero_out", sensitivity="C", multipliers=np.full(3, honest)), 1e-4
-    )
-
-
-def test_the_bit_beside_a_noisy_upload_is_no_secret():
-    hooks = {"hooks": {"upload_noise_std": 20.0}, "count_share": 0.5}
-    mechanism = dry.mechanism_by_name("adaptive_dp", AlikeRounds(1.0, 2.0, 4), DELTA, hooks)
-    site = Site(mechanism, CLIENTS, CLIENTS + 100)
-    said = statement(site, DELTA)._replace(accounting="upload")
-    found = probe_round(site, said, 1, mechanism.scheme.memory(site.dimension), Streams(0, "x"))
-    assert "without noise" in found["beside"]

@@ -1,10 +1,8 @@
 """What is printed, logged and raised about Kaggle never holds what it wants to know."""
 
-import io
 import json
 import logging
 import traceback
-import zipfile
 
 import pytest
 
@@ -63,22 +61,11 @@ def known(request, kaggle, monkeypatch, tmp_path):
     return kaggle
 
 
-@pytest.mark.parametrize("status", [200, 401, 500])  # with 200: what is no archive
+@pytest.mark.parametrize("status", [200, 401])  # with 200: what is no archive
 def test_what_kaggle_refuses_shows_no_credentials(status, known, told):
     known.status, known.body = status, f"{USER} {KEY}".encode()
     assert hidden(told())
     assert known.asked and all(known.asked)
-
-
-def test_a_client_that_prints_its_requests_shows_no_credentials(known, told, monkeypatch):
-    from kagglesdk import kaggle_env
-
-    url = kaggle_env._env_to_endpoint[kaggle_env.KaggleEnv.PROD]
-    monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.TEST, url)
-    monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "TEST")
-    known.status = 401
-    assert hidden(told())
-    assert known.asked
 
 
 @pytest.mark.parametrize(
@@ -95,14 +82,3 @@ def test_a_token_that_cannot_be_sent_is_not_shown(token, nobody, told, monkeypat
 def test_a_damaged_kaggle_json_is_not_shown(text, nobody, told, monkeypatch, tmp_path):
     (tmp_path / "kaggle.json").write_text(text)
     assert hidden(told())
-
-
-def test_an_archive_cannot_write_outside_of_its_folder(kaggle, tmp_path):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in ("../../../evil", str(tmp_path / "evil"), "train_images/../../../../evil", "harmless"):
-            archive.writestr(name, "evil")
-    kaggle.body = packed.getvalue()
-    assert app.main(["fetch", "aptos", "--resources", str(tmp_path / "resources")]) == 2  # no train.csv
-    made = [path for path in tmp_path.rglob("*") if path.name in ("evil", "harmless")]
-    assert made and all(tmp_path / "cache" in path.parents for path in made)

@@ -2,8 +2,6 @@
 
 import hashlib
 import pickle
-import re
-import struct
 
 import numpy as np
 import pytest
@@ -87,11 +85,7 @@ def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
         ({"owner": np.arange(24) / 2}, "owner: found float64"),
         ({"weights": np.arange(24)}, "weights, allowed: an npz file with x_train"),
         ({"x_train": made()["x_train"][:0], "y_train": np.arange(0)}, "an empty train split"),
-        ({"y_train": np.array([{}] * 24)}, "y_train holds objects of Python"),
-        (
-            {"owner": np.array(["a", "b"] * 12, object)},
-            r"owner holds objects of Python: save owner\.astype\(str\)",
-        ),
+        ({"y_train": np.array([{}] * 24)}, "Object arrays cannot be loaded"),
         *(
             (
                 made(dtype, shape),
@@ -115,28 +109,10 @@ def test_channels_that_are_first_are_not_taken_for_last(shape, tmp_path):
     assert len(taken(write(tmp_path / "mine.npz", **made(shape=shape)), tmp_path).y_test) == 6
 
 
-@pytest.mark.parametrize("array", [np.arange(3), np.array([{}])], ids=["numbers", "objects"])
-def test_a_single_array_under_the_name_of_many_is_one_line(array, tmp_path):
-    with (tmp_path / "mine.npz").open("wb") as file:
-        np.save(file, array, allow_pickle=True)
-    with pytest.raises(
-        BadInput, match=r"mine\.npz: found an unreadable file \(a single array, as np\.save .*\), "
-    ):
-        taken(tmp_path / "mine.npz", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        (b"PAR1\x15\x04", "a Parquet file"),
-        (pickle.dumps([1]), "a pickle"),
-        (b"label,pixel0\n1,0\n", "text"),
-        (b"\x00\x01\xfe\xff" * 9, "another kind of file"),
-    ],
-)
-def test_a_file_that_is_no_npz_is_called_what_it_is(content, kind, tmp_path):
+@pytest.mark.parametrize("content", [b"PAR1\x15\x04", pickle.dumps([1]), b"label,pixel0\n1,0\n"], ids=str)
+def test_a_file_that_is_no_npz_is_one_line(content, tmp_path):
     (tmp_path / "mine.npz").write_bytes(content)
-    with pytest.raises(BadInput, match=rf"found an unreadable file \({kind}, and no archive") as told:
+    with pytest.raises(BadInput, match=r"mine\.npz: found an unreadable file \(no archive") as told:
         taken(tmp_path / "mine.npz", tmp_path)
     assert "pickled" not in str(told.value)
 
@@ -177,11 +153,7 @@ def test_a_file_that_changed_after_its_digest_was_read_is_not_trained_on(tmp_pat
         ({"npz": "nowhere.npz"}, "npz: found nowhere.npz, allowed: the path of an npz file"),
         ({"npz": "."}, "npz: found ., allowed: the path of an npz file"),
         ({"npz": "x.npz", "sha256": "12"}, "sha256"),
-        (
-            {"csv": "x.csv"},
-            r"dataset: .*allowed: the name of a dataset, \{npz: PATH\} or \{torchvision: NAME\}",
-        ),
-        ({"torchvision": "ImageNet"}, "torchvision: found 'ImageNet'.*CIFAR10"),
+        ({"csv": "x.csv"}, r"dataset: .*allowed: the name of a dataset, or \{npz: PATH\}"),
         (3, "dataset: "),
     ],
     ids=str,
@@ -232,36 +204,3 @@ def test_every_backend_reads_every_shape_as_a_plain_loop_does(kind, backend):
     assert torch.allclose(
         logits.double(), model.apply(unflatten(flat.double(), task.shapes), exact), atol=1e-4
     )
-
-
-def idx(path, array):
-    """Write an array as MNIST's files are."""
-    path.write_bytes(
-        struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.astype(">u1").tobytes()
-    )
-
-
-def test_a_dataset_of_torchvision_is_read_by_its_own_class(tmp_path):
-    raw = tmp_path / "torchvision/MNIST/raw"
-    raw.mkdir(parents=True)
-    content = made(shape=(28, 28))
-    for split, prefix in (("train", "train"), ("test", "t10k")):
-        idx(raw / f"{prefix}-images-idx3-ubyte", content[f"x_{split}"])
-        idx(raw / f"{prefix}-labels-idx1-ubyte", content[f"y_{split}"])
-    found = arrays.load(own.prepare(own.Torchvision(torchvision="MNIST"), tmp_path))
-    for name, array in content.items():
-        np.testing.assert_array_equal(found._asdict()[name], array)
-    assert [path.name for path in tmp_path.glob("*.npz")] == ["torchvision-MNIST.npz"]
-
-
-def test_what_torchvision_cannot_bring_is_one_line_that_says_where_to_put_it(tmp_path, monkeypatch):
-    from torchvision import datasets
-
-    def offline(*_, **__):
-        raise RuntimeError("no\nnetwork")
-
-    monkeypatch.setattr(datasets.CIFAR10, "download", offline)
-    with pytest.raises(RuntimeError, match=r"torchvision\.CIFAR10: .* into .*torchvision") as told:
-        own.prepare(own.Torchvision(torchvision="CIFAR10"), tmp_path)
-    assert re.fullmatch(r"[^\n]*", str(told.value))
-    assert not list(tmp_path.glob("*.npz"))

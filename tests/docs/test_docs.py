@@ -15,16 +15,20 @@ import yaml
 from dp_accounting import get_epsilon_gaussian
 
 from fedpriv import docs
-from fedpriv.account import ACCOUNTANTS, rdp
+from fedpriv.account import ACCOUNTANTS, ledger, rdp
+from fedpriv.account.check import checked_trace
 from fedpriv.account.views import ADD_OR_REMOVE, View, distinct_mechanisms, planned_mechanism
 from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
+from fedpriv.audit.dry.attacks import statement
+from fedpriv.audit.dry.rounds import Site
 from fedpriv.data.own import Npz
 from fedpriv.docs import columns, front, papers
 from fedpriv.errors import BadInput
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report.results import SCHEMAS
 from fedpriv.schemes import SCHEMES
+from fedpriv.streams import Streams
 from fedpriv.trace import MECHANISMS, TRACE, own_columns
 
 ROOT = Path(__file__).parents[2]
@@ -116,7 +120,7 @@ def test_the_page_on_extending_writes_a_data_file_in_ten_lines_and_its_model_rea
 ):
     monkeypatch.chdir(tmp_path)
     example("extending.md", "import numpy")
-    found = Npz(npz="mine.npz").arrays(tmp_path)
+    found = Npz(npz="mine.npz").arrays()
     assert found.x_train.shape == (1000, 3, 32, 32) and len(set(found.owner)) == 50
     net = example("extending.md", "import torch").Net(classes=3, width=64)
     assert net(torch.from_numpy(found.x_test[:4] / np.float32(255))).shape == (4, found.classes)
@@ -134,14 +138,17 @@ def test_the_mechanism_of_the_template_is_counted_by_its_own_accountant_and_by_n
     monkeypatch.setitem(MECHANISMS, "prefix", mine.PREFIX)
     monkeypatch.setitem(SCHEMES, "prefix", mine.Prefix)
     settings = {"cohort": {"law": "full"}}
-    mechanism = dry.mechanism_by_name("prefix", AlikeRounds(1.0, 20.0, 8), 1e-3, settings)
+    site = Site(dry.mechanism_by_name("prefix", AlikeRounds(1.0, 20.0, 8), 1e-3, settings), 400, 500)
     with pytest.raises(BadInput, match="found prefix with these settings, whose facts state no ε"):
-        dry.audit_mechanism(mechanism, 1e-3, 100)
+        statement(site, 1e-3)
     monkeypatch.setitem(ACCOUNTANTS, "prefix", mine.ACCOUNTANT)
-    found = dry.audit_mechanism(mechanism, 1e-3, 4000)
+    facts = site.play(torch.zeros(400, 500), np.arange(400), 1, {}, Streams(0, "x")).facts
+    trace = checked_trace(pd.DataFrame([site.row(facts, round, 400) for round in range(1, 9)]))
+    found = ledger(trace, 1e-3).query("accountant == 'prefix'")
     moved = math.sqrt(sum(t**2 for t in range(1, 9)))
-    assert found.epsilon == pytest.approx(get_epsilon_gaussian(20.0 / moved, 1e-3), rel=1e-6)
-    assert not found.refuted and 0 < found.lower_bound <= found.epsilon
+    assert found["epsilon"].iloc[-1] == pytest.approx(get_epsilon_gaussian(20.0 / moved, 1e-3), rel=1e-6)
+    with pytest.raises(BadInput, match="whose rounds depend on each other"):
+        statement(site, 1e-3)
 
 
 @pytest.mark.parametrize("rate", [0.1, 1.0])

@@ -1,6 +1,5 @@
 """No room for the next byte, at every file that is written."""
 
-import subprocess
 from functools import partial
 
 import pytest
@@ -62,26 +61,3 @@ def test_rendering_on_a_full_disk_says_so_and_leaves_whole_files(fault, accounte
     assert contents(accounted / "results").items() < known.items()
     render()
     assert contents(accounted / "results") == known
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 16 KiB; only root may make one."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=16k", "none", place], capture_output=True
-    ).returncode:
-        pytest.skip("no right to mount a tmpfs")
-    yield place
-    subprocess.run(["umount", place], check=True)
-
-
-def test_a_file_system_without_room_is_no_other_case(small_disk, folder, undisturbed, capsys):
-    words = (*TRAIN[:-1], str(small_disk / "out"))
-    assert app.main(words) == 1
-    said = capsys.readouterr().err
-    assert "state.safetensors" in said and "No space left on device" in said
-    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
-    assert app.main(words) == 0
-    assert trained_in(small_disk) == trained_in(undisturbed)

@@ -29,10 +29,8 @@ engine = "fedpriv_engines.native.gradients", "check_range"
 fast = (found := engines()) and not found.why_not()
 working = partial(at_call, *(engine if fast else ("fedpriv.local.threads", "as_read")))
 TRAINING = [
-    by(SIGKILL, "train: in the first round, before there is a state", a_round, 1),
     by(SIGKILL, "train: in the midst of a round, while clients work", working, 7),
     by(SIGKILL, "train: half of the first state written", at_rename, "state.safetensors", torn=True),
-    in_writing("train: by the kernel, in the midst of writing the state", 4096),
     by(SIGKILL, "train: half of the trace written", at_rename, "trace.parquet", torn=True),
     by(SIGKILL, "train: everything written but the summary", at_rename, "summary.json"),
     by(SIGKILL, "train: finished, its state not yet removed", at_removal, "state.safetensors"),
@@ -45,7 +43,6 @@ WARNED = [  # and the round that is saved
     (by(SIGUSR2, "train: in the last round", a_round, 5), 5),
 ]
 TWICE = Fault("SIGTERM", "train: twice within a second", partial(a_round, 3, die_twice))
-IMPATIENT = Fault("SIGTERM", "train: twice, a second apart", partial(a_round, 4, partial(die_twice, 1.01)))
 ACCOUNTING = [
     in_writing("account: by the kernel, in the midst of writing the ledger", 999),
     by(SIGTERM, "account: the ledger written but not yet named", at_rename, "ledger.parquet"),
@@ -60,7 +57,7 @@ def number(fault):
     return getattr(signal, fault.broken)
 
 
-@pytest.mark.parametrize("fault", [*TRAINING, IMPATIENT], ids=str)
+@pytest.mark.parametrize("fault", TRAINING, ids=str)
 def test_a_killed_training_goes_on_to_the_same_bits(fault, folder, undisturbed):
     assert live(folder, partial(app.main, TRAIN), fault.how).code == -number(fault)
     known = trained_in(undisturbed)

@@ -76,26 +76,6 @@ def arrival(workflow):
         return int(said.read())
 
 
-def test_a_workflow_that_is_doubled_and_killed_ends_with_the_same_bits(folder, start, undisturbed):
-    killed = start(TRACE, held="state.safetensors")
-    training = arrival(killed)
-    code, said = finish(start(TRACE))
-    assert code != 0 and "no other Snakemake process" in said, said
-    killed.kill()
-    killed.wait()  # its output is still open in the training that lives on
-
-    code, said = finish(start(TRACE))
-    assert code != 0 and "--unlock" in said, said
-    assert finish(start("--unlock"))[0] == 0
-    code, said = finish(start(TRACE))
-    assert code != 0 and "found another process that trains in it" in said, said
-
-    os.kill(training, signal.SIGKILL)
-    code, said = finish(start(TRACE))
-    assert code == 0, said
-    assert trained_in(folder, RUN) == trained_in(undisturbed)
-
-
 def test_a_warning_to_all_processes_of_a_workflow_saves_the_round_of_its_training(folder, start, undisturbed):
     warned = start(TRACE, held="state.safetensors")  # in round 2
     training = arrival(warned)

@@ -2,11 +2,9 @@
 
 import shutil
 from functools import partial
-from signal import SIGKILL
 
-import pytest
 from support.child import PROCESSES, Child, live
-from support.fault import at_call, at_rename, die, die_writing, held
+from support.fault import at_call, held
 
 from fedpriv.cli import app
 from fedpriv.store import rundir
@@ -15,31 +13,10 @@ from fedpriv.store.summary import stored_files
 RUNS = "results/tiny/tiny/runs/dp"
 STORE = "results/reference/runs"
 KEEP = partial(app.main, ["keep", "results/tiny"])
-KILL = partial(die, SIGKILL)
-
-
-MOMENTS = {
-    "half of the index written": partial(at_rename, "index.csv", KILL, torn=True),
-    "named and not yet on the disk": partial(at_call, "fedpriv.store.files", "flush", 2, KILL),
-    "by the kernel, in the midst of it": partial(die_writing, 5000),
-}
 
 
 def seeds(here):
     return {rundir.read_stored(path).summary["seed"] for path in stored_files(here / "results/reference")}
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_keep_loses_nothing_and_the_next_one_stores_all(moment, here):
-    aside = shutil.move(here / RUNS / "seed1", here / "seed1")
-    assert KEEP() == 0  # one of two
-    shutil.move(aside, here / RUNS / "seed1")
-    assert live(here, KEEP, MOMENTS[moment]).code < 0
-    assert {0} <= seeds(here) <= {0, 1}
-    assert live(here, KEEP).code == 0
-    assert seeds(here) == {0, 1}
-    assert len([*(here / STORE).rglob("*.parquet")]) == 2
-    assert len((here / STORE / "index.csv").read_text().splitlines()) == 3
 
 
 def test_two_at_once_store_the_runs_of_both(here):

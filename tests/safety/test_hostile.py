@@ -3,16 +3,11 @@
 import hashlib
 import os
 import pickle
-import sqlite3
 import struct
 import zipfile
-import zlib
-from contextlib import closing
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 import torch
 from PIL import Image
@@ -24,7 +19,7 @@ from fedpriv.account import Deltas
 from fedpriv.account.runs import account
 from fedpriv.cli import app
 from fedpriv.config import plan
-from fedpriv.data import arrays, characters, photographs, source
+from fedpriv.data import arrays, photographs, source
 from fedpriv.data.features import backbone, extract
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet, summary
@@ -110,20 +105,6 @@ def test_weights_from_elsewhere_are_not_unpickled(bomb, tmp_path, monkeypatch):
         backbone.imagenet()
 
 
-def test_an_extension_type_of_a_parquet_file_is_not_unpickled(bomb, tmp_path):
-    metadata = {
-        b"ARROW:extension:name": b"arrow.py_extension_type",
-        b"ARROW:extension:metadata": pickle.dumps(bomb),
-    }
-    field = pa.field("round", pa.int64(), metadata=metadata)
-    path = tmp_path / "trace.parquet"
-    pyarrow.parquet.write_table(
-        pa.table([pa.array([1])], schema=pa.schema([field], metadata={"seal": OPEN})), path
-    )
-    seal(path)
-    assert parquet.load_frame(path)["round"].tolist() == [1]
-
-
 def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path):
     path = bare_pickle(tmp_path / "file", bomb, ["round"])
     for load in (parquet.load_frame, summary.load_summary, photographs.load):
@@ -156,61 +137,6 @@ def test_arrays_that_declare_more_than_they_have_are_bad_input(shape, tmp_path):
         npz.load_npz(tmp_path / "arrays.npz", ("x",))
     (tmp_path / "000000.npy").write_bytes(header(shape))
     assert extract.load_part(tmp_path, 0, 1) is None
-
-
-def refused_writer(tmp_path, blob, count=1):
-    path = tmp_path / "federated_emnist_train.sqlite"
-    path.unlink(missing_ok=True)
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TABLE federated_data (client_id BLOB, data BLOB, num_examples INTEGER)")
-        database.execute("INSERT INTO federated_data VALUES (?, ?, ?)", (b"f0", blob, count))
-        database.commit()
-    with pytest.raises(BadInput, match=r"federated_emnist_train\.sqlite: found") as error:
-        characters.read(path)
-    assert "\n" not in str(error.value)
-
-
-def test_a_table_of_writers_that_never_ends_is_bad_input(tmp_path):
-    path = tmp_path / "federated_emnist_train.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-        writer = "SELECT i AS client_id, x'' AS data, 1 AS num_examples FROM n"
-        database.execute(f"CREATE VIEW federated_data AS {endless} {writer}")
-    with pytest.raises(BadInput, match=r"found the view federated_data, allowed: a table"):
-        characters.read(path)
-
-
-def test_a_writer_that_unpacks_or_declares_more_than_there_is_is_bad_input(tmp_path, monkeypatch):
-    monkeypatch.setattr(characters, "LIMIT", 2**16)
-    refused_writer(tmp_path, zlib.compress(bytes(2**24)))
-    for declared in (
-        b"\xdd\xff\xff\xff\xff",
-        b"\xdf\xff\xff\xff\xff",
-        b"\xc6\xff\xff\xff\xff",
-        b"\x91" * 9999,
-    ):
-        refused_writer(tmp_path, zlib.compress(declared))
-
-
-def bomb_png(path, side):
-    """Write a PNG that declares side x side pixels."""
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    size = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    path.write_bytes(
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
-    )
-
-
-def test_an_image_of_billions_of_pixels_is_not_decoded(tmp_path):
-    folder = lay(tmp_path / "tiny")
-    (folder / "train_images/p1.png").unlink()
-    bomb_png(folder / "train_images/p1.png", 60000)
-    with pytest.raises(ValueError, match=r"exceeds limit"):
-        photographs.decoded(folder / "train_images/p1.png")
-    assert "exceeds limit" in photographs.look(TINY, folder).unreadable["p1"]
 
 
 @pytest.mark.parametrize("id_", ["../../secret", "..", "/etc/passwd"])

@@ -17,7 +17,7 @@ PROCESSES.set_forkserver_preload(
     [
         "fedpriv.cli.run",
         "fedpriv.cli.account",
-        "fedpriv.data.download",
+        "fedpriv.data.source",
         "fedpriv.report.claims",
         "fedpriv.report.figures",
     ]

@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from fedpriv.mechanisms.clipping import Bounded, clip, norms_of
 from fedpriv.mechanisms.sampling import Poisson
-from fedpriv.schemes import AdaptiveDP, ClientDP, DpflBnn, Instance, NbAFL
+from fedpriv.schemes import ClientDP, DpflBnn, Instance, NbAFL
 from fedpriv.streams import Streams
 
 FACTS = {"noise_multiplier": 2.0, "noise_std": 2.0}
@@ -116,13 +116,6 @@ class LittleNoiseHereAndThere(Noisy):
         return super().noise(context, total, bounded) * torch.where(few, 0.05, (1 / (1 - 0.02275)) ** 0.5)
 
 
-class RepeatsWithOtherSigns(Noisy):
-    def noise(self, context, total, bounded):
-        noise, half = super().noise(context, total, bounded), len(total) // 2
-        noise[:half] = noise[half : 2 * half] * context.noise("signs").like(total[:half]).sign()
-        return noise
-
-
 class CountsTwice(ClientDP):
     def combine(self, bounded, context):
         return super().combine(
@@ -172,16 +165,6 @@ class Remembers(ClientDP):
 
     def remember(self, bounded, context):
         return {"share": bounded.inside.float().sum(0, keepdim=True) / context.expected}, {}
-
-
-class CountsByZeroAndOne(AdaptiveDP):
-    """The count is not centred, so that a client moves it by 1, with the noise of ½."""
-
-    def remember(self, bounded, context):
-        count = bounded.inside.double().sum(0, keepdim=True)
-        noisy = count + self.count_noise_multiplier / 2 * context.noise("count").like(count)
-        now = context.memory["clip_l2"] * (self.adaptation * (self.quantile - noisy / context.expected)).exp()
-        return {"clip_l2": now.clamp(1e-30, 1e30)}, {"count_noise_multiplier": self.count_noise_multiplier}
 
 
 class Sticky(Poisson):

@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,10 +32,9 @@ def die(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
-def die_twice(pause: float = 0.0) -> None:
-    """Be told to end, and again `pause` seconds later."""
+def die_twice() -> None:
+    """Be told to end, twice."""
     die(signal.SIGTERM)
-    time.sleep(pause)
     die(signal.SIGTERM)
 
 

@@ -343,7 +343,7 @@ def _check_turns(trace: Trace) -> None:
                 "for by that law a client may come in every round"
             )
     mechanism = str(trace["mechanism"][0])
-    if (in_turn or MECHANISMS[mechanism].decoder) and (trace["releases"] > 1).any():
+    if (in_turn or not MECHANISMS[mechanism].independent) and (trace["releases"] > 1).any():
         raise BadInput(
             f"trace: releases: found {trace['releases'].max():g}, allowed: 1 with mechanism {mechanism} and "
             f"sampling_law {law}, whose rounds are not alike"

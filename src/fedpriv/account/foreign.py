@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import Trace, checked_trace
-from fedpriv.account.views import Mechanism, views
+from fedpriv.account.check import Trace
 from fedpriv.errors import BadInput, short_repr
 
 if TYPE_CHECKING:
@@ -292,36 +291,3 @@ def _multiplier(event: Any) -> float:
     if isinstance(event, dp.SelfComposedDpEvent):
         return _multiplier(event.event) / math.sqrt(event.count)
     raise BadInput(f"event: found {type(event).__name__}, allowed: {OF_GAUSSIANS}")
-
-
-def to_dp_event(trace: pd.DataFrame) -> DpEvent:
-    """Return the event of dp-accounting that a trace is: of a sum with the noise of whoever adds it.
-
-    Its `RdpAccountant` and, of Poisson samples, its `PLDAccountant` count it as ours do: of units added or
-    removed; of cohorts of fixed size, with `NeighboringRelation.REPLACE_ONE`. Anything else is BadInput.
-    """
-    import dp_accounting as dp
-
-    (view, *others) = views(checked_trace(trace), {})
-    if others or view.accounting or view.mechanism != "gaussian":
-        raise BadInput(
-            "trace: found noise of clients, local steps, a divided mean or another mechanism, allowed: "
-            "Gaussian noise on sums over a public denominator"
-        )
-    events: list[DpEvent] = [
-        dp.SelfComposedDpEvent(_event(one), count)
-        for one, count in zip(view.mechanisms, view.counts.sum(axis=0).tolist(), strict=True)
-    ]
-    return events[0] if len(events) == 1 else dp.ComposedDpEvent(events)
-
-
-def _event(one: Mechanism) -> DpEvent:
-    import dp_accounting as dp
-
-    if one.noise_multiplier == 0:
-        return dp.NonPrivateDpEvent()
-    if one.law == "fixed":
-        halved = dp.GaussianDpEvent(one.noise_multiplier / 2)
-        return dp.SampledWithoutReplacementDpEvent(one.population, one.sample, halved)
-    noise = dp.GaussianDpEvent(one.noise_multiplier)
-    return noise if one.sampling_rate == 1 else dp.PoissonSampledDpEvent(one.sampling_rate, noise)

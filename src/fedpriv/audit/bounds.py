@@ -8,7 +8,7 @@ scores tell nothing, and exceed the truth with probability 1 − `confidence` at
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,9 +30,6 @@ def witness(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(apart > 0, apart / std, 0.0)
     return gaussian_epsilon(float(np.linalg.norm(ratio)), delta)
-
-
-MOST_EPSILON = 100.0  # ε that is looked for
 
 
 def clopper_pearson(count: int, trials: int, alpha: float) -> float:
@@ -93,15 +90,6 @@ def bit_bound(
     The null is exact: of an opposite bit each of `rounds` answers says so with probability ½ − γ.
     """
     return null_bound(hits, trials, float(binom.logsf(kept - 1, rounds, 0.5 - gamma)), delta, confidence)
-
-
-def largest_refuted(refuted: Callable[[float], bool]) -> float:
-    """Return the largest value, 0 to `MOST`, that is refuted; whatever is below one that is, is too."""
-    low, high = 0.0, MOST_EPSILON
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
 
 
 def one_shot_epsilon(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, float]:

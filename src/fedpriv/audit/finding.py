@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,23 +27,8 @@ from fedpriv.streams import Streams
 ROUNDING = 1e-6
 
 
-class Counted(Protocol):
-    """What tells one ε of a ledger from another."""
-
-    @property
-    def accounting(self) -> str: ...
-    @property
-    def accountant(self) -> str: ...
-    @property
-    def composition(self) -> str: ...
-    @property
-    def distance(self) -> str: ...
-    @property
-    def sensitivity(self) -> str: ...
-
-
-def how_counted(spend: Counted) -> str:
-    """Way of counting of an ε, in the words of the ledger."""
+def how_counted(spend: Any) -> str:
+    """Way of counting of an ε, a `Spend` or the labels of one, in the words of the ledger."""
     words = (spend.accounting, spend.accountant, spend.composition, spend.distance, spend.sensitivity)
     return " ".join(filter(None, words))
 

@@ -76,9 +76,8 @@ def show(
 ) -> None:
     """Show a paper, a table, a row, a cell with its seeds, or a run.
 
-    A paper's name means its reference results, and a table's alone those of the paper that has it. Of a
-    cell: numbers and their meaning, each seed at the round read off, settings, machines, code. Of a run of a
-    preset: its config, who says each key, its traces.
+    A paper's name means its reference results. Of a cell: numbers and their meaning, each seed at the round
+    read off, settings, machines, code. Of a run of a preset: its config and its traces.
     """
     words = words or []
     if len(words) > 4:
@@ -95,8 +94,8 @@ def show(
         lines = [{"paper": name, "results": folders} for name, folders in there.items()]
         print_result({"papers": there}, [Table("", lines), "", "    fedpriv show PAPER"], as_json)
         return
-    folder, others = results.located(words, reference)
-    table, row, column = [*others, "", "", ""][:3]
+    folder = results.results_of(words[0], reference)
+    table, row, column = [*words[1:], "", "", ""][:3]
     folder = folder.resolve()
     if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
         folder = near
@@ -127,11 +126,11 @@ def element_parts(found: Mapping[str, Any]) -> list[Table | str]:
 
 def run_parts(found: Mapping[str, Any], config: str) -> list[Table | str]:
     """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
+    keys = [{"key": path, "value": value} for path, value in found["keys"].items()]
+    seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
     return [
-        Table(
-            f"{found['paper']}: {found['run']}", [{"key": key, **one} for key, one in found["keys"].items()]
-        ),
-        Table("seeds", [{"seed": seed, **one} for seed, one in found["seeds"].items()]),
+        Table(f"{found['paper']}: {found['run']}", keys),
+        Table("seeds", seeds),
         "A seed is trained, or where it is stored is said, by",
         f"    fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0",
     ]
@@ -162,11 +161,7 @@ def cell_parts(found: Mapping[str, Any], paper: str) -> list[Table | str]:
     if found["not run"]:
         parts.append(f"No finished run here: {', '.join(found['not run'])}.")
     runs = [*found["runs"], *found["not run"]]
-    return [
-        *parts,
-        "Every key of a run, and who says it:",
-        *(f"    fedpriv show {paper} {run}" for run in runs),
-    ]
+    return [*parts, "Every key of a run:", *(f"    fedpriv show {paper} {run}" for run in runs)]
 
 
 def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:

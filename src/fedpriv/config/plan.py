@@ -1,8 +1,7 @@
 """Presets and papers: two YAML files become the finite list of runs that the workflow asks for.
 
-Torch-free and quick to import: Snakemake re-parses the plan in every job. `origins` says which layer set
-a key of a run: its paper's defaults, a part, the run itself, or a preset. The layers are read once more
-for it, with every value marked.
+Torch-free and quick to import: Snakemake re-parses the plan in every job. A run is its paper's defaults,
+its parts and its own keys, and over them what the preset says (`lay`).
 """
 
 import hashlib
@@ -11,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,21 +18,12 @@ from pydantic import Field, ValidationError
 
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
-from fedpriv.data.own import Npz, Torchvision
+from fedpriv.data.own import Npz
 from fedpriv.errors import BadInput, named, plain, together
-from fedpriv.frozen import DISCRIMINATORS, Frozen, Mistake, Name, Thousands, mistakes, parse
+from fedpriv.frozen import Frozen, Mistake, Name, Thousands, mistakes, parse
 from fedpriv.local.work import Speed
 from fedpriv.models import MODELS
-from fedpriv.paper.paper import (
-    PART_KEYS,
-    Paper,
-    folder_of,
-    load_paper,
-    merge,
-    read_files,
-    read_yaml,
-    runs_of,
-)
+from fedpriv.paper.paper import Paper, folder_of, load_paper, merge, read_yaml
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.store.summary import TRACE, glance_at, stored_path
 
@@ -48,8 +38,7 @@ def arrays_id(run: Run) -> str:
     # Features of one's own are read as they are.
     if not run.model.features or not isinstance(run.dataset, str):
         return run.data
-    words += [f"c{photos.copies}", f"s{photos.seed}", photos.dedup]
-    return "-".join(words if photos.unreadable == "refuse" else [*words, photos.unreadable])
+    return "-".join([*words, f"c{photos.copies}", f"s{photos.seed}", photos.dedup])
 
 
 def partition_id(run: Run) -> str:
@@ -91,81 +80,13 @@ class Preset(Frozen):
     """Train runs that are stored in results/reference, too."""
 
 
-class Said:
-    """A value and who says it; equal to whatever the value is equal to."""
-
-    def __init__(self, value: object, by: str) -> None:
-        self.value, self.by = value, by
-
-    def __eq__(self, other: object) -> bool:
-        return self.value == (other.value if isinstance(other, Said) else other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
 class Layers(NamedTuple):
-    """What a run is made of, from the lowest to the highest, each value as it is or marked."""
+    """What a run is made of, from the lowest to the highest."""
 
     defaults: Mapping[str, Any]
     runs: Mapping[str, Mapping[str, Any]]
     stand_ins: Mapping[str, Any]
     patches: Mapping[str, Mapping[str, Any]]
-
-
-def mark_layers(fragment: Any, by: str) -> Any:
-    """Return a fragment of a run with every value marked; what says how it is laid stays as it is."""
-    if not isinstance(fragment, Mapping):
-        return Said(fragment, by)
-    return {key: value if key in PART_KEYS else mark_layers(value, by) for key, value in fragment.items()}
-
-
-def origins(
-    folder: Path, stand_ins: Mapping[str, str], patches: Mapping[str, Any], where: str, only: str = ""
-) -> Layers:
-    """Return the layers of the runs of the paper in `folder`, and of the preset `where`, marked.
-
-    With `only` the others are not looked at that cannot be the run of that name.
-    """
-    files = read_files(folder)
-
-    def each(key: str) -> dict[str, Any]:
-        found = files.get(key)
-        return (
-            {
-                name: mark_layers(one, f"{folder / found.file}: {key}.{name}")
-                for name, one in found.value.items()
-            }
-            if found
-            else {}
-        )
-
-    defaults = files.get("defaults")
-    return Layers(
-        mark_layers(defaults.value, f"{folder / defaults.file}: defaults") if defaults else {},
-        runs_of({"parts": each("parts"), "runs": each("runs")}, str(folder), only),
-        {name: Said(instead, f"{where}: stand_ins") for name, instead in stand_ins.items()},
-        {glob: mark_layers(patch, f"{where}: patches.{glob}") for glob, patch in patches.items()},
-    )
-
-
-def layer_of(tree: Any, path: Iterable[object]) -> str:
-    """Layer that says the key at `path`, or the value that it is in; the empty string if none does.
-
-    A kind that is named alone, as in `scheme: none`, says its name and no other key.
-    """
-    for key in path:
-        if isinstance(tree, Said):
-            return tree.by if key in DISCRIMINATORS or not isinstance(tree.value, str) else ""
-        if not isinstance(tree, Mapping) or key not in tree:
-            return ""
-        tree = tree[key]
-    if isinstance(tree, Mapping):
-        tree = next((tree[key] for key in DISCRIMINATORS if key in tree), next(iter(tree.values()), None))
-    return tree.by if isinstance(tree, Said) else ""
 
 
 class Planned(NamedTuple):
@@ -216,7 +137,6 @@ class Plan:
     preset: Preset
     papers: dict[str, Paper]
     planned: dict[str, dict[str, Planned]]
-    folders: Mapping[str, Path] = field(default_factory=dict)  # of each paper
 
     @property
     def seeds(self) -> range:
@@ -252,7 +172,7 @@ class Plan:
     def datasets(self) -> list[str]:
         return sorted({run.data for run in self.all_runs()})
 
-    def own_data(self) -> dict[str, Npz | Torchvision]:
+    def own_data(self) -> dict[str, Npz]:
         """Return data that a run has of its own, by the name of their arrays."""
         found = (run.dataset for run in self.all_runs())
         return {one.name: one for one in found if not isinstance(one, str)}
@@ -317,7 +237,7 @@ def matches(glob: str, paper: str, run: str) -> bool:
 
 
 def lay(layers: Layers, paper: str, name: str) -> dict[str, Any]:
-    """Config of a run with everything laid over everything, marked as the layers are."""
+    """Config of a run with everything laid over everything."""
     said = merge(layers.defaults, layers.runs[name])
     if "dataset" in said:
         said = said | {"dataset": layers.stand_ins.get(str(said["dataset"]), said["dataset"])}
@@ -346,20 +266,17 @@ def plan_runs(
     preset: Preset,
     defaults: Mapping[str, Any],
     runs: Mapping[str, Mapping[str, Any]],
-    folder: Path,
+    paper: str,
     where: str,
-    only: str = "",
 ) -> dict[str, Planned]:
-    """Return the runs of the paper in `folder` that `preset` keeps, patched and with its stand-ins.
+    """Return the runs of a paper that `preset` keeps, patched and with its stand-ins.
 
-    What is wrong with a key is BadInput that names who says it; of several runs of which the same is wrong
-    the first is named, and how many more there are. All that is wrong is told together.
+    What is wrong with a key is BadInput that names it; of several runs of which the same is wrong the first
+    is named, and how many more there are. All that is wrong is told together.
     """
-    paper = folder.name
     layers = Layers(defaults, runs, preset.stand_ins, preset.patches)
     planned: dict[str, Planned] = {}
-    wrong: dict[tuple[str, str], list[str]] = {}  # who says it, and what -> the runs
-    by = cache(lambda: origins(folder, preset.stand_ins, preset.patches, where, only))
+    wrong: dict[str, list[str]] = {}  # a mistake -> the runs that have it
     for name, own in runs.items():
         if not any(matches(glob, paper, name) for glob in preset.only):
             continue
@@ -373,15 +290,13 @@ def plan_runs(
                 cut_words(whole, found) if isinstance(whole, Run) else "",
             )
             continue
-        for one in found:
-            said = layer_of(lay(by(), paper, name), one.path)
-            wrong.setdefault((said, one.text), []).append(name)
+        for mistake in found:
+            wrong.setdefault(mistake.text, []).append(name)
     if wrong:
         errors = []
-        for (said, text), (first, *more) in wrong.items():
-            by_whom = f" ({said})" if said else ""
+        for text, (first, *more) in wrong.items():
             others = f" (and {len(more)} more runs, {more[-1]} the last)" if more else ""
-            errors.append(BadInput(f"{where}: {paper}.runs.{first}{by_whom}: {text}{others}"))
+            errors.append(BadInput(f"{where}: {paper}.runs.{first}: {text}{others}"))
         raise together(errors)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
@@ -437,15 +352,13 @@ def make_plan(
 
     # 2. Of one run only that is looked at.
     if run and run[0] in preset.papers:
-        home = folder_of(run[0], folders)
-        paper = load_paper(run[0], home, run[1])
+        paper = load_paper(run[0], folder_of(run[0], folders), run[1])
         if run[1] in paper.runs and any(matches(glob, *run) for glob in preset.only):
-            planned = plan_runs(preset, paper.defaults, paper.runs, home / run[0], where, run[1])
-            return Plan(preset, {run[0]: paper}, {run[0]: planned}, {run[0]: home / run[0]})
+            planned = plan_runs(preset, paper.defaults, paper.runs, run[0], where)
+            return Plan(preset, {run[0]: paper}, {run[0]: planned})
 
     # 3. The papers; every glob of the preset means a run of one.
-    homes = {name: folder_of(name, folders) / name for name in preset.papers}
-    read = {name: load_paper(name, home.parent) for name, home in homes.items()}
+    read = {name: load_paper(name, folder_of(name, folders)) for name in preset.papers}
     check_globs(read, preset.only, f"{where}: only")
     check_globs(read, preset.patches, f"{where}: patches")
 
@@ -458,12 +371,11 @@ def make_plan(
 
     # 5. Their runs.
     planned = {
-        name: plan_runs(preset, paper.defaults, paper.runs, homes[name], where)
-        for name, paper in read.items()
+        name: plan_runs(preset, paper.defaults, paper.runs, name, where) for name, paper in read.items()
     }
     for name, paper in read.items():
         check_free(paper, planned[name], f"{where}: {name}")
-    return Plan(preset, read, planned, {name: homes[name] for name in read})
+    return Plan(preset, read, planned)
 
 
 def check_free(paper: Paper, planned: Mapping[str, Planned], where: str) -> None:

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_val
 from pydantic_core import PydanticCustomError
 
 from fedpriv.data import DATASETS, arrays
-from fedpriv.data.own import OWN, Named, Npz, owners
+from fedpriv.data.own import Named, Npz, owners
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import (
@@ -72,7 +72,7 @@ def count_owners(dataset: Any, least: Any, validation: Any) -> int:
     """Return the number of owners with `least` training examples or more when `validation` are set aside."""
     where = "partition.clients"
     if isinstance(dataset, Mapping) and "npz" in dataset:
-        dataset = OWN["npz"](dataset)
+        dataset = Npz.model_validate(dataset)
     if isinstance(dataset, Npz):
         owner = owners(Path(dataset.npz))
         if validation and isinstance(validation, int):
@@ -238,9 +238,6 @@ class Evaluation(RunPart):
         return ""
 
 
-LARGEST_ARRAY = 2**38  # bytes of one array, 256 GiB
-
-
 class Run(Frozen):
     """One training run: everything that changes its result."""
 
@@ -320,8 +317,6 @@ class Run(Frozen):
             if part and (problem := part.refuses(self)):
                 needs = f", with scheme {self.scheme.name}" if part is self.scheme else ""
                 raise PydanticCustomError("choice", "{problem}", {"problem": problem + needs})
-        if problem := too_large(self):
-            raise PydanticCustomError("choice", "{problem}", {"problem": problem})
         return self
 
     @property
@@ -337,22 +332,3 @@ class Run(Frozen):
         """Return the hash that a resumed state must match; of a file of data it knows what, not where."""
         told = {"results_version": RESULTS_VERSION, "run": name, "seed": seed, "config": self.training()}
         return summary.identity(told)
-
-
-def too_large(run: Run) -> str:
-    """One line on keys that ask for an array that fits nowhere; else empty."""
-    clients, steps = run.partition.clients, run.local.noisy_steps or 0
-    cohort = min(run.cohort.expected(clients) + run.probe.panel, clients)
-    held = clients if run.local.keeps_clients else cohort
-    arrays = {
-        "partition.clients, partition.examples": 4 * clients * run.partition.each,
-        "model.widths, partition.clients, cohort": 4 * held * run.model.size(classes=1),
-        "scheme.distances, rounds, local.steps, cohort": (
-            4 * run.rounds * steps * cohort * getattr(run.scheme, "distances", 0)
-        ),
-    }
-    for keys, size in arrays.items():
-        if size > LARGEST_ARRAY:
-            found, most = size / 2**30, LARGEST_ARRAY // 2**30
-            return f"{keys}: found {found:,.0f} GiB in one array, allowed: at most {most} GiB"
-    return ""

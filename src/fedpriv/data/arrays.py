@@ -192,7 +192,6 @@ class RawFile(NamedTuple):
     name: str
     sha256: str | None  # of the decompressed bytes, so that any gzip of them serves
     problem: Callable[[Path], str] = lambda path: ""  # what a glance at a file shows to be wrong, or nothing
-    largest: int = 2**32  # bytes, packed or not: more is not waited for
     also: tuple[str, ...] = ()  # paths below a mirror's folder where others keep the same contents
 
 

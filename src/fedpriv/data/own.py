@@ -1,57 +1,22 @@
-"""Data of one's own, as a run names them: arrays in an npz file, or a dataset of torchvision."""
+"""Data of one's own, as a run names them: arrays in an npz file."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedpriv.data import arrays
 from fedpriv.data.arrays import IGNORED, NOBODY, Arrays
-from fedpriv.data.source import SourceError
 from fedpriv.errors import BadInput, plain
 from fedpriv.frozen import Frozen, choice_error
 from fedpriv.progress import aside
 from fedpriv.store import npz
-
-
-def splits(name: str, root: Path) -> dict[str, np.ndarray]:
-    """Return x_train, y_train, x_test, y_test: images uint8 `[n, c, h, w]` or `[n, h, w]`, labels int64.
-
-    What is in `root` is not fetched again. Raises SourceError where torchvision cannot fetch or read it.
-    """
-    from torchvision import datasets
-
-    kind = getattr(datasets, name)
-    by_train = "train" in inspect.signature(kind).parameters
-    found: dict[str, np.ndarray] = {}
-    for split in ("train", "test"):
-        which: dict[str, Any] = {"train": split == "train"} if by_train else {"split": split}
-        try:
-            x, y = stacked(kind(root, download=True, **which))
-        except Exception as error:  # each class has its own way to fail
-            raise SourceError(
-                f"torchvision.{name}: torchvision could not bring it ({plain(str(error))}). Put its files "
-                f"into {root}, where its class looks for them"
-            ) from error
-        found |= {f"x_{split}": x, f"y_{split}": y}
-    return found
-
-
-def stacked(examples: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the images and labels of a dataset of torchvision, whose images are of one size."""
-    images, labels = zip(*(examples[number] for number in range(len(examples))), strict=True)
-    x = np.stack([np.asarray(image) for image in images])
-    x = x if x.ndim == 3 else np.ascontiguousarray(x.transpose(0, 3, 1, 2))
-    return x, np.array(labels, dtype=np.int64)
-
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
 MORE = ("owner", "classes", "x_public", "y_public")
@@ -102,7 +67,7 @@ class Npz(Frozen):
         """Return what tables call it."""
         return f"{Path(self.npz).name} (sha256 {self.sha256[:16]})"
 
-    def arrays(self, resources: Path) -> Arrays:
+    def arrays(self) -> Arrays:
         """Return what is in the file; one that is missing, changed or of another layout is BadInput."""
         path, found = Path(self.npz), self._read()
         missing = [name for name in SPLITS if name not in found]
@@ -139,50 +104,16 @@ class Npz(Frozen):
         return found
 
 
-class Torchvision(Frozen):
-    """A dataset that torchvision fetches and checks itself, of images of one size with one label each."""
-
-    torchvision: Literal["CIFAR10", "CIFAR100", "FashionMNIST", "KMNIST", "MNIST", "STL10", "SVHN", "USPS"]
-    """The name of its class."""
-
-    @property
-    def name(self) -> str:
-        """Return what files made of it are called."""
-        return f"torchvision-{self.torchvision}"
-
-    @property
-    def label(self) -> str:
-        """Return what tables call it."""
-        return self.torchvision
-
-    def arrays(self, resources: Path) -> Arrays:
-        """Return its images; what torchvision fetches is kept in `resources`/torchvision."""
-        pass
-
-        found = splits(self.torchvision, resources / "torchvision")
-        return own_arrays(self.label, found, "As torchvision brings it.")
-
-
-OWN: dict[str, Callable[[Any], Npz | Torchvision]] = {
-    "npz": Npz.model_validate,
-    "torchvision": Torchvision.model_validate,
-}
-
-
 def _chosen(value: Any) -> Any:
-    """Read `{npz: PATH}` and `{torchvision: NAME}` as the class of that key."""
-    if isinstance(value, str | Npz | Torchvision):
+    """Read `{npz: PATH}` as data of one's own."""
+    if isinstance(value, str | Npz):
         return value
-    kinds = [key for key in OWN if isinstance(value, dict) and key in value]
-    if len(kinds) != 1:
-        allowed = "the name of a dataset, {npz: PATH} or {torchvision: NAME}"
-        raise choice_error("dataset", [value], allowed)
-    return OWN[kinds[0]](value)
+    if not (isinstance(value, dict) and "npz" in value):
+        raise choice_error("dataset", [value], "the name of a dataset, or {npz: PATH}")
+    return Npz.model_validate(value)
 
 
-Named = Annotated[
-    str | Npz | Torchvision, BeforeValidator(_chosen, json_schema_input_type=str | Npz | Torchvision)
-]
+Named = Annotated[str | Npz, BeforeValidator(_chosen, json_schema_input_type=str | Npz)]
 
 
 def digest(path: Path) -> str:
@@ -215,13 +146,13 @@ def numbered(where: str, owner: np.ndarray) -> np.ndarray:
     return np.unique(owner, return_inverse=True)[1].astype(np.int64)
 
 
-def prepare(own: Npz | Torchvision, resources: Path) -> Path:
+def prepare(own: Npz, resources: Path) -> Path:
     """Return `resources`/<name>.npz, made of the data if it is not there yet."""
     path = resources / f"{own.name}.npz"
-    return path if path.exists() else arrays.save(path, own.arrays(resources))
+    return path if path.exists() else arrays.save(path, own.arrays())
 
 
-def own_arrays(where: str, found: dict[str, np.ndarray], note: str = "") -> Arrays:
+def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
     """Return arrays as they are trained on; what cannot be is BadInput that names the array of `where`.
 
     Inputs are uint8 or float32, `[n, h, w]`, `[n, c, h, w]` or flat `[n, f]`, or int32 or int64, `[n, t]` or
@@ -247,7 +178,7 @@ def own_arrays(where: str, found: dict[str, np.ndarray], note: str = "") -> Arra
     labels = [found[name].astype(dtype) for name in names]
     owner = numbered(where, found["owner"]) if "owner" in found else NOBODY
     x_train, x_test = (channels_first(found[name]) for name in ("x_train", "x_test"))
-    made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, note, owner)
+    made = Arrays(x_train, labels[0], x_test, labels[1], classes, owner=owner)
     if wrong := arrays.problem(made):
         raise BadInput(f"{where}: found {wrong}")
     return made
@@ -259,25 +190,20 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
     Where `classes` does not say it they are counted, and no label may be left out. Labels of the test split
     on which nobody trains are told to the user; it is BadInput if it has no others.
     """
-    # As numbers of Python: 64 bits without a sign would wrap around.
     trained, tested = (classes_in(found[name]) for name in ("y_train", "y_test"))
-    for name in ("y_train", "y_test"):
-        if found[name].size and (found[name] == IGNORED).all() and found[name].ndim > 1:
+    for name, labels in (("y_train", trained), ("y_test", tested)):
+        if not labels and found[name].size:
             raise BadInput(f"{where}: {name}: found nothing but {IGNORED}, allowed: some labels that count")
-    if not trained or not tested:  # which is refused with all else
-        return max(trained | tested, default=0) + 1
-    classes = declared(where, found["classes"]) if "classes" in found else 0
-    for name, labels, seen in (("y_train", trained, trained), ("y_test", tested, trained | tested)):
-        lowest, highest = min(labels), max(labels)
-        missing = next(label for label in range(len(seen) + 1) if label not in seen)
-        allowed = f"0 to {classes - 1}, as classes says" if classes else "whole numbers from 0"
-        if lowest >= 0 and not classes:
-            allowed = (
-                f"every label up to the largest, but {missing} is missing; number those of both splits by "
-                "one np.unique(..., return_inverse=True), or add classes, how many there are"
-            )
-        if lowest < 0 or highest >= (classes or missing):
-            raise BadInput(f"{where}: {name}: found labels {lowest} to {highest}, allowed: {allowed}")
+    there = trained | tested
+    if not trained or not tested:  # an empty split, which is refused with all else
+        return max(there, default=0) + 1
+    classes = declared(where, found["classes"]) if "classes" in found else len(there)
+    if min(there) < 0 or max(there) >= classes:
+        raise BadInput(
+            f"{where}: found labels {min(there)} to {max(there)}, allowed: 0 to {classes - 1}, every one; "
+            "number those of both splits by one np.unique(..., return_inverse=True), or add classes, how "
+            "many there are"
+        )
     if unseen := sorted(tested - trained):
         only = len(unseen) == len(tested)
         named = ", ".join([*map(str, unseen[:NAMED]), *(["..."] if len(unseen) > NAMED else [])])
@@ -285,12 +211,12 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
         if only:
             raise BadInput(f"{what}, allowed: some that are trained on")
         aside(what)
-    return classes or max(trained | tested) + 1
+    return classes
 
 
 def classes_in(labels: np.ndarray) -> set[int]:
     """Return which labels there are; of examples with many, those that are ignored are none."""
-    there = set(map(int, np.unique(labels)))
+    there = set(map(int, np.unique(labels)))  # numbers of Python: 64 bits without a sign would wrap around
     return there - {IGNORED} if labels.ndim > 1 else there
 
 

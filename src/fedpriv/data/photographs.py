@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from fedpriv.data import source
 from fedpriv.data.source import folder_of, is_url
 from fedpriv.errors import BadInput
-from fedpriv.frozen import CountOrZero, Frozen, Thousands, parse, unless
+from fedpriv.frozen import CountOrZero, Frozen, Thousands, parse
 from fedpriv.progress import aside, progress
 from fedpriv.store.files import writing
 from fedpriv.store.machine import cores
@@ -42,7 +42,6 @@ class Photograph(Frozen):
     label: int
     test: bool
     sha256: str  # of the decoded pixels
-    blank: bool = unless(False)  # all of one colour
 
 
 class Counts(Frozen):
@@ -56,14 +55,13 @@ class Counts(Frozen):
     identical_groups: int
     identical_images: int
     conflicting_groups: int  # of which the labels differ
-    blank: int = unless(0)  # images of one single colour
 
     def __str__(self) -> str:
         return (
             f"{self.rows:,} rows: {self.test:,} test and {self.train:,} training images; "
             f"{self.missing:,} missing, {self.unreadable:,} unreadable; {self.identical_groups:,} "
             f"pixel-identical groups ({self.identical_images:,} images), {self.conflicting_groups:,} with "
-            "conflicting labels" + (f"; {self.blank:,} of one single colour" if self.blank else "")
+            "conflicting labels"
         )
 
 
@@ -107,7 +105,6 @@ def count(total: int, images: Sequence[Photograph], missing: int, unreadable: in
         identical_groups=len(groups),
         identical_images=sum(map(len, groups)),
         conflicting_groups=sum(len({image.label for image in group}) > 1 for group in groups),
-        blank=sum(image.blank for image in images),
     )
 
 
@@ -132,7 +129,6 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
             label=row.label,
             test=number < dataset.test_rows,
             sha256=fingerprint(image),
-            blank=blank(image),
         )
 
     seen = []
@@ -197,8 +193,6 @@ def write_of(dataset: Photographs, folder: Path, path: Path, threads: int = 0) -
     aside(f"{dataset.name}: {manifest.counts}")
     if names := wrong(manifest):
         aside(f"{dataset.name}: {names}")
-    if plain := [image.id for image in manifest.images if image.blank]:
-        aside(f"{dataset.name}: {listing('of one single colour', plain)}")
     return manifest
 
 
@@ -217,16 +211,13 @@ def refuse(manifest: Manifest, path: Path) -> None:
     if names := wrong(manifest):
         raise BadInput(
             f"{manifest.folder}: found {names} (of {manifest.counts.rows:,}; {path} names all), allowed: "
-            f"whole images; repair them, delete {path} and rerun, or leave them out with "
-            "photos: {unreadable: skip}"
+            f"whole images; repair them, delete {path} and rerun"
         )
 
 
 COLUMNS = ("id_code", "diagnosis")
 # All that Pillow raises on damaged bytes, but for a bomb.
 DAMAGED = (OSError, SyntaxError, ValueError, EOFError, struct.error)
-# The brightest of 16 bits that a camera of 14 bits or fewer may have written as it was, without scaling it.
-DARK = 2**14
 SUFFIXES = (".png", ".jpg", ".jpeg")  # the first that is there, if one id has several
 
 
@@ -256,8 +247,8 @@ class Photos(Frozen):
     """Of the augmentation."""
     dedup: Literal["keep", "drop"] = "keep"
     """drop: only the first of pixel-identical images stays."""
-    unreadable: Literal["refuse", "skip"] = "refuse"
-    """What a missing or damaged image means."""
+    unreadable: Literal["refuse"] = "refuse"
+    """A missing or damaged image ends with one line."""
 
 
 class LabelledImage(NamedTuple):
@@ -351,30 +342,17 @@ def turn(image: Image) -> None:
 
 
 def rgb(image: Image) -> Image:
-    """Return a loaded image as RGB: 16 bits of grey become the upper 8, and nothing shows through.
+    """Return a loaded image as RGB; one of more than 8 bits, or transparent, is a ValueError.
 
     Pillow's own conversion makes white of 16 bits, of more and of floats, and shows what is transparent.
     """
-    import numpy as np
-    from PIL import Image
-
-    if image.mode.startswith("I;16"):
-        grey = np.asarray(image)
-        if (most := int(grey.max())) < DARK:
-            raise ValueError(f"16 bits a pixel of which none is above {most:,}: scale them to 8")
-        return Image.fromarray((grey >> 8).astype(np.uint8)).convert("RGB")
-    if image.mode in ("I", "F"):
-        raise ValueError(f"32 bits a pixel (mode {image.mode}), of any range: scale them to 8")
+    if image.mode[0] in "IF":
+        raise ValueError(f"16 or 32 bits a pixel (mode {image.mode}), of any range: scale them to 8")
     if image.has_transparency_data:
         image = image.convert("RGBA")
         if image.getchannel("A").getextrema() != (255, 255):
             raise ValueError("transparent pixels, and nobody says what is behind: paste it on a background")
     return image.convert("RGB")
-
-
-def blank(image: Image) -> bool:
-    """Return whether an RGB image has one single colour, as a failed conversion leaves it."""
-    return len(image.getcolors(1) or ()) == 1
 
 
 def fingerprint(image: Image) -> str:

@@ -1,7 +1,8 @@
-"""Raw files from mirrors and public sources: checked, resumed, retried, in place whole or not at all.
+"""Raw files from mirrors and public sources: checked, retried, in place whole or not at all.
 
-A download over HTTP ends where it is too large or too slow. Files of a Kaggle competition come through
-kagglehub; what Kaggle refuses is explained in one line.
+Places are asked one after another: the folders and URLs of FEDPRIV_MIRROR, those of the config, the public
+sources. Hashes are of decompressed bytes, so that any gzip of the right contents serves. Files of a Kaggle
+competition come through kagglehub; what Kaggle refuses is explained in one line.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ import io
 import os
 import re
 import shutil
+import time
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
-from functools import partial
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 from fedpriv.data.arrays import Dataset, RawFile
-from fedpriv.errors import BadInput, plain
-from fedpriv.progress import aside
-from fedpriv.store.files import exclusive, move, writing
+from fedpriv.errors import BadInput
+from fedpriv.progress import aside, transfer
+from fedpriv.store.files import exclusive, remove_torn, writing
 
 CREDENTIALS = (
     "make a token on https://www.kaggle.com/settings and put it into KAGGLE_API_TOKEN, or set "
@@ -58,7 +59,7 @@ def competition(name: str, competition: str) -> Path:
         except ValueError as error:  # a kaggle.json that is none, a token that is no header
             reason = f"the Kaggle credentials cannot be used ({type(error).__name__}); {CREDENTIALS}"
         except Exception as error:
-            reason = f"Kaggle cannot be reached, or the download broke off ({system(error)})"
+            reason = f"Kaggle cannot be reached, or the download broke off ({cause(error)})"
     # Outside of `except`, so that no traceback leads back to kagglehub's words.
     raise SourceError(
         f"{name}: {reason}. Or put train.csv and train_images/ into a folder {name}, and set FEDPRIV_MIRROR, "
@@ -66,22 +67,26 @@ def competition(name: str, competition: str) -> Path:
     )
 
 
-def system(error: Exception) -> str:
+def cause(error: BaseException) -> str:
     """Return the kind of an error, and the system's words on its cause if there are some."""
-    root: BaseException = error
+    root = error
     while root.__context__:
         root = root.__context__
-    said = f": {root.strerror}" if isinstance(root, OSError) and root.strerror else ""
-    return type(error).__name__ + said
+    return type(error).__name__ + (
+        f": {root.strerror}" if isinstance(root, OSError) and root.strerror else ""
+    )
 
 
-# No raw file is as large, unpacked; a hostile one would fill the memory.
-LARGEST = 2**30
-BLOCK = 2**20  # bytes
+CHUNK = 2**20  # bytes of a download that are kept at once
+SECONDS = 60  # without a byte, after which a server is given up
 
 
 class SourceError(RuntimeError):
     """No source gave the file; the message lists each source, why it failed and what to do."""
+
+
+class Rejected(Exception):
+    """What a place gave is not the file, or it gave nothing."""
 
 
 def mirrors(configured: Sequence[str] = ()) -> list[str]:
@@ -127,36 +132,31 @@ def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]
     return found + [base + file.name for base in dataset.public]
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a gzip file, or of a file that some server unpacked under way.
+@contextmanager
+def unpacked(path: Path) -> Generator[io.BufferedIOBase]:
+    """Open a gzip file, or a file that some server unpacked under way.
 
-    A gzip that ends early, is damaged or has more than LARGEST bytes is a ValueError saying so.
+    A gzip that ends early or is damaged is a ValueError saying so.
     """
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    size = 0
     try:
-        with (gzip.open if packed else open)(path, "rb") as file:
-            while block := file.read(BLOCK):
-                size += len(block)
-                if packed and size > LARGEST:
-                    raise ValueError(f"a gzip file of more than {LARGEST // 2**20:,} MiB")
-                yield block
+        with gzip.open(path) if packed else path.open("rb") as file:
+            yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"a damaged gzip file ({error})") from error
 
 
 def decompressed(path: Path) -> bytes:
-    """Return all `blocks` of a file."""
-    return b"".join(blocks(path))
+    """Return the bytes of a file, those of a gzip decompressed."""
+    with unpacked(path) as file:
+        return file.read()
 
 
 def digest(path: Path) -> str:
     """Return the sha256 of a file's decompressed bytes; a damaged gzip is a ValueError saying so."""
-    sha256 = hashlib.sha256()
-    for block in blocks(path):
-        sha256.update(block)
-    return sha256.hexdigest()
+    with unpacked(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
 
 
 def record_of(target: Path) -> Path:
@@ -165,7 +165,7 @@ def record_of(target: Path) -> Path:
 
 
 def recorded(record: Path) -> str | None:
-    """Return the hash that `keep` wrote, or None without one; a damaged record is BadInput naming it."""
+    """Return the recorded hash, or None without one; a damaged record is BadInput naming it."""
     if not record.exists():
         return None
     found = re.match(rb"([0-9a-f]{64})\b", record.read_bytes())
@@ -174,17 +174,8 @@ def recorded(record: Path) -> str | None:
     return found[1].decode()
 
 
-def keep(target: Path) -> str:
-    """Record the hash of `target` as sha256sum would write it, atomically, and return it."""
-    sha256 = digest(target)
-    with writing(record_of(target)) as partial:
-        partial.write_text(f"{sha256}  {target.name}\n")
-    return sha256
-
-
-def wrong(path: Path, file: RawFile) -> str:
-    """Return why `path`, in the folder of the raw files, is not `file`, or the empty string."""
-    record = record_of(path.with_name(file.name))
+def wrong(path: Path, file: RawFile, record: Path) -> str:
+    """Return why `path` is not `file`, whose hash is published or in `record`, or the empty string."""
     sha256 = file.sha256 or recorded(record)
     try:
         found = digest(path)
@@ -198,69 +189,74 @@ def wrong(path: Path, file: RawFile) -> str:
     return f"found sha256 {found}, allowed: {sha256} ({basis})"
 
 
-def copy(path: Path, part: Path, file: RawFile) -> str:
-    """Copy a mirror's file to `part`, or return why not; then no `part` is left."""
-    try:
-        if path.exists() and not path.is_file():  # a device may have no end, a pipe no beginning
-            raise OSError("found no plain file")
-        if path.stat().st_size > file.largest:
-            raise OSError(f"found more than {file.largest:,} bytes")
-        shutil.copyfile(path, part)
-    except OSError as error:
-        reason = error.strerror or str(error)
-    else:
-        reason = wrong(part, file)
-    if reason:
-        part.unlink(missing_ok=True)
+def download(url: str, path: Path, title: str, attempts: int, backoff: float) -> str:
+    """Write the file at `url` to `path`, or return why not.
+
+    A server that fails, or breaks off, is asked up to `attempts` times: first `backoff` seconds apart, then
+    twice that and so on.
+    """
+    import requests  # what needs no network does not wait for it
+
+    reason = ""
+    for attempt in range(attempts):
+        time.sleep(backoff * 2 ** (attempt - 1) if attempt else 0)
+        try:
+            # Compressed under way, a file would have another length than the server says.
+            headers = {"Accept-Encoding": "identity"}
+            with (
+                requests.get(url, headers=headers, stream=True, timeout=SECONDS) as answer,
+                path.open("wb") as file,
+            ):
+                answer.raise_for_status()
+                total = int(answer.headers.get("Content-Length", 0))
+                with transfer(title, total or None) as advance:
+                    for block in answer.iter_content(CHUNK):
+                        file.write(block)
+                        advance(len(block))
+            return ""
+        except requests.RequestException as error:
+            reason = cause(error)
+            if error.response is not None:
+                status = error.response.status_code
+                reason = f"HTTP {status} {error.response.reason}"
+                if status < 500 and status != 429:
+                    return reason
     return reason
-
-
-def brought(place: str, part: Path, file: RawFile, attempts: int, backoff: float) -> str:
-    """Bring the file at a path or URL to `part`, or return why not."""
-    if not is_url(place):
-        return copy(Path(place), part, file)
-    from fedpriv.data.download import download
-
-    known = bool(file.sha256 or recorded(record_of(part.with_name(file.name))))
-    check = partial(wrong, file=file)
-    return download(place, part, check, attempts, backoff, known, file.largest)
 
 
 def bring(
     dataset: Dataset, file: RawFile, folder: Path, mirrors: Sequence[str], attempts: int, backoff: float
 ) -> None:
     """Put the right file into `folder`, from the first place that has it; raises SourceError without one."""
-    label = f"{dataset.name}/{file.name}"
-    failures = []
+    label, target, failures = f"{dataset.name}/{file.name}", folder / file.name, list[str]()
+    remove_torn(target)
     for place in places(dataset, file, mirrors):
         aside(f"{label}: from {shown(place)}")
-        # Another place may have gzipped otherwise, so only the same place's part can be resumed.
-        name = hashlib.sha256(place.encode(errors="backslashreplace")).hexdigest()[:8]
-        part = folder / f"{file.name}.{name}.part"
         try:
-            reason = brought(place, part, file, attempts, backoff)
+            with writing(target) as partial:
+                reason = ""
+                if is_url(place):
+                    reason = download(place, partial, file.name, attempts, backoff)
+                elif os.path.isfile(place):  # a device may have no end, a pipe no beginning
+                    shutil.copyfile(place, partial)
+                else:
+                    reason = "No such file"
+                if reason := reason or wrong(partial, file, record_of(target)):
+                    raise Rejected(reason)
+            return
         except BadInput:
             raise
+        except Rejected as error:
+            reason = shown(str(error))
         except Exception as error:  # whatever is wrong with a place, the next one may have the file
-            reason = f"{type(error).__name__}: {plain(str(error))}"
-        if not reason:
-            move(part, folder / file.name)
-            for stale in folder.glob(f"{file.name}.*.part"):
-                stale.unlink()
-            return
-        aside(f"{label}: {shown(reason)}")
-        failures.append(shown(f"{place}: {reason}"))
+            reason = cause(error)
+        aside(f"{label}: {reason}")
+        failures.append(f"{shown(place)}: {reason}")
     names = " or ".join((label, *file.also))
     raise SourceError(
         f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {names} "
         "and set FEDPRIV_MIRROR, or `mirrors:` in the config, to that folder, or to another base URL"
     )
-
-
-def there(target: Path, file: RawFile) -> bool:
-    """Whether nothing is left to do: the file is right, and its hash is published or recorded."""
-    known = file.sha256 or recorded(record_of(target))
-    return bool(known) and target.exists() and not wrong(target, file)
 
 
 def fetch(
@@ -270,24 +266,28 @@ def fetch(
     mirrors: Sequence[str] = (),
     *,
     attempts: int = 3,
-    backoff: float = 1.0,  # seconds before the first repetition; doubled for each further one
+    backoff: float = 1.0,
 ) -> Path:
     """Return `folder`/`file.name` with the right contents, from the first place that has them.
 
-    A file that is there already is checked and left alone. What a cut download has brought stays beside it
-    as a `.part` for the next call; nothing incomplete or wrong ever has the final name. Where no hash is
-    published, that of the first file is recorded beside it, and every later one must have it, even after
-    the first is deleted. Of several processes one fetches and the others wait. Raises SourceError.
+    A file that is there already is checked and left alone; nothing incomplete or wrong ever has the final
+    name. Where no hash is published, that of the first file is recorded beside it, and every later one must
+    have it, even after the first is deleted. Of several processes one fetches and the others wait. Raises
+    SourceError.
     """
     target = folder / file.name
-    if there(target, file):
+    record = record_of(target)
+    known = file.sha256 or recorded(record)
+    if known and target.exists() and not wrong(target, file, record):
         return target
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(target):
-        if not target.exists() or wrong(target, file):
+        if not target.exists() or wrong(target, file, record):
             bring(dataset, file, folder, mirrors, attempts, backoff)
-        if file.sha256 is None and recorded(record_of(target)) is None:
-            sha256 = keep(target)
-            said = f"sha256 {sha256} recorded, could not be compared with a published one"
-            aside(f"{dataset.name}/{file.name}: {said}")
+        if file.sha256 is None and recorded(record) is None:
+            sha256 = digest(target)
+            with writing(record) as partial:
+                partial.write_text(f"{sha256}  {target.name}\n")  # as sha256sum would write it
+            how = "could not be compared with a published one"
+            aside(f"{dataset.name}/{file.name}: sha256 {sha256} recorded, {how}")
     return target

@@ -1,7 +1,7 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fedpriv.account.spend import Spend
-from fedpriv.config.plan import RunKey, lay, layer_of, load_preset, origins
+from fedpriv.config.plan import RunKey, load_preset
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput, named
 from fedpriv.paper.paper import Paper, homes, load_paper, merge
@@ -59,38 +59,16 @@ def results_of(word: str, reference: Path) -> Path:
     for folder in places:
         if elements(folder) or (folder / "claims.csv").exists():
             return folder
-    inside = [f"{word.rstrip('/')}/{path.parent.name}" for place in places for path in place.glob("*/tables")]
-    if inside:
-        return Path(named("result of one paper", word, inside))
     by_paper = rendered(reference)
     by_name = {"/".join(one.parts[-2:]): one for folders in by_paper.values() for one in folders}
     there = {paper: folders[0] for paper, folders in by_paper.items()} | by_name
     return there[named("result", word, there, "fedpriv show")]
 
 
-def located(words: Sequence[str], reference: Path) -> tuple[Path, list[str]]:
-    """Return RESULTS/PAPER and the words after it.
-
-    A table or figure that stands first is that of the one paper which has it at the fullest size.
-    """
-    first, *others = words
-    there = rendered(reference)
-    having = [folders[0] for folders in there.values() if first in rendered_names(folders[0])]
-    if Path(first).exists() or first in there or not having:
-        return results_of(first, reference), others
-    first_of_all = min(ranked(folder)[0] for folder in having)
-    best = [folder for folder in having if ranked(folder)[0] == first_of_all]
-    if len(best) > 1:
-        said = " or ".join(f"fedpriv show {folder.name} {first}" for folder in best)
-        raise BadInput(f"'{first}' is in {len(best)} papers: {said}")
-    return best[0], [*words]
-
-
 # Of what is read of the seeds of a table: numbers.
 SEEDS = {"seed": "int64", "round": "float64", "accuracy": "float64", "epsilon": "float64"}
 BESIDE = ("delta", "attacker_accuracy")  # quantities that the meaning of an ε says
 MACHINE = ("hardware", "engine", "code")
-SCHEMA = "default of the schema"
 
 
 def paper(folder: Path) -> dict[str, Any]:
@@ -228,7 +206,7 @@ def meaning(one: Mapping[str, Any]) -> str:
 
 
 def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:
-    """Return every key of a run, what it is and who says it, and of every seed the identity and the trace.
+    """Return every key of a run, and of every seed the identity and the trace.
 
     `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
     what is. A trace that is found neither in the preset's results nor below `reference` is null.
@@ -237,15 +215,10 @@ def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, A
     paper = named("paper", paper, plan.runs)
     run = named("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     one = plan.runs[paper][run]
-    above = (plan.preset.stand_ins, plan.preset.patches, str(config))
-    tree = lay(origins(plan.folders[paper], *above), paper, run)
     return {
         "paper": paper,
         "run": run,
-        "keys": {
-            path: {"value": value, "said by": layer_of(tree, path.split(".")) or SCHEMA}
-            for path, value in flatten(one.model_dump(mode="json")).items()
-        },
+        "keys": flatten(one.model_dump(mode="json")),
         "seeds": {
             key.seed: {"identity": key.identity, "trace": trace(key, plan.preset.preset, reference)}
             for key in plan.keys(paper, run)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PREFIX = Released(
     "partial sums of bounded parts, each with Gaussian noise of its own",
     {"prefix_multiplier": TraceColumn("float64", "std of that noise over the bound", 0.0)},
+    independent=False,
 )
 
 

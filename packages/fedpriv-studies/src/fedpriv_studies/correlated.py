@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from fedpriv.errors import BadInput, short_repr
-from fedpriv.trace import Facts, Released, TraceColumn
+from fedpriv.trace import Released, TraceColumn
 
 if TYPE_CHECKING:
     import torch
@@ -501,12 +501,6 @@ def not_read(kind: type[Matrix], bands: int, numbers: str) -> str:
     return ""
 
 
-def decoder(facts: Facts, rounds: int) -> np.ndarray | None:
-    """Return W `[T, m]` of the matrix that a row of a trace names; None: none of ours."""
-    matrix = told(facts)
-    return matrix.decoder(rounds) if matrix else None
-
-
 CORRELATED_GAUSSIAN = Released(
     "bounded parts with Gaussian noise that is correlated between releases, through a matrix",
     {
@@ -514,5 +508,5 @@ CORRELATED_GAUSSIAN = Released(
         "bands": TraceColumn("int64", "diagonals of a banded one that are not zero", 1),
         "numbers": TraceColumn("str", "of blt: SCALE:DECAY of each series of its diagonals", ""),
     },
-    decoder,
+    independent=False,
 )

@@ -1,26 +1,30 @@
-"""Attacks on a mechanism that is run dry, and what it states of itself."""
+"""Attacks on a mechanism that is run dry: the ε that it states, what an attacker sees, and its scores.
+
+Canary i sends ten times the bound along axis i. What a sum shows along axes that nobody has is noise alone.
+An attacker of single uploads looks at each along its sender's axis and along one of nobody's. An attacker of
+bits sees answers: half of the bits as they were sent, the others as if the opposite had been.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
-from fedpriv.account import ledger, rdp
-from fedpriv.account.check import Trace, checked_trace
+from fedpriv.account import ledger
+from fedpriv.account.check import checked_trace
 from fedpriv.account.randomized_response import ONE_BIT
 from fedpriv.account.views import views
-from fedpriv.audit import bounds
 from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
 from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, zero_rows
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
-from fedpriv.trace import SAMPLED, Facts
+from fedpriv.trace import SAMPLED
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +40,9 @@ SEEN = {
     "upload": "upload",
     "drawn": "upload",
 }
-TITLES = {"sum": "the sums", "turns": "the sums", "upload": "the uploads", "bit": "the uploads"}
+LOUD = 10.0  # norm of what a canary sends, in units of the bound
+CELLS = 4_000  # values of the score of an upload
+UPLOADS = 5  # of a round, whose noise is looked at by itself
 
 
 class Statement(NamedTuple):
@@ -48,20 +54,11 @@ class Statement(NamedTuple):
     unit: str
     relation: str
     sensitivity: str
-    sampling_law: str
-    mechanism: str  # what is released
-    multipliers: np.ndarray  # [T], the noise over the bound that it is counted from; empty of bits
 
     @property
     def attack(self) -> str:
-        """Name of the attack: on the sum, on single uploads, on single bits.
-
-        `turns` is whoever sees the sum where clients come in turn, or where noise is not independent.
-        """
-        if self.unit == ONE_BIT:
-            return "bit"
-        sampled = self.mechanism == "gaussian" and self.sampling_law in SAMPLED
-        return SEEN[self.accounting] if sampled or SEEN[self.accounting] != "sum" else "turns"
+        """Name of the attack: on the sum, on single uploads, on single bits."""
+        return "bit" if self.unit == ONE_BIT else SEEN[self.accounting]
 
     @property
     def always(self) -> bool:
@@ -70,19 +67,21 @@ class Statement(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """Return by how many bounds neighbours may be apart."""
+        """Distance of neighbours, in units of the bound."""
         return 2.0 if self.sensitivity == "2C" else 1.0
 
     @property
     def about(self) -> str:
-        """Owner of the ε."""
-        return {"instance": "an example", ONE_BIT: "one bit of a client"}.get(self.unit, "a client")
+        """Owner of the ε, and what the attacker sees."""
+        owner = {"instance": "an example", ONE_BIT: "one bit of a client"}.get(self.unit, "a client")
+        return f"{owner} in the {'sums' if self.attack == 'sum' else 'uploads'}"
 
 
 def statement(site: Site, delta: float) -> Statement:
-    """Return the tightest guarantee that a dry run of what is believed states, all of whose assumptions hold.
+    """Tightest guarantee that a dry run of what is believed states, all of whose assumptions hold.
 
-    Where there is none BadInput says so.
+    Raises BadInput where there is none, and where rounds are not independent: clients who come in turn, or
+    noise that is correlated.
     """
     mechanism = site.mechanism._replace(scheme=site.mechanism.believed)
     site, rows = site._replace(mechanism=mechanism), []
@@ -105,130 +104,69 @@ def statement(site: Site, delta: float) -> Statement:
         & (last["unit"].isin([ONE_BIT] if bits else unit))
         & (last["accounting"].isin(["upload"] if bits else [*SEEN]))
     ]
+    found = f"--mechanism: found {mechanism.believed.name} with these settings, "
     if met.empty:
-        raise BadInput(
-            f"--mechanism: found {mechanism.believed.name} with these settings, whose facts state no ε, "
-            "allowed: what has a guarantee"
-        )
+        raise BadInput(f"{found}whose facts state no ε, allowed: what has a guarantee")
+    if any(view.mechanism != "gaussian" or view.law not in SAMPLED for view in views(trace, {})):
+        raise BadInput(f"{found}whose rounds depend on each other, allowed: independent noise and cohorts")
     best = met.sort_values("epsilon", kind="stable").iloc[0]
-    said: dict[str, Any] = {name: best[name] for name in Statement._fields if name in best}
-    released = [one.mechanism for one in views(trace, {})]  # of bits there is no view
-    said |= {
-        "epsilon": float(best["epsilon"]),
-        "mechanism": released[0] if released else "randomized_response",
-    }
-    return Statement(**said, multipliers=np.empty(0) if bits else multipliers(trace, said))
-
-
-def multipliers(trace: Trace, said: dict[str, Any]) -> np.ndarray:
-    """Return the noise over the bound that each round is counted with `[T]`, of sum and memory together."""
-    for view in views(trace, {}):
-        if (view.accounting, view.unit) == (said["accounting"], said["unit"]):
-            noise = np.array([one.noise_multiplier for one in view.mechanisms])
-            return np.where(view.counts > 0, noise, math.inf).min(axis=1)
-    raise AssertionError(said)
-
-
-LOUD = 10.0  # norm of what a canary sends, in units of the bound
-CELLS = 4_000  # values of a score of which nothing is composed
-UPLOADS = 5  # of a round, of which the noise is looked at by itself
-ROUNDED = 2.0**-22  # of a number of float32, what some operations may move it by
-COARSE = 1e-2  # noise over σ that is rounded so has no law to be looked at
-
-
-class Design(NamedTuple):
-    """The directions of a dry run: of each of the population, and some that nobody has."""
-
-    population: int
-    directions: torch.Tensor  # orthonormal rows `[d, d]`; of bits plus and minus one `[population, d]`
-
-    def rows(self, ids: np.ndarray, bound: float) -> torch.Tensor:
-        """Rows of these canaries `[n, d]`."""
-        import torch
-
-        return self.directions.index_select(0, torch.from_numpy(ids)).mul_(bound)
+    return Statement(**{name: best[name] for name in Statement._fields})
 
 
 class Sight(NamedTuple):
     """What an attacker sees of a round, in units of the bound, and its noise, over σ."""
 
-    seen: np.ndarray
+    inside: np.ndarray  # [n], of each transcript with the canary; NaN where nothing is seen
+    outside: np.ndarray  # and without
     noise: np.ndarray  # [d], of the sum
-    drawn: np.ndarray  # single numbers of noise as they were drawn, of which a sum may be made
-    grain: float  # what float32 may round these to
+    drawn: np.ndarray  # single numbers of noise, as they were drawn
     multiplier: float  # of the noise that hides a canary
 
 
-# What is seen in all rounds: of each transcript with the canary `[T, n]`, and without; NaN where nothing is.
-Sides = tuple[np.ndarray, np.ndarray]
+def canaries(site: Site, attack: str, rng: np.random.Generator) -> torch.Tensor:
+    """Return the uploads of the population `[population, d]`: of norm 1, or for bits plus and minus one."""
+    import torch
+
+    if attack == "bit":
+        signs = rng.choice(np.array([-1, 1], dtype=np.float32), (site.population, site.dimension))
+        return torch.from_numpy(signs)
+    return torch.eye(site.dimension)[: site.population]
 
 
-def see_sum(site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Sight of the noisy sum `[d]`.
-
-    Of noise that uploads bring along, one half of the numbers is looked at in the sum, the other in uploads:
-    whatever is drawn, a sum of many is near a normal.
-    """
+def see_sum(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
+    """Sight of the noisy sum `[d]`."""
     # Of a scheme whose noise no column says the unit is the bound.
     std = declared_std(played.facts, len(played.clean)) or played.facts["clip_l2"]
     bound = declared_bound(played.facts, "sum", site.of_examples)
     noise = (played.total - played.clean.sum(0)).numpy() / std
-    drawn, grain = noise, ROUNDED * float(played.total.abs().max()) / std
-    brought = played.facts["noise_in_sum"] and upload_std(played.facts) > 0
-    if brought and len(played.clean) > 1:
-        (single, coarse), half = single_noise(played, rng), len(noise) // 2
-        if coarse < COARSE:
-            drawn, grain = np.concatenate([noise[:half], single[:, half:].ravel()]), max(grain, coarse)
-    return Sight(played.total.numpy() / bound, noise, drawn, grain, std / bound)
+    inside, outside = np.split(played.total.numpy() / bound, [site.population])
+    return Sight(inside, outside, noise, noise, std / bound)
 
 
-def upload_std(facts: Facts) -> float:
-    """Return the std of the noise that an upload is said to have."""
-    return math.hypot(facts["upload_noise_std"], facts["instance_noise_std"])
+def see_uploads(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
+    """Sight of single uploads.
 
-
-def single_noise(played: Round, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Return the noise of a few uploads `[k, d]`, over its σ, and what float32 may round it to."""
-    some = rng.choice(len(played.clean), min(len(played.clean), UPLOADS), replace=False)
-    noisy, clean = (rows.numpy()[some].astype(np.float64) for rows in (played.received.updates, played.clean))
-    std = upload_std(played.facts)
-    return (noisy - clean) / std, ROUNDED * float(np.abs(noisy).max(initial=0.0)) / std
-
-
-def along_directions(design: Design, seen: np.ndarray) -> Sides:
-    """Return sums `[T, d]` along the directions of canaries, and along those that nobody has."""
-    found = seen @ design.directions.double().numpy().T
-    return found[:, : design.population], found[:, design.population :]
-
-
-def see_uploads(
-    site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator
-) -> Sight:
-    """Sight of single uploads: of each client, along its direction and nobody's.
-
-    What is looked at for faults is the noise of their sum, and its law in a few of them.
+    What is looked at for faults is the noise of their sum, and its law in a few of them: whatever is drawn,
+    a sum of many is near a normal.
     """
     bound = declared_bound(played.facts, "upload", site.of_examples)
-    std = upload_std(played.facts)
-    rows = played.received.updates
-    nobodys = design.directions[design.population :]
-    seen = np.full((2, design.population), np.nan)
-    for side, directions in enumerate((design.directions[ids], nobodys[ids % len(nobodys)])):
-        seen[side, ids] = (rows * directions).sum(1).double().numpy() / bound
-    noise = (rows - played.clean).sum(0).double().numpy() / (std * max(1, len(ids)) ** 0.5)
-    return Sight(seen, noise, *single_noise(played, rng), std / bound)
+    std = math.hypot(played.facts["upload_noise_std"], played.facts["instance_noise_std"])
+    rows = played.received.updates.double().numpy()
+    noise = (rows - played.clean.double().numpy()) / std
+    nobody = site.population + ids % (site.dimension - site.population)
+    inside, outside = np.full((2, site.population), np.nan)
+    inside[ids], outside[ids] = (rows[np.arange(len(ids)), axis] / bound for axis in (ids, nobody))
+    single = noise[rng.choice(len(ids), min(len(ids), UPLOADS), replace=False)]
+    return Sight(inside, outside, noise.sum(0) / max(1, len(ids)) ** 0.5, single, std / bound)
 
 
-def see_bits(site: Site, design: Design, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Sight of answers: as they were sent, of half of the bits, and flipped, of the others.
-
-    What is looked at for faults is how many answers of each bit are right.
-    """
+def see_bits(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
+    """Sight of answers; what is looked at for faults is how many answers of each bit are right."""
     gamma = played.facts["gamma"]
     right = (played.received.updates * played.sent > 0).double().numpy()
     first, second = np.hsplit(right, 2)
     noise = normal_scores(right.sum(0), len(ids), 0.5 + gamma, rng)
-    return Sight(np.stack([first.ravel(), 1 - second.ravel()]), noise, noise, 0.0, gamma)
+    return Sight(first.ravel(), 1 - second.ravel(), noise, noise, gamma)
 
 
 def normal_scores(counts: np.ndarray, trials: int, chance: float, rng: np.random.Generator) -> np.ndarray:
@@ -241,49 +179,34 @@ def normal_scores(counts: np.ndarray, trials: int, chance: float, rng: np.random
     return ndtri(rng.uniform(below, bdtr(counts, trials, chance)))
 
 
-def both_sides(design: Design, seen: np.ndarray) -> Sides:
-    """Return both sides, `[T, 2, n]`, of what was seen."""
-    return seen[:, 0], seen[:, 1]
+def sum_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """Scores `[n]` of what the sums show `[T, n]` along a client's axis."""
+    return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)
 
 
-def upload_score(
-    plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray
-) -> np.ndarray:
-    """Scores of what was `seen` `[T, n]` of a client that is seen to be in a round."""
-    ratio = (seen - 0.5) / multipliers[:, None] ** 2
-    return np.where(np.isnan(ratio), 0.0, ratio).sum(axis=0)
+def upload_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """Scores `[n]` of what is `seen` `[T, n]` of a client that is seen to be in a round."""
+    return np.nan_to_num((seen - 0.5) / multipliers[:, None] ** 2, nan=0.0).sum(axis=0)
 
 
-def turn_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray, came: np.ndarray) -> np.ndarray:
-    """Scores of a client that `came` `[T, n]` in certain rounds, in units of the noise.
-
-    Noise is independent, and what came is as far from nothing as it is in these units.
-    """
-    size = np.linalg.norm(came, axis=0)
-    found = (came * seen / multipliers[:, None]).sum(axis=0)
-    return np.divide(found, size, out=np.zeros_like(found), where=size > 0)
+def bit_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """Scores `[n]` of a bit: how many of its answers `[T, n]` are right."""
+    return seen.sum(axis=0)
 
 
-def turn_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
-    """Distribution of the score of a client that is as far from nothing as ε is stated for."""
-    mu = bounds.largest_refuted(lambda mu: rdp.gaussian_epsilon(mu, delta) <= said.epsilon)
-    values = np.linspace(-10.0, mu + 10, CELLS)
-    return Scores(values, ndtr(-values), ndtr(mu - values))
-
-
-def upload_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
+def upload_scores(said: Statement, plan: AlikeRounds) -> Scores:
     """Distribution of the score of a client that is seen to come: each time it is Gaussian."""
     come = np.arange(plan.rounds + 1)
     chance = (come == plan.rounds) * 1.0 if said.always else binom.pmf(come, plan.rounds, plan.sampling_rate)
-    told = come / plan.noise_multiplier**2
-    spread = np.sqrt(np.maximum(told, 1e-300))
-    reach = told[-1] / 2 + 10 * spread[-1]
+    shift = come / plan.noise_multiplier**2
+    spread = np.sqrt(np.maximum(shift, 1e-300))
+    reach = shift[-1] / 2 + 10 * spread[-1]
     values = np.linspace(-reach, reach, CELLS)
-    tails = [(chance * ndtr((side * told / 2 - values[:, None]) / spread)).sum(axis=1) for side in (-1, 1)]
+    tails = [(chance * ndtr((side * shift / 2 - values[:, None]) / spread)).sum(axis=1) for side in (-1, 1)]
     return Scores(values, *tails)
 
 
-def bit_scores(said: Statement, plan: AlikeRounds, delta: float) -> Scores:
+def bit_scores(said: Statement, plan: AlikeRounds) -> Scores:
     """Distribution of right answers, by chance and of the bit that was sent."""
     counts, gamma = np.arange(plan.rounds + 1), plan.noise_multiplier
     outside, inside = (binom.sf(counts - 1, plan.rounds, 0.5 + side * gamma) for side in (-1, 1))
@@ -296,37 +219,13 @@ class Attack(NamedTuple):
     `scores` are of rounds that are alike, with the multiplier that hides a canary in the plan.
     """
 
-    see: Callable[[Site, Design, np.ndarray, Round, np.random.Generator], Sight]
-    sides: Callable[[Design, np.ndarray], Sides]
-    score: Callable[[AlikeRounds, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    scores: Callable[[Statement, AlikeRounds, float], Scores]
+    see: Callable[[Site, np.ndarray, Round, np.random.Generator], Sight]
+    score: Callable[[AlikeRounds, np.ndarray, np.ndarray], np.ndarray]
+    scores: Callable[[Statement, AlikeRounds], Scores]
 
 
 ATTACKS = {
-    "sum": Attack(
-        see_sum,
-        along_directions,
-        lambda plan, seen, multipliers, came: score(
-            plan._replace(noise_multiplier=multipliers[:, None]), seen
-        ).sum(axis=0),
-        lambda said, plan, delta: scores(plan),
-    ),
-    "turns": Attack(see_sum, along_directions, turn_score, turn_scores),
-    "upload": Attack(see_uploads, both_sides, upload_score, upload_scores),
-    "bit": Attack(see_bits, both_sides, lambda plan, seen, *_: seen.sum(axis=0), bit_scores),
+    "sum": Attack(see_sum, sum_score, lambda said, plan: scores(plan)),
+    "upload": Attack(see_uploads, upload_score, upload_scores),
+    "bit": Attack(see_bits, bit_score, bit_scores),
 }
-
-
-def design(attack: str, population: int, dimension: int, rng: np.random.Generator, turned: bool) -> Design:
-    """Return directions: along the axes, or `turned` at random; of bits the answers of every client."""
-    import torch
-
-    if attack == "bit":
-        return Design(
-            population,
-            torch.from_numpy(rng.choice(np.array([-1, 1], dtype=np.float32), (population, dimension))),
-        )
-    if not turned:
-        return Design(population, torch.eye(dimension))
-    turn = np.linalg.qr(rng.standard_normal((dimension, dimension)))[0]
-    return Design(population, torch.from_numpy(turn.astype(np.float32)))

@@ -71,10 +71,9 @@ class Copy(NamedTuple):
 def chosen(seen: Manifest, photos: Photos, path: Path) -> tuple[list[Photograph], list[Photograph]]:
     """Return the training and the test images that take part, in the order of train.csv.
 
-    BadInput if some cannot be used and `photos` does not say to skip them, or if too few are left.
+    BadInput if some cannot be used, or if too few are left.
     """
-    if photos.unreadable == "refuse":
-        photographs.refuse(seen, path)
+    photographs.refuse(seen, path)
     images = photographs.first_of_each(seen.images) if photos.dedup == "drop" else seen.images
     train, test = ([image for image in images if image.test == tested] for tested in (False, True))
     # BatchNorm has no variance of a single image.
