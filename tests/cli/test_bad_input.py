@@ -7,7 +7,7 @@ import sys
 import warnings
 
 import pytest
-from support.tiny import GOAL, PAPER, PLAN, PRESET, RUN, patch, write
+from support.tiny import BITS, GOAL, PAPER, PLAN, PRESET, RUN, patch, write
 
 HEAVY = {"torch", "pandas", "matplotlib", "dp_accounting", "pyarrow", "scipy"}
 STEP = ("step", "train", "config/tiny.yaml", "tiny", "dp/0")
@@ -69,16 +69,17 @@ def test_what_is_not_there_or_not_allowed_is_named(refused, words, named):
 
 STRANGE = ["nan", "inf", "-1", "0", "5e-324", "1e300", "0.9999999999999999", "1e-12", "abc", "1000000000"]
 STRANGE += [str(10**18), str(10**400)]
-ASKED = {"epsilon": PLAN, "calibrate": GOAL}
+ASKED = {"epsilon": PLAN, "calibrate": GOAL, "rr-epsilon": [*BITS, "--dimension", "1000", "--clients", "9"]}
 
 
 @pytest.mark.parametrize(
     ("verb", "option"), [(verb, word) for verb, words in ASKED.items() for word in words[::2]]
 )
 def test_a_strange_number_is_counted_with_or_refused_in_one_line_that_names_it(fedpriv, verb, option):
+    every = [] if verb == "rr-epsilon" else ["--accountant", "all"]
     answered = 0
     for value in STRANGE:
-        words = [verb, *ASKED[verb], "--accountant", "all", "--json"]
+        words = [verb, *ASKED[verb], *every, "--json"]
         words[words.index(option) + 1] = value
         with warnings.catch_warnings():
             warnings.simplefilter("error")

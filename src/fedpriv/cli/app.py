@@ -177,7 +177,9 @@ Preset = Annotated[
 
 
 def fetch(
-    datasets: Annotated[list[str], typer.Argument(metavar="DATASET", help="As listed.")],
+    datasets: Annotated[
+        list[str], typer.Argument(metavar="DATASET", help="As listed.", autocompletion=complete.datasets)
+    ],
     mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
@@ -363,6 +365,10 @@ VERBS = {
         "audit": (
             audit.audit,
             "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
+        ),
+        "rr-epsilon": (
+            calculators.rr_epsilon,
+            "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",
         ),
     },
     "Maintain": {
