@@ -76,13 +76,10 @@ def torch() -> Check:
     said = f"{torch.__version__}, runs on the CPU"
     if not DRIVER.exists():
         return Check("torch", "ok", f"{said}: no GPU here")
-    if torch.version.cuda is None:
-        why = "this torch has no CUDA; install the one that https://pytorch.org/get-started names for it"
-    else:
-        why = (
-            f"its GPU cannot be used with CUDA {torch.version.cuda}; see whether nvidia-smi lists it and "
-            "CUDA_VISIBLE_DEVICES allows it, or bring the driver up to date"
-        )
+    why = (
+        f"its GPU cannot be used with CUDA {torch.version.cuda}; see whether nvidia-smi lists it and "
+        "CUDA_VISIBLE_DEVICES allows it, or install what https://pytorch.org/get-started names for it"
+    )
     return Check("torch", "to do", f"{said}: an NVIDIA driver is here, but {why}")
 
 

@@ -6,13 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from fedpriv.account import epsilon, ledger, plans, spends
-from fedpriv.account.check import checked_trace
-from fedpriv.account.foreign import AlikeReleases, phases, read_plain_trace, thin_trace
+from fedpriv.account.foreign import read_plain_trace
 from fedpriv.errors import BadInput
 
 PLAN = {"sampling_rate": 0.1, "noise_multiplier": 1.5}
@@ -192,22 +190,6 @@ ROWS = pd.DataFrame(
 
 def last(trace: pd.DataFrame) -> dict[tuple[str, str], float]:
     return {(one.accountant, one.sensitivity): one.epsilon for one in spends(ledger(trace, 1e-5))}
-
-
-def test_phases_are_rows_that_are_alike_and_follow_each_other():
-    assert phases(checked_trace(ROWS)) == [
-        AlikeReleases(1, 4, 0.1, 1.5),
-        AlikeReleases(5, 11, 0.2, 1.5),
-        AlikeReleases(12, 13, 0.1, 2.0),
-    ]
-
-
-@pytest.mark.parametrize("points", [1, 2, 5, 100])
-def test_a_trace_that_is_laid_out_has_as_many_releases_and_costs_the_same(points):
-    laid = thin_trace(checked_trace(ROWS), points)
-    assert laid["releases"].sum() == ROWS["releases"].sum() and (laid["releases"] >= 1).all()
-    assert len(laid) == np.minimum(ROWS["releases"], points).sum()
-    assert last(laid) == pytest.approx(last(ROWS), rel=1e-12)
 
 
 @pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])

@@ -102,9 +102,9 @@ BLOBS = {
     "cut msgpack": (zlib.compress(zlib.decompress(blob(X, Y))[:-3]), "incomplete"),
     "no label": (zlib.compress(msgpack.packb({"pixels": packed(X)})), "KeyError: 'label'"),
     "another extension": (blob(X, Y, other=msgpack.ExtType(4, b"")), "extension type 4"),
-    "other sizes": (blob(X[:, 1:], Y), r"pixels \[2, 27, 28\] and label \[2\] of 2 examples"),
-    "white of 255": (blob(255 * X, Y), "pixels of float32, or outside of 0 to 1"),
-    "a 63rd class": (blob(X, Y + np.int32(62)), "label of int32, or outside of 0 to 61"),
+    "other sizes": (blob(X[:, 1:], Y), r"pixels float32 \[2, 27, 28\], label int32 \[2\] of 2 examples"),
+    "white of 255": (blob(255 * X, Y), "or others than 0 to 1 and 0 to 61"),
+    "a 63rd class": (blob(X, Y + np.int32(62)), "or others than 0 to 1 and 0 to 61"),
 }
 
 

@@ -43,17 +43,17 @@ WHOLE = packed(np.arange(24).reshape(2, 3, 4))
     ("content", "found"),
     [
         (WHOLE[:-9], "found a damaged gzip file"),
-        (gzip.compress(gzip.decompress(WHOLE)[:-1], mtime=0), r"found 23 values, allowed: 24, .*\(2, 3, 4\)"),
-        (gzip.compress(gzip.decompress(WHOLE) + b"!", mtime=0), "found 25 values, allowed: 24"),
-        (gzip.compress(gzip.decompress(WHOLE)[:10], mtime=0), "found header 00 00 08 03"),
-        (packed(np.arange(4), type_=13), "found header 00 00 0d 01"),
-        (b"", "found header , allowed"),
+        (gzip.compress(gzip.decompress(WHOLE)[:-1], mtime=0), "found cannot reshape array of size 23"),
+        (gzip.compress(gzip.decompress(WHOLE) + b"!", mtime=0), "found cannot reshape array of size 25"),
+        (gzip.compress(gzip.decompress(WHOLE)[:10], mtime=0), "found buffer is smaller"),
+        (packed(np.arange(4), type_=13), "found the header 00 00 0d 01"),
+        (b"", "found the header "),
     ],
 )
 def test_a_damaged_idx_file_is_bad_input_naming_it(content, found, tmp_path):
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(content)
-    with pytest.raises(BadInput, match=f"train-images-idx3-ubyte.gz: {found}"):
+    with pytest.raises(BadInput, match=f"train-images-idx3-ubyte.gz: {found}.*, allowed: a whole idx file"):
         characters.idx(path)
 
 

@@ -106,18 +106,6 @@ def test_a_folder_that_has_it_nowhere_says_where_it_was_looked_for(tmp_path):
         fetch(tmp_path / "raw", str(tmp_path), file=ALSO)
 
 
-def test_a_wrong_file_of_one_mirror_does_not_stop_the_next(server, tmp_path, capsys):
-    server.files["/bad" + PATH] = gzip.compress(b"something else")
-    assert fetch(tmp_path, f"{server.url}/bad", server.url).read_bytes() == PACKED
-    assert f"allowed: {RIGHT}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("body", [gzip.compress(CONTENT, compresslevel=1, mtime=7), CONTENT])
-def test_any_gzip_of_the_right_contents_serves_and_so_does_an_unpacked_file(body, server, tmp_path):
-    server.files[PATH] = body
-    assert source.decompressed(fetch(tmp_path, server.url)) == CONTENT
-
-
 def test_without_a_network_one_line_lists_every_source_and_its_failure(tmp_path):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

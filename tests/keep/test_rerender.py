@@ -140,15 +140,3 @@ def test_a_cell_is_shown_with_all_that_is_behind_it(where, kept, fedpriv):
     code, out, _ = fedpriv("show", *words)
     assert any("epsilon" in line and "δ = 0.001 (unit client, " in line for line in out)
     assert all(any(one["identity"] in line for line in out) for one in seeds.values())
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (("table9",), "No table or figure 'table9'. Did you mean table1?"),
-        (("table1", "5"), "No row '5'. There is 4."),
-        (("table1", "4", "bdp"), "No column 'bdp'. Did you mean dp?"),
-    ],
-)
-def test_a_cell_that_is_not_there_is_answered_with_those_that_are(words, line, kept, fedpriv):
-    assert fedpriv("show", REFERENCE, *words) == (2, [], [f"fedpriv: {line}"])

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.check import Trace
 from fedpriv.errors import BadInput, short_repr
 
 if TYPE_CHECKING:
@@ -23,17 +22,6 @@ if TYPE_CHECKING:
 
 
 ALLOWED_FILE = "a CSV file with the columns of a plain trace (docs/accounting-alone.md)"
-# What makes rows of a trace one phase: the rate at which units come, and the noise that hides them.
-RATE, NOISE = "sampling_rate", "noise_multiplier"
-
-
-class AlikeReleases(NamedTuple):
-    """Releases that follow each other and are alike."""
-
-    first: int  # releases up to and with its first one
-    last: int
-    sampling_rate: float
-    noise_multiplier: float
 
 
 def read_plain_trace(path: Path) -> pd.DataFrame:
@@ -45,37 +33,6 @@ def read_plain_trace(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:  # pandas' own errors are of the second kind
         reason = str(error).partition("\n")[0]
         raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {ALLOWED_FILE}") from None
-
-
-def phases(trace: Trace) -> list[AlikeReleases]:
-    """Return the phases of a trace, in order."""
-    ends = trace["releases"].cumsum()
-    changes = (np.diff(trace[RATE]) != 0) | (np.diff(trace[NOISE]) != 0)
-    begins = np.r_[0, 1 + np.flatnonzero(changes)]
-    lasts = [*(begins[1:] - 1), len(trace) - 1]
-    return [
-        AlikeReleases(
-            int(ends[begin] - trace["releases"][begin] + 1),
-            int(ends[last]),
-            float(trace[RATE][begin]),
-            float(trace[NOISE][begin]),
-        )
-        for begin, last in zip(begins, lasts, strict=True)
-    ]
-
-
-def thin_trace(trace: Trace, points: int) -> Trace:
-    """Return a trace in which a row of many releases is at most so many rows, of as many in all.
-
-    The rows are of equal releases, so that ε after the last of them is what it was after the one.
-    """
-    releases = trace["releases"].astype(np.int64)
-    pieces = np.minimum(releases, points)
-    rows = Trace({name: np.repeat(column, pieces) for name, column in trace.columns.items()})
-    # Of n releases in k pieces the first n mod k have one more.
-    place = np.concatenate([np.arange(count) for count in pieces])
-    whole, more = np.repeat(releases // pieces, pieces), np.repeat(releases % pieces, pieces)
-    return rows.assign(releases=whole + (place < more), round=np.arange(1, len(rows) + 1))
 
 
 Unit = Literal["client", "instance"]

@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import csv
+import math
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from math import ceil, inf
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from fedpriv.config.plan import Plan, RunKey, arrays_id, partition_id
 from fedpriv.config.run import Run
 from fedpriv.data import image_datasets, prepared
-from fedpriv.errors import plain
 from fedpriv.local.work import FedAvg
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
@@ -286,7 +285,6 @@ INDEX_COLUMNS = (
     "examples",
     "core_seconds",
 )
-NEEDED = {"paper", "run", "identity", "model", "scheme", "examples", "core_seconds"}  # here
 MARGIN = 1.5  # asked over known: seeds of a run differ by as much, as busy as their machines were
 START = 5  # minutes, granted to a job beside its runs
 RATE = 10_000  # examples a second of a run that is like no stored one: nine of ten stored ones are faster
@@ -314,45 +312,26 @@ def network(run: Run) -> str:
     return run.model.code or run.model.name
 
 
-def index_lines(index: Path) -> list[dict[str, str]]:
-    """Return the lines of an index; what is none is a ValueError."""
-    if not index.exists():
-        return []
-    if not index.is_file():
-        raise ValueError("no file")
-    with index.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file, strict=True)
-        rows = list(reader)
-    if missing := NEEDED - set(reader.fieldnames or ()):
-        raise ValueError(f"no column {', '.join(sorted(missing))}")
-    for row in rows:
-        if None in row or None in row.values():
-            raise ValueError(f"a line of other columns: {plain(' '.join(map(str, row.values())))}")
-        if any(not 0 <= float(row[name] or 0) < inf for name in ("core_seconds", "examples")):
-            raise ValueError(f"no number of {row['identity']}")
-    if len({row["identity"] for row in rows}) < len(rows):
-        raise ValueError("a run twice")
-    return rows
-
-
 def read_times(index: Path) -> Took:
     """Durations of the runs of an index; those trained on a GPU are left out, no index is none.
 
     It is a hint: one that nobody can read is named on stderr and counts as none.
     """
-    try:
-        rows = index_lines(index)
-    except (OSError, ValueError, csv.Error) as error:
-        aside(f"{index}: found no index of stored runs ({error}), sizes are guessed; fedpriv keep mends it")
-        rows = []
-    rows = [row for row in rows if row["core_seconds"]]
+    seconds: dict[str, float] = {}
     rates: dict[tuple[str, ...], list[float]] = defaultdict(list)
-    for row in rows:
-        if not float(row["core_seconds"]):  # in less than a clock shows
-            continue
-        for key in size_keys(*(row[column] for column in ("paper", "run", "model", "scheme"))):
-            rates[key].append(float(row["examples"]) / float(row["core_seconds"]))
-    seconds = {row["identity"]: float(row["core_seconds"]) for row in rows}
+    try:
+        lines = index.read_text(encoding="utf-8").splitlines() if index.exists() else []
+        for row in csv.DictReader(lines, strict=True):
+            keys = size_keys(row["paper"], row["run"], row["model"], row["scheme"])
+            took = float(row["core_seconds"] or math.nan)  # nan: on a GPU
+            if not 0 <= took < math.inf:
+                continue
+            seconds[row["identity"]] = took
+            for key in keys if took else ():  # 0: in less than a clock shows
+                rates[key].append(float(row["examples"]) / took)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        aside(f"{index}: found no index of stored runs ({error!r}), sizes are guessed; fedpriv keep mends it")
+        return Took({}, {})
     return Took(seconds, {key: median(found) for key, found in rates.items()})
 
 
@@ -422,7 +401,7 @@ class Sizes:
 
     def runtime(self, runs: Iterable[RunKey], attempt: int = 1) -> int:
         """Return for how many minutes a job of these runs asks, the second time for twice as many."""
-        return attempt * ceil(START + MARGIN * self.together(runs) / 60)
+        return attempt * math.ceil(START + MARGIN * self.together(runs) / 60)
 
     def mem_mb(self, runs: Sequence[RunKey], attempt: int = 1, read: float = 0) -> int:
         """Return for how many MB a job of these runs asks that reads so many: its largest counts."""
@@ -430,11 +409,11 @@ class Sizes:
             BASE + COPIES * weights_mb(one.config) + UNCOUNTED * (not one.config.model.size(classes=10))
             for one in runs
         )
-        return attempt * ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
+        return attempt * math.ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
 
     def priority(self, runs: Iterable[RunKey]) -> int:
         """Priority of a job of these runs: the longest first, below what others wait for."""
-        return min(999, ceil(self.together(runs) / 60))
+        return min(999, math.ceil(self.together(runs) / 60))
 
 
 # Seconds, each with how many runs up to there share a job: an hour of them at most. Those of seconds do,

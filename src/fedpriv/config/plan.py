@@ -22,7 +22,6 @@ from fedpriv.data.own import Npz
 from fedpriv.errors import BadInput, named, plain, together
 from fedpriv.frozen import Frozen, Mistake, Name, Thousands, mistakes, parse
 from fedpriv.local.work import Speed
-from fedpriv.models import MODELS
 from fedpriv.paper.paper import Paper, folder_of, load_paper, merge, read_yaml
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.store.summary import TRACE, glance_at, stored_path
@@ -206,12 +205,8 @@ def wrong_dataset(run: Run) -> str:
     if run.dataset not in DATASETS:
         return f"found {plain(run.dataset)}, allowed: {', '.join(DATASETS)}"
     if DATASETS[run.dataset].gives != run.model.reads:
-        datasets = [name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads]
-        models = [name for name, model in MODELS.items() if model.reads == DATASETS[run.dataset].gives]
-        return (
-            f"found {run.dataset} with model {run.model.name}, allowed: with that model "
-            f"{', '.join(sorted(datasets))}; with that dataset model {', '.join(sorted(models))}"
-        )
+        allowed = sorted(name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads)
+        return f"found {run.dataset} with model {run.model.name}, allowed with it: {', '.join(allowed)}"
     return ""
 
 
@@ -220,10 +215,7 @@ def wrong_law(run: Run) -> str:
     known = DATASETS.get(run.data)
     if run.partition.by_owner and known and not known.writers:
         dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
-        return (
-            f"found {getattr(run.partition, 'law', '')} with {run.data}, allowed: that law with "
-            f"{dealt}; with that dataset a law that does not ask who wrote what"
-        )
+        return f"found {getattr(run.partition, 'law', '')} with {run.data}, allowed: that law with {dealt}"
     return ""
 
 

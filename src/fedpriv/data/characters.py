@@ -66,25 +66,14 @@ def idx(path: Path) -> np.ndarray:
     """
     try:
         data = decompressed(path)
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: a file that was fetched") from None
-    except ValueError as error:
+        if data[:3] != b"\0\0\x08" or not (rank := data[3]):
+            raise ValueError(f"the header {data[:4].hex(' ')}")
+        shape = np.frombuffer(data, ">u4", rank, offset=4).astype(np.int64)
+        return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+    except (OSError, ValueError, IndexError) as error:
         raise BadInput(
-            f"{path}: found {error}, allowed: a whole idx file; delete it and fetch again"
+            f"{path}: found {error}, allowed: a whole idx file of uint8; delete it and fetch again"
         ) from error
-    rank = data[3] if len(data) > 3 else 0
-    start = 4 + 4 * rank
-    if data[:3] != b"\0\0\x08" or rank == 0 or len(data) < start:
-        raise BadInput(
-            f"{path}: found header {data[:4].hex(' ')}, allowed: 00 00 08 and a rank (idx of uint8)"
-        )
-    shape = tuple(int(size) for size in np.frombuffer(data, ">u4", rank, offset=4))
-    expected = int(np.prod(shape, dtype=object))
-    if len(data) - start != expected:
-        raise BadInput(
-            f"{path}: found {len(data) - start} values, allowed: {expected}, as its header {shape} says"
-        )
-    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
 def decode_mnist(raw: Path) -> Arrays:
@@ -188,15 +177,15 @@ def examples(data: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         fields = msgpack.unpackb(zlib.decompress(data), ext_hook=array)
         pixels, labels = fields["pixels"], fields["label"]
-        shapes = pixels.shape, labels.shape
+        found = f"pixels {pixels.dtype} {list(pixels.shape)}, label {labels.dtype} {list(labels.shape)}"
     except (KeyError, TypeError, AttributeError, OverflowError, zlib.error) as error:
         raise ValueError(f"a damaged blob ({type(error).__name__}: {error})") from error
-    if not count or shapes != ((count, 28, 28), (count,)):
-        raise ValueError(f"pixels {list(shapes[0])} and label {list(shapes[1])} of {count} examples")
-    if pixels.dtype.kind != "f" or not ((pixels >= 0) & (pixels <= 1)).all():
-        raise ValueError(f"pixels of {pixels.dtype}, or outside of 0 to 1")
-    if labels.dtype.kind != "i" or not ((labels >= 0) & (labels < CLASSES)).all():
-        raise ValueError(f"label of {labels.dtype}, or outside of 0 to {CLASSES - 1}")
+    if not count or (pixels.shape, labels.shape) != ((count, 28, 28), (count,)):
+        raise ValueError(f"{found} of {count} examples")
+    if (pixels.dtype.kind, labels.dtype.kind) != ("f", "i") or not (
+        ((pixels >= 0) & (pixels <= 1)).all() and ((labels >= 0) & (labels < CLASSES)).all()
+    ):
+        raise ValueError(f"{found}, or others than 0 to 1 and 0 to {CLASSES - 1}")
     return np.rint(255 * pixels).astype(np.uint8), labels.astype(np.int64)
 
 

@@ -267,36 +267,26 @@ def rows(table: Path, classes: int, more_than: int) -> list[LabelledImage]:
     try:
         with table.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            columns = reader.fieldnames or []
-            if missing := set(COLUMNS) - set(columns):
-                raise BadInput(
-                    f"{table}: found columns {', '.join(columns) or 'none'}, allowed: {', '.join(COLUMNS)} "
-                    f"({', '.join(sorted(missing))} missing)"
-                )
             found = [(reader.line_num, *((line[one] or "").strip() for one in COLUMNS)) for line in reader]
-    except FileNotFoundError:
-        raise BadInput(f"{table}: found no such file, allowed: a table of {', '.join(COLUMNS)}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{table}: found no readable table ({error}), allowed: CSV in UTF-8") from None
-    read: list[LabelledImage] = []
-    first: dict[str, int] = {}
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        raise BadInput(
+            f"{table}: found no table ({error!r}), allowed: CSV in UTF-8 with columns {', '.join(COLUMNS)}"
+        ) from None
+    read: dict[str, LabelledImage] = {}
     allowed = {str(label): label for label in range(classes)}
     for line, written, label in found:
-        where, id_ = f"{table}, line {line}", bare(written)
-        if not id_:
-            raise BadInput(f"{where}: found no id_code, allowed: the name of an image")
-        if label not in allowed:
-            found_ = f"diagnosis {label or 'nothing'} of {id_}"
-            raise BadInput(f"{where}: found {found_}, allowed: 0 to {classes - 1}")
-        if id_ in first:
-            raise BadInput(f"{where}: found id_code {id_} again (line {first[id_]}), allowed: every id once")
-        first[id_] = line
-        read.append(LabelledImage(id_, allowed[label]))
+        id_ = bare(written)
+        if label not in allowed or not id_ or id_ in read:
+            raise BadInput(
+                f"{table}, line {line}: found diagnosis {label or 'nothing'} of {id_ or 'nobody'}, "
+                f"allowed: 0 to {classes - 1}, every image once"
+            )
+        read[id_] = LabelledImage(id_, allowed[label])
     if len(read) <= more_than:
         raise BadInput(
             f"{table}: found {len(read)} rows, allowed: more than {more_than}, the rows of the test split"
         )
-    return read
+    return list(read.values())
 
 
 def bare(name: str) -> str:
