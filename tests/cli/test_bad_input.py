@@ -146,12 +146,6 @@ def test_a_file_that_is_no_yaml_is_named_with_the_place(lines, here):
     assert "config/tiny.yaml" in line and "line 3" in line
 
 
-def test_a_paper_that_is_not_there_is_named_with_those_that_are(refused, here):
-    write(here / "config/tiny.yaml", PRESET | {"papers": ["other"]})
-    line = refused(*RUN)
-    assert "other" in line and "tiny" in line
-
-
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -207,11 +201,6 @@ def test_nothing_heavy_is_imported_before_a_mistake_is_told(here):
 
 
 # What a run has left
-
-
-@pytest.mark.parametrize("delta", ["0", "1", "nan"])
-def test_an_account_refuses_a_delta_out_of_range(refused, trained, delta):
-    assert "delta: found" in refused("account", "out", "--delta", delta)
 
 
 @pytest.mark.parametrize("found", ["much", {"delta": "much"}, {"delta": 0}, {"detla": 1e-5}, [1]])

@@ -8,27 +8,6 @@ from fedpriv.account.spend import Spend
 from fedpriv.cli.options import print_result
 
 
-def test_epsilon_is_printed_with_all_that_gives_it_meaning(fedpriv):
-    code, out, err = fedpriv("epsilon", *PLAN)
-    assert (code, err) == (0, [])
-    assert out[0].startswith(
-        "ε = 8.308 at δ = 0.001 (unit client, relation add_remove, sampling law poisson, "
-    )
-    assert "accountant moments" in out[0] and "attacker accuracy 0.99" in out[0]
-    assert "Poisson sampling" in out[-1]
-
-
-def test_of_many_epsilons_what_all_share_is_said_once_and_which_to_use(fedpriv):
-    code, out, err = fedpriv("epsilon", *PLAN, "--accountant", "all")
-    assert (code, err) == (0, [])
-    assert out[0].startswith("All: δ 0.001, unit client, relation add_remove, sampling law poisson")
-    for accountant, epsilon in {"moments": 8.308, "rdp": 7.354, "pld": 6.549}.items():
-        (line,) = (line for line in out if f" {accountant} " in line)
-        assert line.startswith(f"{epsilon} ")
-    assert any(line.startswith("Use ε = 6.549 (pld)") and "8.308 (moments)" in line for line in out)
-    assert "Poisson sampling" in out[-1]
-
-
 def test_a_table_is_as_wide_as_the_terminal_and_loses_nothing(fedpriv, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     _, out, _ = fedpriv("epsilon", *PLAN, "--accountant", "all")

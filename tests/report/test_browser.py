@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from markdown_it import MarkdownIt
 from support import made_page
 
 from fedpriv.config.jobs import figure_names
@@ -98,14 +97,6 @@ def test_every_link_of_the_contents_shows_what_it_names(opened):
         assert page.evaluate("location.hash") == link.get_attribute("href")
 
 
-def test_every_detail_opens_on_a_click(opened):
-    page = opened()
-    summaries = page.locator("main summary, header summary").all()
-    for summary in summaries:
-        summary.click()
-    assert len(summaries) == page.locator(":not(nav) > details[open]").count() > 5
-
-
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_only_tables_and_figures_scroll_sideways_and_never_the_page(opened, width):
     page = opened(viewport={"width": width, "height": 800})
@@ -114,23 +105,6 @@ def test_only_tables_and_figures_scroll_sideways_and_never_the_page(opened, widt
     if width < 400:
         scrolling = "parts => parts.filter(part => part.scrollWidth > part.clientWidth).length"
         assert page.eval_on_selector_all(".scroll", scrolling) > 0
-
-
-def test_what_is_wider_than_a_phone_fades_out_until_its_end_is_seen(opened):
-    page = opened(viewport={"width": 390, "height": 800})
-    more = """parts => parts.filter(part => part.checkVisibility())
-        .map(part => [part.scrollWidth > part.clientWidth, part.matches('.more')])"""
-    found = page.eval_on_selector_all(".scroll", more)
-    assert [True, True] in found and all(wide == told for wide, told in found)
-    page.eval_on_selector_all(".scroll", "parts => parts.forEach(part => { part.scrollLeft = 1e6; })")
-    page.wait_for_function("!document.querySelector('.scroll.more')")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_has_the_ground_that_was_asked_for(opened, scheme):
-    page = opened(color_scheme=scheme)
-    ground = {"light": "rgb(253, 253, 252)", "dark": "rgb(23, 25, 27)"}[scheme]
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
 
 
 def test_on_paper_folds_stay_closed_and_no_column_is_cut_off(opened):
@@ -168,14 +142,6 @@ def test_axe_finds_nothing_that_shuts_people_out_of_the_site(browser, tmp_path):
         page.close()
 
 
-def test_a_link_opens_the_fold_that_it_leads_to(opened):
-    page = opened()
-    page.locator("nav a[href$='-runs']").first.click()
-    page.wait_for_function("document.querySelector('#small-runs > details').open")
-    page.evaluate("location.hash = '#small-table-table1_spends'")
-    page.wait_for_function("document.querySelector('#small-table-table1_spends').checkVisibility()")
-
-
 def test_a_table_is_sorted_with_what_belongs_to_a_row_and_copied(opened):
     page = opened()
     table = page.locator("#wide-table-table4 table").first
@@ -196,30 +162,9 @@ def test_a_table_is_sorted_with_what_belongs_to_a_row_and_copied(opened):
     page.get_by_text("Copied as CSV").first.wait_for()
 
 
-def test_on_a_phone_the_contents_are_folded(opened):
-    assert opened(viewport={"width": 390, "height": 800}).locator("nav > details:not([open])").count() == 1
-
-
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_first_screen_of_the_report_says_what_came_out_in_a_number_or_a_picture(opened, width):
     page = opened(viewport={"width": width, "height": 900})
     picture = page.locator("header img").first.bounding_box()
     assert page.locator("h1").count() == 1 and picture["y"] + picture["height"] < 900
     assert re.search(r"\d+ published accuracies: ", page.locator("header .summary").first.inner_text())
-
-
-@pytest.mark.parametrize("width", [1400, 390])
-def test_the_first_screen_of_the_readme_says_what_to_type_and_which_epsilon_to_trust(browser, width):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.set_content(GITHUB + MarkdownIt("commonmark").enable("table").render(readme))
-    command = page.locator("pre").first
-    assert command.inner_text().startswith("make demo")
-    assert command.bounding_box()["y"] < 700 and page.locator("h1").first.bounding_box()["y"] < 100
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    picture, table, trusted = (
-        one.first.bounding_box()["y"]
-        for one in (page.locator("img"), page.locator("table"), page.get_by_text("Which ε is a guarantee?"))
-    )
-    assert picture < table < trusted and table < (700 if width > 1000 else 1000)
-    page.close()

@@ -31,16 +31,8 @@ from fedpriv.report.numbers import (
     instability,
 )
 from fedpriv.report.reading import divergence_rounds, ledger_rows, reading
-from fedpriv.report.render import unescape_csv
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.sample import Sample, join_comparisons, pair_by_seed, sample
-
-
-def gap(first: Sample, second: Sample) -> Sample:
-    """Gain of the first over the second; a gap that is not there cannot be closed."""
-    found = first - second
-    found.values = pair_by_seed(lambda points, most: np.where(points > 0, points, most), found.values, np.inf)
-    return found
+from fedpriv.report.sample import Sample, join_comparisons, sample
 
 
 def lead(first: Sample, *others: Sample) -> Sample:
@@ -61,7 +53,7 @@ def percents(*samples: Sample) -> str:
 
 
 # What is made of the accuracies of some cells, or of a difference.
-COMBINED: dict[str, Callable[..., Sample]] = dict(gap=gap, lead=lead, rise=rise, abs=Sample.__abs__)
+COMBINED: dict[str, Callable[..., Sample]] = dict(lead=lead, rise=rise, abs=Sample.__abs__)
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
@@ -371,4 +363,4 @@ def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.D
         raise BadInput(f"{path}: found no CSV file ({str(error).splitlines()[0]}), allowed: one") from None
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: what the workflow writes")
-    return frame.map(lambda cell: unescape_csv(cell) if isinstance(cell, str) else cell)
+    return frame
