@@ -56,6 +56,7 @@ def lines(fedpriv):
         (["fetch", "mnist", "--mirror", "nowhere"], "nowhere"),
         (["run", "config/none.yaml", *RUN[2:]], "config/none.yaml"),
         (["account", "out"], "out"),
+        (["account", "config/tiny.yaml"], "found a file, allowed: a run directory"),
         (["compare", "results/tiny/tiny"], "results/tiny/tiny"),
         ([*RUN[:-1], ""], "--out is followed by nothing"),
         (["account", " "], "account is followed by nothing"),

@@ -49,6 +49,12 @@ def test_another_kind_replaces_all_options_of_the_one_below(key):
     assert merge({key: "a", "x": 1}, {key: "b", "y": 2}) == {key: "b", "y": 2}
 
 
+def test_the_path_of_a_network_says_its_kind():
+    own = {"name": "module", "module": "mine:Net"}
+    assert merge({"name": "mlp", "widths": [4]}, {"module": "mine:Net"}) == own
+    assert merge(own | {"width": 3}, {"module": "mine:Net", "depth": 2}) == own | {"width": 3, "depth": 2}
+
+
 def test_the_files_of_a_paper_say_together_what_one_file_would(read):
     assert read(paper="paper: x", runs="runs: {a: {}}") == {"paper": "x", "runs": {"a": {}}}
 
