@@ -155,6 +155,15 @@ def test_of_runs_with_different_seeds_those_are_compared_that_both_have(results,
     assert len(margins) == 2 and np.isfinite(margins).all()
 
 
+@pytest.mark.parametrize(
+    ("check", "decision"),
+    [(FASTER.format(""), "holds"), (FASTER.format("1e9 * "), "fails"), ("accuracy(run) >= 0.5", "undecided")],
+)
+def test_an_epsilon_that_no_seed_can_change_is_decided_by_one(results, check, decision):
+    outcome = outcome_of(only_seed_0_of(results, "joint"), check, run="joint")
+    assert decision_of_margins(outcome.margins) == decision
+
+
 @pytest.mark.parametrize("margin, expected", [(0.05, "holds"), (0.01, "fails"), (0.02, "undecided")])
 def test_an_equality_is_of_what_is_less_apart_than_its_margin(results, margin, expected):
     check = f"abs(accuracy(of) - accuracy(over)) <= {margin}"
